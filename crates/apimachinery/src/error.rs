@@ -1,0 +1,181 @@
+//! What can go wrong in this room, one enum per family of operations.
+
+use thiserror::Error;
+
+/// A schema that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// A keyword holds a value of the wrong shape.
+    #[error("schema at {path:?}: {keyword} must be {expected}")]
+    Keyword {
+        /// Where in the schema document, as keywords and property names joined by dots.
+        path: String,
+        /// The keyword, for example `minLength`.
+        keyword: &'static str,
+        /// What the keyword takes.
+        expected: &'static str,
+    },
+    /// A regular expression that does not compile.
+    #[error("schema at {path:?}: pattern {pattern:?} does not compile: {reason}")]
+    Pattern {
+        /// Where in the schema document.
+        path: String,
+        /// The expression as written.
+        pattern: String,
+        /// What the expression compiler says.
+        reason: String,
+    },
+}
+
+/// A patch that could not be applied.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PatchError {
+    /// The patch document itself is wrong: HTTP 400.
+    #[error("{0}")]
+    Malformed(String),
+    /// The patch is well formed but does not fit the object (a failed `test`, a missing
+    /// path): HTTP 422. Kubernetes keeps the reason to itself and answers `the server rejected
+    /// our request due to an error in our request`.
+    #[error("{0}")]
+    Unprocessable(String),
+}
+
+impl PatchError {
+    /// Whether the patch document itself is wrong (HTTP 400 rather than 422).
+    pub fn is_malformed(&self) -> bool {
+        matches!(self, Self::Malformed(_))
+    }
+}
+
+/// A selector that cannot be parsed. The text is the one Kubernetes answers with.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct SelectorError {
+    pub(crate) message: String,
+}
+
+impl SelectorError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+        }
+    }
+}
+
+/// A protobuf body that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ProtobufError {
+    /// The bytes are no envelope.
+    #[error("the body does not begin with the bytes \"k8s\\0\" of Kubernetes' protobuf")]
+    NoMagic,
+    /// The envelope says that its content is neither protobuf nor JSON.
+    #[error("cannot read an object encoded as {what:?}")]
+    Encoding {
+        /// The content type or content encoding.
+        what: String,
+    },
+    /// No built-in kind has this name.
+    #[error("no kind {kind:?} is registered for version {api_version:?}")]
+    UnknownKind {
+        /// Group and version.
+        api_version: String,
+        /// The kind.
+        kind: String,
+    },
+    /// The bytes do not read as the message of their kind.
+    #[error("{field} {reason}")]
+    Malformed {
+        /// The message, and the field of it where that is known: `core.v1.PodSpec.containers`.
+        field: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The table of messages in this crate is broken.
+    #[error("internal: a line of the table of messages makes no sense: {line:?}")]
+    Table {
+        /// The line.
+        line: String,
+    },
+}
+
+/// A server-side apply that was refused.
+///
+/// Prints as Kubernetes does:
+/// `Apply failed with 1 conflict: conflict with "kubectl" using apps/v1: .spec.replicas`.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// Others own fields that the configuration sets to other values: HTTP 409.
+    #[error("{}", conflict_message(.0))]
+    Conflicts(Vec<Conflict>),
+    /// The configuration cannot be applied at all: HTTP 400.
+    #[error("{0}")]
+    Invalid(String),
+    /// The configuration does not fit the schema: HTTP 500 in Kubernetes.
+    #[error("{0}")]
+    Schema(String),
+}
+
+/// One field that somebody else owns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Conflict {
+    /// The owner's name.
+    pub manager: String,
+    /// How the owner wrote the field: `Apply` or `Update`.
+    pub operation: String,
+    /// The version the owner wrote.
+    pub api_version: String,
+    /// The subresource the owner wrote through; empty for the object itself.
+    pub subresource: String,
+    /// When the owner last wrote.
+    pub time: Option<String>,
+    /// The field, such as `.spec.replicas`.
+    pub field: String,
+}
+
+impl Conflict {
+    /// The text of this conflict's cause: `conflict with "kubectl" using apps/v1`.
+    pub fn message(&self) -> String {
+        format!("conflict with {}", self.owner())
+    }
+
+    fn owner(&self) -> String {
+        let mut owner = crate::golang::quote(&self.manager);
+        if !self.subresource.is_empty() {
+            owner.push_str(" with subresource ");
+            owner.push_str(&crate::golang::quote(&self.subresource));
+        }
+        if self.operation == "Update" {
+            owner.push_str(" using ");
+            owner.push_str(&self.api_version);
+        }
+        owner
+    }
+}
+
+fn conflict_message(conflicts: &[Conflict]) -> String {
+    if let [only] = conflicts {
+        return format!(
+            "Apply failed with 1 conflict: {}: {}",
+            only.message(),
+            only.field
+        );
+    }
+    let mut lines: Vec<String> = Vec::new();
+    let mut owner = None;
+    for conflict in conflicts {
+        if owner.replace(conflict.owner()) != Some(conflict.owner()) {
+            lines.push(format!("conflicts with {}:", conflict.owner()));
+        }
+        lines.push(format!("- {}", conflict.field));
+    }
+    format!(
+        "Apply failed with {} conflicts: {}",
+        conflicts.len(),
+        lines.join("\n")
+    )
+}

@@ -1,0 +1,135 @@
+//! Prints values the way Go's `fmt` and `encoding/json` do, because Kubernetes' messages do.
+
+use serde_json::{Map, Value};
+
+/// A string as `%q` prints it.
+pub(crate) fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{07}' => out.push_str("\\a"),
+            '\u{08}' => out.push_str("\\b"),
+            '\u{0b}' => out.push_str("\\v"),
+            '\u{0c}' => out.push_str("\\f"),
+            c if (c as u32) < 0x20 || c as u32 == 0x7f => {
+                out.push_str(&format!("\\x{:02x}", c as u32));
+            }
+            c if c.is_control() || (c.is_whitespace() && c != ' ') => {
+                out.push_str(&format!("\\u{:04x}", c as u32));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A float as `%v` prints it: the shortest digits that read back the same, with an exponent
+/// below 1e-4 and from 1e21 on.
+pub(crate) fn float(value: f64) -> String {
+    let exponential = format!("{value:e}");
+    let exponent: i32 = exponential
+        .split_once('e')
+        .and_then(|(_, e)| e.parse().ok())
+        .unwrap_or(0);
+    if value == 0.0 || (-4..21).contains(&exponent) {
+        return format!("{value}");
+    }
+    let digits = exponential.split_once('e').map_or("", |(digits, _)| digits);
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
+}
+
+/// A value as `field.Error` prints it: scalars as `%v` (strings as `%q`), the rest as JSON.
+pub(crate) fn value(value: &Value) -> String {
+    match value {
+        Value::String(text) => quote(text),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => match number.as_i64() {
+            Some(integer) => integer.to_string(),
+            None => number.as_f64().map_or_else(|| number.to_string(), float),
+        },
+        Value::Null | Value::Array(_) | Value::Object(_) => json(value),
+    }
+}
+
+/// A value as `%v` prints it: `map[a:1 b:[x y]]`.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) => self::value(value),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(plain).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(fields) => format!("map[{}]", entries(fields, plain).join(" ")),
+    }
+}
+
+/// A value as `%#v` prints it: `map[string]interface {}{"a":1}`.
+pub(crate) fn syntax(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::String(_) | Value::Bool(_) | Value::Number(_) => self::value(value),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(fields) => {
+            let quoted = fields.iter().map(|(name, value)| (quote(name), value));
+            let entries = quoted.map(|(name, value)| format!("{name}:{}", syntax(value)));
+            format!(
+                "map[string]interface {{}}{{{}}}",
+                entries.collect::<Vec<_>>().join(", ")
+            )
+        }
+    }
+}
+
+/// A value's type as `%T` prints it.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+fn entries(fields: &Map<String, Value>, print: fn(&Value) -> String) -> Vec<String> {
+    fields
+        .iter()
+        .map(|(name, value)| format!("{name}:{}", print(value)))
+        .collect()
+}
+
+/// Compact JSON with the characters escaped that Go's encoder escapes for HTML's sake.
+pub(crate) fn json(value: &Value) -> String {
+    let plain = value.to_string();
+    if !plain.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+        return plain;
+    }
+    let mut out = String::with_capacity(plain.len() + 16);
+    for c in plain.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                out.push_str(&format!("\\u{:04x}", c as u32));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

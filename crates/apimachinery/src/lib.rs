@@ -1,0 +1,23 @@
+//! Kubernetes' object rules as pure functions: schemas, patches, apply, selectors, conditions.
+//!
+//! Everything here works on [`serde_json::Value`] and does no I/O: the embedded API server, the
+//! clients and the manifest generator share one implementation of each rule.
+//!
+//! - [`schema`]: OpenAPI v3 and structural schemas, parsed once.
+//! - [`structural`]: pruning, defaulting and validation of objects.
+//! - [`patch`]: JSON patch, JSON merge patch, strategic merge patch.
+//! - [`protobuf`]: bodies of built-in kinds as kubectl and client-go send them.
+//! - [`selector`]: label and field selectors.
+//! - [`managedfields`]: server-side apply and field ownership.
+//! - [`conditions`] and [`readiness`]: what an object says about its own state.
+
+pub mod conditions;
+mod error;
+mod golang;
+pub mod managedfields;
+pub mod patch;
+pub mod protobuf;
+pub mod readiness;
+pub mod schema;
+pub mod selector;
+pub mod structural;

@@ -1,0 +1,77 @@
+//! Taking over from `kubectl`'s client-side apply.
+//!
+//! Client-side apply keeps what it applied in an annotation, and owns it as an update. The
+//! first server-side apply by `kubectl` would conflict with its own past; and as long as the
+//! annotation is there, it must say what was applied last, for older clients to go on from.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::topology::Node;
+use super::{FieldSet, managers, walk};
+use crate::golang;
+use crate::schema::Typed;
+
+const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+const POINTER: &str = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
+/// What all annotations of an object may take.
+const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
+
+/// The paths that were applied on the client's side and are still as they were.
+pub(super) fn unchanged_fields(
+    live: &Value,
+    schema: &Typed<'_>,
+    api_version: &str,
+) -> BTreeSet<String> {
+    let last: Option<Value> = live
+        .pointer(POINTER)
+        .and_then(Value::as_str)
+        .and_then(|text| serde_json::from_str(text).ok());
+    let Some(last) = last else {
+        return BTreeSet::new();
+    };
+    if last.get("apiVersion").and_then(Value::as_str) != Some(api_version) {
+        return BTreeSet::new();
+    }
+    let mut live = live.clone();
+    managers::strip(&mut live);
+    let comparison = walk::compare(&last, &live, &Node::root(schema));
+    let changed = comparison.changed().union(&comparison.removed);
+    FieldSet::of(&last, schema)
+        .difference(&changed)
+        .paths()
+        .into_iter()
+        .collect()
+}
+
+/// Makes the annotation, if there is one, say what was applied now.
+pub(super) fn refresh(new: &mut Value, config: &Value) {
+    if new
+        .pointer(POINTER)
+        .and_then(Value::as_str)
+        .is_none_or(str::is_empty)
+    {
+        return;
+    }
+    let mut applied = config.clone();
+    if let Some(Value::Object(annotations)) = applied.pointer_mut("/metadata/annotations") {
+        annotations.remove(ANNOTATION);
+        if annotations.is_empty()
+            && let Some(Value::Object(metadata)) = applied.get_mut("metadata")
+        {
+            metadata.remove("annotations");
+        }
+    }
+    let Some(Value::Object(annotations)) = new.pointer_mut("/metadata/annotations") else {
+        return;
+    };
+    annotations.insert(
+        ANNOTATION.to_owned(),
+        Value::from(golang::json(&applied) + "\n"),
+    );
+    let size = |(name, value): (&String, &Value)| name.len() + value.as_str().map_or(0, str::len);
+    if annotations.iter().map(size).sum::<usize>() > ANNOTATIONS_BYTES_MAX {
+        annotations.remove(ANNOTATION);
+    }
+}

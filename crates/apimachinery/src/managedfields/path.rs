@@ -1,0 +1,93 @@
+//! One step of a path into an object, as field ownership records it.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::golang;
+
+/// One step of a path: a field, a list item by key or value, or an index.
+///
+/// Values of keys and sets are held as their JSON text, which is how they are compared,
+/// stored and shown.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum PathElement {
+    /// A field of an object: `f:name`.
+    Field(String),
+    /// A list item by the values of its key fields, sorted by name: `k:{"name":"a"}`.
+    Key(Vec<(String, String)>),
+    /// An item of a set: `v:"a"`.
+    Value(String),
+    /// A list item by place: `i:0`.
+    Index(u64),
+}
+
+impl PathElement {
+    /// The key of a list item.
+    pub(crate) fn key(fields: impl IntoIterator<Item = (String, Value)>) -> Self {
+        let mut fields: Vec<(String, String)> = fields
+            .into_iter()
+            .map(|(name, value)| (name, scalar_text(&value)))
+            .collect();
+        fields.sort();
+        Self::Key(fields)
+    }
+
+    /// An item of a set.
+    pub(crate) fn value(value: &Value) -> Self {
+        Self::Value(scalar_text(value))
+    }
+
+    /// Reads a step as FieldsV1 writes it; nothing when it is none.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (kind, rest) = text.split_once(':')?;
+        match kind {
+            "f" => Some(Self::Field(rest.to_owned())),
+            "v" => Some(Self::value(&serde_json::from_str(rest).ok()?)),
+            "i" => Some(Self::Index(rest.parse().ok()?)),
+            "k" => Some(Self::key(
+                serde_json::from_str::<Map<String, Value>>(rest).ok()?,
+            )),
+            _ => None,
+        }
+    }
+
+    /// The step as FieldsV1 writes it.
+    pub(crate) fn encode(&self) -> String {
+        match self {
+            Self::Field(name) => format!("f:{name}"),
+            Self::Value(json) => format!("v:{json}"),
+            Self::Index(index) => format!("i:{index}"),
+            Self::Key(fields) => {
+                let fields = fields.iter().map(|(name, json)| {
+                    format!("{}:{json}", golang::json(&Value::from(name.as_str())))
+                });
+                format!("k:{{{}}}", fields.collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+}
+
+/// As Kubernetes prints a path: `.spec.containers[name="a"].image`.
+impl fmt::Display for PathElement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => write!(f, ".{name}"),
+            Self::Value(json) => write!(f, "[={json}]"),
+            Self::Index(index) => write!(f, "[{index}]"),
+            Self::Key(fields) => {
+                let fields = fields.iter().map(|(name, json)| format!("{name}={json}"));
+                write!(f, "[{}]", fields.collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+}
+
+/// JSON text in which a whole number is the same however it was written.
+fn scalar_text(value: &Value) -> String {
+    match value {
+        Value::Number(number) if !number.is_i64() => golang::value(value),
+        value => golang::json(value),
+    }
+}

@@ -1,0 +1,182 @@
+//! Sets of fields: what a manager owns, what a change touched.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::path::PathElement;
+
+/// A set of paths into an object, as a tree.
+///
+/// A path is in the set by being a *member*; that its parts are members says nothing about
+/// itself. FieldsV1 writes a member without parts as `{}` and one with parts with `.`.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::managedfields::FieldSet;
+/// use serde_json::json;
+///
+/// let fields = json!({"f:metadata": {"f:labels": {".": {}, "f:app": {}}}});
+/// let set = FieldSet::from_fields_v1(&fields).unwrap();
+/// assert_eq!(set.paths(), [".metadata.labels", ".metadata.labels.app"]);
+/// assert_eq!(set.to_fields_v1(), fields);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldSet {
+    members: BTreeSet<PathElement>,
+    children: BTreeMap<PathElement, FieldSet>,
+}
+
+impl FieldSet {
+    /// Whether no path is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.children.values().all(FieldSet::is_empty)
+    }
+
+    /// The paths in the set as Kubernetes prints them, such as `.spec.replicas`.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        self.collect_paths("", &mut paths);
+        paths
+    }
+
+    fn collect_paths(&self, prefix: &str, paths: &mut Vec<String>) {
+        paths.extend(
+            self.members
+                .iter()
+                .map(|member| format!("{prefix}{member}")),
+        );
+        for (element, child) in &self.children {
+            child.collect_paths(&format!("{prefix}{element}"), paths);
+        }
+    }
+
+    /// Adds a path; the empty path is none.
+    pub fn insert(&mut self, path: &[PathElement]) {
+        let Some((last, parents)) = path.split_last() else {
+            return;
+        };
+        let mut set = self;
+        for parent in parents {
+            set = set.children.entry(parent.clone()).or_default();
+        }
+        set.members.insert(last.clone());
+    }
+
+    /// The paths that are in either set.
+    pub fn union(&self, other: &FieldSet) -> FieldSet {
+        let mut union = self.clone();
+        union.members.extend(other.members.iter().cloned());
+        for (element, child) in &other.children {
+            let entry = union.children.entry(element.clone()).or_default();
+            *entry = entry.union(child);
+        }
+        union
+    }
+
+    /// The paths that are in both sets.
+    pub fn intersection(&self, other: &FieldSet) -> FieldSet {
+        let members = self.members.intersection(&other.members).cloned().collect();
+        let children = self.children.iter().filter_map(|(element, child)| {
+            let both = child.intersection(other.children.get(element)?);
+            (!both.is_empty()).then(|| (element.clone(), both))
+        });
+        FieldSet {
+            members,
+            children: children.collect(),
+        }
+    }
+
+    /// The paths that are in this set and not in the other.
+    pub fn difference(&self, other: &FieldSet) -> FieldSet {
+        let members = self.members.difference(&other.members).cloned().collect();
+        let children = self.children.iter().filter_map(|(element, child)| {
+            let rest = match other.children.get(element) {
+                Some(other) => child.difference(other),
+                None => child.clone(),
+            };
+            (!rest.is_empty()).then(|| (element.clone(), rest))
+        });
+        FieldSet {
+            members,
+            children: children.collect(),
+        }
+    }
+
+    /// Whether a path of one step is in the set.
+    pub(crate) fn has(&self, element: &PathElement) -> bool {
+        self.members.contains(element)
+    }
+
+    /// The paths below one step, if there are any.
+    pub(crate) fn below(&self, element: &PathElement) -> Option<&FieldSet> {
+        self.children.get(element).filter(|child| !child.is_empty())
+    }
+
+    /// The same set with `add` asked for each step that has paths below whether it is a
+    /// member too, and `below` for what the steps below are asked.
+    pub(crate) fn with_parents<T>(
+        &self,
+        context: Option<&T>,
+        add: &impl Fn(&T, &PathElement) -> bool,
+        below: &impl Fn(&T, &PathElement) -> Option<T>,
+    ) -> FieldSet {
+        let mut set = FieldSet {
+            members: self.members.clone(),
+            children: BTreeMap::new(),
+        };
+        for (element, child) in &self.children {
+            if context.is_some_and(|context| add(context, element)) {
+                set.members.insert(element.clone());
+            }
+            let context = context.and_then(|context| below(context, element));
+            set.children.insert(
+                element.clone(),
+                child.with_parents(context.as_ref(), add, below),
+            );
+        }
+        set
+    }
+
+    /// Reads the `fieldsV1` of a managed fields entry; nothing when it is malformed.
+    pub fn from_fields_v1(fields: &Value) -> Option<FieldSet> {
+        let mut set = FieldSet::default();
+        for (name, below) in fields.as_object()? {
+            if name == "." {
+                continue;
+            }
+            let element = PathElement::parse(name)?;
+            let below_fields = below.as_object()?;
+            if below_fields.is_empty() || below_fields.contains_key(".") {
+                set.members.insert(element.clone());
+            }
+            let child = FieldSet::from_fields_v1(below)?;
+            if !child.is_empty() {
+                set.children.insert(element, child);
+            }
+        }
+        Some(set)
+    }
+
+    /// The set as the `fieldsV1` of a managed fields entry.
+    pub fn to_fields_v1(&self) -> Value {
+        let mut fields = Map::new();
+        for (element, child) in &self.children {
+            let mut below = match child.to_fields_v1() {
+                Value::Object(below) if !below.is_empty() => below,
+                _ => continue,
+            };
+            if self.members.contains(element) {
+                below.insert(".".to_owned(), Value::Object(Map::new()));
+            }
+            fields.insert(element.encode(), Value::Object(below));
+        }
+        for member in &self.members {
+            fields
+                .entry(member.encode())
+                .or_insert_with(|| Value::Object(Map::new()));
+        }
+        Value::Object(fields)
+    }
+}

@@ -1,0 +1,150 @@
+//! Recording who wrote what.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::managers::{self, Entry, Identity, Managers, Operation};
+use super::topology::Node;
+use super::{Manager, UNOWNED, walk};
+use crate::schema::Typed;
+
+/// Records who wrote what, after a create, update or patch.
+///
+/// What changed between `live` (nothing on create) and `new` becomes `manager`'s, with the
+/// operation `Update`, in `new`'s `metadata.managedFields`; everybody else loses it. `time` is
+/// RFC 3339; the entry keeps its time when it got nothing new. An object that has no managers
+/// gets none by an update, and `managedFields: []` in `new` forgets them all, as in Kubernetes.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::managedfields::{Manager, update};
+/// use opkit_apimachinery::schema::{NoDefinitions, Schema, Typed};
+/// use serde_json::json;
+///
+/// let schema = Schema::parse(&json!({"type": "object", "properties": {
+///     "spec": {"type": "object", "properties": {"size": {"type": "integer"}}},
+/// }}))?;
+/// let manager = Manager { name: "cook", api_version: "example.com/v1", subresource: "" };
+/// let mut object = json!({"spec": {"size": 1}});
+/// update(None, &mut object, &Typed::new(&schema, &NoDefinitions), &manager, "2024-01-01T00:00:00Z");
+/// assert_eq!(
+///     object.pointer("/metadata/managedFields/0/fieldsV1"),
+///     Some(&json!({"f:spec": {".": {}, "f:size": {}}})),
+/// );
+/// # Ok::<(), opkit_apimachinery::schema::SchemaError>(())
+/// ```
+pub fn update(
+    live: Option<&Value>,
+    new: &mut Value,
+    schema: &Typed<'_>,
+    manager: &Manager<'_>,
+    time: &str,
+) {
+    let mut owners = managers_for_update(live, new, manager);
+    managers::strip(new);
+    if owners.is_empty() && live.is_some() {
+        return;
+    }
+    record_update(&mut owners, live, new, &Node::root(schema), manager, time);
+    owners.cap();
+    owners.encode(new);
+}
+
+/// Puts the live object's `metadata.managedFields` back when the new object differs from it in
+/// nothing but their times.
+///
+/// For a server to call last, after defaults and admission, so that a write that changes
+/// nothing is one: no new version, no event.
+pub fn keep_times(live: &Value, new: &mut Value) {
+    let Some(live_fields) = live.pointer("/metadata/managedFields") else {
+        return;
+    };
+    let Some(new_fields) = new.pointer_mut("/metadata/managedFields").map(Value::take) else {
+        return;
+    };
+    let kept = if without_times(live_fields) == without_times(&new_fields) {
+        live_fields.clone()
+    } else {
+        new_fields.clone()
+    };
+    let put = |new: &mut Value, fields: Value| {
+        if let Some(place) = new.pointer_mut("/metadata/managedFields") {
+            *place = fields;
+        }
+    };
+    put(new, kept);
+    if new != live {
+        put(new, new_fields);
+    }
+}
+
+/// The entries with their order and times left out.
+fn without_times(managed_fields: &Value) -> BTreeSet<String> {
+    let entries = managed_fields.as_array().map_or(&[][..], Vec::as_slice);
+    let text = |entry: &Value| {
+        let mut entry = entry.clone();
+        if let Some(fields) = entry.as_object_mut() {
+            fields.remove("time");
+        }
+        entry.to_string()
+    };
+    entries.iter().map(text).collect()
+}
+
+/// The managers an update starts from: those the client sent, or else the live object's.
+/// Through a subresource a client cannot send any.
+fn managers_for_update(live: Option<&Value>, new: &Value, manager: &Manager<'_>) -> Managers {
+    let of_live = || {
+        live.and_then(|live| Managers::decode(live).ok())
+            .unwrap_or_default()
+    };
+    if !manager.subresource.is_empty() {
+        return of_live();
+    }
+    match new
+        .pointer("/metadata/managedFields")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+    {
+        Some([]) => return Managers::default(),
+        Some([Value::Object(only)]) if only.is_empty() => return Managers::default(),
+        _ => {}
+    }
+    match Managers::decode(new) {
+        Ok(sent) if !sent.is_empty() => sent,
+        _ => of_live(),
+    }
+}
+
+/// Makes what changed between the objects `manager`'s.
+pub(super) fn record_update(
+    owners: &mut Managers,
+    live: Option<&Value>,
+    new: &Value,
+    root: &Node<'_>,
+    manager: &Manager<'_>,
+    time: &str,
+) {
+    let mut old = live.cloned().unwrap_or_else(|| root.skeleton());
+    managers::strip(&mut old);
+    let comparison = walk::compare(&old, new, root);
+    owners.take(&comparison.changed().union(&comparison.removed), None);
+    let gained = comparison.changed().difference(&UNOWNED);
+    if gained.is_empty() {
+        return;
+    }
+    let identity = Identity::new(manager, Operation::Update);
+    let kept = owners
+        .entries
+        .remove(&identity)
+        .map(|entry| entry.fields)
+        .unwrap_or_default();
+    let entry = Entry {
+        api_version: manager.api_version.to_owned(),
+        fields: kept.union(&gained),
+        time: Some(time.to_owned()),
+    };
+    owners.entries.insert(identity, entry);
+}

@@ -1,0 +1,105 @@
+//! The walks over typed values that apply is made of: field sets, merge, compare, remove.
+
+mod check;
+mod compare;
+mod merge;
+mod remove;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::path::PathElement;
+use super::set::FieldSet;
+use super::topology::{Node, Shape};
+use crate::schema::Typed;
+
+pub(super) use check::check;
+pub(super) use compare::{Comparison, compare};
+pub(super) use merge::merge;
+pub(super) use remove::remove_items;
+
+impl FieldSet {
+    /// The fields an object sets: what an apply of it would own.
+    ///
+    /// Scalars, atomic maps and lists, list items, and fields that no schema names are
+    /// members; so is an empty or null field.
+    pub fn of(object: &Value, schema: &Typed<'_>) -> FieldSet {
+        let mut set = FieldSet::default();
+        collect(object, &Node::root(schema), &mut Vec::new(), &mut set);
+        set
+    }
+
+    /// The same set in which every named field with parts is a member too.
+    pub(super) fn with_named_parents<'n>(&self, node: &Node<'n>) -> FieldSet {
+        let add = |node: &Node<'n>, element: &PathElement| match element {
+            PathElement::Field(name) => node.names(name),
+            _ => false,
+        };
+        let below = |node: &Node<'n>, element: &PathElement| step(node, element);
+        self.with_parents(Some(node), &add, &below)
+    }
+}
+
+/// The place one step below.
+fn step<'a>(node: &Node<'a>, element: &PathElement) -> Option<Node<'a>> {
+    match element {
+        PathElement::Field(name) => node.field(name),
+        PathElement::Key(_) => Some(node.item()),
+        PathElement::Value(_) | PathElement::Index(_) => None,
+    }
+}
+
+/// The place of a field, where one that the schema does not know is nobody's to judge.
+fn field_node<'a>(node: &Node<'a>, name: &str) -> Node<'a> {
+    node.field(name).unwrap_or(Node::Deduced)
+}
+
+fn collect(value: &Value, node: &Node<'_>, path: &mut Vec<PathElement>, set: &mut FieldSet) {
+    match (node.shape(value), value) {
+        (Shape::Map, Value::Object(fields)) => {
+            for (name, value) in fields {
+                path.push(PathElement::Field(name.clone()));
+                collect(value, &field_node(node, name), path, set);
+                let empty = value.is_null() || value.as_object().is_some_and(|o| o.is_empty());
+                if empty || !node.names(name) {
+                    set.insert(path);
+                }
+                path.pop();
+            }
+        }
+        (Shape::List, Value::Array(items)) => collect_items(items, node, path, set),
+        (Shape::Map | Shape::List, _) => {}
+        (Shape::Leaf, _) => set.insert(path),
+    }
+}
+
+fn collect_items(
+    items: &[Value],
+    node: &Node<'_>,
+    path: &mut Vec<PathElement>,
+    set: &mut FieldSet,
+) {
+    let elements: Vec<Option<PathElement>> = items
+        .iter()
+        .map(|item| node.item_element(item).ok())
+        .collect();
+    let mut seen = BTreeSet::new();
+    let mut duplicates = BTreeSet::new();
+    for element in elements.iter().flatten() {
+        if !seen.insert(element) {
+            duplicates.insert(element);
+        }
+    }
+    let item_node = node.item();
+    for (item, element) in items.iter().zip(&elements) {
+        let Some(element) = element else { continue };
+        path.push(element.clone());
+        // Of a duplicated item only the whole of its appearances can be owned.
+        if !duplicates.contains(element) {
+            collect(item, &item_node, path, set);
+        }
+        set.insert(path);
+        path.pop();
+    }
+}

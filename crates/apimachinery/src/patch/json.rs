@@ -1,0 +1,277 @@
+//! JSON patch as the API server understands it.
+//!
+//! Kubernetes' library is laxer than RFC 6902 in places that clients have come to rely on:
+//! `replace` sets a field that was not there, `copy` of a missing field copies null, a missing
+//! field passes a `test` for null, and a negative index counts from the end.
+
+use serde_json::{Map, Value};
+
+use super::PatchError;
+use crate::golang;
+
+/// How deep an object may nest: as deep as serde_json reads one.
+const DEPTH_MAX: usize = 127;
+/// How many values a patch may copy, so that a small one cannot make a huge object.
+const COPIED_MAX: usize = 100_000;
+
+/// Applies an RFC 6902 JSON patch. When it fails, the object is unchanged.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::patch::json_patch;
+/// use serde_json::json;
+///
+/// let mut object = json!({"spec": {"size": 1}});
+/// json_patch(&mut object, &json!([{"op": "replace", "path": "/spec/size", "value": 2}]))?;
+/// assert_eq!(object, json!({"spec": {"size": 2}}));
+/// # Ok::<(), opkit_apimachinery::patch::PatchError>(())
+/// ```
+///
+/// # Errors
+///
+/// [`PatchError::Malformed`] when the document is no list of operations,
+/// [`PatchError::Unprocessable`] when one of them is unknown or does not fit the object.
+pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
+    let operations = patch
+        .as_array()
+        .ok_or_else(|| not_a(patch, "[]handlers.jsonPatchOp"))?;
+    let mut patched = object.clone();
+    let mut copies = COPIED_MAX;
+    for operation in operations {
+        let operation = operation
+            .as_object()
+            .ok_or_else(|| not_a(operation, "handlers.jsonPatchOp"))?;
+        apply(&mut patched, operation, &mut copies)?;
+    }
+    *object = patched;
+    Ok(())
+}
+
+/// Applies one operation; `copies` is how many values may still be copied.
+fn apply(
+    object: &mut Value,
+    operation: &Map<String, Value>,
+    copies: &mut usize,
+) -> Result<(), PatchError> {
+    let name = text(operation, "op")?;
+    let path = Path::parse(text(operation, "path")?)?;
+    let value = || operation.get("value").cloned().unwrap_or(Value::Null);
+    match name {
+        "add" => {
+            path.fits(operation.get("value").unwrap_or(&Value::Null))?;
+            path.add(object, value())
+        }
+        "remove" => path.remove(object).map(drop),
+        "replace" => {
+            path.fits(operation.get("value").unwrap_or(&Value::Null))?;
+            path.replace(object, value())
+        }
+        "move" => {
+            let moved = Path::parse(text(operation, "from")?)?.remove(object)?;
+            path.fits(&moved)?;
+            path.add(object, moved)
+        }
+        "copy" => {
+            let from = Path::parse(text(operation, "from")?)?;
+            let copied = from.get(object)?.unwrap_or(&Value::Null);
+            path.fits(copied)?;
+            *copies = copies
+                .checked_sub(count(copied))
+                .ok_or_else(|| unprocessable("the patch copies too much".to_owned()))?;
+            let copied = copied.clone();
+            path.add(object, copied)
+        }
+        "test" => {
+            let actual = path.get(object)?.unwrap_or(&Value::Null);
+            if *actual == value() {
+                return Ok(());
+            }
+            Err(unprocessable(format!(
+                "testing value {} failed: test failed",
+                path.text
+            )))
+        }
+        other => Err(unprocessable(format!("unexpected kind: {other}"))),
+    }
+}
+
+/// A JSON pointer: the steps to the parent, and the last step.
+struct Path<'t> {
+    text: &'t str,
+    parents: Vec<String>,
+    last: String,
+}
+
+impl<'t> Path<'t> {
+    fn parse(text: &'t str) -> Result<Self, PatchError> {
+        let steps = text.strip_prefix('/').map(|rest| rest.split('/'));
+        let mut parents: Vec<String> = steps
+            .into_iter()
+            .flatten()
+            .map(|step| step.replace("~1", "/").replace("~0", "~"))
+            .collect();
+        let last = parents.pop().ok_or_else(|| missing(text))?;
+        Ok(Self {
+            text,
+            parents,
+            last,
+        })
+    }
+
+    fn parent<'o>(&self, object: &'o mut Value) -> Result<&'o mut Value, PatchError> {
+        let step = |at: Option<&'o mut Value>, step: &String| match at? {
+            Value::Object(fields) => fields.get_mut(step),
+            Value::Array(items) => {
+                let index = index(step, items.len())?;
+                items.get_mut(index)
+            }
+            _ => None,
+        };
+        let parent = self.parents.iter().fold(Some(object), step);
+        parent
+            .filter(|parent| parent.is_object() || parent.is_array())
+            .ok_or_else(|| self.missing())
+    }
+
+    /// The value, or nothing for a missing field of an object that is there.
+    fn get<'o>(&self, object: &'o mut Value) -> Result<Option<&'o Value>, PatchError> {
+        match self.parent(object)? {
+            Value::Object(fields) => Ok(fields.get(&self.last)),
+            Value::Array(items) => {
+                let found = index(&self.last, items.len()).and_then(|index| items.get(index));
+                found.map(Some).ok_or_else(|| self.missing())
+            }
+            _ => Err(self.missing()),
+        }
+    }
+
+    fn add(&self, object: &mut Value, value: Value) -> Result<(), PatchError> {
+        match self.parent(object)? {
+            Value::Object(fields) => {
+                fields.insert(self.last.clone(), value);
+                Ok(())
+            }
+            Value::Array(items) if self.last == "-" => {
+                items.push(value);
+                Ok(())
+            }
+            Value::Array(items) => {
+                // A negative index counts from behind the last item here.
+                let place = index(&self.last, items.len() + 1);
+                let place = place.filter(|place| *place <= items.len());
+                items.insert(place.ok_or_else(|| self.missing())?, value);
+                Ok(())
+            }
+            _ => Err(self.missing()),
+        }
+    }
+
+    fn remove(&self, object: &mut Value) -> Result<Value, PatchError> {
+        match self.parent(object)? {
+            Value::Object(fields) => fields.remove(&self.last).ok_or_else(|| self.missing()),
+            Value::Array(items) => {
+                let place = index(&self.last, items.len()).filter(|place| *place < items.len());
+                Ok(items.remove(place.ok_or_else(|| self.missing())?))
+            }
+            _ => Err(self.missing()),
+        }
+    }
+
+    fn replace(&self, object: &mut Value, value: Value) -> Result<(), PatchError> {
+        match self.parent(object)? {
+            Value::Object(fields) => {
+                fields.insert(self.last.clone(), value);
+                Ok(())
+            }
+            Value::Array(items) => {
+                let found = index(&self.last, items.len()).and_then(|index| items.get_mut(index));
+                *found.ok_or_else(|| self.missing())? = value;
+                Ok(())
+            }
+            _ => Err(self.missing()),
+        }
+    }
+
+    /// Refuses a value that would nest deeper here than a parser lets one be written.
+    fn fits(&self, value: &Value) -> Result<(), PatchError> {
+        if self.parents.len() + 1 + depth(value) <= DEPTH_MAX {
+            return Ok(());
+        }
+        Err(unprocessable(format!(
+            "the value is too deep: {}",
+            self.text
+        )))
+    }
+
+    fn missing(&self) -> PatchError {
+        missing(self.text)
+    }
+}
+
+/// How deep a value nests. It was parsed, or has passed `fits`: the recursion has a bound.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// How many values there are in a value, itself among them.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => 1 + fields.values().map(count).sum::<usize>(),
+        Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// The place an index stands for in a list of this length.
+fn index(step: &str, length: usize) -> Option<usize> {
+    match step.strip_prefix('-') {
+        Some(back) => length.checked_sub(back.parse().ok()?),
+        None => step.parse().ok(),
+    }
+}
+
+fn text<'o>(operation: &'o Map<String, Value>, name: &str) -> Result<&'o str, PatchError> {
+    match operation.get(name) {
+        None => Err(unprocessable(format!("operation missing {name} field"))),
+        Some(Value::String(text)) => Ok(text),
+        Some(other) => {
+            let field = format!("Go struct field jsonPatchOp.{name} of type string");
+            Err(PatchError::Malformed(format!(
+                "error decoding patch: json: cannot unmarshal {} into {field}",
+                json_kind(other)
+            )))
+        }
+    }
+}
+
+fn missing(path: &str) -> PatchError {
+    unprocessable(format!("doc is missing path: {}", golang::quote(path)))
+}
+
+fn unprocessable(message: String) -> PatchError {
+    PatchError::Unprocessable(message)
+}
+
+fn not_a(value: &Value, wanted: &str) -> PatchError {
+    let kind = json_kind(value);
+    PatchError::Malformed(format!(
+        "error decoding patch: json: cannot unmarshal {kind} into Go value of type {wanted}"
+    ))
+}
+
+/// A value's kind in the words of Go's JSON decoder.
+pub(super) fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

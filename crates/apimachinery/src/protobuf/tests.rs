@@ -1,0 +1,227 @@
+use serde_json::json;
+
+use super::*;
+
+/// Bodies, with the JSON they are.
+fn bodies() -> Vec<(Vec<u8>, Value)> {
+    include_str!("../../testdata/protobuf.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| {
+            let (hex, json) = line.split_once('\t').unwrap();
+            let digits = hex
+                .as_bytes()
+                .chunks(2)
+                .map(|pair| std::str::from_utf8(pair).unwrap());
+            let bytes = digits
+                .map(|digits| u8::from_str_radix(digits, 16).unwrap())
+                .collect();
+            (bytes, serde_json::from_str(json).unwrap())
+        })
+        .collect()
+}
+
+/// A length-delimited field; short enough for a length of one byte.
+fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(content.len())
+        .ok()
+        .filter(|length| *length < 128)
+        .unwrap();
+    [&[number << 3 | 2, length], content].concat()
+}
+
+fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
+    let type_meta = [field(1, api_version.as_bytes()), field(2, kind.as_bytes())].concat();
+    [MAGIC.to_vec(), field(1, &type_meta), field(2, raw)].concat()
+}
+
+fn check_error(body: &[u8], expected: &str) {
+    assert_eq!(decode(body).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn bodies_of_kubectl_and_client_go() {
+    let bodies = bodies();
+    assert_eq!(bodies.len(), 15);
+    for (bytes, expected) in bodies {
+        assert_eq!(decode(&bytes).unwrap(), expected);
+    }
+}
+
+#[test]
+fn zeros_stay_where_go_has_a_pointer() {
+    // replicas (a pointer) and minReadySeconds (not one), both zero.
+    let spec = field(2, &[1 << 3, 0, 5 << 3, 0]);
+    let object = decode(&envelope("apps/v1", "Deployment", &spec)).unwrap();
+    assert_eq!(object["spec"], json!({"replicas": 0}));
+}
+
+#[test]
+fn delete_options_belong_to_every_group() {
+    for api_version in ["v1", "apps/v1", "example.com/v1"] {
+        let object = decode(&envelope(api_version, "DeleteOptions", &[1 << 3, 0])).unwrap();
+        let expected =
+            json!({"apiVersion": api_version, "kind": "DeleteOptions", "gracePeriodSeconds": 0});
+        assert_eq!(object, expected);
+    }
+}
+
+#[test]
+fn unknown_fields_are_skipped() {
+    let mut raw = field(15, b"?");
+    raw.extend([
+        14 << 3,
+        1,
+        13 << 3 | 1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        12 << 3 | 5,
+        0,
+        0,
+        0,
+        0,
+    ]);
+    raw.extend(field(1, &field(1, b"a")));
+    let object = decode(&envelope("v1", "Namespace", &raw)).unwrap();
+    assert_eq!(object["metadata"], json!({"name": "a"}));
+}
+
+#[test]
+fn json_passes_through_the_envelope() {
+    let mut body = envelope("v1", "Anything", br#"{"a": 1}"#);
+    body.extend(field(4, b"application/json"));
+    assert_eq!(decode(&body).unwrap(), json!({"a": 1}));
+
+    body.extend(field(3, b"gzip"));
+    check_error(&body, "cannot read an object encoded as \"gzip\"");
+}
+
+#[test]
+fn an_envelope_may_hold_another() {
+    let inner = envelope("v1", "Namespace", &field(1, &field(1, b"a")));
+    let body = envelope(
+        "apps/v1",
+        "ControllerRevision",
+        &field(2, &field(1, &inner)),
+    );
+    let expected = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
+    assert_eq!(decode(&body).unwrap()["data"], expected);
+}
+
+#[test]
+fn errors_name_message_and_field() {
+    check_error(
+        b"{}",
+        "the body does not begin with the bytes \"k8s\\0\" of Kubernetes' protobuf",
+    );
+    check_error(
+        &envelope("v2", "Pod", b""),
+        "no kind \"Pod\" is registered for version \"v2\"",
+    );
+    check_error(
+        &envelope("v1", "Namespace", &field(1, &[1 << 3, 7])),
+        "meta.v1.ObjectMeta.name is a varint and not a string",
+    );
+    check_error(
+        &envelope("v1", "Namespace", &field(1, &field(1, b"\xff"))),
+        "meta.v1.ObjectMeta.name is not UTF-8",
+    );
+    check_error(
+        &envelope("v1", "Namespace", &field(1, &[10, 5, b'a'])),
+        "meta.v1.ObjectMeta field 1 has a length of 5, but 1 bytes are left",
+    );
+    check_error(
+        &envelope("apps/v1", "Deployment", &field(2, &field(1, b""))),
+        "apps.v1.DeploymentSpec.replicas is length-delimited, which it cannot be",
+    );
+    check_error(
+        &envelope("apps/v1", "ControllerRevision", &field(2, &field(1, b"{"))),
+        "apps.v1.ControllerRevision.data is not JSON: EOF while parsing an object at line 1 column 1",
+    );
+}
+
+#[test]
+fn depth_has_a_limit() {
+    // Each schema is the `not` (field 28) of the one around it.
+    let mut schema = Vec::new();
+    for _ in 0..200 {
+        let mut outer = vec![0xe2, 0x01];
+        let mut length = schema.len();
+        while length >= 0x80 {
+            outer.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        outer.push(length as u8);
+        outer.extend(schema);
+        schema = outer;
+    }
+    let decoder = Decoder {
+        table: Table::shared().unwrap(),
+    };
+    let kind = decoder
+        .table
+        .kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+        .unwrap();
+    assert_eq!(kind.name, "apiextensions.v1.CustomResourceDefinition");
+    let props = decoder
+        .table
+        .named("apiextensions.v1.JSONSchemaProps")
+        .unwrap();
+    assert_eq!(
+        decoder.message(props, &schema, 0).unwrap_err().to_string(),
+        "apiextensions.v1.JSONSchemaProps is nested deeper than 128 messages"
+    );
+}
+
+/// A linear congruential generator, so that a failure can be repeated.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+#[test]
+fn damaged_bodies_never_panic() {
+    let mut random = Random(42);
+    let (mut read, mut refused) = (0, 0);
+    for (body, _) in bodies() {
+        for length in 0..body.len() {
+            let _ = decode(&body[..length]);
+        }
+        for _ in 0..2_000 {
+            let mut damaged = body.clone();
+            for _ in 0..=random.below(4) {
+                let at = MAGIC.len() + random.below(damaged.len() - MAGIC.len());
+                match random.below(3) {
+                    0 => damaged[at] = random.below(256) as u8,
+                    1 => damaged[at] ^= 1 << random.below(8),
+                    _ => drop(damaged.splice(at..=at, [0xff, random.below(256) as u8])),
+                }
+            }
+            match decode(&damaged) {
+                Ok(_) => read += 1,
+                Err(error) => {
+                    assert!(!error.to_string().is_empty());
+                    refused += 1;
+                }
+            }
+        }
+    }
+    // Both happen, or the damage would be too large or too small to say anything.
+    assert!(
+        read > 1_000 && refused > 1_000,
+        "{read} read, {refused} refused"
+    );
+}

@@ -1,0 +1,183 @@
+//! Whether an object has become what its spec asks for.
+//!
+//! The rules are those operators and `kubectl wait` / `kubectl rollout status` go by: the
+//! controller has seen the present generation, and the status says that the work is done.
+//! Kinds that have no status (ConfigMap, Secret, Service) are ready as soon as they exist.
+
+use serde_json::Value;
+
+/// Whether `object`, of the kind its `kind` field says, is ready.
+///
+/// Deployments, StatefulSets, ReplicaSets and DaemonSets are ready when all replicas are
+/// updated and available; Jobs when they are complete; others when their condition `Ready` is
+/// true for the present generation, or when they state no conditions at all. An object that is
+/// being deleted is not ready.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::readiness::is_ready;
+/// use serde_json::json;
+///
+/// assert!(is_ready(&json!({"kind": "ConfigMap", "metadata": {}, "data": {}})));
+/// assert!(!is_ready(&json!({
+///     "kind": "Pod",
+///     "status": {"conditions": [{"type": "Ready", "status": "False"}]},
+/// })));
+/// ```
+pub fn is_ready(object: &Value) -> bool {
+    if object
+        .pointer("/metadata/deletionTimestamp")
+        .is_some_and(Value::is_string)
+    {
+        return false;
+    }
+    let kind = object
+        .get("kind")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let workload = matches!(
+        kind,
+        "Deployment" | "StatefulSet" | "ReplicaSet" | "DaemonSet"
+    );
+    if !is_observed(object, workload) {
+        return false;
+    }
+    match kind {
+        "Deployment" => {
+            let replicas = wanted_replicas(object);
+            count(object, "/status/updatedReplicas") == replicas
+                && count(object, "/status/replicas") == replicas
+                && count(object, "/status/availableReplicas") == replicas
+        }
+        "StatefulSet" => is_stateful_set_ready(object),
+        "ReplicaSet" => {
+            let replicas = wanted_replicas(object);
+            count(object, "/status/replicas") == replicas
+                && count(object, "/status/availableReplicas") == replicas
+        }
+        "DaemonSet" => {
+            let wanted = count(object, "/status/desiredNumberScheduled");
+            count(object, "/status/updatedNumberScheduled") == wanted
+                && count(object, "/status/numberAvailable") == wanted
+        }
+        "CustomResourceDefinition" => has_condition(object, "Established"),
+        "Job" => has_condition(object, "Complete"),
+        "Pod" => has_condition(object, "Ready"),
+        _ => is_other_ready(object),
+    }
+}
+
+/// How many replicas of a workload are ready: `status.readyReplicas`, or a DaemonSet's
+/// `status.numberReady`; none when the status does not say.
+pub fn ready_replicas(object: &Value) -> i32 {
+    let ready = match object.get("kind").and_then(Value::as_str) {
+        Some("DaemonSet") => count(object, "/status/numberReady"),
+        _ => count(object, "/status/readyReplicas"),
+    };
+    i32::try_from(ready).unwrap_or(i32::MAX)
+}
+
+/// Whether the controller has seen the present generation. Kinds other than workloads need
+/// not say what they have seen.
+fn is_observed(object: &Value, workload: bool) -> bool {
+    let generation = object
+        .pointer("/metadata/generation")
+        .and_then(Value::as_i64);
+    let observed = object
+        .pointer("/status/observedGeneration")
+        .and_then(Value::as_i64);
+    match (generation, observed) {
+        (Some(generation), Some(observed)) => observed >= generation,
+        (Some(_), None) => !workload,
+        // An object that was never stored has no generation; it is as good as unseen.
+        (None, _) => !workload,
+    }
+}
+
+fn is_stateful_set_ready(object: &Value) -> bool {
+    let replicas = wanted_replicas(object);
+    let on_delete = object
+        .pointer("/spec/updateStrategy/type")
+        .and_then(Value::as_str)
+        == Some("OnDelete");
+    // Pods below the partition stay as they are; with OnDelete all may.
+    let partition = count(object, "/spec/updateStrategy/rollingUpdate/partition");
+    let updated = if on_delete {
+        0
+    } else {
+        replicas.saturating_sub(partition).max(0)
+    };
+    // Clusters before 1.25 have no availableReplicas in this status.
+    let available = match object.pointer("/status/availableReplicas") {
+        Some(_) => count(object, "/status/availableReplicas"),
+        None => count(object, "/status/readyReplicas"),
+    };
+    count(object, "/status/updatedReplicas") >= updated
+        && count(object, "/status/replicas") == replicas
+        && count(object, "/status/readyReplicas") == replicas
+        && available == replicas
+}
+
+/// A kind nobody here knows: its condition `Ready` if it has one. Without it, a built-in kind
+/// has nothing to wait for, and neither has a custom one that states no conditions at all.
+fn is_other_ready(object: &Value) -> bool {
+    match condition(object, "Ready") {
+        Some(_) => has_condition(object, "Ready"),
+        None => is_builtin(object) || !has_conditions(object),
+    }
+}
+
+/// Whether the kind is Kubernetes' own: its group has no dot, or ends in `k8s.io`.
+fn is_builtin(object: &Value) -> bool {
+    let version = object
+        .get("apiVersion")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    !group.contains('.') || group.ends_with(".k8s.io")
+}
+
+fn wanted_replicas(object: &Value) -> i64 {
+    object
+        .pointer("/spec/replicas")
+        .and_then(Value::as_i64)
+        .unwrap_or(1)
+}
+
+fn count(object: &Value, pointer: &str) -> i64 {
+    object.pointer(pointer).and_then(Value::as_i64).unwrap_or(0)
+}
+
+fn has_conditions(object: &Value) -> bool {
+    let conditions = object
+        .pointer("/status/conditions")
+        .and_then(Value::as_array);
+    conditions.is_some_and(|conditions| !conditions.is_empty())
+}
+
+fn condition<'o>(object: &'o Value, type_: &str) -> Option<&'o Value> {
+    let conditions = object.pointer("/status/conditions")?.as_array()?;
+    conditions
+        .iter()
+        .find(|condition| condition.get("type").and_then(Value::as_str) == Some(type_))
+}
+
+/// Whether the condition is true, of the present generation if it says of which.
+fn has_condition(object: &Value, type_: &str) -> bool {
+    let Some(condition) = condition(object, type_) else {
+        return false;
+    };
+    let is_true = condition.get("status").and_then(Value::as_str) == Some("True");
+    let generation = object
+        .pointer("/metadata/generation")
+        .and_then(Value::as_i64);
+    let observed = condition.get("observedGeneration").and_then(Value::as_i64);
+    is_true
+        && observed
+            .zip(generation)
+            .is_none_or(|(observed, generation)| observed >= generation)
+}
+
+#[cfg(test)]
+mod tests;

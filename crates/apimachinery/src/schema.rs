@@ -1,0 +1,235 @@
+//! OpenAPI v3 schemas, as Kubernetes uses them, parsed once and shared.
+//!
+//! The same type serves both worlds: the *structural schema* of a custom resource, which stands
+//! on its own, and the schema of a built-in kind, whose parts refer to each other by name (see
+//! [`Definitions`]). Functions that walk an object take a [`Typed`]: a schema together with
+//! where its references lead.
+//!
+//! It deliberately does not judge whether a schema is a valid structural schema; it reads what
+//! it knows and ignores the rest.
+
+mod object_meta;
+mod parse;
+mod pattern;
+mod typed;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use crate::error::SchemaError;
+pub use pattern::Pattern;
+pub use typed::Typed;
+
+/// A shared schema: what properties, items and definitions hold.
+pub type SchemaRef = Arc<Schema>;
+
+/// OpenAPI v3 / structural schema of one type (parsed once, shared).
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::schema::{Schema, SchemaType};
+/// use serde_json::json;
+///
+/// let schema = Schema::parse(&json!({
+///     "type": "object",
+///     "properties": {"replicas": {"type": "integer", "minimum": 1}},
+/// }))?;
+/// let replicas = schema.properties.get("replicas").unwrap();
+/// assert_eq!(replicas.type_, Some(SchemaType::Integer));
+/// assert_eq!(replicas.minimum, Some(1.0));
+/// # Ok::<(), opkit_apimachinery::schema::SchemaError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Schema {
+    /// The definition this schema stands for (`$ref`, also when wrapped in a one-element
+    /// `allOf`). Keywords beside the reference stay in this schema and win over it.
+    pub reference: Option<String>,
+    /// `type`.
+    pub type_: Option<SchemaType>,
+    /// `properties`.
+    pub properties: BTreeMap<String, SchemaRef>,
+    /// `additionalProperties`.
+    pub additional_properties: Option<AdditionalProperties>,
+    /// `items`.
+    pub items: Option<SchemaRef>,
+    /// `required`.
+    pub required: Vec<String>,
+    /// `enum`.
+    pub enum_: Option<Vec<Value>>,
+    /// `pattern`.
+    pub pattern: Option<Pattern>,
+    /// `format`.
+    pub format: Option<String>,
+    /// `minimum`.
+    pub minimum: Option<f64>,
+    /// `maximum`.
+    pub maximum: Option<f64>,
+    /// `exclusiveMinimum`.
+    pub exclusive_minimum: bool,
+    /// `exclusiveMaximum`.
+    pub exclusive_maximum: bool,
+    /// `multipleOf`.
+    pub multiple_of: Option<f64>,
+    /// `minLength`.
+    pub min_length: Option<u64>,
+    /// `maxLength`.
+    pub max_length: Option<u64>,
+    /// `minItems`.
+    pub min_items: Option<u64>,
+    /// `maxItems`.
+    pub max_items: Option<u64>,
+    /// `minProperties`.
+    pub min_properties: Option<u64>,
+    /// `maxProperties`.
+    pub max_properties: Option<u64>,
+    /// `uniqueItems`.
+    pub unique_items: bool,
+    /// `default`; a default of null counts as none, as in Kubernetes.
+    pub default: Option<Value>,
+    /// `nullable`.
+    pub nullable: bool,
+    /// `allOf`.
+    pub all_of: Vec<SchemaRef>,
+    /// `anyOf`.
+    pub any_of: Vec<SchemaRef>,
+    /// `oneOf`.
+    pub one_of: Vec<SchemaRef>,
+    /// `not`.
+    pub not: Option<SchemaRef>,
+    /// `x-kubernetes-int-or-string`.
+    pub int_or_string: bool,
+    /// `x-kubernetes-preserve-unknown-fields`.
+    pub preserve_unknown_fields: bool,
+    /// `x-kubernetes-embedded-resource`.
+    pub embedded_resource: bool,
+    /// `x-kubernetes-list-type`.
+    pub list_type: Option<ListType>,
+    /// `x-kubernetes-list-map-keys`.
+    pub list_map_keys: Vec<String>,
+    /// `x-kubernetes-map-type`.
+    pub map_type: Option<MapType>,
+    /// `x-kubernetes-patch-merge-key`.
+    pub patch_merge_key: Option<String>,
+    /// `x-kubernetes-patch-strategy`, which may name several (`merge,retainKeys`).
+    pub patch_strategy: Vec<PatchStrategy>,
+    /// `x-kubernetes-validations`: the rules as written, for whoever can evaluate CEL.
+    pub validations: Vec<Value>,
+}
+
+/// The JSON type a schema asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SchemaType {
+    /// `array`
+    Array,
+    /// `boolean`
+    Boolean,
+    /// `integer`
+    Integer,
+    /// `number`
+    Number,
+    /// `object`
+    Object,
+    /// `string`
+    String,
+}
+
+impl SchemaType {
+    /// The name in a schema document.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Array => "array",
+            Self::Boolean => "boolean",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Object => "object",
+            Self::String => "string",
+        }
+    }
+}
+
+impl fmt::Display for SchemaType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What fields beyond the named ones may hold.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum AdditionalProperties {
+    /// Anything, or nothing.
+    Allowed(bool),
+    /// Values of this schema.
+    Schema(SchemaRef),
+}
+
+/// How a list merges: `x-kubernetes-list-type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ListType {
+    /// Replaced as a whole.
+    Atomic,
+    /// Merged by the values themselves.
+    Set,
+    /// Merged by the fields of `x-kubernetes-list-map-keys`.
+    Map,
+}
+
+/// How a map merges: `x-kubernetes-map-type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MapType {
+    /// Replaced as a whole.
+    Atomic,
+    /// Merged field by field.
+    Granular,
+}
+
+/// How strategic merge patch treats a field: `x-kubernetes-patch-strategy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PatchStrategy {
+    /// Merge lists by the merge key (or by value).
+    Merge,
+    /// Replace the field as a whole.
+    Replace,
+    /// Drop the fields that `$retainKeys` does not list.
+    RetainKeys,
+}
+
+/// Where the named schemas of built-in kinds are found.
+pub trait Definitions: Send + Sync {
+    /// The schema called `name`, for example `io.k8s.api.core.v1.PodSpec`.
+    fn definition(&self, name: &str) -> Option<Arc<Schema>>;
+}
+
+/// No definitions at all: custom resources carry their whole schema.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoDefinitions;
+
+impl Definitions for NoDefinitions {
+    fn definition(&self, _name: &str) -> Option<Arc<Schema>> {
+        None
+    }
+}
+
+impl Definitions for BTreeMap<String, Arc<Schema>> {
+    fn definition(&self, name: &str) -> Option<Arc<Schema>> {
+        self.get(name).cloned()
+    }
+}
+
+impl Definitions for std::collections::HashMap<String, Arc<Schema>> {
+    fn definition(&self, name: &str) -> Option<Arc<Schema>> {
+        self.get(name).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Regular expressions with Go's meaning.
+//!
+//! Kubernetes compiles `pattern` with Go's RE2. The `regex` crate is its close relative; what
+//! differs is that its `\d`, `\w`, `\s` and `\b` know Unicode, and that its classes have set
+//! operations. Both are translated away here.
+
+use std::fmt;
+
+use regex::{Regex, RegexBuilder};
+
+/// A compiled `pattern`, with the text it was written as.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    source: String,
+    compiled: Regex,
+}
+
+impl Pattern {
+    /// Compiles an expression of Go's syntax; the error is the compiler's text.
+    pub(crate) fn compile(source: &str) -> Result<Self, String> {
+        RegexBuilder::new(&translate(source))
+            .size_limit(64 << 20)
+            .build()
+            .map(|compiled| Self {
+                source: source.to_owned(),
+                compiled,
+            })
+            .map_err(|error| error.to_string())
+    }
+
+    /// Whether the expression matches somewhere in `text`.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.compiled.is_match(text)
+    }
+
+    /// The expression as written in the schema.
+    pub fn as_str(&self) -> &str {
+        &self.source
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)
+    }
+}
+
+fn translate(source: &str) -> String {
+    let mut out = String::with_capacity(source.len() + 16);
+    let mut chars = source.chars().peekable();
+    let mut in_class = false;
+    // Whether the next character is the first of its class, where `]` is a literal.
+    let mut class_opens = false;
+    while let Some(c) = chars.next() {
+        let first_in_class = std::mem::take(&mut class_opens);
+        match c {
+            '\\' => escape(chars.next(), in_class, &mut out),
+            '[' if !in_class => {
+                in_class = true;
+                class_opens = true;
+                out.push('[');
+                if chars.next_if_eq(&'^').is_some() {
+                    out.push('^');
+                }
+            }
+            '[' if chars.peek() == Some(&':') => {
+                out.push('[');
+                for c in chars.by_ref() {
+                    out.push(c);
+                    if c == ']' {
+                        break;
+                    }
+                }
+            }
+            ']' if in_class && first_in_class => out.push_str("\\]"),
+            ']' => {
+                in_class = false;
+                out.push(']');
+            }
+            '[' | '&' | '~' if in_class => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn escape(escaped: Option<char>, in_class: bool, out: &mut String) {
+    let replacement = match (escaped, in_class) {
+        (Some('d'), true) => "0-9",
+        (Some('d'), false) => "[0-9]",
+        (Some('w'), true) => "0-9A-Za-z_",
+        (Some('w'), false) => "[0-9A-Za-z_]",
+        (Some('s'), true) => "\\t\\n\\x0c\\r ",
+        (Some('s'), false) => "[\\t\\n\\x0c\\r ]",
+        (Some('D'), _) => "[^0-9]",
+        (Some('W'), _) => "[^0-9A-Za-z_]",
+        (Some('S'), _) => "[^\\t\\n\\x0c\\r ]",
+        (Some('b'), false) => "(?-u:\\b)",
+        (Some('B'), false) => "(?-u:\\B)",
+        (Some(other), _) => {
+            out.push('\\');
+            out.push(other);
+            return;
+        }
+        (None, _) => "\\",
+    };
+    out.push_str(replacement);
+}

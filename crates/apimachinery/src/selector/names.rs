@@ -1,0 +1,104 @@
+//! What may be a label's key and value.
+
+use crate::golang;
+
+const NAME_RULE: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and \
+    must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', \
+    regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const PREFIX_RULE: &str = "prefix part a lowercase RFC 1123 subdomain must consist of lower case \
+    alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character \
+    (e.g. 'example.com', regex used for validation is \
+    '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const VALUE_RULE: &str = "a valid label must be an empty string or consist of alphanumeric \
+    characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. \
+    'MyValue',  or 'my_value',  or '12345', regex used for validation is \
+    '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+const SHAPE_RULE: &str = "a valid label key must consist of alphanumeric characters, '-', '_' or \
+    '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or \
+    '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an \
+    optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+
+/// What is wrong with a label's key, as one text, or nothing.
+pub(super) fn check_key(key: &str) -> Result<(), String> {
+    match label_key_errors(key).as_slice() {
+        [] => Ok(()),
+        wrong => Err(tell("<nil>", key, wrong)),
+    }
+}
+
+/// What is wrong with the key of a label or an annotation, or with a finalizer, in Kubernetes' words.
+pub fn label_key_errors(key: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let parts: Vec<&str> = key.split('/').collect();
+    let name = match parts.as_slice() {
+        [name] => name,
+        [prefix, name] => {
+            if prefix.is_empty() {
+                wrong.push("prefix part must be non-empty".to_owned());
+            } else if !is_subdomain(prefix) {
+                wrong.push(PREFIX_RULE.to_owned());
+            }
+            name
+        }
+        _ => return vec![SHAPE_RULE.to_owned()],
+    };
+    if name.is_empty() {
+        wrong.push("name part must be non-empty".to_owned());
+    } else if name.len() > 63 {
+        wrong.push("name part must be no more than 63 bytes".to_owned());
+    }
+    if name.is_empty() || !is_name(name) {
+        wrong.push(NAME_RULE.to_owned());
+    }
+    wrong
+}
+
+/// What is wrong with a label's value, as one text, or nothing. `index` is its place in the
+/// requirement on `key`.
+pub(super) fn check_value(key: &str, value: &str, index: usize) -> Result<(), String> {
+    match label_value_errors(value).as_slice() {
+        [] => Ok(()),
+        wrong => Err(tell(&format!("values[{index}][{key}]"), value, wrong)),
+    }
+}
+
+/// What is wrong with the value of a label, in Kubernetes' words.
+pub fn label_value_errors(value: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if value.len() > 63 {
+        wrong.push("must be no more than 63 bytes".to_owned());
+    }
+    if !value.is_empty() && !is_name(value) {
+        wrong.push(VALUE_RULE.to_owned());
+    }
+    wrong
+}
+
+fn tell(field: &str, value: &str, wrong: &[String]) -> String {
+    format!(
+        "{field}: Invalid value: {}: {}",
+        golang::quote(value),
+        wrong.join("; ")
+    )
+}
+
+fn is_name(text: &str) -> bool {
+    let edge = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = text.as_bytes();
+    edge(bytes.first())
+        && edge(bytes.last())
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
+}
+
+fn is_subdomain(text: &str) -> bool {
+    let edge = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    text.len() <= 253
+        && text.split('.').all(|label| {
+            let bytes = label.as_bytes();
+            edge(bytes.first())
+                && edge(bytes.last())
+                && bytes.iter().all(|b| edge(Some(b)) || *b == b'-')
+        })
+}

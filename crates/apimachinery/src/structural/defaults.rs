@@ -1,0 +1,114 @@
+//! Writing the defaults of a structural schema into an object.
+
+use serde_json::Value;
+
+use crate::schema::Typed;
+
+/// Fills in the defaults of a custom resource's schema, after dropping the nulls of fields that
+/// are neither nullable nor have a default.
+///
+/// A field is defaulted when it is missing, or null and not nullable; defaults inside of a
+/// defaulted value apply too. A missing object is not made up just because a field inside of
+/// it has a default.
+///
+/// Not for built-in kinds: the defaults in their OpenAPI documents are Go's zero values.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::schema::{NoDefinitions, Schema, Typed};
+/// use opkit_apimachinery::structural::apply_defaults;
+/// use serde_json::json;
+///
+/// let schema = Schema::parse(&json!({
+///     "type": "object",
+///     "properties": {"spec": {
+///         "type": "object",
+///         "properties": {"size": {"type": "integer", "default": 1}},
+///     }},
+/// }))?;
+/// let mut object = json!({"spec": {"size": null, "colour": "red"}});
+/// apply_defaults(&mut object, &Typed::new(&schema, &NoDefinitions));
+/// assert_eq!(object, json!({"spec": {"size": 1, "colour": "red"}}));
+/// # Ok::<(), opkit_apimachinery::schema::SchemaError>(())
+/// ```
+pub fn apply_defaults(object: &mut Value, schema: &Typed<'_>) {
+    drop_nulls(object, Some(schema));
+    fill_defaults(object, schema);
+}
+
+/// Fills in the defaults of a custom resource's schema and leaves other nulls alone.
+///
+/// This is what Kubernetes does after a server-side apply, where a null that is left over is
+/// then refused by validation; all other requests go through [`apply_defaults`].
+pub fn fill_defaults(object: &mut Value, schema: &Typed<'_>) {
+    default(object, schema);
+}
+
+fn drop_nulls(value: &mut Value, schema: Option<&Typed<'_>>) {
+    match value {
+        Value::Object(fields) => fields.retain(|name, value| {
+            let field = schema.and_then(|typed| typed.field(name));
+            if value.is_null() {
+                // What the schema does not know is left alone.
+                return field.is_none_or(|typed| typed.nullable() || typed.default().is_some());
+            }
+            drop_nulls(value, field.as_ref());
+            true
+        }),
+        Value::Array(items) => {
+            let item_schema = schema.and_then(Typed::items);
+            for item in items {
+                drop_nulls(item, item_schema.as_ref());
+            }
+        }
+        _ => {}
+    }
+}
+
+fn default(value: &mut Value, schema: &Typed<'_>) {
+    match value {
+        Value::Object(fields) => {
+            for name in schema.schema().properties.keys() {
+                let Some(typed) = schema.property(name) else {
+                    continue;
+                };
+                let Some(default) = typed.default() else {
+                    continue;
+                };
+                let wanted = match fields.get(name) {
+                    None => true,
+                    Some(present) => present.is_null() && !typed.nullable(),
+                };
+                if wanted {
+                    fields.insert(name.clone(), default.clone());
+                }
+            }
+            for (name, value) in fields {
+                if let Some(typed) = schema.property(name) {
+                    default(value, &typed);
+                } else if let Some(typed) = schema.additional() {
+                    default_null(value, &typed);
+                    default(value, &typed);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(typed) = schema.items() else { return };
+            for item in items {
+                default_null(item, &typed);
+                default(item, &typed);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn default_null(value: &mut Value, schema: &Typed<'_>) {
+    if value.is_null()
+        && !schema.nullable()
+        && let Some(default) = schema.default()
+    {
+        *value = default.clone();
+    }
+}

@@ -1,0 +1,181 @@
+//! One thing wrong with one field, in Kubernetes' words.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::golang;
+
+/// One thing wrong with one field: a *cause* of an `Invalid` answer.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::structural::FieldError;
+/// use serde_json::json;
+///
+/// let error = FieldError::invalid("spec.replicas", &json!(-1), "must be positive");
+/// assert_eq!(error.to_string(), "spec.replicas: Invalid value: -1: must be positive");
+/// assert_eq!(error.reason(), "FieldValueInvalid");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FieldError {
+    /// What is wrong.
+    pub kind: FieldErrorKind,
+    /// Which field, for example `spec.ports[0].name`.
+    pub field: String,
+    /// Everything after the field: the kind in words, the value, the detail.
+    pub detail: String,
+}
+
+/// What is wrong with a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FieldErrorKind {
+    /// The value appears twice where it must not.
+    Duplicate,
+    /// The field may not be set, or changed, here.
+    Forbidden,
+    /// The server itself failed to judge the field.
+    Internal,
+    /// The value is malformed or out of range.
+    Invalid,
+    /// The value refers to something that does not exist.
+    NotFound,
+    /// The value is not one of the possible ones.
+    NotSupported,
+    /// The field is missing.
+    Required,
+    /// The text is too long.
+    TooLong,
+    /// The list or map has too many entries.
+    TooMany,
+    /// The value has another type than the schema asks for.
+    TypeInvalid,
+}
+
+impl FieldErrorKind {
+    /// The kind in the words of a message.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Duplicate => "Duplicate value",
+            Self::Forbidden => "Forbidden",
+            Self::Internal => "Internal error",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::NotFound => "Not found",
+            Self::NotSupported => "Unsupported value",
+            Self::Required => "Required value",
+            Self::TooLong => "Too long",
+            Self::TooMany => "Too many",
+        }
+    }
+}
+
+impl FieldError {
+    /// The value is malformed or out of range.
+    pub fn invalid(field: impl Into<String>, value: &Value, detail: impl AsRef<str>) -> Self {
+        Self::with_value(FieldErrorKind::Invalid, field, value, detail)
+    }
+
+    /// The value has another type than the schema asks for.
+    pub fn type_invalid(field: impl Into<String>, value: &Value, detail: impl AsRef<str>) -> Self {
+        Self::with_value(FieldErrorKind::TypeInvalid, field, value, detail)
+    }
+
+    /// The field is missing.
+    pub fn required(field: impl Into<String>, detail: impl AsRef<str>) -> Self {
+        Self::new(FieldErrorKind::Required, field, None, detail)
+    }
+
+    /// The field may not be set, or changed, here.
+    pub fn forbidden(field: impl Into<String>, detail: impl AsRef<str>) -> Self {
+        Self::new(FieldErrorKind::Forbidden, field, None, detail)
+    }
+
+    /// The value refers to something that does not exist.
+    pub fn not_found(field: impl Into<String>, value: &Value) -> Self {
+        Self::with_value(FieldErrorKind::NotFound, field, value, "")
+    }
+
+    /// The value is none of the `supported` ones.
+    pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
+        let quoted: Vec<String> = supported.iter().map(|value| golang::quote(value)).collect();
+        let detail = if quoted.is_empty() {
+            String::new()
+        } else {
+            format!("supported values: {}", quoted.join(", "))
+        };
+        Self::with_value(FieldErrorKind::NotSupported, field, value, detail)
+    }
+
+    /// The value appears twice where it must not.
+    pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
+        Self::with_value(FieldErrorKind::Duplicate, field, value, "")
+    }
+
+    /// The text is longer than `max`.
+    pub fn too_long(field: impl Into<String>, max: u64) -> Self {
+        let unit = if max == 1 { "byte" } else { "bytes" };
+        let detail = format!("may not be more than {max} {unit}");
+        Self::new(FieldErrorKind::TooLong, field, None, detail)
+    }
+
+    /// The list or map has `actual` entries, more than `max`.
+    pub fn too_many(field: impl Into<String>, actual: usize, max: u64) -> Self {
+        let unit = if max == 1 { "item" } else { "items" };
+        let detail = format!("must have at most {max} {unit}");
+        Self::with_value(FieldErrorKind::TooMany, field, &Value::from(actual), detail)
+    }
+
+    /// The machine-readable reason: `details.causes[].reason` of a Status.
+    pub fn reason(&self) -> &'static str {
+        match self.kind {
+            FieldErrorKind::Duplicate => "FieldValueDuplicate",
+            FieldErrorKind::Forbidden => "FieldValueForbidden",
+            FieldErrorKind::Internal => "InternalError",
+            FieldErrorKind::Invalid => "FieldValueInvalid",
+            FieldErrorKind::NotFound => "FieldValueNotFound",
+            FieldErrorKind::NotSupported => "FieldValueNotSupported",
+            FieldErrorKind::Required => "FieldValueRequired",
+            FieldErrorKind::TooLong => "FieldValueTooLong",
+            FieldErrorKind::TooMany => "FieldValueTooMany",
+            FieldErrorKind::TypeInvalid => "FieldValueTypeInvalid",
+        }
+    }
+
+    fn with_value(
+        kind: FieldErrorKind,
+        field: impl Into<String>,
+        value: &Value,
+        detail: impl AsRef<str>,
+    ) -> Self {
+        Self::new(kind, field, Some(golang::value(value)), detail)
+    }
+
+    fn new(
+        kind: FieldErrorKind,
+        field: impl Into<String>,
+        value: Option<String>,
+        detail: impl AsRef<str>,
+    ) -> Self {
+        let mut text = kind.words().to_owned();
+        for part in [value.as_deref().unwrap_or_default(), detail.as_ref()] {
+            if !part.is_empty() {
+                text.push_str(": ");
+                text.push_str(part);
+            }
+        }
+        Self {
+            kind,
+            field: field.into(),
+            detail: text,
+        }
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.detail)
+    }
+}

@@ -1,0 +1,95 @@
+//! What becomes of a document that is read into a Go struct and written again.
+
+use serde_json::{Map, Value};
+
+use crate::schema::{Schema, SchemaType, Typed};
+
+/// Writes an object the way Kubernetes would after reading it into its Go types: nulls, empty
+/// lists and empty maps that need not be there are gone, and structs that always exist are.
+///
+/// All of a built-in kind goes through Go types, and the metadata of a custom resource; the
+/// rest of a custom resource is left as it is. Call it on what a client sent.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::schema::{NoDefinitions, Schema, Typed};
+/// use opkit_apimachinery::structural::normalize;
+/// use serde_json::json;
+///
+/// let schema = Schema::parse(&json!({"type": "object"}))?;
+/// let mut object = json!({"metadata": {"name": "a", "labels": {}, "uid": null}, "spec": null});
+/// normalize(&mut object, &Typed::new(&schema, &NoDefinitions));
+/// assert_eq!(object, json!({"metadata": {"name": "a"}, "spec": null}));
+/// # Ok::<(), opkit_apimachinery::schema::SchemaError>(())
+/// ```
+pub fn normalize(object: &mut Value, schema: &Typed<'_>) {
+    if schema
+        .property("metadata")
+        .is_some_and(|metadata| metadata.is_referenced())
+    {
+        normalize_value(object, schema);
+    } else if let (Some(typed), Some(metadata)) = (
+        schema.resource_field("metadata"),
+        object.get_mut("metadata"),
+    ) {
+        normalize_value(metadata, &typed);
+    }
+}
+
+fn normalize_value(value: &mut Value, typed: &Typed<'_>) {
+    let schema = typed.schema();
+    match value {
+        Value::Object(fields) => fields.retain(|name, value| {
+            if let Some(property) = typed.property(name) {
+                return normalize_field(value, &property, schema.required.contains(name));
+            }
+            match typed.additional() {
+                // A null entry of a map is the zero value, which for most maps is a text.
+                Some(entry) if value.is_null() => {
+                    *value = Value::from("");
+                    entry.schema().type_ == Some(SchemaType::String)
+                }
+                Some(entry) => {
+                    normalize_value(value, &entry);
+                    true
+                }
+                None => true,
+            }
+        }),
+        Value::Array(items) => {
+            let Some(typed) = typed.items() else { return };
+            items
+                .iter_mut()
+                .for_each(|item| normalize_value(item, &typed));
+        }
+        _ => {}
+    }
+}
+
+/// Normalizes a field of a struct and says whether it stays. The published documents show a
+/// struct that is no pointer, and so always exists, by the default `{}`.
+fn normalize_field(value: &mut Value, typed: &Typed<'_>, required: bool) -> bool {
+    if value.is_null() {
+        let empty = Value::Object(Map::new());
+        let exists = typed.default() == Some(&empty);
+        if exists {
+            *value = empty;
+        }
+        return exists || required;
+    }
+    normalize_value(value, typed);
+    required || !is_empty_collection(value, typed.schema())
+}
+
+/// An empty list or map; the empty struct is something else.
+fn is_empty_collection(value: &Value, schema: &Schema) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => {
+            let map = schema.additional_properties.is_some() && schema.properties.is_empty();
+            fields.is_empty() && map
+        }
+        _ => false,
+    }
+}
