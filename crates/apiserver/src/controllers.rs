@@ -1,0 +1,219 @@
+//! The control plane's own controllers: what follows, in a cluster, from what is in the store.
+//!
+//! One task follows every change in revision order and turns it into work items, each at most once in
+//! the queue. A work item looks at the present state and takes one step; what it writes comes back as a
+//! change. Nothing is remembered between steps, so a controller may miss any number of changes.
+
+mod crds;
+mod garbage;
+mod namespaces;
+
+use std::{
+    collections::{HashSet, VecDeque},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    object,
+    registry::Registry,
+    status::ApiResult,
+    store::{Change, Event, Key},
+    workloads,
+};
+
+/// The name under which the controllers write.
+pub(crate) const MANAGER: &str = "kube-controller-manager";
+/// Where the definitions of custom kinds are filed; each has the name its objects are filed under.
+const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+/// How often a work item that fails is tried again before it waits for the next change.
+const TRIES: u32 = 5;
+
+/// Something to look at.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Work {
+    /// An object that names owners: does it still have one?
+    Dependent {
+        resource: String,
+        key: Key,
+    },
+    /// An object that waits for its dependents.
+    Owner {
+        resource: String,
+        key: Key,
+    },
+    Namespace(Key),
+    CustomResourceDefinition(Key),
+    Deployment(Key),
+    ReplicaSet(Key),
+    Pod(Key),
+}
+
+/// Work items in order, each at most once.
+#[derive(Debug, Default)]
+struct Queue {
+    order: VecDeque<(Work, u32)>,
+    waiting: HashSet<Work>,
+}
+
+impl Queue {
+    fn add(&mut self, work: Work, attempt: u32) {
+        if self.waiting.insert(work.clone()) {
+            self.order.push_back((work, attempt));
+        }
+    }
+
+    fn take(&mut self) -> Option<(Work, u32)> {
+        let (work, attempt) = self.order.pop_front()?;
+        self.waiting.remove(&work);
+        Some((work, attempt))
+    }
+}
+
+/// Runs the controllers until `stop`.
+///
+/// # Cancel safety
+/// Every step is whole once it has begun; the next run starts from the present state.
+pub(crate) async fn run(registry: Arc<Registry>, stop: CancellationToken) {
+    let mut changed = registry.store.subscribe();
+    let mut queue = Queue::default();
+    let mut cursor = 0;
+    loop {
+        changed.mark_unchanged();
+        let store = &registry.store;
+        let (events, revision) = store
+            .all_events_after(cursor)
+            .unwrap_or_else(|_| store.everything());
+        cursor = revision;
+        for (resource, event) in &events {
+            enqueue(&registry, resource, event, &mut queue);
+        }
+        if let Some((work, attempt)) = queue.take() {
+            // A fault in one step must not end all others.
+            match catch_unwind(AssertUnwindSafe(|| perform(&registry, &work))) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::debug!(?work, attempt, ?error, "a step of the control plane failed");
+                    if attempt < TRIES && !error.is_not_found() {
+                        queue.add(work, attempt + 1);
+                    }
+                }
+                Err(_) => tracing::error!(?work, "a step of the control plane panicked"),
+            }
+            // Others of the runtime get their turn between two steps.
+            tokio::task::yield_now().await;
+            if stop.is_cancelled() {
+                return;
+            }
+            continue;
+        }
+        tokio::select! {
+            result = changed.changed() => if result.is_err() { return },
+            () = stop.cancelled() => return,
+        }
+    }
+}
+
+/// Turns a change into what has to be looked at because of it.
+fn enqueue(registry: &Registry, resource: &str, event: &Event, queue: &mut Queue) {
+    let key = Key::of(&event.object);
+    enqueue_garbage(registry, resource, event, queue);
+    match resource {
+        "namespaces" => queue.add(Work::Namespace(key), 1),
+        CRDS => queue.add(Work::CustomResourceDefinition(key), 1),
+        "deployments.apps" => queue.add(Work::Deployment(key), 1),
+        "replicasets.apps" => {
+            for owner in claimants(registry, event, "Deployment", "deployments.apps") {
+                queue.add(Work::Deployment(owner), 1);
+            }
+            queue.add(Work::ReplicaSet(key), 1);
+        }
+        "pods" => {
+            for owner in claimants(registry, event, "ReplicaSet", "replicasets.apps") {
+                queue.add(Work::ReplicaSet(owner), 1);
+            }
+            queue.add(Work::Pod(key), 1);
+        }
+        _ => {}
+    }
+}
+
+fn enqueue_garbage(registry: &Registry, resource: &str, event: &Event, queue: &mut Queue) {
+    let object = &*event.object;
+    let (resource, key) = (resource.to_owned(), Key::of(object));
+    // Owners that wait for this one, or waited until it let go of them.
+    for version in [Some(object), event.previous.as_deref()]
+        .into_iter()
+        .flatten()
+    {
+        for owner in object::items(version, &["metadata", "ownerReferences"]) {
+            if let Some((resource, owner)) = registry.store.by_uid(object::text(owner, &["uid"]))
+                && object::is_deleting(&owner)
+            {
+                let key = Key::of(&owner);
+                queue.add(Work::Owner { resource, key }, 1);
+            }
+        }
+    }
+    if event.change != Change::Deleted {
+        if object::is_deleting(object) {
+            let (resource, key) = (resource.clone(), key.clone());
+            queue.add(Work::Owner { resource, key }, 1);
+        }
+        if !object::items(object, &["metadata", "ownerReferences"]).is_empty() {
+            queue.add(Work::Dependent { resource, key }, 1);
+        }
+        return;
+    }
+    for (resource, dependent) in registry.store.dependents(object::uid(object)) {
+        let key = Key::of(&dependent);
+        queue.add(Work::Dependent { resource, key }, 1);
+    }
+    // Whatever waits for the last object in it: the namespace, or the definition of the kind.
+    let namespace = Key::new("", key.namespace.as_str());
+    if is_deleting(registry, "namespaces", &namespace) {
+        queue.add(Work::Namespace(namespace), 1);
+    }
+    let definition = Key::new("", resource);
+    if is_deleting(registry, CRDS, &definition) {
+        queue.add(Work::CustomResourceDefinition(definition), 1);
+    }
+}
+
+/// Who controls an object or did so before, and, of one that nobody controls, who might.
+fn claimants(registry: &Registry, event: &Event, kind: &str, resource: &str) -> Vec<Key> {
+    let namespace = object::namespace(&event.object);
+    let versions = [Some(&event.object), event.previous.as_ref()]
+        .into_iter()
+        .flatten();
+    let mut keys: Vec<Key> = versions
+        .filter_map(|version| workloads::controller_of(version, kind))
+        .map(|name| Key::new(namespace, name))
+        .collect();
+    if event.change != Change::Deleted && !workloads::is_controlled(&event.object) {
+        let (owners, _) = registry.store.list(resource, Some(namespace));
+        keys.extend(owners.iter().map(|owner| Key::of(owner)));
+    }
+    keys
+}
+
+fn is_deleting(registry: &Registry, resource: &str, key: &Key) -> bool {
+    registry
+        .store
+        .get(resource, key)
+        .is_some_and(|object| object::is_deleting(&object))
+}
+
+fn perform(registry: &Registry, work: &Work) -> ApiResult<()> {
+    match work {
+        Work::Dependent { resource, key } => garbage::check_dependent(registry, resource, key),
+        Work::Owner { resource, key } => garbage::release_owner(registry, resource, key),
+        Work::Namespace(key) => namespaces::step(registry, key),
+        Work::CustomResourceDefinition(key) => crds::step(registry, key),
+        Work::Deployment(key) => workloads::deployment::step(registry, key),
+        Work::ReplicaSet(key) => workloads::replicaset::step(registry, key),
+        Work::Pod(key) => workloads::pod::step(registry, key),
+    }
+}

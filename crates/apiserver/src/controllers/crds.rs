@@ -1,0 +1,32 @@
+//! A CRD that is being deleted takes its objects with it.
+
+use super::garbage;
+use crate::{
+    object,
+    registry::{CRD_CLEANUP, Registry},
+    status::ApiResult,
+    store::Key,
+};
+
+pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
+    let Some(crd) = registry.store.get(super::CRDS, key) else {
+        return Ok(());
+    };
+    if !object::is_deleting(&crd) || !object::finalizers(&crd).contains(&CRD_CLEANUP) {
+        return Ok(());
+    }
+    let (objects, _) = registry.store.list(&key.name, None);
+    for object in objects.iter().filter(|object| !object::is_deleting(object)) {
+        if let Some(target) = garbage::target(registry, &key.name, &Key::of(object)) {
+            garbage::delete(registry, &target, object, "Background")?;
+        }
+    }
+    if !registry.store.list(&key.name, None).0.is_empty() {
+        // The deletion of the last one brings us back here.
+        return Ok(());
+    }
+    match garbage::target(registry, super::CRDS, key) {
+        Some(target) => garbage::remove_finalizer(registry, &target, CRD_CLEANUP),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,195 @@
+//! Owner references: dependents go with their last owner, and hold back owners that wait for them.
+
+use serde_json::{Value, json};
+
+use super::MANAGER;
+use crate::{
+    object,
+    registry::{DeleteOptions, FOREGROUND, ORPHAN, Preconditions, Registry, Target, Write},
+    status::ApiResult,
+    store::Key,
+};
+
+/// Deletes an object that has owners but none that is still there; forgets those that are not.
+pub(super) fn check_dependent(registry: &Registry, resource: &str, key: &Key) -> ApiResult<()> {
+    let Some(object) = registry.store.get(resource, key) else {
+        return Ok(());
+    };
+    let owners = object::items(&object, &["metadata", "ownerReferences"]);
+    if owners.is_empty() || object::is_deleting(&object) {
+        return Ok(());
+    }
+    let states: Vec<Owner> = owners
+        .iter()
+        .map(|owner| look_up(registry, owner, key))
+        .collect();
+    let Some(target) = target(registry, resource, key) else {
+        return Ok(());
+    };
+    if states.contains(&Owner::Present) {
+        if states.iter().all(|state| *state == Owner::Present) {
+            return Ok(());
+        }
+        return retain_owners(registry, &target, |owner| {
+            look_up(registry, owner, key) == Owner::Present
+        });
+    }
+    let waiting = states.contains(&Owner::Waiting);
+    let has_dependents = !registry.store.dependents(object::uid(&object)).is_empty();
+    let policy = match () {
+        () if object::finalizers(&object).contains(&ORPHAN) => "Orphan",
+        () if waiting && has_dependents => "Foreground",
+        () => "Background",
+    };
+    delete(registry, &target, &object, policy)
+}
+
+/// Takes the garbage collector's own finalizers off an object once they have had their effect.
+pub(super) fn release_owner(registry: &Registry, resource: &str, key: &Key) -> ApiResult<()> {
+    let Some(object) = registry.store.get(resource, key) else {
+        return Ok(());
+    };
+    let Some(target) = target(registry, resource, key) else {
+        return Ok(());
+    };
+    if !object::is_deleting(&object) {
+        return Ok(());
+    }
+    let uid = object::uid(&object);
+    let finalizers = object::finalizers(&object);
+    let dependents = registry.store.dependents(uid);
+    if finalizers.contains(&ORPHAN) {
+        for (resource, dependent) in &dependents {
+            if let Some(target) = self::target(registry, resource, &Key::of(dependent)) {
+                retain_owners(registry, &target, |owner| {
+                    object::text(owner, &["uid"]) != uid
+                })?;
+            }
+        }
+        return remove_finalizer(registry, &target, ORPHAN);
+    }
+    if finalizers.contains(&FOREGROUND) {
+        for (resource, dependent) in &dependents {
+            check_dependent(registry, resource, &Key::of(dependent))?;
+        }
+        let owns_us = |dependent: &Value| {
+            object::items(&object, &["metadata", "ownerReferences"])
+                .iter()
+                .any(|owner| object::text(owner, &["uid"]) == object::uid(dependent))
+        };
+        let blocks = |dependent: &Value| {
+            // Two that wait for each other would wait for ever.
+            if owns_us(dependent) && object::finalizers(dependent).contains(&FOREGROUND) {
+                return false;
+            }
+            object::items(dependent, &["metadata", "ownerReferences"])
+                .iter()
+                .any(|owner| {
+                    object::text(owner, &["uid"]) == uid
+                        && object::at(owner, &["blockOwnerDeletion"]) == &json!(true)
+                })
+        };
+        let blocked = registry
+            .store
+            .dependents(uid)
+            .iter()
+            .any(|(_, object)| blocks(object));
+        if !blocked {
+            return remove_finalizer(registry, &target, FOREGROUND);
+        }
+    }
+    Ok(())
+}
+
+/// Takes one finalizer off an object.
+pub(super) fn remove_finalizer(
+    registry: &Registry,
+    target: &Target,
+    finalizer: &str,
+) -> ApiResult<()> {
+    registry.modify(target, &mut Write::by(MANAGER), |live| {
+        let mut new = live.clone();
+        let kept: Vec<&str> = object::finalizers(live)
+            .into_iter()
+            .filter(|f| *f != finalizer)
+            .collect();
+        object::set_meta(&mut new, "finalizers", json!(kept));
+        Ok(new)
+    })?;
+    Ok(())
+}
+
+/// Deletes this very object, not one that has taken its name.
+pub(super) fn delete(
+    registry: &Registry,
+    target: &Target,
+    object: &Value,
+    policy: &str,
+) -> ApiResult<()> {
+    let options = DeleteOptions {
+        propagation_policy: Some(policy.to_owned()),
+        preconditions: Some(Preconditions {
+            uid: Some(object::uid(object).to_owned()),
+            resource_version: None,
+        }),
+        ..DeleteOptions::default()
+    };
+    registry
+        .delete(target, &options, &Write::by(MANAGER))
+        .map(|_| ())
+}
+
+/// The address of a stored object, in whatever version its kind is served.
+pub(super) fn target(registry: &Registry, resource: &str, key: &Key) -> Option<Target> {
+    let kind = registry.kind_stored(resource)?;
+    Some(Target::new(&kind, &key.namespace, &key.name))
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Owner {
+    Present,
+    Absent,
+    /// It is there, and waits for its dependents to go first.
+    Waiting,
+}
+
+/// An owner in another namespace, or of another name, counts as absent. What an object of the cluster
+/// says of an owner in a namespace cannot be checked, and so it keeps the object.
+fn look_up(registry: &Registry, owner: &Value, dependent: &Key) -> Owner {
+    let Some((_, found)) = registry.store.by_uid(object::text(owner, &["uid"])) else {
+        return Owner::Absent;
+    };
+    let namespace = object::namespace(&found);
+    if !namespace.is_empty() && dependent.namespace.is_empty() {
+        return Owner::Present;
+    }
+    let elsewhere = !namespace.is_empty() && namespace != dependent.namespace;
+    if elsewhere || object::name(&found) != object::text(owner, &["name"]) {
+        return Owner::Absent;
+    }
+    if object::is_deleting(&found) && object::finalizers(&found).contains(&FOREGROUND) {
+        return Owner::Waiting;
+    }
+    Owner::Present
+}
+
+/// Keeps of an object's owner references those that `keep` says.
+fn retain_owners(
+    registry: &Registry,
+    target: &Target,
+    keep: impl Fn(&Value) -> bool,
+) -> ApiResult<()> {
+    registry.modify(target, &mut Write::by(MANAGER), |live| {
+        let owners = object::items(live, &["metadata", "ownerReferences"]).iter();
+        let kept: Vec<&Value> = owners.filter(|owner| keep(owner)).collect();
+        let mut new = live.clone();
+        let kept = if kept.is_empty() {
+            Value::Null
+        } else {
+            json!(kept)
+        };
+        object::set_meta(&mut new, "ownerReferences", kept);
+        Ok(new)
+    })?;
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! Defaults of the built-in kinds that no OpenAPI document publishes.
+//!
+//! `data/defaults.txt` holds them as rules and explains their form; the few that are more than a value are
+//! the functions of [`functions`]. A rule only ever fills in what is unset, so applying them twice changes
+//! nothing.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use serde_json::{Map, Value};
+
+use super::{Kind, SchemaSource, sections};
+
+mod functions;
+#[cfg(test)]
+mod tests;
+
+const TEXT: &str = include_str!("../../data/defaults.txt");
+
+/// One line of the file.
+#[derive(Debug)]
+struct Rule {
+    path: Vec<Step>,
+    action: Action,
+    condition: Option<Condition>,
+}
+
+#[derive(Debug)]
+enum Step {
+    Field(&'static str),
+    /// Each item of the list in that field.
+    Each(&'static str),
+}
+
+#[derive(Debug)]
+enum Action {
+    /// The value of an unset field.
+    Set(&'static str, Value),
+    /// Shared rules or a function, on the object at the path.
+    Apply(&'static str),
+}
+
+/// What a field beside the target must be.
+#[derive(Debug)]
+struct Condition {
+    field: &'static str,
+    /// Empty: it is enough that the field is set.
+    values: Vec<&'static str>,
+    negated: bool,
+}
+
+static RULES: LazyLock<BTreeMap<&'static str, Vec<Rule>>> = LazyLock::new(|| {
+    let sections = sections(TEXT).into_iter();
+    sections
+        .map(|(name, lines)| (name, lines.into_iter().filter_map(Rule::parse).collect()))
+        .collect()
+});
+
+/// Fills in what a real server would write into an object of a built-in kind. It expects name, namespace
+/// and uid to be there already. Objects of custom kinds have their defaults in their schema.
+pub(crate) fn apply(kind: &Kind, object: &mut Value) {
+    if matches!(kind.schema, SchemaSource::Definition(_)) {
+        apply_section(&kind.resource_line(), object);
+    }
+}
+
+fn apply_section(name: &str, object: &mut Value) {
+    for rule in RULES.get(name).into_iter().flatten() {
+        rule.apply(&rule.path, object);
+    }
+}
+
+impl Rule {
+    /// A line of the file; None if it is not a rule, which a test rules out.
+    fn parse(line: &'static str) -> Option<Self> {
+        let (path, rest) = line.split_once(": ")?;
+        let (rest, condition) = match (rest.rsplit_once(" if "), rest.rsplit_once(" unless ")) {
+            (Some((rest, condition)), _) => (rest, Some(Condition::parse(condition, false))),
+            (None, Some((rest, condition))) => (rest, Some(Condition::parse(condition, true))),
+            (None, None) => (rest, None),
+        };
+        let mut path: Vec<Step> = match path {
+            "." => Vec::new(),
+            path => path.split('.').map(Step::parse).collect(),
+        };
+        let action = if rest.starts_with('@') {
+            Action::Apply(rest)
+        } else {
+            let Some(Step::Field(field)) = path.pop() else {
+                return None;
+            };
+            Action::Set(field, serde_json::from_str(rest).ok()?)
+        };
+        Some(Self {
+            path,
+            action,
+            condition,
+        })
+    }
+
+    /// Walks `path` from `object`, to every place where it leads.
+    fn apply(&self, path: &[Step], object: &mut Value) {
+        match path.split_first() {
+            None => self.act(object),
+            Some((Step::Field(field), rest)) => {
+                if let Some(value) = object.get_mut(*field) {
+                    self.apply(rest, value);
+                }
+            }
+            Some((Step::Each(field), rest)) => {
+                let items = object.get_mut(*field).and_then(Value::as_array_mut);
+                for item in items.into_iter().flatten() {
+                    self.apply(rest, item);
+                }
+            }
+        }
+    }
+
+    fn act(&self, object: &mut Value) {
+        let Some(fields) = object.as_object_mut() else {
+            return;
+        };
+        if self
+            .condition
+            .as_ref()
+            .is_some_and(|condition| !condition.holds(fields))
+        {
+            return;
+        }
+        match &self.action {
+            Action::Set(field, value) => {
+                if fields.get(*field).is_none_or(Value::is_null) {
+                    fields.insert((*field).to_owned(), value.clone());
+                }
+            }
+            Action::Apply(name) if RULES.contains_key(name) => apply_section(name, object),
+            Action::Apply(name) => {
+                let function = functions::find(name);
+                debug_assert!(function.is_some(), "no function {name}");
+                if let Some(function) = function {
+                    function(fields);
+                }
+            }
+        }
+    }
+}
+
+impl Step {
+    fn parse(step: &'static str) -> Self {
+        step.strip_suffix("[]")
+            .map_or(Self::Field(step), Self::Each)
+    }
+}
+
+impl Condition {
+    fn parse(text: &'static str, negated: bool) -> Self {
+        let (field, values) = text.split_once('=').unwrap_or((text, ""));
+        let values = values
+            .split('|')
+            .filter(|value| !value.is_empty())
+            .collect();
+        Self {
+            field,
+            values,
+            negated,
+        }
+    }
+
+    fn holds(&self, fields: &Map<String, Value>) -> bool {
+        let is_one = match fields.get(self.field) {
+            None | Some(Value::Null) => false,
+            Some(Value::Array(items)) if items.is_empty() => false,
+            Some(_) if self.values.is_empty() => true,
+            Some(value) => value
+                .as_str()
+                .is_some_and(|value| self.values.contains(&value)),
+        };
+        is_one != self.negated
+    }
+}

@@ -1,0 +1,326 @@
+//! The defaults that depend on more than one field, by the name that `data/defaults.txt` uses.
+
+use serde_json::{Map, Value, json};
+
+type Fields = Map<String, Value>;
+type Function = fn(&mut Fields);
+
+/// The function of a name such as `@image-pull-policy`.
+pub(super) fn find(name: &str) -> Option<Function> {
+    Some(match name {
+        "@crd-names" => crd_names,
+        "@default-tolerations" => default_tolerations,
+        "@empty-volume" => empty_volume,
+        "@host-ports" => host_ports,
+        "@image-pull-policy" => image_pull_policy,
+        "@job-selector" => job_selector,
+        "@limit-range-requests" => limit_range_requests,
+        "@namespace-label" => namespace_label,
+        "@qos-class" => qos_class,
+        "@replication-controller-labels" => replication_controller_labels,
+        "@requests-from-limits" => requests_from_limits,
+        "@service-account" => service_account,
+        "@string-data" => string_data,
+        "@target-port" => target_port,
+        _ => return None,
+    })
+}
+
+fn text(fields: &Fields, field: &str) -> String {
+    fields
+        .get(field)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn is_unset(fields: &Fields, field: &str) -> bool {
+    fields.get(field).is_none_or(Value::is_null)
+}
+
+fn set_default(fields: &mut Fields, field: &str, value: Value) {
+    if is_unset(fields, field) {
+        fields.insert(field.to_owned(), value);
+    }
+}
+
+/// The object in a field, made if it is not there.
+fn object<'a>(fields: &'a mut Fields, field: &str) -> Option<&'a mut Fields> {
+    set_default(fields, field, json!({}));
+    fields.get_mut(field)?.as_object_mut()
+}
+
+fn items<'a>(fields: &'a mut Fields, field: &str) -> impl Iterator<Item = &'a mut Fields> {
+    let items = fields
+        .get_mut(field)
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten();
+    items.filter_map(Value::as_object_mut)
+}
+
+/// Singular and list kind follow from the kind.
+fn crd_names(names: &mut Fields) {
+    let kind = text(names, "kind");
+    if !kind.is_empty() {
+        set_default(names, "singular", json!(kind.to_lowercase()));
+        set_default(names, "listKind", json!(format!("{kind}List")));
+    }
+}
+
+/// A Pod tolerates a lost node for five minutes, unless it says otherwise.
+fn default_tolerations(spec: &mut Fields) {
+    set_default(spec, "tolerations", json!([]));
+    let Some(tolerations) = spec.get_mut("tolerations").and_then(Value::as_array_mut) else {
+        return;
+    };
+    for key in [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ] {
+        let tolerated = tolerations.iter().any(|toleration| {
+            // A toleration without key or effect means all of them.
+            let is = |field: &str, value: &str| {
+                let own = toleration
+                    .get(field)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
+                own.is_empty() || own == value
+            };
+            is("key", key) && is("effect", "NoExecute")
+        });
+        if !tolerated {
+            tolerations.push(json!({
+                "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300,
+            }));
+        }
+    }
+}
+
+/// A volume that names no source is an empty folder.
+fn empty_volume(volume: &mut Fields) {
+    if volume.keys().all(|field| field == "name") {
+        volume.insert("emptyDir".to_owned(), json!({}));
+    }
+}
+
+/// In the network of the host a container's port is the host's.
+fn host_ports(spec: &mut Fields) {
+    if spec.get("hostNetwork") != Some(&Value::Bool(true)) {
+        return;
+    }
+    for containers in ["containers", "initContainers"] {
+        for container in items(spec, containers) {
+            for port in items(container, "ports") {
+                if let Some(number) = port.get("containerPort").cloned() {
+                    set_default(port, "hostPort", number);
+                }
+            }
+        }
+    }
+}
+
+/// An image that can change under its name is pulled each time.
+fn image_pull_policy(container: &mut Fields) {
+    let image = text(container, "image");
+    let (name, digest) = image
+        .split_once('@')
+        .map_or((image.as_str(), ""), |(name, digest)| (name, digest));
+    // A colon before the last slash is the port of a registry.
+    let last = name.rsplit('/').next().unwrap_or_default();
+    let tag = last.split_once(':').map_or("", |(_, tag)| tag);
+    let changes = tag == "latest" || (tag.is_empty() && digest.is_empty());
+    let policy = if changes { "Always" } else { "IfNotPresent" };
+    set_default(container, "imagePullPolicy", json!(policy));
+}
+
+/// A Job finds its Pods by its own uid.
+fn job_selector(job: &mut Fields) {
+    const UID: &str = "batch.kubernetes.io/controller-uid";
+    let metadata = job
+        .get("metadata")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    let (name, uid) = (text(&metadata, "name"), text(&metadata, "uid"));
+    let Some(spec) = job.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let is_manual = spec.get("manualSelector") == Some(&Value::Bool(true));
+    if uid.is_empty() || is_manual || !is_unset(spec, "selector") {
+        return;
+    }
+    spec.insert("selector".to_owned(), json!({"matchLabels": {UID: uid}}));
+    let labels = json!({
+        "batch.kubernetes.io/job-name": name, "job-name": name, UID: uid, "controller-uid": uid,
+    });
+    if let Some(template) = object(spec, "template") {
+        add_labels(template, &labels);
+    }
+    add_labels(job, &labels);
+}
+
+/// Adds labels to what has metadata.
+fn add_labels(fields: &mut Fields, labels: &Value) {
+    let own = object(fields, "metadata").and_then(|metadata| object(metadata, "labels"));
+    if let (Some(own), Some(labels)) = (own, labels.as_object()) {
+        own.extend(labels.clone());
+    }
+}
+
+/// A container's default limit is its default request.
+fn limit_range_requests(limit: &mut Fields) {
+    for (from, to) in [
+        ("max", "default"),
+        ("default", "defaultRequest"),
+        ("min", "defaultRequest"),
+    ] {
+        let amounts = limit
+            .get(from)
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
+        if amounts.is_empty() {
+            continue;
+        }
+        for (resource, amount) in amounts {
+            if let Some(target) = object(limit, to) {
+                set_default(target, &resource, amount);
+            }
+        }
+    }
+}
+
+/// A namespace carries its name as a label, for selectors.
+fn namespace_label(metadata: &mut Fields) {
+    let name = text(metadata, "name");
+    if !name.is_empty()
+        && let Some(labels) = object(metadata, "labels")
+    {
+        labels.insert("kubernetes.io/metadata.name".to_owned(), json!(name));
+    }
+}
+
+/// How a node treats a Pod when resources are short.
+fn qos_class(pod: &mut Fields) {
+    let mut any = false;
+    let mut guaranteed = true;
+    for containers in ["containers", "initContainers"] {
+        let path = format!("/spec/{containers}");
+        let pod = Value::Object(pod.clone());
+        for container in pod
+            .pointer(&path)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            let amount = |list: &str, resource: &str| {
+                container
+                    .pointer(&format!("/resources/{list}/{resource}"))
+                    .cloned()
+            };
+            for resource in ["cpu", "memory"] {
+                let (limit, request) = (amount("limits", resource), amount("requests", resource));
+                any |= limit.is_some() || request.is_some();
+                guaranteed &=
+                    limit.is_some() && request.is_none_or(|request| Some(request) == limit);
+            }
+        }
+    }
+    let class = match (any, guaranteed) {
+        (false, _) => "BestEffort",
+        (true, true) => "Guaranteed",
+        (true, false) => "Burstable",
+    };
+    if let Some(status) = object(pod, "status") {
+        set_default(status, "qosClass", json!(class));
+    }
+}
+
+/// A ReplicationController takes labels and selector from its template.
+fn replication_controller_labels(controller: &mut Fields) {
+    let labels = controller
+        .get("spec")
+        .and_then(|spec| spec.pointer("/template/metadata/labels"))
+        .filter(|labels| labels.as_object().is_some_and(|labels| !labels.is_empty()))
+        .cloned();
+    let Some(labels) = labels else { return };
+    if let Some(spec) = object(controller, "spec") {
+        set_default(spec, "selector", labels.clone());
+    }
+    if let Some(metadata) = object(controller, "metadata") {
+        set_default(metadata, "labels", labels);
+    }
+}
+
+/// Whoever limits a resource without requesting it requests all of it.
+fn requests_from_limits(resources: &mut Fields) {
+    let limits = resources
+        .get("limits")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    if limits.is_empty() {
+        return;
+    }
+    if let Some(requests) = object(resources, "requests") {
+        for (resource, limit) in limits {
+            set_default(requests, &resource, limit);
+        }
+    }
+}
+
+/// The old name of the service account's field is kept in step.
+fn service_account(spec: &mut Fields) {
+    let (new, old) = (
+        text(spec, "serviceAccountName"),
+        text(spec, "serviceAccount"),
+    );
+    if !new.is_empty() {
+        spec.insert("serviceAccount".to_owned(), json!(new));
+    } else if !old.is_empty() {
+        spec.insert("serviceAccountName".to_owned(), json!(old));
+    }
+}
+
+/// `stringData` is only a way to write `data`.
+fn string_data(secret: &mut Fields) {
+    let Some(Value::Object(strings)) = secret.remove("stringData") else {
+        return;
+    };
+    if let Some(data) = object(secret, "data") {
+        for (key, value) in strings {
+            data.insert(
+                key,
+                json!(base64(value.as_str().unwrap_or_default().as_bytes())),
+            );
+        }
+    }
+}
+
+/// A port of a Service leads to the same port of its Pods.
+fn target_port(port: &mut Fields) {
+    if let Some(number) = port.get("port").cloned() {
+        set_default(port, "targetPort", number);
+    }
+}
+
+/// Standard base64 with padding.
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or_default());
+        let group = (byte(0) << 16) | (byte(1) << 8) | byte(2);
+        for at in 0..4 {
+            let index = (group >> (18 - 6 * at)) & 63;
+            let character = ALPHABET.get(index as usize).copied().unwrap_or(b'=');
+            out.push(if at <= chunk.len() {
+                char::from(character)
+            } else {
+                '='
+            });
+        }
+    }
+    out
+}

@@ -1,0 +1,68 @@
+//! The OpenAPI definitions of the built-in kinds.
+//!
+//! A megabyte of text is too much to parse at start: the lines are only cut into name and JSON, and a
+//! definition is parsed when somebody first asks for it.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, LazyLock},
+};
+
+use parking_lot::RwLock;
+use serde_json::Value;
+
+const TEXT: &str = include_str!("../../data/v1.36/definitions.txt");
+
+static BUILTIN: LazyLock<Definitions> = LazyLock::new(|| Definitions::scan(TEXT));
+
+/// Definitions by name (`io.k8s.api.apps.v1.Deployment`), parsed lazily.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    lines: BTreeMap<&'static str, &'static str>,
+    parsed: RwLock<HashMap<&'static str, Arc<Value>>>,
+}
+
+impl Definitions {
+    /// Those of the built-in kinds, shared by every server in the process.
+    pub(crate) fn builtin() -> &'static Self {
+        &BUILTIN
+    }
+
+    /// Cuts `text`, one `NAME\tJSON` per line.
+    fn scan(text: &'static str) -> Self {
+        let lines = text
+            .lines()
+            .filter_map(|line| line.split_once('\t'))
+            .collect();
+        Self {
+            lines,
+            parsed: RwLock::default(),
+        }
+    }
+
+    /// The JSON text of a definition.
+    pub(crate) fn raw(&self, name: &str) -> Option<&'static str> {
+        self.lines.get(name).copied()
+    }
+
+    /// A definition, parsed at most once.
+    pub(crate) fn value(&self, name: &str) -> Option<Arc<Value>> {
+        if let Some(value) = self.parsed.read().get(name) {
+            return Some(Arc::clone(value));
+        }
+        let (&name, &raw) = self.lines.get_key_value(name)?;
+        let value = Arc::new(serde_json::from_str(raw).ok()?);
+        Some(Arc::clone(self.parsed.write().entry(name).or_insert(value)))
+    }
+
+    /// How much text there is, which tells one set of definitions from another.
+    pub(crate) fn size(&self) -> usize {
+        self.lines.values().map(|line| line.len()).sum()
+    }
+
+    /// Every name, sorted.
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.lines.keys().copied()
+    }
+}

@@ -1,0 +1,145 @@
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Catalog, Definitions, SchemaSource, builtin, sections};
+
+#[test]
+fn builtin_kinds_have_definitions() {
+    let catalog = Catalog::builtin();
+    let definitions = Definitions::builtin();
+    assert!(catalog.all().len() > 60);
+    for kind in catalog.all() {
+        let SchemaSource::Definition(name) = &kind.schema else {
+            panic!("{kind:?}")
+        };
+        assert!(definitions.raw(name).is_some(), "{name}");
+    }
+    let deployment = catalog.get("apps", "v1", "deployments").unwrap();
+    assert_eq!(deployment.short_names, ["deploy"]);
+    let scale = deployment.subresource("scale").unwrap();
+    assert_eq!(
+        scale.response,
+        Some(("autoscaling".into(), "v1".into(), "Scale".into()))
+    );
+    assert_eq!(deployment.subresource("status").unwrap().response, None);
+}
+
+#[test]
+fn every_definition_parses_and_refers_to_known_ones() {
+    let definitions = Definitions::builtin();
+    for name in definitions.names() {
+        let raw = definitions.raw(name).unwrap();
+        assert!(definitions.value(name).is_some(), "{name}");
+        for part in raw.split("#/components/schemas/").skip(1) {
+            let referred = part.split('"').next().unwrap();
+            assert!(
+                definitions.raw(referred).is_some(),
+                "{name} refers to {referred}"
+            );
+        }
+    }
+    assert!(Arc::ptr_eq(
+        &definitions.value("io.k8s.api.core.v1.Pod").unwrap(),
+        &definitions.value("io.k8s.api.core.v1.Pod").unwrap(),
+    ));
+    assert!(definitions.value("io.k8s.api.core.v1.Nothing").is_none());
+}
+
+#[test]
+fn generation_follows_changes() {
+    let catalog = Catalog::builtin();
+    let pods = catalog.get("", "v1", "pods").unwrap();
+    assert_eq!(catalog.generation(), 0);
+    catalog.insert((*pods).clone());
+    catalog.remove("", "pods");
+    assert_eq!(catalog.generation(), 2);
+    assert!(catalog.get("", "v1", "pods").is_none());
+}
+
+#[test]
+fn groups_are_those_of_the_kinds() {
+    let catalog = Catalog::builtin();
+    for group in builtin::groups() {
+        assert!(
+            catalog.all().iter().any(|kind| kind.group == group),
+            "{group}"
+        );
+    }
+}
+
+/// A server must start in a few milliseconds even in a debug build; the bound is for a busy machine.
+#[test]
+fn startup_is_quick() {
+    let start = std::time::SystemTime::now();
+    let kinds = Catalog::builtin().all().len();
+    let definitions = Definitions::builtin().names().count();
+    let elapsed = start.elapsed().unwrap();
+    assert!(
+        elapsed.as_millis() < 500,
+        "{kinds} kinds, {definitions} definitions: {elapsed:?}"
+    );
+}
+
+/// Every line of a hand-written file must be about a resource, and in `cells.txt` about a column, that the
+/// real server has.
+#[test]
+fn cells_and_selectors_are_of_known_resources() {
+    let catalog = Catalog::builtin();
+    let find = |resource: &str| {
+        let (api_version, plural) = resource.split_once(' ').unwrap();
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        catalog
+            .get(group, version, plural)
+            .unwrap_or_else(|| panic!("{resource}"))
+    };
+    for (resource, lines) in builtin::cells() {
+        let kind = find(resource);
+        for line in lines {
+            let (name, _) = line
+                .split_once(": ")
+                .unwrap_or_else(|| panic!("{resource}: {line}"));
+            assert!(
+                kind.columns.iter().any(|column| column.name == name),
+                "{resource}: {name}"
+            );
+        }
+    }
+    for resource in sections(include_str!("../../data/field-selectors.txt")).into_keys() {
+        assert!(!find(resource).field_selectors().is_empty());
+    }
+}
+
+#[test]
+fn field_selectors_find_values() {
+    let catalog = Catalog::builtin();
+    let check = |plural: &str, object: Value, field: &str, value: &str| {
+        let kind = catalog.get("", "v1", plural).unwrap();
+        assert_eq!(kind.field_value(&object, field), value, "{plural} {field}");
+    };
+    let pod = json!({"metadata": {"name": "a"}, "status": {"podIPs": [{"ip": "10.0.0.1"}]}});
+    check("pods", pod.clone(), "metadata.name", "a");
+    check("pods", pod.clone(), "status.podIP", "10.0.0.1");
+    check("pods", pod.clone(), "spec.hostNetwork", "false");
+    check("pods", pod, "spec.nodeName", "");
+    check(
+        "events",
+        json!({"reportingComponent": "kubelet"}),
+        "source",
+        "kubelet",
+    );
+    assert!(
+        catalog
+            .get("", "v1", "pods")
+            .unwrap()
+            .field_selectors()
+            .contains(&"status.phase")
+    );
+    assert!(
+        catalog
+            .get("apps", "v1", "deployments")
+            .unwrap()
+            .field_selectors()
+            .is_empty()
+    );
+}

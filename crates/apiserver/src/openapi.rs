@@ -1,0 +1,134 @@
+//! OpenAPI v3: an index, and a document for each group version with its schemas and paths.
+//!
+//! kubectl reads the paths to learn whether the server validates fields, and the schemas to explain and to
+//! patch. A document is built when somebody asks for it, and kept until the catalog changes. The index says
+//! a hash for each document without building it, since clients keep documents on disk by that hash.
+//!
+//! There is no OpenAPI v2 here: kubectl falls back to it only where v3 is missing.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+
+use crate::kinds::{Catalog, Definitions, Kind, SchemaSource};
+
+mod custom;
+mod document;
+mod paths;
+#[cfg(test)]
+mod tests;
+
+/// The documents built since the catalog last changed, by path (`apis/apps/v1`).
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    documents: Mutex<(u64, BTreeMap<String, Arc<Value>>)>,
+}
+
+/// The answer to a GET below `/openapi`, or None if nothing is there. A hash in the query is not looked at:
+/// an old one gets the present document.
+pub(crate) fn answer(path: &[&str], query: &str, catalog: &Catalog) -> Option<Value> {
+    let _ = query;
+    match *path {
+        ["openapi", "v3"] => Some(index(catalog)),
+        ["openapi", "v3", "api", version] => Some((*document("", version, catalog)?).clone()),
+        ["openapi", "v3", "apis", group, version] => {
+            Some((*document(group, version, catalog)?).clone())
+        }
+        _ => None,
+    }
+}
+
+/// Where the document of each group version is.
+fn index(catalog: &Catalog) -> Value {
+    let mut hashers: BTreeMap<String, DefaultHasher> = BTreeMap::new();
+    for kind in catalog.all() {
+        let path = document_path(&kind.group, &kind.version);
+        hash_kind(&kind, hashers.entry(path).or_default());
+    }
+    let paths: Map<String, Value> = hashers
+        .into_iter()
+        .map(|(path, hasher)| {
+            let url = format!("/openapi/v3/{path}?hash={:016X}", hasher.finish());
+            (path, json!({"serverRelativeURL": url}))
+        })
+        .collect();
+    json!({"paths": paths})
+}
+
+/// Everything of a kind that shows in its document.
+fn hash_kind(kind: &Kind, hasher: &mut DefaultHasher) {
+    (
+        &kind.group,
+        &kind.version,
+        &kind.kind,
+        &kind.plural,
+        kind.namespaced,
+    )
+        .hash(hasher);
+    kind.verbs.hash(hasher);
+    for subresource in &kind.subresources {
+        (&subresource.name, &subresource.verbs).hash(hasher);
+    }
+    match &kind.schema {
+        // The definitions are part of the program: its version and their size tell one build from another.
+        SchemaSource::Definition(name) => {
+            (
+                name,
+                env!("CARGO_PKG_VERSION"),
+                Definitions::builtin().size(),
+            )
+                .hash(hasher);
+        }
+        SchemaSource::Custom(schema) => schema.to_string().hash(hasher),
+    }
+}
+
+/// `api/v1` or `apis/apps/v1`.
+fn document_path(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        format!("api/{version}")
+    } else {
+        format!("apis/{group}/{version}")
+    }
+}
+
+/// The document of one group version.
+fn document(group: &str, version: &str, catalog: &Catalog) -> Option<Arc<Value>> {
+    let path = document_path(group, version);
+    // Read before the kinds, so that a change meanwhile makes the document stale and not the other way round.
+    let generation = catalog.generation();
+    {
+        let mut documents = catalog.openapi().documents.lock();
+        if documents.0 != generation {
+            *documents = (generation, BTreeMap::new());
+        }
+        if let Some(document) = documents.1.get(&path) {
+            return Some(Arc::clone(document));
+        }
+    }
+    let kinds: Vec<Arc<Kind>> = catalog
+        .all()
+        .into_iter()
+        .filter(|kind| kind.group == group && kind.version == version)
+        .collect();
+    if kinds.is_empty() {
+        return None;
+    }
+    let built = Arc::new(document::build(group, version, &kinds));
+    let mut documents = catalog.openapi().documents.lock();
+    if documents.0 == generation {
+        documents.1.insert(path, Arc::clone(&built));
+    }
+    Some(built)
+}
+
+fn put(object: &mut Value, field: &str, value: Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(field.to_owned(), value);
+    }
+}

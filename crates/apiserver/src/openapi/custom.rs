@@ -1,0 +1,112 @@
+//! The schema of a custom kind as it is published: the CRD's, with what every object has filled in.
+
+use serde_json::{Map, Value, json};
+
+use super::{document::reference, put};
+use crate::kinds::{Definitions, Kind};
+
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+
+/// The schema of a kind.
+pub(super) fn schema(kind: &Kind, schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    expand(&mut schema);
+    add_type_meta(&mut schema);
+    if !schema.is_object() {
+        schema = json!({"type": "object"});
+    }
+    let gvk = json!([{"group": kind.group, "kind": kind.kind, "version": kind.version}]);
+    put(&mut schema, "x-kubernetes-group-version-kind", gvk);
+    schema
+}
+
+/// The schema of a list of a kind, whose own is called `name`.
+pub(super) fn list(kind: &Kind, name: &str) -> Value {
+    let (api_version, kind_field) = type_meta();
+    json!({
+        "description": format!("{0}List is a list of {0}", kind.kind),
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": api_version,
+            "items": {
+                "description": format!("List of {}.", kind.plural),
+                "type": "array",
+                "items": reference(name),
+            },
+            "kind": kind_field,
+            "metadata": {
+                "description": "Standard list metadata.",
+                "allOf": [reference(&format!("{META}ListMeta"))],
+            },
+        },
+        "x-kubernetes-group-version-kind":
+            [{"group": kind.group, "kind": format!("{}List", kind.kind), "version": kind.version}],
+    })
+}
+
+/// Says in plain OpenAPI what Kubernetes' own marks mean: a number or a text, and objects within objects.
+fn expand(schema: &mut Value) {
+    let Some(fields) = schema.as_object_mut() else {
+        return;
+    };
+    let is = |fields: &Map<String, Value>, mark: &str| fields.get(mark) == Some(&Value::Bool(true));
+    if is(fields, "x-kubernetes-int-or-string") && !fields.contains_key("anyOf") {
+        fields.insert(
+            "anyOf".to_owned(),
+            json!([{"type": "integer"}, {"type": "string"}]),
+        );
+    }
+    let embedded = is(fields, "x-kubernetes-embedded-resource");
+    for below in ["properties", "patternProperties"] {
+        let properties = fields.get_mut(below).and_then(Value::as_object_mut);
+        properties
+            .into_iter()
+            .flat_map(Map::values_mut)
+            .for_each(expand);
+    }
+    for below in ["items", "additionalProperties"] {
+        if let Some(schema) = fields.get_mut(below) {
+            expand(schema);
+        }
+    }
+    if embedded {
+        add_type_meta(schema);
+    }
+}
+
+/// Describes `apiVersion`, `kind` and `metadata`, which a CRD leaves to the server.
+fn add_type_meta(schema: &mut Value) {
+    let (api_version, kind) = type_meta();
+    let Some(schema) = schema.as_object_mut() else {
+        return;
+    };
+    let properties = schema.entry("properties").or_insert_with(|| json!({}));
+    let Some(properties) = properties.as_object_mut() else {
+        return;
+    };
+    properties.insert("apiVersion".to_owned(), api_version);
+    properties.insert("kind".to_owned(), kind);
+    properties.insert(
+        "metadata".to_owned(),
+        json!({
+            "description": "Standard object's metadata. More info: https://git.k8s.io/community/\
+                            contributors/devel/sig-architecture/api-conventions.md#metadata",
+            "allOf": [reference(&format!("{META}ObjectMeta"))],
+        }),
+    );
+}
+
+/// The schemas of `apiVersion` and `kind`, as every built-in kind has them.
+fn type_meta() -> (Value, Value) {
+    let status = Definitions::builtin().value(&format!("{META}Status"));
+    let property = |name: &str| {
+        let property = status.as_ref()?.pointer(&format!("/properties/{name}"))?;
+        Some(property.clone())
+    };
+    let text = || json!({"type": "string"});
+    (
+        property("apiVersion").unwrap_or_else(text),
+        property("kind").unwrap_or_else(text),
+    )
+}

@@ -1,0 +1,323 @@
+//! The paths of a kind and the operations on them, from its verbs.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    document::{reference, schema_name},
+    put,
+};
+use crate::kinds::{Definitions, Kind, SchemaSource, Subresource};
+
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+const READ: &[(&str, &str)] = &[("resourceVersion", "string")];
+const WRITE: &[(&str, &str)] = &[
+    ("dryRun", "string"),
+    ("fieldManager", "string"),
+    ("fieldValidation", "string"),
+];
+const PATCH: &[(&str, &str)] = &[
+    ("dryRun", "string"),
+    ("fieldManager", "string"),
+    ("fieldValidation", "string"),
+    ("force", "boolean"),
+];
+const DELETE: &[(&str, &str)] = &[
+    ("dryRun", "string"),
+    ("gracePeriodSeconds", "integer"),
+    ("orphanDependents", "boolean"),
+    ("propagationPolicy", "string"),
+];
+const LIST: &[(&str, &str)] = &[
+    ("allowWatchBookmarks", "boolean"),
+    ("continue", "string"),
+    ("fieldSelector", "string"),
+    ("labelSelector", "string"),
+    ("limit", "integer"),
+    ("resourceVersion", "string"),
+    ("resourceVersionMatch", "string"),
+    ("sendInitialEvents", "boolean"),
+    ("timeoutSeconds", "integer"),
+    ("watch", "boolean"),
+];
+
+/// How a verb becomes an operation.
+struct Operation {
+    verb: &'static str,
+    method: &'static str,
+    /// The first word of its id and description.
+    word: &'static str,
+    /// What `x-kubernetes-action` says.
+    action: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+}
+
+const fn operation(
+    verb: &'static str,
+    method: &'static str,
+    word: &'static str,
+    action: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+) -> Operation {
+    Operation {
+        verb,
+        method,
+        word,
+        action,
+        parameters,
+    }
+}
+
+const OF_COLLECTION: &[Operation] = &[
+    operation("list", "get", "list", "list", LIST),
+    operation("create", "post", "create", "post", WRITE),
+    operation(
+        "deletecollection",
+        "delete",
+        "deleteCollection",
+        "deletecollection",
+        LIST,
+    ),
+];
+const OF_ITEM: &[Operation] = &[
+    operation("get", "get", "read", "get", READ),
+    operation("update", "put", "replace", "put", WRITE),
+    operation("delete", "delete", "delete", "delete", DELETE),
+    operation("patch", "patch", "patch", "patch", PATCH),
+];
+const OF_SUBRESOURCE: &[Operation] = &[
+    operation("get", "get", "read", "get", READ),
+    operation("create", "post", "create", "post", WRITE),
+    operation("update", "put", "replace", "put", WRITE),
+    operation("delete", "delete", "delete", "delete", DELETE),
+    operation("patch", "patch", "patch", "patch", PATCH),
+];
+
+/// What the operations of one path have in common.
+struct Target<'a> {
+    kind: &'a Kind,
+    /// The tail of operation ids: `AppsV1NamespacedDeploymentStatus`.
+    id: String,
+    /// The schema of the body, if there is one.
+    schema: Option<String>,
+    /// Group, version and kind that the operations are about.
+    gvk: Value,
+}
+
+/// Adds every path of `kind`.
+pub(super) fn add(kind: &Kind, paths: &mut Map<String, Value>) {
+    let base = match kind.group.as_str() {
+        "" => format!("/api/{}", kind.version),
+        group => format!("/apis/{group}/{}", kind.version),
+    };
+    let across = format!("{base}/{}", kind.plural);
+    let collection = match kind.namespaced {
+        true => format!("{base}/namespaces/{{namespace}}/{}", kind.plural),
+        false => across.clone(),
+    };
+    let scope = if kind.namespaced { "Namespaced" } else { "" };
+    let name = schema_name(kind);
+    let own = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
+    let mut target = Target {
+        kind,
+        id: format!("{}{scope}{}", group_id(kind), kind.kind),
+        schema: Some(name.clone()),
+        gvk: own.clone(),
+    };
+    let mut insert = |path: String, operations: Map<String, Value>| {
+        if !operations.is_empty() {
+            let mut item = operations;
+            item.insert("parameters".to_owned(), path_parameters(&path, kind));
+            paths.insert(path, Value::Object(item));
+        }
+    };
+    insert(
+        collection.clone(),
+        operations(OF_COLLECTION, &kind.verbs, &target),
+    );
+    insert(
+        format!("{collection}/{{name}}"),
+        operations(OF_ITEM, &kind.verbs, &target),
+    );
+    for subresource in &kind.subresources {
+        let mut suffix = subresource.name.clone();
+        if let Some(first) = suffix.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        let target = Target {
+            kind,
+            id: format!("{}{suffix}", target.id),
+            schema: body_of(subresource, &name),
+            gvk: gvk_of(kind, subresource, &own),
+        };
+        insert(
+            format!("{collection}/{{name}}/{}", subresource.name),
+            operations(OF_SUBRESOURCE, &subresource.verbs, &target),
+        );
+    }
+    if kind.namespaced {
+        target.id = format!("{}{}ForAllNamespaces", group_id(kind), kind.kind);
+        let list = OF_COLLECTION.get(..1).unwrap_or_default();
+        insert(across, operations(list, &kind.verbs, &target));
+    }
+}
+
+/// `AppsV1`, `RbacAuthorizationV1` or `ExampleComV1`.
+fn group_id(kind: &Kind) -> String {
+    let group = if kind.group.is_empty() {
+        "core"
+    } else {
+        kind.group.trim_end_matches(".k8s.io")
+    };
+    let mut id = String::new();
+    for word in group.split(['.', '-']).chain([kind.version.as_str()]) {
+        let mut letters = word.chars();
+        id.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        id.push_str(letters.as_str());
+    }
+    id
+}
+
+/// The schema of a subresource's body: the parent's, or a definition that is about its kind.
+fn body_of(subresource: &Subresource, parent: &str) -> Option<String> {
+    let Some((group, version, name)) = &subresource.response else {
+        // A log is text.
+        return (subresource.name != "log").then(|| parent.to_owned());
+    };
+    let of_group = match group.as_str() {
+        "" => "core",
+        group => group.trim_end_matches(".k8s.io"),
+    };
+    let parent_group = parent
+        .rsplit_once('.')
+        .map_or("", |(parent_group, _)| parent_group);
+    let candidates = [
+        format!("io.k8s.api.{of_group}.{version}.{name}"),
+        format!("{parent_group}.{name}"),
+    ];
+    candidates
+        .into_iter()
+        .find(|name| Definitions::builtin().raw(name).is_some())
+}
+
+/// Operations on a custom kind's scale are about the kind itself.
+fn gvk_of(kind: &Kind, subresource: &Subresource, own: &Value) -> Value {
+    match (&subresource.response, &kind.schema) {
+        (Some((group, version, name)), SchemaSource::Definition(_)) => {
+            json!({"group": group, "version": version, "kind": name})
+        }
+        _ => own.clone(),
+    }
+}
+
+/// The operations that `verbs` allow.
+fn operations(known: &[Operation], verbs: &[String], target: &Target<'_>) -> Map<String, Value> {
+    known
+        .iter()
+        .filter(|operation| verbs.iter().any(|verb| verb == operation.verb))
+        .map(|operation| (operation.method.to_owned(), describe(operation, target)))
+        .collect()
+}
+
+fn describe(operation: &Operation, target: &Target<'_>) -> Value {
+    let body = target.schema.as_deref();
+    let (request, response) = match operation.verb {
+        "list" => (None, body.map(|schema| format!("{schema}List"))),
+        "get" => (None, body.map(str::to_owned)),
+        "patch" => (Some(format!("{META}Patch")), body.map(str::to_owned)),
+        "delete" | "deletecollection" => (
+            Some(format!("{META}DeleteOptions")),
+            Some(format!("{META}Status")),
+        ),
+        _ => (body.map(str::to_owned), body.map(str::to_owned)),
+    };
+    let mut described = json!({
+        "tags": [tag(target.kind)],
+        "description": format!("{} {}", operation.word, target.kind.kind),
+        "operationId": format!("{}{}", operation.word, target.id),
+        "parameters": operation.parameters.iter().map(query).collect::<Vec<_>>(),
+        "responses": {
+            "200": match &response {
+                Some(schema) => json!({"description": "OK", "content": content(&["application/json"], schema)}),
+                None => json!({"description": "OK"}),
+            },
+            "401": {"description": "Unauthorized"},
+        },
+        "x-kubernetes-action": operation.action,
+        "x-kubernetes-group-version-kind": target.gvk,
+    });
+    if let Some(schema) = request {
+        let is_builtin = matches!(target.kind.schema, SchemaSource::Definition(_));
+        let types: &[&str] = match (operation.verb, is_builtin) {
+            ("patch", true) => &[
+                "application/apply-patch+yaml",
+                "application/json-patch+json",
+                "application/merge-patch+json",
+                "application/strategic-merge-patch+json",
+            ],
+            ("patch", false) => &[
+                "application/apply-patch+yaml",
+                "application/json-patch+json",
+                "application/merge-patch+json",
+            ],
+            _ => &["application/json"],
+        };
+        let mut body = json!({"content": content(types, &schema)});
+        if !operation.verb.starts_with("delete") {
+            put(&mut body, "required", json!(true));
+        }
+        put(&mut described, "requestBody", body);
+    }
+    described
+}
+
+/// `apps_v1`.
+fn tag(kind: &Kind) -> String {
+    let id = group_id(kind);
+    let group = id
+        .get(..id.len().saturating_sub(kind.version.len()))
+        .unwrap_or_default();
+    let mut letters = group.chars();
+    let first: String = letters
+        .next()
+        .map(|first| first.to_ascii_lowercase())
+        .into_iter()
+        .collect();
+    format!("{first}{}_{}", letters.as_str(), kind.version)
+}
+
+fn content(types: &[&str], schema: &str) -> Value {
+    types
+        .iter()
+        .map(|&media| (media.to_owned(), json!({"schema": reference(schema)})))
+        .collect()
+}
+
+fn query((name, type_): &(&str, &str)) -> Value {
+    json!({"name": name, "in": "query", "schema": {"type": type_, "uniqueItems": true}})
+}
+
+/// The parameters within a path.
+fn path_parameters(path: &str, kind: &Kind) -> Value {
+    let known = [
+        ("name", format!("name of the {}", kind.kind)),
+        (
+            "namespace",
+            "object name and auth scope, such as for teams and projects".to_owned(),
+        ),
+    ];
+    let mut parameters: Vec<Value> = known
+        .into_iter()
+        .filter(|(name, _)| path.contains(&format!("{{{name}}}")))
+        .map(|(name, description)| {
+            json!({
+                "name": name,
+                "in": "path",
+                "description": description,
+                "required": true,
+                "schema": {"type": "string", "uniqueItems": true},
+            })
+        })
+        .collect();
+    parameters.push(query(&("pretty", "string")));
+    Value::Array(parameters)
+}

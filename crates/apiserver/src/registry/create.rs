@@ -1,0 +1,181 @@
+//! Create.
+
+use std::sync::Arc;
+
+use opkit_apimachinery::managedfields::{self, Manager};
+use serde_json::{Value, json};
+
+use super::{Registry, Target, Write, convert, prepare::By, rules};
+use crate::{
+    object,
+    status::{ApiError, ApiResult},
+    store::{CommitError, Expected, Key},
+};
+
+/// How often a generated name may turn out to be taken.
+const GENERATE_NAME_TRIES: usize = 8;
+
+impl Registry {
+    /// Creates the object in `body`; returns it as stored.
+    pub(crate) fn create(
+        &self,
+        target: &Target,
+        body: Value,
+        write: &mut Write,
+    ) -> ApiResult<Arc<Value>> {
+        self.check_unknown_fields(&target.kind, &body, write)?;
+        self.create_by(By::Update, target, body, write)
+    }
+
+    /// Create; an apply has written the object's `managedFields` itself.
+    pub(super) fn create_by(
+        &self,
+        by: By,
+        target: &Target,
+        mut body: Value,
+        write: &Write,
+    ) -> ApiResult<Arc<Value>> {
+        let kind = &target.kind;
+        if !object::meta(&body, "resourceVersion").is_empty() {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(ApiError::without_reason(500, message));
+        }
+        self.enter_namespace(target, &mut body)?;
+        self.check_namespace_open(target, object::name(&body))?;
+        if kind.subresource("status").is_some() && !rules::is_namespace(kind) {
+            object::set(&mut body, &["status"], Value::Null);
+        }
+        for field in [
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+        ] {
+            object::set_meta(&mut body, field, Value::Null);
+        }
+        object::set_meta(&mut body, "uid", json!(self.random.uid()));
+        object::set_meta(
+            &mut body,
+            "creationTimestamp",
+            json!(self.clock.now_rfc3339()),
+        );
+        // A kind that does not count keeps what the client says.
+        if rules::has_generation(kind) {
+            object::set_meta(&mut body, "generation", json!(1));
+        }
+
+        let prefix: String = object::meta(&body, "generateName")
+            .chars()
+            .take(58)
+            .collect();
+        let generated = object::name(&body).is_empty() && !prefix.is_empty();
+        for attempt in 1..=GENERATE_NAME_TRIES {
+            let mut object = body.clone();
+            if generated {
+                let name = format!("{prefix}{}", self.random.suffix());
+                object::set_meta(&mut object, "name", json!(name));
+            }
+            self.normalize(kind, &mut object, by)?;
+            self.validate(kind, &object)?;
+            if by == By::Update {
+                self.attribute(target, None, &mut object, write)?;
+            }
+            if rules::is_crd(kind) {
+                crate::crd::begin_status(&mut object);
+            }
+            match self.insert(target, object, write) {
+                Err(error) if error.code == 409 && generated && attempt < GENERATE_NAME_TRIES => {}
+                result => return result,
+            }
+        }
+        Err(ApiError::internal("no free name was found"))
+    }
+
+    fn insert(&self, target: &Target, mut object: Value, write: &Write) -> ApiResult<Arc<Value>> {
+        let kind = &target.kind;
+        convert::to_storage(kind, &mut object);
+        let storage = target.storage();
+        let name = object::name(&object).to_owned();
+        if write.dry_run {
+            return match self.store.get(&storage, &Key::of(&object)) {
+                Some(_) => Err(ApiError::already_exists(kind, &name)),
+                None => Ok(Arc::new(object)),
+            };
+        }
+        let key = Key::of(&object);
+        match self.store.put(&storage, Expected::Absent, object) {
+            Ok(stored) => Ok(self.after_write(kind, stored)),
+            Err(CommitError::Exists | CommitError::Missing | CommitError::Moved) => {
+                let found = self.store.get(&storage, &key);
+                let ending = found.is_some_and(|found| object::is_deleting(&found));
+                let error = ApiError::already_exists(kind, &name);
+                Err(if ending {
+                    error.prefixed("object is being deleted: ")
+                } else {
+                    error
+                })
+            }
+        }
+    }
+
+    /// Nothing new goes into a namespace that is missing or on its way out.
+    fn check_namespace_open(&self, target: &Target, name: &str) -> ApiResult<()> {
+        if !target.kind.namespaced {
+            return Ok(());
+        }
+        let namespace = target.namespace.as_str();
+        let Some(found) = self.store.get("namespaces", &Key::new("", namespace)) else {
+            return Err(ApiError::namespace_not_found(namespace));
+        };
+        if object::is_deleting(&found) {
+            let why = format!(
+                "unable to create new content in namespace {namespace} because it is being terminated"
+            );
+            return Err(ApiError::forbidden(&target.kind, name, &why).with_cause(
+                "NamespaceTerminating",
+                &format!("namespace {namespace} is being terminated"),
+                "metadata.namespace",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Records in `managedFields` what `new` changes against `live`.
+    pub(super) fn attribute(
+        &self,
+        target: &Target,
+        live: Option<&Value>,
+        new: &mut Value,
+        write: &Write,
+    ) -> ApiResult<()> {
+        let kind = &target.kind;
+        let schema = self.schemas.of(kind)?;
+        let api_version = kind.api_version();
+        let manager = Manager {
+            name: &write.manager,
+            api_version: &api_version,
+            subresource: &target.subresource,
+        };
+        let time = self.clock.now_rfc3339();
+        let set_aside = rules::set_aside(target, live, new);
+        managedfields::update(live, new, &self.schemas.typed(&schema), &manager, &time);
+        for (path, value) in set_aside {
+            object::set(new, path, value);
+        }
+        if target.subresource == "scale" {
+            forget_scale_times(new);
+        }
+        Ok(())
+    }
+}
+
+/// Kubernetes notes no time for what was written through `scale`.
+fn forget_scale_times(object: &mut Value) {
+    let managers = object
+        .pointer_mut("/metadata/managedFields")
+        .and_then(Value::as_array_mut);
+    for manager in managers.into_iter().flatten() {
+        if object::text(manager, &["subresource"]) == "scale" {
+            object::as_map(manager).remove("time");
+        }
+    }
+}

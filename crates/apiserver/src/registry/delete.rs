@@ -1,0 +1,282 @@
+//! Delete: preconditions, finalizers, grace, propagation.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use opkit_apimachinery::structural::FieldError;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Filter, Registry, Target, Write, rules, update::is_finished};
+use crate::{
+    clock, object,
+    status::{ApiError, ApiResult},
+    store::{CommitError, Expected},
+};
+
+/// Holds an object until its dependents that block it are gone.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+/// Holds an object until its dependents no longer name it as an owner.
+pub(crate) const ORPHAN: &str = "orphan";
+/// Holds a CRD until its objects are gone.
+pub(crate) const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// The body of a delete request.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct DeleteOptions {
+    pub(crate) grace_period_seconds: Option<i64>,
+    pub(crate) preconditions: Option<Preconditions>,
+    pub(crate) propagation_policy: Option<String>,
+    pub(crate) orphan_dependents: Option<bool>,
+    pub(crate) dry_run: Option<Vec<String>>,
+}
+
+/// What must hold for the object to be deleted.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Preconditions {
+    pub(crate) uid: Option<String>,
+    pub(crate) resource_version: Option<String>,
+}
+
+/// What became of a deleted object.
+#[derive(Clone, Debug)]
+pub(crate) enum Deleted {
+    /// It is gone.
+    Gone(Arc<Value>),
+    /// It waits for a finalizer or for its time to end.
+    Pending(Arc<Value>),
+}
+
+impl Registry {
+    /// Deletes one object, or marks it as being deleted while something holds it.
+    pub(crate) fn delete(
+        &self,
+        target: &Target,
+        options: &DeleteOptions,
+        write: &Write,
+    ) -> ApiResult<Deleted> {
+        // What is wrong with the options is said before the object is looked for.
+        set_propagation(options, &mut json!({}))?;
+        if rules::is_lasting(target) {
+            let why = "this namespace may not be deleted";
+            return Err(ApiError::forbidden(&target.kind, &target.name, why));
+        }
+        loop {
+            let live = self.stored(target)?;
+            self.check_preconditions(target, options, &live)?;
+            let mut new = Value::clone(&live);
+            self.mark_deleted(target, options, &mut new)?;
+            let outcome = if is_finished(&target.kind, &new) {
+                if write.dry_run {
+                    return Ok(Deleted::Gone(live));
+                }
+                let removed =
+                    self.store
+                        .remove(&target.storage(), &target.key(), object::revision(&live));
+                removed.map(|removed| {
+                    self.after_delete(&target.kind, &removed);
+                    Deleted::Gone(removed)
+                })
+            } else if write.dry_run || new == *live {
+                return Ok(Deleted::Pending(live));
+            } else {
+                let expected = Expected::Revision(object::revision(&live));
+                self.store
+                    .put(&target.storage(), expected, new)
+                    .map(Deleted::Pending)
+            };
+            match outcome {
+                Ok(deleted) => return Ok(deleted),
+                Err(CommitError::Missing) => return Err(target.not_found()),
+                Err(CommitError::Moved | CommitError::Exists) => {}
+            }
+        }
+    }
+
+    /// Deletes every object of a kind that the filter lets through.
+    pub(crate) fn delete_collection(
+        &self,
+        target: &Target,
+        filter: &Filter,
+        options: &DeleteOptions,
+        write: &Write,
+    ) -> ApiResult<Vec<Arc<Value>>> {
+        let (objects, _) = self.list(target, filter)?;
+        for object in &objects {
+            let one = Target::new(
+                &target.kind,
+                object::namespace(object),
+                object::name(object),
+            );
+            match self.delete(&one, options, write) {
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(objects)
+    }
+
+    /// The body that answers a delete.
+    pub(crate) fn deleted_answer(&self, target: &Target, deleted: &Deleted) -> Value {
+        match deleted {
+            Deleted::Gone(object) if !rules::returns_deleted_object(&target.kind) => {
+                let mut details = json!({
+                    "name": object::name(object), "kind": target.kind.plural, "uid": object::uid(object),
+                });
+                if !target.kind.group.is_empty() {
+                    object::set_field(&mut details, "group", json!(target.kind.group));
+                }
+                json!({
+                    "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+                    "details": details,
+                })
+            }
+            Deleted::Gone(object) | Deleted::Pending(object) => {
+                super::from_storage(&target.kind, object)
+            }
+        }
+    }
+
+    fn check_preconditions(
+        &self,
+        target: &Target,
+        options: &DeleteOptions,
+        live: &Value,
+    ) -> ApiResult<()> {
+        let Some(wanted) = &options.preconditions else {
+            return Ok(());
+        };
+        let refuse = |what: &str, wanted: &str, found: &str, likely: &str| {
+            let why = format!(
+                "the {what} in the precondition ({wanted}) does not match the {what} in record \
+                 ({found}). The object might have been {likely}"
+            );
+            Err(ApiError::precondition(&target.kind, &target.name, &why))
+        };
+        let (uid, version) = (object::uid(live), object::meta(live, "resourceVersion"));
+        if let Some(wanted) = wanted.uid.as_deref().filter(|wanted| *wanted != uid) {
+            return refuse("UID", wanted, uid, "deleted and then recreated");
+        }
+        let wanted = wanted.resource_version.as_deref();
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != version) {
+            return refuse("ResourceVersion", wanted, version, "modified");
+        }
+        Ok(())
+    }
+
+    fn mark_deleted(
+        &self,
+        target: &Target,
+        options: &DeleteOptions,
+        object: &mut Value,
+    ) -> ApiResult<()> {
+        let kind = &target.kind;
+        set_propagation(options, object)?;
+        if rules::is_crd(kind) {
+            add_finalizer(object, CRD_CLEANUP);
+        }
+        if rules::is_namespace(kind) {
+            object::set(object, &["status", "phase"], json!("Terminating"));
+        }
+        let grace = if rules::deletes_gracefully(kind) {
+            grace_period(options, object)
+        } else {
+            0
+        };
+        let present = object::at(object, &["metadata", "deletionGracePeriodSeconds"]).as_i64();
+        if present.is_some_and(|present| present <= grace) {
+            return Ok(());
+        }
+        let slow = rules::is_namespace(kind) || rules::is_crd(kind);
+        if slow && object::is_deleting(object) {
+            return Ok(());
+        }
+        let counted = object::int(object, &["metadata", "generation"]) > 0 && !slow;
+        if counted && !object::is_deleting(object) {
+            let generation = object::int(object, &["metadata", "generation"]) + 1;
+            object::set_meta(object, "generation", json!(generation));
+        }
+        let now = self.clock.now();
+        let end = now
+            .checked_add(SignedDuration::from_secs(grace))
+            .unwrap_or(now);
+        object::set_meta(object, "deletionTimestamp", json!(clock::rfc3339(end)));
+        // What only the server's own finalizers hold has no time to end.
+        let grace = if slow { Value::Null } else { json!(grace) };
+        object::set_meta(object, "deletionGracePeriodSeconds", grace);
+        Ok(())
+    }
+}
+
+/// How long a pod has to end: as asked, else as its spec says; a pod on no node ends at once.
+fn grace_period(options: &DeleteOptions, pod: &Value) -> i64 {
+    let phase = object::text(pod, &["status", "phase"]);
+    if object::text(pod, &["spec", "nodeName"]).is_empty()
+        || matches!(phase, "Failed" | "Succeeded")
+    {
+        return 0;
+    }
+    let own = object::at(pod, &["spec", "terminationGracePeriodSeconds"]).as_i64();
+    options.grace_period_seconds.or(own).unwrap_or(30).max(0)
+}
+
+fn set_propagation(options: &DeleteOptions, object: &mut Value) -> ApiResult<()> {
+    let policy = match (
+        options.propagation_policy.as_deref(),
+        options.orphan_dependents,
+    ) {
+        (Some(policy), Some(_)) => {
+            let detail = "orphanDependents and deletionPropagation cannot be both set";
+            let error = FieldError::invalid("propagationPolicy", &json!(policy), detail);
+            return Err(ApiError::invalid_options("DeleteOptions", &[error]));
+        }
+        (Some(policy), None) => policy,
+        (None, Some(true)) => "Orphan",
+        (None, Some(false)) => "Background",
+        (None, None) => return Ok(()),
+    };
+    let (wanted, other) = match policy {
+        "Background" => (None, None),
+        "Foreground" => (Some(FOREGROUND), Some(ORPHAN)),
+        "Orphan" => (Some(ORPHAN), Some(FOREGROUND)),
+        _ => {
+            let supported = ["Foreground", "Background", "Orphan", "nil"];
+            let error = FieldError::not_supported("propagationPolicy", &json!(policy), &supported);
+            return Err(ApiError::invalid_options("DeleteOptions", &[error]));
+        }
+    };
+    let kept: Vec<String> = object::finalizers(object)
+        .into_iter()
+        .filter(|f| wanted.is_some() || (*f != FOREGROUND && *f != ORPHAN))
+        .filter(|f| Some(*f) != other)
+        .map(str::to_owned)
+        .collect();
+    set_finalizers(object, kept);
+    if let Some(wanted) = wanted {
+        add_finalizer(object, wanted);
+    }
+    Ok(())
+}
+
+fn add_finalizer(object: &mut Value, finalizer: &str) {
+    let mut finalizers: Vec<String> = object::finalizers(object)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    if !finalizers.iter().any(|f| f == finalizer) {
+        finalizers.push(finalizer.to_owned());
+        set_finalizers(object, finalizers);
+    }
+}
+
+/// Writes the list of finalizers; an empty one is left out.
+pub(crate) fn set_finalizers(object: &mut Value, finalizers: Vec<String>) {
+    let value = if finalizers.is_empty() {
+        Value::Null
+    } else {
+        json!(finalizers)
+    };
+    object::set_meta(object, "finalizers", value);
+}

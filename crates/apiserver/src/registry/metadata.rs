@@ -1,0 +1,128 @@
+//! What the metadata of every object must be like: labels, annotations, owners, finalizers.
+
+use opkit_apimachinery::{selector, structural::FieldError};
+use serde_json::Value;
+
+use super::{FOREGROUND, ORPHAN};
+use crate::object;
+
+/// Finalizers that need no domain.
+const STANDARD: &[&str] = &[FOREGROUND, ORPHAN, "kubernetes"];
+
+/// What all annotations of an object may hold together.
+const ANNOTATIONS_MAX: usize = 256 * 1024;
+
+/// What is wrong with the metadata of `object`.
+pub(super) fn check(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (key, value) in object::labels(object).into_iter().flatten() {
+        let invalid = |value: &str, detail: String| {
+            FieldError::invalid("metadata.labels", &Value::from(value), detail)
+        };
+        let key_rules = selector::label_key_errors(key).into_iter();
+        errors.extend(key_rules.map(|detail| invalid(key, detail)));
+        let value = value.as_str().unwrap_or_default();
+        let value_rules = selector::label_value_errors(value).into_iter();
+        errors.extend(value_rules.map(|detail| invalid(value, detail)));
+    }
+    let annotations = object::at(object, &["metadata", "annotations"]).as_object();
+    let size = |(key, value): (&String, &Value)| key.len() + value.as_str().map_or(0, str::len);
+    if annotations.into_iter().flatten().map(size).sum::<usize>() > ANNOTATIONS_MAX {
+        let max = u64::try_from(ANNOTATIONS_MAX).unwrap_or(u64::MAX);
+        errors.push(FieldError::too_long("metadata.annotations", max));
+    }
+    for key in annotations.into_iter().flatten().map(|(key, _)| key) {
+        // Annotations may be written in capitals.
+        let wrong = selector::label_key_errors(&key.to_lowercase()).into_iter();
+        errors.extend(wrong.map(|detail| {
+            FieldError::invalid("metadata.annotations", &Value::from(key.as_str()), detail)
+        }));
+    }
+    let generation = object::at(object, &["metadata", "generation"]);
+    if generation.as_i64().is_some_and(|generation| generation < 0) {
+        let detail = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid(
+            "metadata.generation",
+            generation,
+            detail,
+        ));
+    }
+    errors.extend(owners(object));
+    errors.extend(finalizers(object));
+    errors
+}
+
+fn owners(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let owners = object::items(object, &["metadata", "ownerReferences"]);
+    for owner in owners {
+        let rules = [
+            ("apiVersion", "version must not be empty"),
+            ("kind", "must not be empty"),
+            ("name", "must not be empty"),
+            ("uid", "must not be empty"),
+        ];
+        for (field, detail) in rules {
+            if object::text(owner, &[field]).is_empty() {
+                let at = format!("metadata.ownerReferences.{field}");
+                errors.push(FieldError::invalid(at, &Value::from(""), detail));
+            }
+        }
+        let (version, kind) = (
+            object::text(owner, &["apiVersion"]),
+            object::text(owner, &["kind"]),
+        );
+        if (version, kind) == ("v1", "Event") {
+            let detail = "/v1, Kind=Event is disallowed from being an owner";
+            errors.push(FieldError::invalid(
+                "metadata.ownerReferences",
+                owner,
+                detail,
+            ));
+        }
+    }
+    let is_controller = |owner: &&Value| object::at(owner, &["controller"]) == &Value::Bool(true);
+    let mut controllers = owners.iter().filter(is_controller);
+    if let (Some(one), Some(two)) = (controllers.next(), controllers.next()) {
+        let called = |owner: &Value| {
+            let (kind, name) = (
+                object::text(owner, &["kind"]),
+                object::text(owner, &["name"]),
+            );
+            format!("{kind}/{name}")
+        };
+        let detail = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for \
+             {} and {}",
+            called(one),
+            called(two)
+        );
+        let all = object::at(object, &["metadata", "ownerReferences"]);
+        errors.push(FieldError::invalid("metadata.ownerReferences", all, detail));
+    }
+    errors
+}
+
+fn finalizers(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let finalizers = object::finalizers(object);
+    for finalizer in &finalizers {
+        let wrong = selector::label_key_errors(finalizer).into_iter();
+        errors.extend(wrong.map(|detail| {
+            FieldError::invalid("metadata.finalizers", &Value::from(*finalizer), detail)
+        }));
+    }
+    for (index, finalizer) in finalizers.iter().enumerate() {
+        if !finalizer.contains('/') && !STANDARD.contains(finalizer) {
+            let at = format!("metadata.finalizers[{index}]");
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(FieldError::invalid(at, &Value::from(*finalizer), detail));
+        }
+    }
+    if finalizers.contains(&ORPHAN) && finalizers.contains(&FOREGROUND) {
+        let all = object::at(object, &["metadata", "finalizers"]);
+        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
+        errors.push(FieldError::invalid("metadata.finalizers", all, detail));
+    }
+    errors
+}

@@ -1,0 +1,98 @@
+//! Get and list.
+
+use std::sync::Arc;
+
+use opkit_apimachinery::selector::{FieldSelector, LabelSelector};
+use serde_json::Value;
+
+use super::{Registry, Target, from_storage};
+use crate::{
+    kinds::{Kind, SchemaSource},
+    object,
+    request::Query,
+    status::{ApiError, ApiResult},
+};
+
+/// Which objects of a kind a request is about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filter {
+    labels: Option<LabelSelector>,
+    /// With the kind, which knows what its fields are compared by.
+    fields: Option<(FieldSelector, Arc<Kind>)>,
+}
+
+impl Filter {
+    /// From `labelSelector` and `fieldSelector`, checked against what `kind` can select by.
+    pub(crate) fn parse(kind: &Arc<Kind>, query: &Query) -> ApiResult<Self> {
+        let labels = query
+            .get("labelSelector")
+            .map(LabelSelector::parse)
+            .transpose()
+            .map_err(|error| ApiError::bad_request(error.to_string()))?;
+        let fields = query
+            .get("fieldSelector")
+            .map(FieldSelector::parse)
+            .transpose()
+            .map_err(|error| ApiError::bad_request(error.to_string()))?;
+        for requirement in fields.iter().flat_map(FieldSelector::requirements) {
+            let field = requirement.field.as_str();
+            let known = matches!(field, "metadata.name" | "metadata.namespace")
+                || kind.field_selectors().contains(&field);
+            if !known {
+                let is_builtin = matches!(kind.schema, SchemaSource::Definition(_));
+                let message = if is_builtin && kind.field_selectors().is_empty() {
+                    format!(
+                        "{field:?} is not a known field selector: only \"metadata.name\", \
+                         \"metadata.namespace\""
+                    )
+                } else {
+                    format!("field label not supported: {field}")
+                };
+                return Err(ApiError::bad_request(message));
+            }
+        }
+        Ok(Self {
+            labels,
+            fields: fields.map(|fields| (fields, kind.clone())),
+        })
+    }
+
+    fn is_everything(&self) -> bool {
+        self.labels.is_none() && self.fields.is_none()
+    }
+
+    /// Whether a stored object is one of those asked for.
+    pub(crate) fn matches(&self, stored: &Value) -> bool {
+        self.labels
+            .as_ref()
+            .is_none_or(|selector| selector.matches(object::labels(stored)))
+            && self.fields.as_ref().is_none_or(|(selector, kind)| {
+                let object = from_storage(kind, stored);
+                selector.matches(|field| Some(kind.field_value(&object, field)))
+            })
+    }
+}
+
+impl Registry {
+    /// The object, in the version of the target.
+    pub(crate) fn get(&self, target: &Target) -> ApiResult<Value> {
+        if target.subresource == "scale" {
+            return self.get_scale(target);
+        }
+        Ok(from_storage(&target.kind, &*self.stored(target)?))
+    }
+
+    /// The objects of a kind, as stored, and the revision they were read at.
+    pub(crate) fn list(
+        &self,
+        target: &Target,
+        filter: &Filter,
+    ) -> ApiResult<(Vec<Arc<Value>>, u64)> {
+        let namespace = Some(target.namespace.as_str()).filter(|n| !n.is_empty());
+        let (mut objects, revision) = self.store.list(&target.storage(), namespace);
+        if !filter.is_everything() {
+            objects.retain(|object| filter.matches(object));
+        }
+        Ok((objects, revision))
+    }
+}

@@ -1,0 +1,368 @@
+//! What Kubernetes knows of its own kinds and publishes nowhere, as lists.
+
+use opkit_apimachinery::structural::FieldError;
+use serde_json::{Value, json};
+
+use super::Target;
+use crate::{
+    kinds::{Kind, SchemaSource},
+    object,
+};
+
+/// Built-in resources whose `metadata.generation` counts changes of the spec. Custom resources all do.
+const WITH_GENERATION: &[&str] = &[
+    "apiservices.apiregistration.k8s.io",
+    "cronjobs.batch",
+    "csidrivers.storage.k8s.io",
+    "customresourcedefinitions.apiextensions.k8s.io",
+    "daemonsets.apps",
+    "deployments.apps",
+    "deviceclasses.resource.k8s.io",
+    "flowschemas.flowcontrol.apiserver.k8s.io",
+    "ingresses.networking.k8s.io",
+    "jobs.batch",
+    "mutatingadmissionpolicies.admissionregistration.k8s.io",
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    "networkpolicies.networking.k8s.io",
+    "poddisruptionbudgets.policy",
+    "pods",
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+    "replicasets.apps",
+    "replicationcontrollers",
+    "resourceclaims.resource.k8s.io",
+    "resourceslices.resource.k8s.io",
+    "statefulsets.apps",
+    "validatingadmissionpolicies.admissionregistration.k8s.io",
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+    "validatingwebhookconfigurations.admissionregistration.k8s.io",
+];
+
+/// Resources that a delete answers with the deleted object rather than with a Status.
+const RETURN_DELETED: &[&str] = &[
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "pods",
+    "podtemplates",
+    "replicationcontrollers",
+    "resourcequotas",
+    "serviceaccounts",
+    "services",
+];
+
+/// Fields of built-in kinds that no update may change.
+const IMMUTABLE: &[(&str, &[&str])] = &[
+    ("daemonsets.apps", &["spec", "selector"]),
+    ("deployments.apps", &["spec", "selector"]),
+    ("jobs.batch", &["spec", "selector"]),
+    ("replicasets.apps", &["spec", "selector"]),
+    ("rolebindings.rbac.authorization.k8s.io", &["roleRef"]),
+    (
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        &["roleRef"],
+    ),
+    (
+        "customresourcedefinitions.apiextensions.k8s.io",
+        &["spec", "scope"],
+    ),
+    (
+        "customresourcedefinitions.apiextensions.k8s.io",
+        &["spec", "names", "kind"],
+    ),
+    ("secrets", &["type"]),
+];
+
+/// Fields that the server sets on its own behalf: they get no manager.
+const UNATTRIBUTED: &[(&str, &[&str])] = &[
+    ("namespaces", &["spec", "finalizers"]),
+    ("services", &["spec", "clusterIPs"]),
+    ("services", &["spec", "ipFamilies"]),
+    ("services", &["spec", "ipFamilyPolicy"]),
+];
+
+/// Fields that get no manager while they are empty.
+const UNATTRIBUTED_EMPTY: &[(&str, &[&str])] = &[
+    ("events", &["reportingComponent"]),
+    ("events", &["reportingInstance"]),
+];
+
+/// Resources that a PUT creates where there is nothing to replace.
+const CREATED_BY_UPDATE: &[&str] = &[
+    "clusterrolebindings.rbac.authorization.k8s.io",
+    "clusterroles.rbac.authorization.k8s.io",
+    "endpoints",
+    "events",
+    "events.events.k8s.io",
+    "leases.coordination.k8s.io",
+    "limitranges",
+    "rolebindings.rbac.authorization.k8s.io",
+    "roles.rbac.authorization.k8s.io",
+    "services",
+];
+
+/// Resources whose names are labels of a host name.
+const NAMED_AS_LABELS: &[&str] = &["namespaces", "services", "statefulsets.apps"];
+
+/// What may change in the spec of a StatefulSet.
+const SET_FOLLOWS: &[&str] = &[
+    "minReadySeconds",
+    "ordinals",
+    "persistentVolumeClaimRetentionPolicy",
+    "replicas",
+    "revisionHistoryLimit",
+    "template",
+    "updateStrategy",
+];
+const SET_FIXED: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', \
+    'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
+    'minReadySeconds' are forbidden";
+
+/// What secrets of a type hold.
+const SECRET_KEYS: &[(&str, &[&str])] = &[
+    ("kubernetes.io/basic-auth", &["username", "password"]),
+    ("kubernetes.io/dockercfg", &[".dockercfg"]),
+    ("kubernetes.io/dockerconfigjson", &[".dockerconfigjson"]),
+    ("kubernetes.io/ssh-auth", &["ssh-privatekey"]),
+    ("kubernetes.io/tls", &["tls.crt", "tls.key"]),
+];
+
+const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' \
+    (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+
+/// Workloads whose selector must choose the pods of their own template.
+const SELECT_TEMPLATE: &[&str] = &[
+    "daemonsets.apps",
+    "deployments.apps",
+    "replicasets.apps",
+    "statefulsets.apps",
+];
+
+pub(super) fn is_custom(kind: &Kind) -> bool {
+    matches!(kind.schema, SchemaSource::Custom(_))
+}
+
+pub(super) fn has_generation(kind: &Kind) -> bool {
+    is_custom(kind) || WITH_GENERATION.contains(&kind.group_resource().as_str())
+}
+
+pub(super) fn returns_deleted_object(kind: &Kind) -> bool {
+    RETURN_DELETED.contains(&kind.group_resource().as_str())
+}
+
+/// Pods alone have time to end.
+pub(super) fn deletes_gracefully(kind: &Kind) -> bool {
+    kind.group.is_empty() && kind.plural == "pods"
+}
+
+pub(super) fn is_namespace(kind: &Kind) -> bool {
+    kind.group.is_empty() && kind.plural == "namespaces"
+}
+
+/// A namespace that a cluster cannot be without.
+pub(super) fn is_lasting(target: &Target) -> bool {
+    is_namespace(&target.kind)
+        && matches!(
+            target.name.as_str(),
+            "default" | "kube-public" | "kube-system"
+        )
+}
+
+pub(super) fn is_crd(kind: &Kind) -> bool {
+    kind.group == "apiextensions.k8s.io" && kind.plural == "customresourcedefinitions"
+}
+
+pub(super) fn is_created_by_update(kind: &Kind) -> bool {
+    CREATED_BY_UPDATE.contains(&kind.group_resource().as_str())
+}
+
+pub(super) fn is_named_as_label(kind: &Kind) -> bool {
+    NAMED_AS_LABELS.contains(&kind.group_resource().as_str())
+}
+
+/// Takes out of `new` what no manager of this write owns; the caller puts it back.
+pub(super) fn set_aside(
+    target: &Target,
+    live: Option<&Value>,
+    new: &mut Value,
+) -> Vec<(&'static [&'static str], Value)> {
+    let kind = &target.kind;
+    let resource = kind.group_resource();
+    let mut paths: Vec<&'static [&'static str]> = Vec::new();
+    if live.is_none() {
+        let server_side = UNATTRIBUTED.iter().filter(|(of, _)| *of == resource);
+        paths.extend(server_side.map(|(_, path)| *path));
+        let empty = UNATTRIBUTED_EMPTY
+            .iter()
+            .filter(|(of, path)| *of == resource && object::text(new, path).is_empty());
+        paths.extend(empty.map(|(_, path)| *path));
+        if kind.subresource("status").is_some() {
+            paths.push(&["status"]);
+        }
+    }
+    let taken = paths.into_iter().map(|path| {
+        let value = object::at(new, path).clone();
+        object::set(new, path, Value::Null);
+        (path, value)
+    });
+    taken.filter(|(_, value)| !value.is_null()).collect()
+}
+
+/// Changes to fields that may not change.
+pub(super) fn immutable_changes(kind: &Kind, live: &Value, new: &Value) -> Vec<FieldError> {
+    let resource = kind.group_resource();
+    IMMUTABLE
+        .iter()
+        .filter(|(of, path)| *of == resource && object::at(live, path) != object::at(new, path))
+        .map(|(_, path)| {
+            FieldError::invalid(path.join("."), object::at(new, path), "field is immutable")
+        })
+        .chain(sealed_changes(kind, live, new))
+        .chain(set_changes(kind, live, new))
+        .collect()
+}
+
+/// Changes to a config map or a secret that is marked as immutable.
+fn sealed_changes(kind: &Kind, live: &Value, new: &Value) -> Vec<FieldError> {
+    let is_sealed = object::at(live, &["immutable"]) == &json!(true);
+    if !holds_data(kind) || !is_sealed {
+        return Vec::new();
+    }
+    ["immutable", "data", "binaryData"]
+        .into_iter()
+        .filter(|field| object::at(live, &[field]) != object::at(new, &[field]))
+        .map(|field| FieldError::forbidden(field, "field is immutable when `immutable` is set"))
+        .collect()
+}
+
+/// Changes to a StatefulSet beyond what it can follow.
+fn set_changes(kind: &Kind, live: &Value, new: &Value) -> Option<FieldError> {
+    if kind.group_resource() != "statefulsets.apps" {
+        return None;
+    }
+    let fixed = |object: &Value| {
+        let mut spec = object::at(object, &["spec"]).as_object().cloned();
+        let fields = spec.iter_mut();
+        fields.for_each(|spec| spec.retain(|field, _| !SET_FOLLOWS.contains(&field.as_str())));
+        spec
+    };
+    (fixed(live) != fixed(new)).then(|| FieldError::forbidden("spec", SET_FIXED))
+}
+
+fn holds_data(kind: &Kind) -> bool {
+    kind.group.is_empty() && matches!(kind.plural.as_str(), "configmaps" | "secrets")
+}
+
+/// Keys that a secret of its type must have and does not; of a user's name and password one is enough.
+pub(super) fn missing_keys(kind: &Kind, object: &Value) -> Vec<FieldError> {
+    let type_ = object::text(object, &["type"]);
+    let (_, keys) = match SECRET_KEYS.iter().find(|(of, _)| *of == type_) {
+        Some(found) if kind.group.is_empty() && kind.plural == "secrets" => found,
+        _ => return Vec::new(),
+    };
+    let is_missing = |key: &&&str| object::at(object, &["data", key]).is_null();
+    let missing: Vec<&&str> = keys.iter().filter(is_missing).collect();
+    if type_ == "kubernetes.io/basic-auth" && missing.len() < keys.len() {
+        return Vec::new();
+    }
+    let errors = missing.iter();
+    errors
+        .map(|key| FieldError::required(format!("data[{key}]"), ""))
+        .collect()
+}
+
+/// Keys of a config map or a secret that cannot be names of files.
+pub(super) fn bad_keys(kind: &Kind, object: &Value) -> Vec<FieldError> {
+    if !holds_data(kind) {
+        return Vec::new();
+    }
+    let keys = |field: &str| {
+        object::at(object, &[field])
+            .as_object()
+            .into_iter()
+            .flatten()
+    };
+    let mut errors = Vec::new();
+    for (field, (key, _)) in ["data", "binaryData"]
+        .into_iter()
+        .flat_map(|field| keys(field).map(move |entry| (field, entry)))
+    {
+        let invalid =
+            |detail: &str| FieldError::invalid(format!("{field}[{key}]"), &json!(key), detail);
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        if key.len() > 253 {
+            errors.push(invalid("must be no more than 253 characters"));
+        }
+        if key.is_empty() || !key.chars().all(is_part) {
+            errors.push(invalid(CONFIG_KEY));
+        } else if matches!(key.as_str(), "." | "..") {
+            errors.push(invalid(&format!("must not be '{key}'")));
+        } else if field == "data" && keys("binaryData").any(|(other, _)| other == key) {
+            errors.push(invalid("duplicate of key present in binaryData"));
+        }
+    }
+    errors
+}
+
+/// A workload that is asked for less than nothing.
+pub(super) fn negative_replicas(kind: &Kind, object: &Value) -> Option<FieldError> {
+    let replicas = object::at(object, &["spec", "replicas"]);
+    let is_workload = SELECT_TEMPLATE.contains(&kind.group_resource().as_str());
+    (is_workload && replicas.as_i64().is_some_and(|replicas| replicas < 0)).then(|| {
+        FieldError::invalid(
+            "spec.replicas",
+            replicas,
+            "must be greater than or equal to 0",
+        )
+    })
+}
+
+/// Bounds of a rolling update that are neither a whole number nor a percentage.
+pub(super) fn bad_bounds(kind: &Kind, object: &Value) -> Vec<FieldError> {
+    if kind.group_resource() != "deployments.apps" {
+        return Vec::new();
+    }
+    let check = |name: &str| {
+        let path = ["spec", "strategy", "rollingUpdate", name];
+        let value = object::at(object, &path);
+        let detail = match value {
+            Value::Null => return None,
+            Value::String(text) => match text.strip_suffix('%').map(str::parse::<u32>) {
+                Some(Ok(_)) => return None,
+                _ => {
+                    "a valid percent string must be a numeric string followed by an ending '%' \
+                      (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+                }
+            },
+            value
+                if value
+                    .as_i64()
+                    .is_some_and(|n| (0..=i64::from(i32::MAX)).contains(&n)) =>
+            {
+                return None;
+            }
+            _ => "must be greater than or equal to 0",
+        };
+        Some(FieldError::invalid(path.join("."), value, detail))
+    };
+    ["maxUnavailable", "maxSurge"]
+        .into_iter()
+        .filter_map(check)
+        .collect()
+}
+
+/// A selector that does not choose the pods of its own template.
+pub(super) fn foreign_template(kind: &Kind, object: &Value) -> Option<FieldError> {
+    if !SELECT_TEMPLATE.contains(&kind.group_resource().as_str()) {
+        return None;
+    }
+    let labels = object::at(object, &["spec", "template", "metadata", "labels"]);
+    let selector = opkit_apimachinery::selector::LabelSelector::from_object(object::at(
+        object,
+        &["spec", "selector"],
+    ));
+    let matches = selector.is_ok_and(|selector| selector.matches(labels.as_object()));
+    (!matches).then(|| {
+        let detail = "`selector` does not match template `labels`";
+        FieldError::invalid("spec.template.metadata.labels", labels, detail)
+    })
+}

@@ -1,0 +1,57 @@
+//! The parsed schema of each kind, each parsed at most once.
+
+use std::{collections::HashMap, sync::Arc};
+
+use opkit_apimachinery::schema::{Definitions, Schema, Typed};
+use parking_lot::RwLock;
+
+use crate::{
+    kinds::{self, Kind, SchemaSource},
+    status::{ApiError, ApiResult},
+};
+
+/// Schemas by kind.
+#[derive(Debug, Default)]
+pub(crate) struct Schemas {
+    definitions: RwLock<HashMap<String, Arc<Schema>>>,
+    custom: RwLock<HashMap<String, Arc<Schema>>>,
+}
+
+impl Schemas {
+    /// The schema of `kind`.
+    pub(crate) fn of(&self, kind: &Kind) -> ApiResult<Arc<Schema>> {
+        let found = match &kind.schema {
+            SchemaSource::Definition(name) => self.definition(name),
+            SchemaSource::Custom(_) => self.custom.read().get(&place(kind)).cloned(),
+        };
+        found.ok_or_else(|| ApiError::internal(format!("no schema for {}", kind.group_resource())))
+    }
+
+    /// `schema`, with this as the place its references lead to.
+    pub(crate) fn typed<'a>(&'a self, schema: &'a Schema) -> Typed<'a> {
+        Typed::new(schema, self)
+    }
+
+    /// Remembers the schema of a custom kind.
+    pub(crate) fn insert_custom(&self, kind: &Kind, schema: Schema) {
+        self.custom.write().insert(place(kind), Arc::new(schema));
+    }
+}
+
+impl Definitions for Schemas {
+    fn definition(&self, name: &str) -> Option<Arc<Schema>> {
+        if let Some(schema) = self.definitions.read().get(name) {
+            return Some(schema.clone());
+        }
+        let raw = kinds::Definitions::builtin().value(name)?;
+        let schema = Arc::new(Schema::parse(&raw).ok()?);
+        self.definitions
+            .write()
+            .insert(name.to_owned(), schema.clone());
+        Some(schema)
+    }
+}
+
+fn place(kind: &Kind) -> String {
+    format!("{}/{}", kind.api_version(), kind.plural)
+}

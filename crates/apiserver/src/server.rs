@@ -1,0 +1,205 @@
+//! The server: starts, listens, stops.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    auth::{Authenticator, Identity},
+    clock::Clock,
+    controllers,
+    error::StartError,
+    front::{Endpoint, Front},
+    kinds::Catalog,
+    object,
+    random::Random,
+    registry::{Registry, Target, Write},
+    schemas::Schemas,
+    service::{Service, Shared},
+    status::ApiResult,
+    store::Store,
+    workloads::pod::NODE,
+};
+
+/// How long open connections get to end when the server stops.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Where random names and uids come from; a random seed by default.
+    pub seed: Option<u64>,
+    /// How many past events of each resource a watch can start from.
+    pub history: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: None,
+            history: 10_000,
+        }
+    }
+}
+
+/// An embedded Kubernetes control plane: an API server in memory, and the controllers that make a cluster
+/// of it.
+///
+/// # Examples
+/// ```
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// use opkit_apiserver::{Options, Server};
+/// use tower::ServiceExt;
+///
+/// let server = Server::start(Options::default()).unwrap();
+/// let request = http::Request::get("/readyz").body(String::new()).unwrap();
+/// let response = server.service().oneshot(request).await.unwrap();
+/// assert_eq!(response.status(), 200);
+/// server.shutdown().await;
+/// # });
+/// ```
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    tasks: TaskTracker,
+}
+
+impl Server {
+    /// Starts a server with the objects that every cluster has. Must be called on a tokio runtime, which
+    /// runs the controllers until [`Server::shutdown`] or until the server is dropped.
+    ///
+    /// # Errors
+    /// If one of these objects is refused.
+    pub fn start(options: Options) -> Result<Self, StartError> {
+        let registry = Arc::new(Registry {
+            catalog: Catalog::builtin(),
+            schemas: Schemas::default(),
+            store: Store::new(options.history),
+            clock: Clock::start(),
+            random: options
+                .seed
+                .map_or_else(Random::from_entropy, Random::from_seed),
+        });
+        for (group, plural, object) in furniture() {
+            create(&registry, group, plural, object).map_err(|error| StartError::Furnish {
+                resource: plural,
+                cause: error.message(),
+            })?;
+        }
+        let stop = CancellationToken::new();
+        let tasks = TaskTracker::new();
+        tasks.spawn(controllers::run(registry.clone(), stop.clone()));
+        Ok(Self {
+            shared: Arc::new(Shared { registry, stop }),
+            tasks,
+        })
+    }
+
+    /// The API for a caller in this process, who is the administrator.
+    #[must_use]
+    pub fn service(&self) -> Service {
+        let identity = Arc::new(Identity::admin());
+        Service {
+            shared: self.shared.clone(),
+            authenticator: Authenticator::Known(identity),
+        }
+    }
+
+    /// Serves the API over HTTPS at `address`, with certificates of its own.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on or the certificates cannot be made.
+    pub async fn listen(&self, address: SocketAddr) -> Result<Endpoint, StartError> {
+        let front = Front::bind(address).await?;
+        let endpoint = front.endpoint();
+        let tasks = self.tasks.clone();
+        self.tasks.spawn(front.run(self.shared.clone(), tasks));
+        Ok(endpoint)
+    }
+
+    /// Ends every watch and connection and stops the controllers.
+    ///
+    /// # Cancel safety
+    /// Everything is told to stop at once; a dropped future only does not wait for it.
+    pub async fn shutdown(&self) {
+        self.shared.stop.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(SHUTDOWN_GRACE, self.tasks.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!(tasks = self.tasks.len(), "connections are still open");
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stop.cancel();
+    }
+}
+
+fn create(registry: &Registry, group: &str, plural: &str, object: Value) -> ApiResult<()> {
+    let kind = registry.builtin(group, plural)?;
+    let target = Target::new(&kind, object::namespace(&object), "");
+    let status = object::at(&object, &["status"]).clone();
+    let created = registry.create(&target, object, &mut Write::by("kube-apiserver"))?;
+    if !status.is_null() && kind.subresource("status").is_some() {
+        let target = Target::new(&kind, object::namespace(&created), object::name(&created))
+            .subresource("status");
+        registry.modify(&target, &mut Write::by("kubelet"), |live| {
+            let mut new = live.clone();
+            object::set(&mut new, &["status"], status.clone());
+            Ok(new)
+        })?;
+    }
+    Ok(())
+}
+
+/// What is in every new cluster: group, plural, object.
+fn furniture() -> Vec<(&'static str, &'static str, Value)> {
+    let mut objects: Vec<_> = ["default", "kube-system", "kube-public", "kube-node-lease"]
+        .into_iter()
+        .map(|name| {
+            let namespace = json!({
+                "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name},
+                "status": {"phase": "Active"},
+            });
+            ("", "namespaces", namespace)
+        })
+        .collect();
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {
+            "name": "kubernetes", "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"],
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+        },
+    });
+    objects.push(("", "services", service));
+    let capacity = json!({"cpu": "8", "memory": "16Gi", "pods": "1000"});
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": NODE, "labels": {"kubernetes.io/hostname": NODE, "kubernetes.io/os": "linux"}},
+        "status": {
+            "capacity": capacity, "allocatable": capacity,
+            "conditions": [{
+                "type": "Ready", "status": "True", "reason": "KubeletReady",
+                "message": "the embedded control plane runs no containers",
+            }],
+            "addresses": [{"type": "Hostname", "address": NODE}],
+            "nodeInfo": {
+                "architecture": "amd64", "bootID": "", "containerRuntimeVersion": "opkit://0",
+                "kernelVersion": "", "kubeProxyVersion": "", "kubeletVersion": "v1.36.3",
+                "machineID": "", "operatingSystem": "linux", "osImage": "opkit", "systemUUID": "",
+            },
+        },
+    });
+    objects.push(("", "nodes", node));
+    objects
+}

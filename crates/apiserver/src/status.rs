@@ -1,0 +1,314 @@
+//! Errors as Kubernetes answers them: an HTTP code and a `Status` body that clients branch on.
+
+use opkit_apimachinery::structural::FieldError;
+use serde_json::{Value, json};
+
+use crate::{
+    kinds::{Kind, SchemaSource},
+    object,
+};
+
+/// What went wrong with a request.
+#[derive(Clone, Debug)]
+pub(crate) struct ApiError {
+    pub(crate) code: u16,
+    reason: &'static str,
+    message: String,
+    details: Value,
+}
+
+pub(crate) type ApiResult<T> = Result<T, ApiError>;
+
+impl ApiError {
+    fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: Value::Null,
+        }
+    }
+
+    fn about(mut self, kind: &Kind, name: &str) -> Self {
+        self.details = json!({"name": name, "kind": kind.plural});
+        if !kind.group.is_empty() {
+            object::set_field(&mut self.details, "group", json!(kind.group));
+        }
+        self
+    }
+
+    /// An error that Kubernetes lets through as it is, which then has no reason.
+    pub(crate) fn without_reason(code: u16, message: impl Into<String>) -> Self {
+        Self::new(code, "", message)
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(401, "Unauthorized", "Unauthorized")
+    }
+
+    pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
+        let resource = kind.group_resource();
+        Self::new(
+            403,
+            "Forbidden",
+            format!("{resource} {name:?} is forbidden: {why}"),
+        )
+        .about(kind, name)
+    }
+
+    /// A path that no resource is served at.
+    pub(crate) fn no_such_resource() -> Self {
+        let mut error = Self::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        );
+        error.details = json!({});
+        error
+    }
+
+    pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
+        Self::new(
+            404,
+            "NotFound",
+            format!("{} {name:?} not found", kind.group_resource()),
+        )
+        .about(kind, name)
+    }
+
+    pub(crate) fn namespace_not_found(name: &str) -> Self {
+        let mut error = Self::new(404, "NotFound", format!("namespaces {name:?} not found"));
+        error.details = json!({"name": name, "kind": "namespaces"});
+        error
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        let mut error = Self::new(405, "MethodNotAllowed", message);
+        error.details = json!({});
+        error
+    }
+
+    /// A form of answer that there is none of. A media type that a built-in resource does not know does not
+    /// get as far as that.
+    pub(crate) fn not_acceptable(kind: &Kind, accept: &str) -> Self {
+        let types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        let is_json = accept.contains("application/json") || accept.contains("*/*");
+        if is_json || matches!(kind.schema, SchemaSource::Custom(_)) {
+            let message = format!("only the following media types are accepted: {types}");
+            return Self::new(406, "NotAcceptable", message);
+        }
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {types}");
+        let mut error = Self::new(406, "NotAcceptable", message);
+        error.details = json!({});
+        error
+    }
+
+    pub(crate) fn already_exists(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} {name:?} already exists", kind.group_resource());
+        Self::new(409, "AlreadyExists", message).about(kind, name)
+    }
+
+    pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let resource = kind.group_resource();
+        let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {why}");
+        Self::new(409, "Conflict", message).about(kind, name)
+    }
+
+    /// The object changed since the client read it. Clients look for this very sentence.
+    pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
+        let why = "the object has been modified; \
+                   please apply your changes to the latest version and try again";
+        Self::conflict(kind, name, why)
+    }
+
+    /// Fields that other managers own.
+    pub(crate) fn apply_conflict(message: String, causes: Vec<Value>) -> Self {
+        let mut error = Self::new(409, "Conflict", message);
+        error.details = json!({"causes": causes});
+        error
+    }
+
+    pub(crate) fn too_large(message: impl Into<String>) -> Self {
+        Self::new(413, "RequestEntityTooLarge", message)
+    }
+
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    /// A patch of an unknown type on a built-in resource.
+    pub(crate) fn unsupported_patch_type() -> Self {
+        let mut error = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+        error.details = json!({});
+        error
+    }
+
+    /// The same with something said first.
+    pub(crate) fn prefixed(mut self, text: &str) -> Self {
+        self.message.insert_str(0, text);
+        self
+    }
+
+    /// An object that breaks the rules of its kind, by field.
+    pub(crate) fn invalid(kind: &Kind, name: &str, errors: &[FieldError]) -> Self {
+        // Events of both groups are the core group's inside.
+        let group = if kind.kind == "Event" {
+            ""
+        } else {
+            &kind.group
+        };
+        Self::invalid_named(&kind.kind, group, name, errors)
+    }
+
+    /// Parameters of a request that break the rules; `options` is their kind.
+    pub(crate) fn invalid_options(options: &str, errors: &[FieldError]) -> Self {
+        Self::invalid_named(options, "meta.k8s.io", "", errors)
+    }
+
+    /// A scale that breaks the rules.
+    pub(crate) fn invalid_scale(name: &str, error: FieldError) -> Self {
+        Self::invalid_named("Scale", "autoscaling", name, &[error])
+    }
+
+    /// A body of another kind than the custom resource it is sent to.
+    pub(crate) fn wrong_kind(kind: &Kind, given: &str, name: &str) -> Self {
+        let detail = format!("must be {}", kind.kind);
+        let error = FieldError::invalid("kind", &json!(given), detail);
+        Self::invalid_named(given, &kind.group, name, &[error])
+    }
+
+    /// An update that names no version, where the kind asks for one.
+    pub(crate) fn no_version(kind: &Kind, name: &str) -> Self {
+        let field = "metadata.resourceVersion";
+        let error = FieldError::invalid(field, &json!(0), "must be specified for an update");
+        Self::invalid_named(&kind.plural, &kind.group, name, &[error])
+    }
+
+    fn invalid_named(kind: &str, group: &str, name: &str, errors: &[FieldError]) -> Self {
+        let group_kind = if group.is_empty() {
+            kind.to_owned()
+        } else {
+            format!("{kind}.{group}")
+        };
+        let mut texts: Vec<String> = Vec::with_capacity(errors.len());
+        for error in errors {
+            let text = error.to_string();
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        let list = match texts.as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let mut error = Self::new(
+            422,
+            "Invalid",
+            format!("{group_kind} {name:?} is invalid: {list}"),
+        );
+        let causes: Vec<Value> = errors
+            .iter()
+            .map(|e| json!({"reason": e.reason(), "message": e.detail, "field": e.field}))
+            .collect();
+        error.details = json!({"kind": kind, "causes": causes});
+        for (field, value) in [("name", name), ("group", group)] {
+            if !value.is_empty() {
+                object::set_field(&mut error.details, field, json!(value));
+            }
+        }
+        error
+    }
+
+    /// A deletion that is meant for another object, or for another state of it.
+    pub(crate) fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
+        let kind_name = &kind.kind;
+        let message = format!("Operation cannot be fulfilled on {kind_name} {name:?}: {why}");
+        let mut error = Self::new(409, "Conflict", message).about(kind, name);
+        object::set_field(&mut error.details, "kind", json!(kind.kind));
+        error
+    }
+
+    /// A patch that does not fit the object. What is wrong with it is not said, as in Kubernetes.
+    pub(crate) fn patch_refused() -> Self {
+        let message = "the server rejected our request due to an error in our request";
+        let mut error = Self::new(422, "Invalid", message);
+        error.details = json!({});
+        error
+    }
+
+    /// A body that is no object of the kind.
+    pub(crate) fn undecodable(kind: &Kind, why: &str) -> Self {
+        let (kind, version) = (&kind.kind, &kind.version);
+        Self::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
+        ))
+    }
+
+    pub(crate) fn too_large_resource_version(wanted: u64, current: u64) -> Self {
+        let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");
+        let mut error = Self::new(504, "Timeout", message);
+        let cause =
+            json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"});
+        error.details = json!({"causes": [cause], "retryAfterSeconds": 1});
+        error
+    }
+
+    /// Something a real server does and this one does not.
+    pub(crate) fn not_modelled(what: &str) -> Self {
+        Self::new(
+            501,
+            "NotImplemented",
+            format!("the embedded control plane does not model {what}"),
+        )
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "InternalError", message)
+    }
+
+    /// Adds a machine-readable cause.
+    pub(crate) fn with_cause(mut self, reason: &str, message: &str, field: &str) -> Self {
+        object::set_field(
+            &mut self.details,
+            "causes",
+            json!([{"reason": reason, "message": message, "field": field}]),
+        );
+        self
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.code == 404
+    }
+
+    pub(crate) fn message(&self) -> String {
+        self.message.clone()
+    }
+
+    /// The `Status` object.
+    pub(crate) fn to_status(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "code": self.code,
+        });
+        if !self.reason.is_empty() {
+            object::set_field(&mut status, "reason", json!(self.reason));
+        }
+        if !self.details.is_null() {
+            object::set_field(&mut status, "details", self.details.clone());
+        }
+        status
+    }
+}

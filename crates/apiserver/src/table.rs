@@ -1,0 +1,149 @@
+//! What an answer looks like: a full object, only its metadata, or a Table as `kubectl get` asks for.
+//!
+//! A kind's columns and where their cells come from are data ([`Kind::columns`]); only cells that no path
+//! can express are computed here, each under a name. The time comes in, so that ages can be tested.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::kinds::{Column, Definitions, Kind, SchemaSource};
+
+mod cell;
+mod cluster;
+mod duration;
+mod event;
+mod network;
+mod path;
+mod pod;
+mod representation;
+#[cfg(test)]
+mod tests;
+mod workload;
+
+pub(crate) use path::jsonpath;
+pub(crate) use representation::{IncludeObject, Representation};
+
+/// The Table of `objects`, which are all of `kind`. Without `list_meta` it is the Table of one object and
+/// takes its resource version. For a custom kind, [`Kind::columns`] are its `additionalPrinterColumns`:
+/// the name is put before them, and an age stands in for none.
+pub(crate) fn table(
+    kind: &Kind,
+    objects: &[&Value],
+    list_meta: Option<Value>,
+    include: IncludeObject,
+    now: Timestamp,
+) -> Value {
+    let columns = columns(kind);
+    let rows: Vec<Value> = objects
+        .iter()
+        .map(|object| row(&columns, object, include, now))
+        .collect();
+    let metadata = list_meta.unwrap_or_else(|| {
+        let version = objects
+            .first()
+            .and_then(|object| object.pointer("/metadata/resourceVersion"));
+        version.map_or_else(|| json!({}), |version| json!({"resourceVersion": version}))
+    });
+    json!({
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata,
+        "columnDefinitions": columns.iter().map(definition).collect::<Vec<_>>(),
+        "rows": rows,
+    })
+}
+
+/// Only the metadata of an object.
+pub(crate) fn partial_metadata(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
+    })
+}
+
+/// Only the metadata of each object of a list.
+pub(crate) fn partial_metadata_list(objects: &[&Value], list_meta: Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": list_meta,
+        "items": objects.iter().map(|object| partial_metadata(object)).collect::<Vec<_>>(),
+    })
+}
+
+/// The columns to print, with those that every custom kind has.
+fn columns(kind: &Kind) -> Vec<Column> {
+    if matches!(kind.schema, SchemaSource::Definition(_)) {
+        return kind.columns.clone();
+    }
+    let mut columns = vec![Column {
+        name: "Name".to_owned(),
+        type_: "string".to_owned(),
+        format: "name".to_owned(),
+        description: "#name".to_owned(),
+        priority: 0,
+        cell: ".metadata.name".to_owned(),
+    }];
+    columns.extend(kind.columns.iter().cloned());
+    if kind.columns.is_empty() {
+        columns.push(Column {
+            name: "Age".to_owned(),
+            type_: "date".to_owned(),
+            format: String::new(),
+            description: "#creationTimestamp".to_owned(),
+            priority: 0,
+            cell: ".metadata.creationTimestamp".to_owned(),
+        });
+    }
+    for column in &mut columns {
+        if column.description.is_empty() {
+            column.description = format!(
+                "Custom resource definition column (in JSONPath format): {}",
+                column.cell
+            );
+        }
+        column.cell = format!("column {}", column.cell);
+    }
+    columns
+}
+
+fn definition(column: &Column) -> Value {
+    json!({
+        "name": column.name,
+        "type": column.type_,
+        "format": column.format,
+        "description": description(&column.description),
+        "priority": column.priority,
+    })
+}
+
+/// A description that is a property's of ObjectMeta is kept as `#name` in the table of kinds.
+fn description(text: &str) -> String {
+    let property = text.strip_prefix('#').and_then(|property| {
+        let metadata =
+            Definitions::builtin().value("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")?;
+        let path = format!("/properties/{property}/description");
+        Some(metadata.pointer(&path)?.as_str()?.to_owned())
+    });
+    property.unwrap_or_else(|| text.to_owned())
+}
+
+fn row(columns: &[Column], object: &Value, include: IncludeObject, now: Timestamp) -> Value {
+    let cells: Vec<Value> = columns
+        .iter()
+        .map(|column| cell::evaluate(column, object, now))
+        .collect();
+    let mut row = Map::new();
+    row.insert("cells".to_owned(), Value::Array(cells));
+    if let Some(conditions) = pod::row_conditions(object) {
+        row.insert("conditions".to_owned(), conditions);
+    }
+    let object = match include {
+        IncludeObject::None => Value::Null,
+        IncludeObject::Metadata => partial_metadata(object),
+        IncludeObject::Object => object.clone(),
+    };
+    row.insert("object".to_owned(), object);
+    Value::Object(row)
+}

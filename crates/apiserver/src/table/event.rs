@@ -1,0 +1,72 @@
+//! The cells of an Event, in its core form and in that of `events.k8s.io`, which renames fields.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::cell::{integer, since, string};
+
+const UNKNOWN: &str = "<unknown>";
+
+/// The first text that is there, of the paths of both forms.
+fn either<'a>(event: &'a Value, paths: &[&str]) -> &'a str {
+    paths
+        .iter()
+        .map(|path| string(event, path))
+        .find(|text| !text.is_empty())
+        .unwrap_or_default()
+}
+
+pub(super) fn first_seen(event: &Value, now: Timestamp) -> String {
+    [".firstTimestamp", ".deprecatedFirstTimestamp", ".eventTime"]
+        .iter()
+        .find_map(|path| since(event, path, now))
+        .unwrap_or_else(|| UNKNOWN.to_owned())
+}
+
+pub(super) fn last_seen(event: &Value, now: Timestamp) -> String {
+    if event.get("series").is_some_and(Value::is_object) {
+        return since(event, ".series.lastObservedTime", now).unwrap_or_else(|| UNKNOWN.to_owned());
+    }
+    [".lastTimestamp", ".deprecatedLastTimestamp"]
+        .iter()
+        .find_map(|path| since(event, path, now))
+        .unwrap_or_else(|| first_seen(event, now))
+}
+
+/// An event that happened once has no count.
+pub(super) fn count(event: &Value) -> i64 {
+    if event.get("series").is_some_and(Value::is_object) {
+        return integer(event, ".series.count");
+    }
+    let count = integer(event, ".count").max(integer(event, ".deprecatedCount"));
+    count.max(1)
+}
+
+/// `pod/web-0`.
+pub(super) fn object(event: &Value) -> String {
+    let kind = either(event, &[".involvedObject.kind", ".regarding.kind"]).to_lowercase();
+    match either(event, &[".involvedObject.name", ".regarding.name"]) {
+        "" => kind,
+        name => format!("{kind}/{name}"),
+    }
+}
+
+/// `kubelet, node-1`.
+pub(super) fn source(event: &Value) -> String {
+    const COMPONENT: &[&str] = &[
+        ".source.component",
+        ".deprecatedSource.component",
+        ".reportingComponent",
+        ".reportingController",
+    ];
+    const HOST: &[&str] = &[
+        ".source.host",
+        ".deprecatedSource.host",
+        ".reportingInstance",
+    ];
+    let component = either(event, COMPONENT);
+    match either(event, HOST) {
+        "" => component.to_owned(),
+        host => format!("{component}, {host}"),
+    }
+}

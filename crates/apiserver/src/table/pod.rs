@@ -1,0 +1,218 @@
+//! The cells of a Pod: what its containers add up to.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{
+    cell::{integer, items, string, time},
+    duration,
+};
+
+/// Readiness, status and restarts of a Pod.
+#[derive(Debug)]
+pub(super) struct Summary {
+    pub(super) ready: String,
+    pub(super) status: String,
+    restarts: i64,
+    last_restart: Option<Timestamp>,
+}
+
+/// What has been counted so far.
+#[derive(Default)]
+struct Tally {
+    reason: String,
+    ready: usize,
+    restarts: i64,
+    last_restart: Option<Timestamp>,
+}
+
+impl Tally {
+    fn restarted(&mut self, container: &Value) {
+        self.restarts = self
+            .restarts
+            .saturating_add(integer(container, ".restartCount"));
+        let finished = time(container, ".lastState.terminated.finishedAt");
+        self.last_restart = self.last_restart.max(finished);
+    }
+}
+
+impl Summary {
+    /// Follows the order in which the API server looks at a Pod: its reason, its init containers, its
+    /// containers from the last to the first, and its deletion.
+    pub(super) fn of(pod: &Value) -> Self {
+        let mut tally = Tally {
+            reason: string(pod, ".status.phase").to_owned(),
+            ..Tally::default()
+        };
+        if !string(pod, ".status.reason").is_empty() {
+            tally.reason = string(pod, ".status.reason").to_owned();
+        }
+        let gated = items(pod, ".status.conditions").iter().any(|condition| {
+            condition["type"] == "PodScheduled" && condition["reason"] == "SchedulingGated"
+        });
+        if gated {
+            tally.reason = "SchedulingGated".to_owned();
+        }
+        let sidecars = items(pod, ".spec.initContainers")
+            .iter()
+            .filter(|c| is_sidecar(c))
+            .count();
+        let total = items(pod, ".spec.containers").len() + sidecars;
+        let initializing = init_containers(pod, &mut tally);
+        if !initializing || has_condition(pod, "Initialized") {
+            let sidecars = sidecar_restarts(pod);
+            tally.restarts = sidecars.restarts;
+            tally.last_restart = sidecars.last_restart;
+            containers(pod, &mut tally);
+        }
+        let finished = matches!(string(pod, ".status.phase"), "Succeeded" | "Failed");
+        if !string(pod, ".metadata.deletionTimestamp").is_empty() {
+            if string(pod, ".status.reason") == "NodeLost" {
+                tally.reason = "Unknown".to_owned();
+            } else if !finished {
+                tally.reason = "Terminating".to_owned();
+            }
+        }
+        Self {
+            ready: format!("{}/{total}", tally.ready),
+            status: tally.reason,
+            restarts: tally.restarts,
+            last_restart: tally.last_restart,
+        }
+    }
+
+    /// `2 (3m ago)`.
+    pub(super) fn restarts(&self, now: Timestamp) -> String {
+        match self.last_restart {
+            Some(last) if self.restarts != 0 => {
+                format!("{} ({} ago)", self.restarts, duration::human(last, now))
+            }
+            _ => self.restarts.to_string(),
+        }
+    }
+}
+
+/// Restarts of the sidecars alone, which are all that count once the Pod is initialized.
+fn sidecar_restarts(pod: &Value) -> Tally {
+    let mut tally = Tally::default();
+    for container in items(pod, ".status.initContainerStatuses") {
+        if is_sidecar_status(pod, container) {
+            tally.restarted(container);
+        }
+    }
+    tally
+}
+
+/// Counts init containers up to the first that is not done; whether there is such a one.
+fn init_containers(pod: &Value, tally: &mut Tally) -> bool {
+    let of_spec = items(pod, ".spec.initContainers").len();
+    for (index, container) in items(pod, ".status.initContainerStatuses")
+        .iter()
+        .enumerate()
+    {
+        tally.restarted(container);
+        let terminated = container.pointer("/state/terminated");
+        let waiting = string(container, ".state.waiting.reason");
+        if terminated.is_some() && integer(container, ".state.terminated.exitCode") == 0 {
+            continue;
+        }
+        if is_sidecar_status(pod, container) && container["started"] == true {
+            tally.ready += usize::from(container["ready"] == true);
+            continue;
+        }
+        tally.reason = if terminated.is_some() {
+            format!("Init:{}", termination(container))
+        } else if !waiting.is_empty() && waiting != "PodInitializing" {
+            format!("Init:{waiting}")
+        } else {
+            format!("Init:{index}/{of_spec}")
+        };
+        return true;
+    }
+    false
+}
+
+/// Counts the containers, the last one first: the first one's reason wins.
+fn containers(pod: &Value, tally: &mut Tally) {
+    let mut running = false;
+    let mut failure = None;
+    for container in items(pod, ".status.containerStatuses").iter().rev() {
+        tally.restarted(container);
+        let waiting = string(container, ".state.waiting.reason");
+        if !waiting.is_empty() {
+            tally.reason = waiting.to_owned();
+        } else if container.pointer("/state/terminated").is_some() {
+            tally.reason = termination(container);
+            if integer(container, ".state.terminated.exitCode") != 0 {
+                failure = Some(tally.reason.clone());
+            }
+        } else if container["ready"] == true && container.pointer("/state/running").is_some() {
+            running = true;
+            tally.ready += 1;
+        }
+    }
+    if tally.reason == "Completed" {
+        if running && has_condition(pod, "Ready") {
+            tally.reason = "Running".to_owned();
+        } else if let Some(failure) = failure {
+            tally.reason = failure;
+        } else if running {
+            tally.reason = "NotReady".to_owned();
+        }
+    }
+}
+
+/// Why a container ended.
+fn termination(container: &Value) -> String {
+    match string(container, ".state.terminated.reason") {
+        "" => match integer(container, ".state.terminated.signal") {
+            0 => format!(
+                "ExitCode:{}",
+                integer(container, ".state.terminated.exitCode")
+            ),
+            signal => format!("Signal:{signal}"),
+        },
+        reason => reason.to_owned(),
+    }
+}
+
+fn is_sidecar(container: &Value) -> bool {
+    container["restartPolicy"] == "Always"
+}
+
+fn is_sidecar_status(pod: &Value, status: &Value) -> bool {
+    let containers = items(pod, ".spec.initContainers").iter();
+    containers
+        .filter(|container| container["name"] == status["name"])
+        .any(is_sidecar)
+}
+
+fn has_condition(object: &Value, type_: &str) -> bool {
+    items(object, ".status.conditions")
+        .iter()
+        .any(|condition| condition["type"] == type_ && condition["status"] == "True")
+}
+
+/// How many readiness gates are open.
+pub(super) fn readiness_gates(pod: &Value) -> Option<String> {
+    let gates = items(pod, ".spec.readinessGates");
+    let open = gates
+        .iter()
+        .filter(|gate| has_condition(pod, string(gate, ".conditionType")))
+        .count();
+    (!gates.is_empty()).then(|| format!("{open}/{}", gates.len()))
+}
+
+/// The condition that lets a client hide finished Pods.
+pub(super) fn row_conditions(object: &Value) -> Option<Value> {
+    if object["kind"] != "Pod" || object["apiVersion"] != "v1" {
+        return None;
+    }
+    let phase = string(object, ".status.phase");
+    let message = match phase {
+        "Succeeded" => "The pod has completed successfully.",
+        "Failed" => "The pod failed.",
+        _ => return None,
+    };
+    Some(json!([{"type": "Completed", "status": "True", "reason": phase, "message": message}]))
+}

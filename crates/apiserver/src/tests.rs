@@ -1,0 +1,210 @@
+//! The server as a client sees it: requests in, answers out.
+
+mod apply;
+mod crud;
+mod custom;
+mod deletion;
+mod front;
+mod protobuf;
+mod watching;
+mod workloads;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use http::{Method, Request};
+use http_body_util::{BodyExt, BodyStream, Full};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::{Options, Server};
+
+/// A server and the means to talk to it.
+struct Api {
+    server: Server,
+}
+
+impl Api {
+    fn start() -> Self {
+        Self::with(Options {
+            seed: Some(7),
+            ..Options::default()
+        })
+    }
+
+    fn with(options: Options) -> Self {
+        Self {
+            server: Server::start(options).unwrap(),
+        }
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: &Value,
+    ) -> (u16, Value) {
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        self.send_bytes(method, path, content_type, body).await
+    }
+
+    async fn send_bytes(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: impl Into<Bytes>,
+    ) -> (u16, Value) {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", content_type)
+            .header("user-agent", "test/1")
+            .body(Full::new(body.into()))
+            .unwrap();
+        let response = self.server.service().oneshot(request).await.unwrap();
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        (
+            code,
+            serde_json::from_slice(&bytes).unwrap_or(Value::String(text)),
+        )
+    }
+
+    async fn get(&self, path: &str) -> (u16, Value) {
+        self.send(Method::GET, path, "", &Value::Null).await
+    }
+
+    async fn post(&self, path: &str, body: Value) -> (u16, Value) {
+        self.send(Method::POST, path, "application/json", &body)
+            .await
+    }
+
+    async fn put(&self, path: &str, body: Value) -> (u16, Value) {
+        self.send(Method::PUT, path, "application/json", &body)
+            .await
+    }
+
+    async fn merge(&self, path: &str, body: Value) -> (u16, Value) {
+        self.send(Method::PATCH, path, "application/merge-patch+json", &body)
+            .await
+    }
+
+    async fn delete(&self, path: &str, options: Value) -> (u16, Value) {
+        self.send(Method::DELETE, path, "application/json", &options)
+            .await
+    }
+
+    /// Waits until the object at `path` is as wanted; a missing one is null.
+    async fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        for _ in 0..1_000 {
+            let (code, object) = self.get(path).await;
+            let object = if code == 404 { Value::Null } else { object };
+            if wanted(&object) {
+                return object;
+            }
+            tokio::task::yield_now().await;
+        }
+        panic!(
+            "{path} does not become as wanted: {}",
+            self.get(path).await.1
+        );
+    }
+
+    /// The first `count` frames of a watch.
+    async fn frames(&self, path: &str, count: usize) -> Vec<Value> {
+        let request = Request::get(path).body(Full::new(Bytes::new())).unwrap();
+        let response = self.server.service().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        let frames = BodyStream::new(response.into_body()).take(count);
+        let parse = |bytes: Bytes| serde_json::from_slice(&bytes).unwrap();
+        frames
+            .map(|frame| parse(frame.unwrap().into_data().unwrap()))
+            .collect()
+            .await
+    }
+}
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const ROBOTS: &str = "/apis/robot.opkit.dev/v1/namespaces/default/robots";
+
+fn config_map(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}})
+}
+
+fn deployment(name: &str, replicas: i64, image: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas, "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "main", "image": image}]},
+            },
+        },
+    })
+}
+
+fn robot(name: &str) -> Value {
+    json!({
+        "apiVersion": "robot.opkit.dev/v1", "kind": "Robot", "metadata": {"name": name},
+        "spec": {"image": "nginx"},
+    })
+}
+
+fn robot_crd() -> Value {
+    let schema = json!({
+        "type": "object", "required": ["spec"],
+        "properties": {
+            "spec": {
+                "type": "object", "required": ["image"],
+                "properties": {
+                    "image": {"type": "string"},
+                    "replicas": {"type": "integer", "minimum": 0, "maximum": 100, "default": 1},
+                },
+            },
+            "status": {"type": "object", "properties": {"readyReplicas": {"type": "integer"}}},
+        },
+    });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "robots.robot.opkit.dev"},
+        "spec": {
+            "group": "robot.opkit.dev", "scope": "Namespaced",
+            "names": {"kind": "Robot", "plural": "robots", "shortNames": ["rb"]},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
+                "subresources": {
+                    "status": {},
+                    "scale": {
+                        "specReplicasPath": ".spec.replicas",
+                        "statusReplicasPath": ".status.readyReplicas",
+                    },
+                },
+            }],
+        },
+    })
+}
+
+async fn with_robots() -> Api {
+    let api = Api::start();
+    let (code, answer) = api
+        .post(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            robot_crd(),
+        )
+        .await;
+    assert_eq!(code, 201, "{answer}");
+    api
+}
+
+/// The message of a refused request.
+fn message(answer: &(u16, Value)) -> &str {
+    answer.1["message"].as_str().unwrap_or_default()
+}

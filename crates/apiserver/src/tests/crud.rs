@@ -1,0 +1,273 @@
+use super::*;
+
+#[tokio::test]
+async fn an_object_is_created_read_changed_and_deleted() {
+    let api = Api::start();
+    let (code, created) = api.post(CONFIG_MAPS, config_map("one")).await;
+    assert_eq!(code, 201);
+    assert_eq!(created["metadata"]["namespace"], "default");
+    assert!(created["metadata"]["uid"].is_string());
+    assert!(
+        created["metadata"]["generation"].is_null(),
+        "config maps have no generation"
+    );
+    assert_eq!(created["metadata"]["managedFields"][0]["manager"], "test");
+
+    let path = format!("{CONFIG_MAPS}/one");
+    assert_eq!(api.get(&path).await.1, created);
+    let (code, changed) = api.merge(&path, json!({"data": {"c": "d"}})).await;
+    assert_eq!(
+        (code, &changed["data"]),
+        (200, &json!({"a": "b", "c": "d"}))
+    );
+
+    let answer = api.put(&path, created.clone()).await;
+    assert_eq!(answer.0, 409);
+    assert_eq!(
+        message(&answer),
+        "Operation cannot be fulfilled on configmaps \"one\": the object has been modified; \
+         please apply your changes to the latest version and try again"
+    );
+    let (code, answer) = api.delete(&path, Value::Null).await;
+    assert_eq!((code, &answer["status"]), (200, &json!("Success")));
+    let answer = api.get(&path).await;
+    assert_eq!(
+        (answer.0, message(&answer)),
+        (404, "configmaps \"one\" not found")
+    );
+    assert_eq!(
+        answer.1["details"],
+        json!({"name": "one", "kind": "configmaps"})
+    );
+}
+
+#[tokio::test]
+async fn a_write_that_changes_nothing_keeps_the_version() {
+    let api = Api::start();
+    let (_, created) = api.post(CONFIG_MAPS, config_map("one")).await;
+    let (_, again) = api
+        .merge(&format!("{CONFIG_MAPS}/one"), json!({"data": {"a": "b"}}))
+        .await;
+    assert_eq!(again, created);
+}
+
+#[tokio::test]
+async fn a_dry_run_stores_nothing() {
+    let api = Api::start();
+    let (code, _) = api
+        .post(&format!("{CONFIG_MAPS}?dryRun=All"), config_map("one"))
+        .await;
+    assert_eq!(code, 201);
+    assert_eq!(api.get(&format!("{CONFIG_MAPS}/one")).await.0, 404);
+}
+
+#[tokio::test]
+async fn names_are_generated_or_refused() {
+    let api = Api::start();
+    let mut object = config_map("");
+    object["metadata"] = json!({"generateName": "part-"});
+    let (_, created) = api.post(CONFIG_MAPS, object).await;
+    let name = created["metadata"]["name"].as_str().unwrap();
+    assert!(name.starts_with("part-") && name.len() == 10, "{name}");
+
+    let answer = api.post(CONFIG_MAPS, config_map("No")).await;
+    assert_eq!(answer.0, 422);
+    assert!(message(&answer).starts_with("ConfigMap \"No\" is invalid: metadata.name: Invalid value: \"No\": a lowercase RFC 1123 subdomain"), "{}", message(&answer));
+    assert_eq!(answer.1["details"]["causes"][0]["field"], "metadata.name");
+    api.post(CONFIG_MAPS, config_map("one")).await;
+    let answer = api.post(CONFIG_MAPS, config_map("one")).await;
+    assert_eq!(
+        (answer.0, message(&answer)),
+        (409, "configmaps \"one\" already exists")
+    );
+    let answer = api
+        .post("/api/v1/namespaces/nowhere/configmaps", config_map("one"))
+        .await;
+    assert_eq!(
+        (answer.0, message(&answer)),
+        (404, "namespaces \"nowhere\" not found")
+    );
+}
+
+#[tokio::test]
+async fn lists_are_selected_by_labels_and_fields() {
+    let api = Api::start();
+    for name in ["one", "two"] {
+        let mut object = config_map(name);
+        object["metadata"]["labels"] = json!({"name": name});
+        api.post(CONFIG_MAPS, object).await;
+    }
+    let names = async |query: &str| -> Vec<String> {
+        let (_, list) = api.get(&format!("{CONFIG_MAPS}?{query}")).await;
+        let items = list["items"].as_array().unwrap().iter();
+        items
+            .map(|item| item["metadata"]["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names("").await, ["one", "two"]);
+    assert_eq!(names("labelSelector=name%3Done").await, ["one"]);
+    assert_eq!(names("fieldSelector=metadata.name%21%3Done").await, ["two"]);
+    let answer = api
+        .get(&format!("{CONFIG_MAPS}?fieldSelector=data.a%3Db"))
+        .await;
+    assert_eq!(
+        (answer.0, message(&answer)),
+        (
+            400,
+            "\"data.a\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+        )
+    );
+}
+
+#[tokio::test]
+async fn unknown_fields_are_refused_reported_or_dropped() {
+    let api = Api::start();
+    let mut object = config_map("one");
+    object["colour"] = json!("red");
+    let strict = format!("{CONFIG_MAPS}?fieldValidation=Strict");
+    let answer = api.post(&strict, object.clone()).await;
+    assert_eq!(answer.0, 400);
+    assert!(message(&answer).ends_with("strict decoding error: unknown field \"colour\""));
+    let (code, created) = api.post(CONFIG_MAPS, object).await;
+    assert_eq!((code, &created["colour"]), (201, &Value::Null));
+}
+
+#[tokio::test]
+async fn a_secret_may_hold_nothing() {
+    let api = Api::start();
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"empty": ""},
+    });
+    let (code, created) = api.post("/api/v1/namespaces/default/secrets", secret).await;
+    assert_eq!(
+        (code, &created["data"]["empty"]),
+        (201, &json!("")),
+        "{created}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_served_is_said() {
+    let api = Api::start();
+    let check = async |path: &str, code: u16| assert_eq!(api.get(path).await.0, code, "{path}");
+    check("/readyz", 200).await;
+    check("/nowhere", 404).await;
+    check("/apis/nobody.example.com/v1/things", 404).await;
+    check("/api/v1/namespaces/default/pods/a/log", 501).await;
+    let (code, _) = api.put(CONFIG_MAPS, config_map("one")).await;
+    assert_eq!(code, 405);
+    let kind = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}});
+    assert_eq!(api.post(CONFIG_MAPS, kind).await.0, 400);
+}
+
+#[tokio::test]
+async fn events_are_one_store_behind_two_apis() {
+    let api = Api::start();
+    let event = json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"},
+        "regarding": {"kind": "Pod", "name": "p", "namespace": "default"}, "note": "it works",
+        "reason": "Works", "type": "Normal", "action": "Work", "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "me", "reportingInstance": "me-1",
+    });
+    let (code, answer) = api
+        .post("/apis/events.k8s.io/v1/namespaces/default/events", event)
+        .await;
+    assert_eq!(code, 201, "{answer}");
+    let path = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dp";
+    let (_, list) = api.get(path).await;
+    assert_eq!(list["items"][0]["message"], "it works");
+    assert_eq!(list["items"][0]["involvedObject"]["kind"], "Pod");
+    assert_eq!(list["items"][0]["reportingComponent"], "me");
+    let (_, back) = api
+        .get("/apis/events.k8s.io/v1/namespaces/default/events/e")
+        .await;
+    assert_eq!(back["note"], "it works");
+}
+
+#[tokio::test]
+async fn paths_across_namespaces_are_only_for_looking() {
+    let api = Api::start();
+    api.post(CONFIG_MAPS, config_map("one")).await;
+    assert_eq!(api.get("/api/v1/configmaps").await.0, 200);
+    assert_eq!(api.delete("/api/v1/configmaps", Value::Null).await.0, 405);
+    assert_eq!(
+        api.post("/api/v1/configmaps", config_map("two")).await.0,
+        405
+    );
+    assert_eq!(api.get("/api/v1/namespaces/default/nodes").await.0, 404);
+    assert_eq!(api.get(&format!("{CONFIG_MAPS}/one")).await.0, 200);
+}
+
+#[tokio::test]
+async fn what_is_no_object_of_the_kind_is_refused() {
+    let api = Api::start();
+    api.post(CONFIG_MAPS, config_map("one")).await;
+    let path = format!("{CONFIG_MAPS}/one");
+    let apply = format!("{path}?fieldManager=me");
+    let (merge, ssa) = (
+        "application/merge-patch+json",
+        "application/apply-patch+yaml",
+    );
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}});
+    for (path, content_type, body) in [
+        (&path, merge, json!([1, 2])),
+        (&path, merge, json!({"metadata": {"name": "two"}})),
+        (&apply, ssa, json!([1])),
+        (&apply, ssa, json!({"metadata": {"name": "one"}})),
+        (&apply, ssa, secret),
+    ] {
+        let (code, answer) = api.send(Method::PATCH, path, content_type, &body).await;
+        assert_eq!(code, 400, "{body}: {answer}");
+    }
+    assert_eq!(api.merge(&path, json!({"kind": "Secret"})).await.0, 422);
+    assert_eq!(api.get(&path).await.1["data"], json!({"a": "b"}));
+}
+
+#[tokio::test]
+async fn metadata_has_rules() {
+    let api = Api::start();
+    let owner =
+        json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": true});
+    for (metadata, want) in [
+        (
+            json!({"labels": {"a b": "c"}}),
+            "metadata.labels: Invalid value: \"a b\": name part must",
+        ),
+        (
+            json!({"labels": {"a": "x".repeat(70)}}),
+            "must be no more than 63 bytes",
+        ),
+        (
+            json!({"finalizers": ["a b"]}),
+            "metadata.finalizers: Invalid value: \"a b\"",
+        ),
+        (
+            json!({"ownerReferences": [{"kind": "Pod"}]}),
+            "metadata.ownerReferences.uid: Invalid value: \"\": must not be empty",
+        ),
+        (
+            json!({"ownerReferences": [owner, owner]}),
+            "Only one reference can have Controller set to true. Found \"true\" in references for Pod/p and Pod/p",
+        ),
+    ] {
+        let mut object = config_map("one");
+        for (field, value) in metadata.as_object().unwrap() {
+            object["metadata"][field] = value.clone();
+        }
+        let answer = api.post(CONFIG_MAPS, object).await;
+        assert_eq!(answer.0, 422, "{want}");
+        assert!(
+            message(&answer).contains(want),
+            "{want:?}: {}",
+            message(&answer)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_body_has_a_limit() {
+    let api = Api::start();
+    let mut object = config_map("one");
+    object["data"]["a"] = json!("x".repeat(4 << 20));
+    assert_eq!(api.post(CONFIG_MAPS, object).await.0, 413);
+}

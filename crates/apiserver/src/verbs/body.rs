@@ -1,0 +1,183 @@
+//! The bodies of requests: JSON, YAML or protobuf, and of the kind they should be.
+
+use opkit_apimachinery::protobuf;
+use serde_json::{Value, json};
+
+use super::Request;
+use crate::{
+    kinds::SchemaSource,
+    object,
+    registry::PatchType,
+    status::{ApiError, ApiResult},
+};
+
+impl Request<'_> {
+    /// The object in the request, which must be of the kind of the path.
+    pub(super) fn object_body(&self) -> ApiResult<Value> {
+        let content_type = self.incoming.content_type.split(';').next();
+        let content_type = content_type.unwrap_or_default().trim();
+        let accepted = [
+            "application/json",
+            "application/yaml",
+            protobuf::CONTENT_TYPE,
+        ];
+        if !content_type.is_empty() && !accepted.contains(&content_type) {
+            return Err(ApiError::unsupported_media_type(&accepted));
+        }
+        let mut body = self.decode_object(content_type)?;
+        let kind = self.kind();
+        let (api_version, name) = match self.target.kind.subresource(&self.target.subresource) {
+            Some(sub) => match &sub.response {
+                Some((group, version, kind)) if !group.is_empty() => {
+                    (format!("{group}/{version}"), kind.clone())
+                }
+                Some((_, version, kind)) => (version.clone(), kind.clone()),
+                None => (kind.api_version(), kind.kind.clone()),
+            },
+            None => (kind.api_version(), kind.kind.clone()),
+        };
+        let (given_version, given_kind) = (
+            object::text(&body, &["apiVersion"]),
+            object::text(&body, &["kind"]),
+        );
+        if self.is_custom() && self.target.subresource.is_empty() {
+            for (field, called) in [("kind", "Kind"), ("apiVersion", "apiVersion")] {
+                if object::text(&body, &[field]).is_empty() {
+                    return Err(self.untyped(called));
+                }
+            }
+            if given_kind != name && given_version == api_version {
+                let named = object::name(&body);
+                return Err(ApiError::wrong_kind(kind, given_kind, named));
+            }
+        }
+        if !given_version.is_empty() && given_version != api_version {
+            return Err(ApiError::bad_request(format!(
+                "the API version in the data ({given_version}) does not match the expected API version \
+                 ({api_version})"
+            )));
+        }
+        if !given_kind.is_empty() && given_kind != name {
+            return Err(ApiError::bad_request(format!(
+                "{given_kind} in version {given_version:?} cannot be handled as a {name}: \
+                 the kind does not match"
+            )));
+        }
+        object::set_field(&mut body, "apiVersion", api_version.into());
+        object::set_field(&mut body, "kind", name.into());
+        Ok(body)
+    }
+
+    /// The body as an object. Null is an empty one of a built-in kind.
+    fn decode_object(&self, content_type: &str) -> ApiResult<Value> {
+        const TYPE: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
+                            Kind string \"json:\\\"kind,omitempty\\\"\" }";
+        let bytes = self.incoming.body.as_ref();
+        let wrong = if content_type.contains("yaml") || content_type == protobuf::CONTENT_TYPE {
+            match decode(content_type, bytes)? {
+                body if body.is_object() => return Ok(body),
+                body => unmarshal(&body, TYPE),
+            }
+        } else {
+            match serde_json::from_slice::<Value>(bytes) {
+                Ok(Value::Null) if !self.is_custom() => return Ok(json!({})),
+                Ok(body) if body.is_object() => return Ok(body),
+                Ok(body) => unmarshal(&body, TYPE),
+                Err(error) if error.is_eof() => "unexpected end of JSON input".to_owned(),
+                Err(error) => error.to_string(),
+            }
+        };
+        Err(ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; \
+             json parse error: {wrong} ({})",
+            self.kind().kind,
+            summary(bytes)
+        )))
+    }
+
+    /// A custom resource that does not say what it is.
+    fn untyped(&self, field: &str) -> ApiError {
+        let bytes = self.incoming.body.as_ref();
+        ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): Object '{field}' is missing in \
+             '{}' ({})",
+            self.kind().kind,
+            String::from_utf8_lossy(bytes),
+            summary(bytes)
+        ))
+    }
+
+    pub(super) fn is_custom(&self) -> bool {
+        matches!(self.kind().schema, SchemaSource::Custom(_))
+    }
+}
+
+/// Reads a patch, which is a list of operations or an object.
+pub(super) fn decode_patch(type_: PatchType, content_type: &str, body: &[u8]) -> ApiResult<Value> {
+    let refuse = |why: String| {
+        let doing = match type_ {
+            PatchType::Strategic => "",
+            PatchType::Apply => {
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
+            }
+            PatchType::Json | PatchType::Merge => "error decoding patch: ",
+        };
+        Err(ApiError::bad_request(format!("{doing}{why}")))
+    };
+    if type_ != PatchType::Apply {
+        let read: Result<Value, _> = serde_json::from_slice(body);
+        if read.is_err_and(|error| error.is_eof()) {
+            return refuse("unexpected end of JSON input".to_owned());
+        }
+    }
+    let patch = decode(content_type, body)?;
+    let wanted = match type_ {
+        PatchType::Json if patch.is_array() => return Ok(patch),
+        PatchType::Json => "[]handlers.jsonPatchOp",
+        _ if patch.is_object() => return Ok(patch),
+        _ => "map[string]interface {}",
+    };
+    refuse(unmarshal(&patch, wanted))
+}
+
+/// The beginning of a body, as Kubernetes quotes it.
+fn summary(body: &[u8]) -> String {
+    const LENGTH: usize = 30;
+    let start = body.get(..LENGTH).unwrap_or(body);
+    let text = match body.first() {
+        None => return "<empty>".to_owned(),
+        Some(b'{') => String::from_utf8_lossy(start).into_owned(),
+        Some(_) => start.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    let more = if body.len() > LENGTH { " ..." } else { "" };
+    format!("{text}{more}")
+}
+
+/// What Go says of JSON that does not fit a type.
+fn unmarshal(value: &Value, wanted: &str) -> String {
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+}
+
+/// Reads JSON, or YAML or protobuf where the content type says so.
+pub(super) fn decode(content_type: &str, body: &[u8]) -> ApiResult<Value> {
+    if content_type.starts_with(protobuf::CONTENT_TYPE) {
+        return protobuf::decode(body)
+            .map_err(|error| ApiError::bad_request(format!("error decoding: {error}")));
+    }
+    match serde_json::from_slice(body) {
+        Ok(value) => Ok(value),
+        Err(error) if !content_type.contains("yaml") => Err(ApiError::bad_request(format!(
+            "error decoding: the body is not JSON: {error}"
+        ))),
+        Err(_) => serde_saphyr::from_slice(body)
+            .map_err(|error| ApiError::bad_request(format!("error parsing YAML: {error}"))),
+    }
+}

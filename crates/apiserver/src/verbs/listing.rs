@@ -1,0 +1,100 @@
+//! The parameters of lists and watches, and what Kubernetes says of wrong ones.
+
+use opkit_apimachinery::structural::FieldError;
+use serde_json::json;
+
+use crate::{
+    request::Query,
+    status::{ApiError, ApiResult},
+};
+
+const MATCH: &str = "resourceVersionMatch";
+const NEEDS_MATCH: &str = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+
+/// Checks the parameters of a list.
+pub(super) fn check_list(query: &Query) -> ApiResult<()> {
+    check_numbers(query)?;
+    let version = query.get("resourceVersion");
+    let mut errors = Vec::new();
+    if let Some(wanted) = query.get(MATCH) {
+        if version.is_none() {
+            let detail = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            errors.push(FieldError::forbidden(MATCH, detail));
+        }
+        if !matches!(wanted, "Exact" | "NotOlderThan") {
+            let supported = ["Exact", "NotOlderThan", ""];
+            errors.push(FieldError::not_supported(MATCH, &json!(wanted), &supported));
+        }
+        if wanted == "Exact" && version == Some("0") {
+            let detail = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            errors.push(FieldError::forbidden(MATCH, detail));
+        }
+    }
+    if query.get("sendInitialEvents").is_some() {
+        let detail = "sendInitialEvents is forbidden for list";
+        errors.push(FieldError::forbidden("sendInitialEvents", detail));
+    }
+    refuse(&errors)
+}
+
+/// Checks the parameters of a watch.
+pub(super) fn check_watch(query: &Query) -> ApiResult<()> {
+    check_numbers(query)?;
+    let mut errors = Vec::new();
+    let wanted = query.get(MATCH);
+    if query.get("sendInitialEvents").is_none() {
+        if wanted.is_some() {
+            let detail =
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            errors.push(FieldError::forbidden(MATCH, detail));
+        }
+    } else if wanted != Some("NotOlderThan") {
+        errors.push(FieldError::forbidden(MATCH, NEEDS_MATCH));
+        if let Some(wanted) = wanted {
+            let supported = ["NotOlderThan"];
+            errors.push(FieldError::not_supported(MATCH, &json!(wanted), &supported));
+        }
+    }
+    refuse(&errors)
+}
+
+/// The revision that a read asks for. A list says what it was `doing` and blames the client for a bad one.
+pub(super) fn revision(query: &Query, doing: &str) -> ApiResult<u64> {
+    let text = query.get("resourceVersion").unwrap_or("0");
+    text.parse().map_err(|_| {
+        let message = format!(
+            "{doing}resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: \
+             invalid syntax"
+        );
+        if doing.is_empty() {
+            ApiError::without_reason(500, message)
+        } else {
+            ApiError::bad_request(message)
+        }
+    })
+}
+
+fn check_numbers(query: &Query) -> ApiResult<()> {
+    for parameter in ["limit", "timeoutSeconds"] {
+        check_number(query, parameter)?;
+    }
+    Ok(())
+}
+
+/// Refuses a parameter that should be a whole number.
+pub(super) fn check_number(query: &Query, parameter: &str) -> ApiResult<()> {
+    match query.get(parameter) {
+        Some(text) if text.parse::<i64>().is_err() => Err(ApiError::bad_request(format!(
+            "strconv.ParseInt: parsing {text:?}: invalid syntax"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn refuse(errors: &[FieldError]) -> ApiResult<()> {
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(ApiError::invalid_options("ListOptions", errors))
+    }
+}

@@ -1,0 +1,238 @@
+//! Watch: the present state where it is asked for, then every change, as frames of JSON.
+//!
+//! A watcher pulls from the store's history at its own speed. One that is slower than the history is long
+//! gets 410 Expired, as from a real server.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures::{Stream, stream};
+use serde_json::{Value, json};
+use tokio::{sync::watch, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    object,
+    registry::{Filter, Registry, Target, from_storage},
+    status::ApiError,
+    store::{Change, Event},
+    table::Representation,
+};
+
+/// How often a quiet watch tells how far it has come.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// A watch that is not longer than this ends without a bookmark.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+
+/// What to watch, and how.
+#[derive(Debug)]
+pub(crate) struct WatchRequest {
+    pub(crate) target: Target,
+    pub(crate) filter: Filter,
+    pub(crate) start: Start,
+    /// Tell the revision now and then.
+    pub(crate) bookmarks: bool,
+    pub(crate) timeout: Duration,
+    pub(crate) representation: Representation,
+}
+
+/// Where a watch begins.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Start {
+    /// After this revision.
+    After(u64),
+    /// With the present state as if it had just been added; then, if asked, a bookmark that says so.
+    Present { end_bookmark: bool },
+}
+
+/// The frames of a watch. It ends at its timeout, when the server stops, or after an error frame.
+pub(crate) fn frames(
+    registry: Arc<Registry>,
+    request: WatchRequest,
+    stop: CancellationToken,
+) -> impl Stream<Item = Bytes> {
+    let watcher = Watcher::new(registry, request, stop);
+    stream::unfold(watcher, |mut watcher| async move {
+        let frame = watcher.next().await?;
+        Some((frame, watcher))
+    })
+}
+
+struct Watcher {
+    registry: Arc<Registry>,
+    request: WatchRequest,
+    stop: CancellationToken,
+    changed: watch::Receiver<u64>,
+    /// Everything up to here has been looked at.
+    cursor: u64,
+    pending: Vec<Bytes>,
+    deadline: Instant,
+    next_bookmark: Instant,
+    first: bool,
+    ended: bool,
+}
+
+impl Watcher {
+    fn new(registry: Arc<Registry>, request: WatchRequest, stop: CancellationToken) -> Self {
+        let now = Instant::now();
+        let mut watcher = Self {
+            // Before the first read, so that no change falls between the two.
+            changed: registry.store.subscribe(),
+            cursor: 0,
+            pending: Vec::new(),
+            deadline: now + request.timeout,
+            next_bookmark: now + BOOKMARK_INTERVAL,
+            first: true,
+            ended: false,
+            registry,
+            request,
+            stop,
+        };
+        watcher.begin();
+        watcher
+    }
+
+    fn begin(&mut self) {
+        match self.request.start {
+            Start::After(revision) => self.cursor = revision,
+            Start::Present { end_bookmark } => {
+                match self
+                    .registry
+                    .list(&self.request.target, &self.request.filter)
+                {
+                    Ok((objects, revision)) => {
+                        self.cursor = revision;
+                        for object in objects {
+                            self.push("ADDED", &object);
+                        }
+                    }
+                    Err(error) => self.fail(&error),
+                }
+                if end_bookmark {
+                    self.bookmark(json!({"k8s.io/initial-events-end": "true"}));
+                }
+            }
+        }
+        // Frames are taken from the end.
+        self.pending.reverse();
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(frame) = self.pending.pop() {
+                return Some(frame);
+            }
+            if self.ended || self.stop.is_cancelled() {
+                return None;
+            }
+            self.changed.mark_unchanged();
+            self.pull();
+            if !self.pending.is_empty() || self.ended {
+                continue;
+            }
+            tokio::select! {
+                changed = self.changed.changed() => if changed.is_err() { return None },
+                () = self.stop.cancelled() => return None,
+                () = tokio::time::sleep_until(self.deadline) => {
+                    self.ended = true;
+                    // Kubernetes sends the last one two seconds before the end.
+                    if self.request.bookmarks && self.request.timeout > LAST_BOOKMARK {
+                        self.bookmark(Value::Null);
+                    }
+                }
+                () = tokio::time::sleep_until(self.next_bookmark), if self.request.bookmarks => {
+                    self.next_bookmark = Instant::now() + BOOKMARK_INTERVAL;
+                    self.bookmark(Value::Null);
+                }
+            }
+        }
+    }
+
+    /// Looks at what has changed since the last time.
+    fn pull(&mut self) {
+        let storage = self.request.target.storage();
+        match self.registry.store.events_after(&storage, self.cursor) {
+            Ok((events, cursor)) => {
+                for event in events {
+                    match self.translate(&event) {
+                        // What stops matching is shown as it was, at the version that ends it.
+                        Some("DELETED") if event.change != Change::Deleted => {
+                            let mut last = event.previous.as_deref().cloned().unwrap_or_default();
+                            let version =
+                                object::at(&event.object, &["metadata", "resourceVersion"]);
+                            object::set_meta(&mut last, "resourceVersion", version.clone());
+                            self.push("DELETED", &last);
+                        }
+                        Some(type_) => self.push(type_, &event.object),
+                        None => {}
+                    }
+                }
+                self.cursor = cursor;
+                self.pending.reverse();
+            }
+            Err(too_old) => {
+                let message = format!(
+                    "too old resource version: {} ({})",
+                    self.cursor, too_old.oldest
+                );
+                self.fail(&ApiError::expired(message));
+            }
+        }
+    }
+
+    /// What an event is to this watcher: an object that stops matching its filter is deleted to it, one
+    /// that starts to match is added.
+    fn translate(&self, event: &Event) -> Option<&'static str> {
+        let namespace = self.request.target.namespace.as_str();
+        if !namespace.is_empty() && object::namespace(&event.object) != namespace {
+            return None;
+        }
+        let filter = &self.request.filter;
+        let was = event
+            .previous
+            .as_deref()
+            .is_some_and(|object| filter.matches(object));
+        let is = event.change != Change::Deleted && filter.matches(&event.object);
+        match (was, is) {
+            (false, false) => None,
+            (false, true) => Some("ADDED"),
+            (true, true) => Some("MODIFIED"),
+            (true, false) => Some("DELETED"),
+        }
+    }
+
+    fn push(&mut self, type_: &str, stored: &Value) {
+        let kind = &self.request.target.kind;
+        let object = from_storage(kind, stored);
+        let now = self.registry.clock.now();
+        let shown = self
+            .request
+            .representation
+            .of_event(kind, object, self.first, now);
+        self.first = false;
+        self.frame(type_, &shown);
+    }
+
+    fn bookmark(&mut self, annotations: Value) {
+        let kind = &self.request.target.kind;
+        let mut object = json!({
+            "kind": kind.kind, "apiVersion": kind.api_version(),
+            "metadata": {"resourceVersion": self.cursor.to_string()},
+        });
+        object::set_meta(&mut object, "annotations", annotations);
+        let shown = self.request.representation.of_bookmark(kind, object);
+        self.frame("BOOKMARK", &shown);
+    }
+
+    fn fail(&mut self, error: &ApiError) {
+        self.ended = true;
+        self.frame("ERROR", &error.to_status());
+    }
+
+    fn frame(&mut self, type_: &str, object: &Value) {
+        let mut text = json!({"type": type_, "object": object}).to_string();
+        text.push('\n');
+        self.pending.push(text.into());
+    }
+}

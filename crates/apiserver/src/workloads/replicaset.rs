@@ -1,0 +1,138 @@
+//! ReplicaSets: as many pods as asked for.
+
+use serde_json::{Value, json};
+
+use super::{Happening, claim, owned_by, set_status, tell, whole};
+use crate::{
+    controllers::MANAGER,
+    object,
+    registry::{DeleteOptions, Registry, Target, Write},
+    status::ApiResult,
+    store::Key,
+};
+
+/// How many pods are made in one step, as in Kubernetes: what is made brings the next step.
+const BURST: usize = 500;
+const COMPONENT: &str = "replicaset-controller";
+
+/// What to do to the pods of a ReplicaSet.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Plan {
+    pub(super) create: usize,
+    pub(super) delete: Vec<String>,
+    pub(super) status: Value,
+}
+
+/// Compares what a ReplicaSet asks for with its pods.
+pub(super) fn plan(replica_set: &Value, pods: &[Value]) -> Plan {
+    let mut active: Vec<&Value> = pods.iter().filter(|pod| is_active(pod)).collect();
+    let wanted = usize::try_from(object::int(replica_set, &["spec", "replicas"])).unwrap_or(0);
+    let ready = active.iter().filter(|pod| is_ready(pod)).count();
+    let labels = object::at(replica_set, &["spec", "template", "metadata", "labels"]);
+    let labelled = active.iter().filter(|pod| carries(pod, labels)).count();
+    let status = json!({
+        "replicas": active.len(), "fullyLabeledReplicas": count(labelled),
+        "readyReplicas": count(ready), "availableReplicas": count(ready),
+        "terminatingReplicas": count(pods.iter().filter(|pod| object::is_deleting(pod)).count()),
+        "observedGeneration": object::int(replica_set, &["metadata", "generation"]),
+    });
+    // Pods that do not serve go first, then the youngest.
+    active.sort_by_key(|pod| (is_ready(pod), std::cmp::Reverse(object::revision(pod))));
+    let surplus = active.len().saturating_sub(wanted);
+    Plan {
+        create: wanted.saturating_sub(active.len()),
+        delete: active
+            .iter()
+            .take(surplus)
+            .map(|pod| object::name(pod).to_owned())
+            .collect(),
+        status,
+    }
+}
+
+pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
+    let Some(replica_set) = registry.store.get("replicasets.apps", key) else {
+        return Ok(());
+    };
+    let plan = plan(&replica_set, &claim(registry, &replica_set, "pods")?);
+    let pods = registry.builtin("", "pods")?;
+    if !object::is_deleting(&replica_set) {
+        for _ in 0..plan.create.min(BURST) {
+            let target = Target::new(&pods, &key.namespace, "");
+            let pod = registry.create(&target, pod_of(&replica_set), &mut Write::by(MANAGER))?;
+            let message = format!("Created pod: {}", object::name(&pod));
+            let reason = "SuccessfulCreate";
+            tell(
+                registry,
+                &replica_set,
+                &Happening {
+                    component: COMPONENT,
+                    reason,
+                    message,
+                },
+            );
+        }
+        for name in &plan.delete {
+            let target = Target::new(&pods, &key.namespace, name);
+            registry.delete(&target, &DeleteOptions::default(), &Write::by(MANAGER))?;
+            let message = format!("Deleted pod: {name}");
+            let reason = "SuccessfulDelete";
+            tell(
+                registry,
+                &replica_set,
+                &Happening {
+                    component: COMPONENT,
+                    reason,
+                    message,
+                },
+            );
+        }
+    }
+    set_status(registry, "apps", "replicasets", key, MANAGER, &plan.status)
+}
+
+fn pod_of(replica_set: &Value) -> Value {
+    let template = object::at(replica_set, &["spec", "template"]);
+    let mut metadata = object::at(template, &["metadata"]).clone();
+    object::set(
+        &mut metadata,
+        &["generateName"],
+        json!(format!("{}-", object::name(replica_set))),
+    );
+    object::set(
+        &mut metadata,
+        &["ownerReferences"],
+        json!([owned_by(replica_set)]),
+    );
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": metadata,
+        "spec": object::at(template, &["spec"]),
+    })
+}
+
+fn is_active(pod: &Value) -> bool {
+    let phase = object::text(pod, &["status", "phase"]);
+    !object::is_deleting(pod) && !matches!(phase, "Failed" | "Succeeded")
+}
+
+fn is_ready(pod: &Value) -> bool {
+    object::items(pod, &["status", "conditions"])
+        .iter()
+        .any(|condition| {
+            object::text(condition, &["type"]) == "Ready"
+                && object::text(condition, &["status"]) == "True"
+        })
+}
+
+fn carries(pod: &Value, labels: &Value) -> bool {
+    let own = object::at(pod, &["metadata", "labels"]);
+    labels
+        .as_object()
+        .into_iter()
+        .flatten()
+        .all(|(key, value)| own.get(key) == Some(value))
+}
+
+fn count(number: usize) -> Value {
+    whole(i64::try_from(number).unwrap_or(i64::MAX))
+}
