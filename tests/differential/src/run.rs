@@ -1,0 +1,221 @@
+//! Sends a script's requests.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use anyhow::{Context, Result, bail, ensure};
+use http::{Request, Response, header};
+use serde_json::{Value, json};
+
+use crate::{Answer, Normalizer, Script, Step, Wait};
+
+/// What the answers are attributed to in `managedFields` where a request names no manager.
+const USER_AGENT: &str = "differential/1";
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A whole answer.
+pub type Reply = Response<Vec<u8>>;
+
+/// Something that answers requests.
+pub trait Server {
+    /// Sends one request and waits for the end of its answer.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    fn send(&self, request: Request<Vec<u8>>) -> Result<Reply>;
+
+    /// Lets time pass.
+    fn pause(&self, time: Duration);
+}
+
+/// Runs `script` in a namespace that is made for it, and takes away the CRDs that it made.
+///
+/// # Errors
+/// If a request gets no answer, a condition is not met in time, or a value to capture is not there.
+pub fn run(script: &Script, server: &dyn Server) -> Result<Vec<Answer>> {
+    let namespace = format!("diff-{}", script.name);
+    let mut run = Run {
+        server,
+        normalizer: Normalizer::new(&script.text),
+        values: script.vars.clone(),
+    };
+    run.values.insert("namespace".to_owned(), namespace.clone());
+    run.make_namespace(&namespace)?;
+    let mut crds = Vec::new();
+    let mut answers = Vec::with_capacity(script.steps.len());
+    for step in &script.steps {
+        let doing = || format!("script {}, step {:?}", script.name, step.name);
+        let (answer, body) = run.step(step).with_context(doing)?;
+        if body.get("kind") == Some(&json!("CustomResourceDefinition")) {
+            let name = body.pointer("/metadata/name").and_then(Value::as_str);
+            crds.extend(name.map(str::to_owned));
+        }
+        answers.push(answer);
+    }
+    run.remove_crds(crds)?;
+    Ok(answers)
+}
+
+struct Run<'a> {
+    server: &'a dyn Server,
+    normalizer: Normalizer,
+    values: BTreeMap<String, String>,
+}
+
+impl Run<'_> {
+    fn make_namespace(&self, name: &str) -> Result<()> {
+        let body = json!({"metadata": {"name": name}}).to_string();
+        let request = base("POST", "/api/v1/namespaces")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body.into_bytes())?;
+        let reply = self.server.send(request)?;
+        ensure!(
+            reply.status() == 201,
+            "cannot make namespace {name}: {}: record on a control plane that has not seen it",
+            String::from_utf8_lossy(reply.body())
+        );
+        Ok(())
+    }
+
+    fn remove_crds(&self, names: Vec<String>) -> Result<()> {
+        for name in names {
+            let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+            self.server.send(base("DELETE", &path).body(Vec::new())?)?;
+        }
+        Ok(())
+    }
+
+    /// The normalised answer, and the body as it came.
+    fn step(&mut self, step: &Step) -> Result<(Answer, Value)> {
+        let reply = self.send_until(step)?;
+        let body = body_of(&reply);
+        for (name, pointer) in &step.capture {
+            let value = body
+                .pointer(pointer)
+                .with_context(|| format!("nothing to capture at {pointer} of {body}"))?;
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            self.values.insert(name.clone(), text);
+        }
+        let texts = |name: header::HeaderName| {
+            let values = reply.headers().get_all(name).into_iter();
+            values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+        };
+        let mut compared = body.clone();
+        for ignore in &step.ignore {
+            ignore.remove_from(&mut compared);
+        }
+        self.normalizer.is_dry_run = step.path.contains("dryRun=");
+        let answer = Answer {
+            step: step.name.clone(),
+            request: format!("{} {}", step.method, step.path),
+            status: reply.status().as_u16(),
+            content_type: texts(header::CONTENT_TYPE).collect::<Vec<_>>().join(", "),
+            warnings: texts(header::WARNING)
+                .map(|warning| self.normalizer.text(&warning))
+                .collect(),
+            body: self.normalizer.body(&compared),
+        };
+        Ok((answer, body))
+    }
+
+    fn send_until(&self, step: &Step) -> Result<Reply> {
+        let mut waited = Duration::ZERO;
+        loop {
+            let reply = self.server.send(self.request(step)?)?;
+            let Some(wait) = &step.wait else {
+                return Ok(reply);
+            };
+            if is_met(wait, &reply) {
+                return Ok(reply);
+            }
+            if waited > Duration::from_secs(wait.seconds) {
+                bail!(
+                    "not as wanted after {} s: {} {}",
+                    wait.seconds,
+                    reply.status(),
+                    String::from_utf8_lossy(reply.body())
+                );
+            }
+            self.server.pause(PAUSE);
+            waited += PAUSE;
+        }
+    }
+
+    fn request(&self, step: &Step) -> Result<Request<Vec<u8>>> {
+        let mut request = base(&step.method, &self.fill(&step.path)?);
+        if let Some(headers) = request.headers_mut() {
+            if step.body.is_some() {
+                let json = header::HeaderValue::from_static("application/json");
+                headers.insert(header::CONTENT_TYPE, json);
+            }
+            for (name, value) in &step.headers {
+                let name = header::HeaderName::try_from(name.as_str())?;
+                headers.insert(name, self.fill(value)?.try_into()?);
+            }
+        }
+        let body = match &step.body {
+            None => String::new(),
+            Some(Value::String(text)) => self.fill(text)?,
+            Some(body) => self.fill(&body.to_string())?,
+        };
+        Ok(request.body(body.into_bytes())?)
+    }
+
+    /// `text` with the values in place of their names; values may name others.
+    fn fill(&self, text: &str) -> Result<String> {
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            let (name, after) = after.split_once('}').context("a ${ without its }")?;
+            let value = self
+                .values
+                .get(name)
+                .with_context(|| format!("nothing is called {name}"))?;
+            filled.push_str(before);
+            filled.push_str(&self.fill(value)?);
+            rest = after;
+        }
+        filled.push_str(rest);
+        Ok(filled)
+    }
+}
+
+fn base(method: &str, path: &str) -> http::request::Builder {
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::ACCEPT, "application/json")
+        .header(header::USER_AGENT, USER_AGENT)
+}
+
+fn is_met(wait: &Wait, reply: &Reply) -> bool {
+    let body = body_of(reply);
+    wait.status.is_none_or(|status| reply.status() == status)
+        && wait
+            .body
+            .iter()
+            .all(|(pointer, value)| body.pointer(pointer) == Some(value))
+}
+
+/// JSON as such, the frames of a watch as a list, anything else as text.
+fn body_of(reply: &Reply) -> Value {
+    let bytes = reply.body();
+    if let Ok(body) = serde_json::from_slice(bytes) {
+        // A watch of one frame is a watch as well.
+        return match body {
+            Value::Object(frame) if is_frame(&frame) => json!([frame]),
+            body => body,
+        };
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let frames: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
+    match frames {
+        Ok(frames) if !frames.is_empty() => Value::Array(frames),
+        _ => Value::String(text.into_owned()),
+    }
+}
+
+fn is_frame(object: &serde_json::Map<String, Value>) -> bool {
+    object.len() == 2 && object.contains_key("type") && object.contains_key("object")
+}

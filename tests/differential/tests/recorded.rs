@@ -1,0 +1,85 @@
+//! The embedded server against the recorded answers of a real one.
+#![allow(
+    clippy::print_stdout,
+    reason = "the figures are the point of this test"
+)]
+
+use std::{path::Path, time::Duration};
+
+use anyhow::Result;
+use bytes::Bytes;
+use differential::{Known, Reply, Server, Suite, compare, read_recording, run};
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use tokio::runtime::Runtime;
+use tower::ServiceExt;
+
+/// A server in this process. Its clock is paused, so that a watch of some seconds takes none, and its one thread
+/// runs the controllers only while a step waits: the real server was recorded without any.
+struct Embedded {
+    runtime: Runtime,
+    server: opkit_apiserver::Server,
+}
+
+impl Embedded {
+    fn start() -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()?;
+        let entered = runtime.enter();
+        let server = opkit_apiserver::Server::start(opkit_apiserver::Options::default())?;
+        drop(entered);
+        Ok(Self { runtime, server })
+    }
+}
+
+impl Server for Embedded {
+    fn send(&self, request: Request<Vec<u8>>) -> Result<Reply> {
+        let request = request.map(|body| Full::new(Bytes::from(body)));
+        self.runtime.block_on(async {
+            let response = self.server.service().oneshot(request).await?;
+            let (parts, body) = response.into_parts();
+            let body = body.collect().await?.to_bytes().to_vec();
+            Ok(Reply::from_parts(parts, body))
+        })
+    }
+
+    fn pause(&self, time: Duration) {
+        self.runtime
+            .block_on(async { tokio::time::sleep(time).await });
+    }
+}
+
+#[test]
+fn the_embedded_server_answers_as_the_real_one() {
+    let suite = Suite::read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let mut differences = Vec::new();
+    for script in &suite.scripts {
+        let real = read_recording(&suite.folder, &script.name).unwrap();
+        let ours = run(script, &Embedded::start().unwrap()).unwrap();
+        differences.extend(compare(script, &real.answers, &ours).unwrap());
+    }
+    println!(
+        "{} requests in {} scripts, {} known differences",
+        suite.requests(),
+        suite.scripts.len(),
+        suite.known_places()
+    );
+    for known in &suite.known {
+        println!("{:4}  {}", known.places.len(), known.reason.trim());
+    }
+    let unexplained = Known::explain(&suite.known, differences).unwrap();
+    for difference in &unexplained.differences {
+        println!("{difference}");
+    }
+    for place in &unexplained.gone {
+        println!("nothing differs any more at {place}: take it off known-differences.yaml");
+    }
+    assert!(
+        unexplained.differences.is_empty() && unexplained.gone.is_empty(),
+        "{} differences are not explained, {} known ones are gone",
+        unexplained.differences.len(),
+        unexplained.gone.len()
+    );
+}
