@@ -1,0 +1,330 @@
+//! `cargo xtask kinds`: the table of built-in kinds, read from a real API server.
+//!
+//! Discovery gives names, scopes, verbs and subresources, the OpenAPI v3 documents give the schemas, and
+//! an empty list asked for as a Table gives the printer columns. What a server does not publish (cells,
+//! field selectors, most defaults) is written by hand beside the output and never touched from here.
+//!
+//! The server is read with `curl`, so that this crate needs no TLS stack.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Map, Value, json};
+
+#[cfg(test)]
+mod tests;
+
+/// Where the server is and where the table goes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Base URL of the API server; its certificate is not checked.
+    #[arg(long)]
+    server: String,
+    /// Bearer token of somebody who may list everything.
+    #[arg(long)]
+    token: String,
+    /// The folder to write to.
+    #[arg(long, default_value = "crates/apiserver/data/v1.36")]
+    out: PathBuf,
+}
+
+/// Something that answers GET requests: a server, or a test.
+pub(crate) trait Source {
+    /// The JSON at `path`, asked for with `accept`.
+    fn get(&self, path: &str, accept: &str) -> Result<Value>;
+}
+
+/// The two generated files and the order of groups, as text.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub(crate) kinds: String,
+    pub(crate) definitions: String,
+    pub(crate) groups: String,
+}
+
+const JSON: &str = "application/json";
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+
+/// Reads the server and writes the files.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let server = Curl {
+        server: args.server.trim_end_matches('/').to_owned(),
+        token: args.token.clone(),
+    };
+    let tables = read(&server)?;
+    std::fs::create_dir_all(&args.out)
+        .with_context(|| format!("cannot create {}", args.out.display()))?;
+    write(&args.out, "kinds.json", &tables.kinds)?;
+    write(&args.out, "definitions.txt", &tables.definitions)?;
+    write(&args.out, "groups.txt", &tables.groups)
+}
+
+/// Everything the server says, as the text of the files.
+pub(crate) fn read(source: &dyn Source) -> Result<Tables> {
+    let definitions = definitions(source)?;
+    let by_kind = definitions_by_kind(&definitions);
+    let groups = source.get("/apis", JSON)?;
+    let mut group_versions = vec![(String::new(), "v1".to_owned())];
+    let mut order = String::new();
+    for group in array(&groups, "groups") {
+        let name = text(group, "name");
+        writeln!(order, "{name}")?;
+        for version in array(group, "versions") {
+            group_versions.push((name.to_owned(), text(version, "version").to_owned()));
+        }
+    }
+    group_versions.sort();
+
+    let mut lines = Vec::new();
+    for (group, version) in &group_versions {
+        let list = source.get(&base_path(group, version), JSON)?;
+        let mut kinds = kinds_of(group, version, &list, &by_kind)?;
+        kinds.sort_by_key(|kind| text(kind, "plural").to_owned());
+        for mut kind in kinds {
+            if array(&kind, "verbs").iter().any(|verb| verb == "list") {
+                let path = format!(
+                    "{}/{}?limit=1",
+                    base_path(group, version),
+                    text(&kind, "plural")
+                );
+                let columns = columns(&source.get(&path, TABLE)?, &definitions);
+                put(&mut kind, "columns", columns);
+            }
+            lines.push(kind.to_string());
+        }
+    }
+    Ok(Tables {
+        kinds: format!("[\n{}\n]\n", lines.join(",\n")),
+        definitions: definitions
+            .iter()
+            .fold(String::new(), |mut out, (name, definition)| {
+                let _ = writeln!(out, "{name}\t{definition}");
+                out
+            }),
+        groups: order,
+    })
+}
+
+/// Every definition of every OpenAPI v3 document, by name.
+fn definitions(source: &dyn Source) -> Result<BTreeMap<String, Value>> {
+    let index = source.get("/openapi/v3", JSON)?;
+    let mut definitions: BTreeMap<String, Value> = BTreeMap::new();
+    for entry in index
+        .get("paths")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Map::values)
+    {
+        let document = source.get(text(entry, "serverRelativeURL"), JSON)?;
+        let schemas = document
+            .pointer("/components/schemas")
+            .and_then(Value::as_object);
+        for (name, schema) in schemas.into_iter().flatten() {
+            let mut schema = schema.clone();
+            // Each document lists its own group here; the server fills it in per document again.
+            if is_of_every_group(name) {
+                schema
+                    .as_object_mut()
+                    .map(|schema| schema.remove(GROUP_VERSION_KIND));
+            }
+            match definitions.get(name) {
+                Some(known) => ensure!(
+                    *known == schema,
+                    "definition {name} differs between OpenAPI documents"
+                ),
+                None => drop(definitions.insert(name.clone(), schema)),
+            }
+        }
+    }
+    Ok(definitions)
+}
+
+const GROUP_VERSION_KIND: &str = "x-kubernetes-group-version-kind";
+
+/// Whether a definition names a kind that every group serves.
+fn is_of_every_group(name: &str) -> bool {
+    name.ends_with(".meta.v1.DeleteOptions") || name.ends_with(".meta.v1.WatchEvent")
+}
+
+/// The definition of each group, version and kind.
+fn definitions_by_kind(
+    definitions: &BTreeMap<String, Value>,
+) -> BTreeMap<(String, String, String), String> {
+    let mut by_kind = BTreeMap::new();
+    for (name, definition) in definitions {
+        for gvk in array(definition, GROUP_VERSION_KIND) {
+            let field = |field| text(gvk, field).to_owned();
+            by_kind.insert(
+                (field("group"), field("version"), field("kind")),
+                name.clone(),
+            );
+        }
+    }
+    by_kind
+}
+
+/// The kinds of one group version, with their subresources nested.
+fn kinds_of(
+    group: &str,
+    version: &str,
+    list: &Value,
+    by_kind: &BTreeMap<(String, String, String), String>,
+) -> Result<Vec<Value>> {
+    let resources = array(list, "resources");
+    let mut kinds = Vec::new();
+    for resource in resources
+        .iter()
+        .filter(|resource| !text(resource, "name").contains('/'))
+    {
+        let plural = text(resource, "name");
+        let kind = text(resource, "kind");
+        let gvk = (group.to_owned(), version.to_owned(), kind.to_owned());
+        let definition = by_kind
+            .get(&gvk)
+            .with_context(|| format!("no OpenAPI definition for {kind} of {group}/{version}"))?;
+        let subresources: Vec<Value> = resources
+            .iter()
+            .filter_map(|sub| {
+                let name = text(sub, "name").strip_prefix(plural)?.strip_prefix('/')?;
+                Some(subresource(group, version, kind, name, sub))
+            })
+            .collect();
+        let mut entry = json!({
+            "group": group,
+            "version": version,
+            "kind": kind,
+            "plural": plural,
+            "singular": text(resource, "singularName"),
+            "namespaced": resource["namespaced"],
+            "verbs": resource["verbs"],
+            "schema": {"definition": definition},
+        });
+        for (field, value) in [
+            ("shortNames", resource["shortNames"].clone()),
+            ("categories", resource["categories"].clone()),
+            ("subresources", Value::Array(subresources)),
+        ] {
+            if value.as_array().is_some_and(|list| !list.is_empty()) {
+                put(&mut entry, field, value);
+            }
+        }
+        kinds.push(entry);
+    }
+    Ok(kinds)
+}
+
+/// One subresource; its kind is said only where it is not the parent's.
+fn subresource(group: &str, version: &str, parent: &str, name: &str, resource: &Value) -> Value {
+    let mut entry = json!({"name": name, "verbs": resource["verbs"]});
+    let kind = text(resource, "kind");
+    let or = |field, other: &str| match text(resource, field) {
+        "" => other.to_owned(),
+        said => said.to_owned(),
+    };
+    // A resource that says no version is in the group version of the list.
+    let (group_of, version_of) = match text(resource, "version") {
+        "" => (group.to_owned(), version.to_owned()),
+        _ => (text(resource, "group").to_owned(), or("version", version)),
+    };
+    if kind != parent || group_of != group || version_of != version {
+        put(&mut entry, "response", json!([group_of, version_of, kind]));
+    }
+    entry
+}
+
+/// The columns of a Table. A description that is a property's of ObjectMeta is kept as `#name`: nearly
+/// every kind has two of them, and they would be most of the file.
+fn columns(table: &Value, definitions: &BTreeMap<String, Value>) -> Value {
+    let metadata = definitions
+        .get("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
+        .and_then(|definition| definition["properties"].as_object());
+    array(table, "columnDefinitions")
+        .iter()
+        .map(|column| {
+            let mut kept = Map::new();
+            for field in ["name", "type", "format", "description", "priority"] {
+                let value = &column[field];
+                if !matches!(value, Value::Null) && *value != json!("") && *value != json!(0) {
+                    kept.insert(field.to_owned(), value.clone());
+                }
+            }
+            let description = text(column, "description");
+            let property = metadata.into_iter().flatten().find(|(_, property)| {
+                !description.is_empty() && text(property, "description") == description
+            });
+            if let Some((name, _)) = property {
+                kept.insert("description".to_owned(), json!(format!("#{name}")));
+            }
+            Value::Object(kept)
+        })
+        .collect()
+}
+
+/// `/api/v1` or `/apis/apps/v1`.
+fn base_path(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        format!("/api/{version}")
+    } else {
+        format!("/apis/{group}/{version}")
+    }
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn array<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value
+        .get(field)
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+}
+
+fn put(object: &mut Value, field: &str, value: Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(field.to_owned(), value);
+    }
+}
+
+fn write(out: &Path, name: &str, content: &str) -> Result<()> {
+    let path = out.join(name);
+    std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A server, read with curl.
+struct Curl {
+    server: String,
+    token: String,
+}
+
+impl Source for Curl {
+    fn get(&self, path: &str, accept: &str) -> Result<Value> {
+        let url = format!("{}{path}", self.server);
+        let output = Command::new("curl")
+            .args([
+                "--silent",
+                "--show-error",
+                "--fail",
+                "--insecure",
+                "--max-time",
+                "60",
+            ])
+            .args(["--header", &format!("Authorization: Bearer {}", self.token)])
+            .args(["--header", &format!("Accept: {accept}"), &url])
+            .output()
+            .context("cannot run curl")?;
+        let error = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "cannot read {url}: {}",
+            error.trim()
+        );
+        serde_json::from_slice(&output.stdout).with_context(|| format!("{url} is not JSON"))
+    }
+}

@@ -1,0 +1,150 @@
+//! `cargo xtask record -- kubectl ...`: what a real client sends, as a script of the differential suite.
+//!
+//! The command runs with a kubeconfig of its own that names a plain-HTTP proxy on this machine. The proxy
+//! sends each request on to the real server and keeps it. The script runs in the suite's namespace instead
+//! of the command's, and captures the versions and uids that the client learned from answers. It is a draft
+//! all the same: it holds what the client sent, not what has to be there before.
+//!
+//! It does not record upgrades of the connection (`exec`, `attach`, `port-forward`).
+
+use std::{
+    fs,
+    io::{self, Write},
+    net::TcpListener,
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, ExitStatus},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::curl::Target;
+
+mod capture;
+mod proxy;
+mod script;
+#[cfg(test)]
+mod tests;
+
+/// What to run, on which server, and where to write the script.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Where to write the script; without, to standard output, after what the command prints.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// The namespace that the command works in. In the script it is `${namespace}`.
+    #[arg(long, default_value = "default")]
+    namespace: String,
+    /// Keep the requests of discovery, OpenAPI and the version too.
+    #[arg(long)]
+    all: bool,
+    /// After how many seconds a watch ends. The command gets its events only then, all at once; in the
+    /// script a watch lasts one second.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    watch_seconds: u64,
+    /// The command, which must heed KUBECONFIG.
+    #[arg(last = true, required = true)]
+    command: Vec<String>,
+}
+
+/// Runs the command, writes the script, and exits as the command did.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let server = args.target.server()?;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).context("cannot listen")?;
+    let address = listener.local_addr().context("cannot listen")?;
+    let folder = Folder::make()?;
+    let config = folder.0.join("kubeconfig");
+    fs::write(
+        &config,
+        kubeconfig(&format!("http://{address}"), &args.namespace),
+    )
+    .with_context(|| format!("cannot write {}", config.display()))?;
+    let (status, exchanges) = proxy::during(
+        &listener,
+        &server,
+        Duration::from_secs(args.watch_seconds),
+        || command(&args.command, &config, &folder.0.join("cache")),
+    )?;
+    let about = format!("Recorded from `{}`.", about(&args.command));
+    let kept = exchanges
+        .iter()
+        .filter(|exchange| args.all || !script::is_discovery(&exchange.path));
+    let text = script::write(&about, &args.namespace, kept);
+    match &args.out {
+        Some(path) => {
+            fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        None => io::stdout()
+            .write_all(text.as_bytes())
+            .context("cannot write the script")?,
+    }
+    Ok(exit_code(status))
+}
+
+/// Runs the command. Its cache is a new one, or it would not ask what it thinks it knows.
+fn command(command: &[String], config: &Path, cache: &Path) -> Result<ExitStatus> {
+    let (program, arguments) = command.split_first().context("no command")?;
+    Command::new(program)
+        .args(arguments)
+        .env("KUBECONFIG", config)
+        .env("KUBECACHEDIR", cache)
+        // A proxy of the network does not reach this machine's loopback.
+        .env("NO_PROXY", "127.0.0.1")
+        .status()
+        .with_context(|| format!("cannot run {program}"))
+}
+
+/// The command as it is told in the script: without the folder of the program.
+fn about(command: &[String]) -> String {
+    let mut words = command.to_vec();
+    if let Some(program) = words.first_mut() {
+        let name = Path::new(program.as_str()).file_name();
+        *program = name.unwrap_or_default().to_string_lossy().into_owned();
+    }
+    words.join(" ")
+}
+
+fn kubeconfig(server: &str, namespace: &str) -> String {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "record",
+        "clusters": [{"name": "record", "cluster": {"server": server}}],
+        "contexts": [{
+            "name": "record",
+            "context": {"cluster": "record", "namespace": namespace, "user": "record"},
+        }],
+        // The proxy adds the token; without any user, kubectl asks for a name and a password when refused.
+        "users": [{"name": "record", "user": {"token": "record"}}],
+    })
+    .to_string()
+}
+
+/// As a shell tells it: a signal is 128 and its number.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+/// A temporary folder, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn make() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("opkit-record-{}", std::process::id()));
+        fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

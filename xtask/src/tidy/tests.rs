@@ -1,0 +1,201 @@
+use super::{File, Model, Package, check, read};
+
+fn file(path: &str, text: &str) -> File {
+    File {
+        path: path.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+fn package(name: &str, dependencies: &[&str]) -> Package {
+    let folder = name.strip_prefix("opkit-").unwrap_or(name);
+    Package {
+        name: name.to_owned(),
+        manifest: format!("crates/{folder}/Cargo.toml"),
+        dependencies: dependencies.iter().map(|&name| name.to_owned()).collect(),
+    }
+}
+
+/// What `model` adds to the violations of an empty repository, which lacks its data files.
+fn found(model: &Model) -> Vec<String> {
+    let empty = check(&Model::default());
+    let violations = check(model)
+        .into_iter()
+        .filter(|violation| !empty.contains(violation));
+    violations.map(|violation| violation.to_string()).collect()
+}
+
+fn check_packages(packages: &[Package], expected: &[&str]) {
+    assert_eq!(
+        found(&Model {
+            packages: packages.to_vec(),
+            files: Vec::new()
+        }),
+        expected
+    );
+}
+
+fn check_file(path: &str, text: &str, expected: &[&str]) {
+    assert_eq!(
+        found(&Model {
+            packages: Vec::new(),
+            files: vec![file(path, text)]
+        }),
+        expected
+    );
+}
+
+#[test]
+fn this_repository_is_tidy() {
+    let model = read().unwrap();
+    assert!(
+        model
+            .packages
+            .iter()
+            .any(|package| package.name == "opkit-apiserver")
+    );
+    let violations: Vec<String> = check(&model).iter().map(ToString::to_string).collect();
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+/// The real workspace with one edge more must fail.
+#[test]
+fn a_wrong_direction_fails() {
+    let wrong = |from: &str, to: &str| {
+        let mut model = read().unwrap();
+        for package in model
+            .packages
+            .iter_mut()
+            .filter(|package| package.name == from)
+        {
+            package.dependencies.push(to.to_owned());
+        }
+        let violations = check(&model);
+        let what: Vec<&str> = violations
+            .iter()
+            .map(|violation| violation.what.as_str())
+            .collect();
+        assert_eq!(what, [format!("{from} may not depend on {to}")]);
+    };
+    wrong("opkit-apiserver", "opkit-cache");
+    wrong("opkit-apiserver", "opkit-client");
+    wrong("opkit-cache", "opkit-apiserver");
+    wrong("opkit-controller", "opkit-apiserver");
+    wrong("opkit-operator", "opkit-envtest");
+    wrong("opkit-client", "opkit-cache");
+    wrong("opkit-workqueue", "opkit-apimachinery");
+    wrong("opkit-derive", "opkit-apimachinery");
+}
+
+#[test]
+fn edges_downwards_are_fine() {
+    check_packages(
+        &[
+            package(
+                "opkit-operator",
+                &["opkit-cache", "opkit-client", "opkit-apimachinery"],
+            ),
+            package("opkit-envtest", &["opkit-apiserver", "opkit-controller"]),
+            package("opkit", &["opkit-envtest"]),
+        ],
+        &[],
+    );
+    check_packages(
+        &[package("opkit-kitchen", &[])],
+        &[
+            "crates/kitchen/Cargo.toml:1: opkit-kitchen is not in the table of rooms of \
+           xtask/src/tidy/rooms.rs",
+        ],
+    );
+    check_packages(
+        &[package("opkit-client", &["xtask"])],
+        &["crates/client/Cargo.toml:1: opkit-client may not depend on xtask"],
+    );
+}
+
+#[test]
+fn modules_begin_with_a_doc_and_end_in_time() {
+    check_file("crates/a/src/b.rs", "//! Doc.\n", &[]);
+    check_file(
+        "crates/a/src/b.rs",
+        "use std::fmt;\n",
+        &["crates/a/src/b.rs:1: a module begins with //! and what it is"],
+    );
+    check_file("crates/a/src/b/tests.rs", "use std::fmt;\n", &[]);
+    check_file("crates/a/src/b/tests/c.rs", "use std::fmt;\n", &[]);
+    check_file(
+        "tests/conformance/src/pods.rs",
+        "use std::fmt;\n",
+        &["tests/conformance/src/pods.rs:1: a module begins with //! and what it is"],
+    );
+    let long = format!("//! Doc.\n{}", "\n".repeat(1_000));
+    check_file(
+        "crates/a/src/b.rs",
+        &long,
+        &["crates/a/src/b.rs:1001: 1001 lines are more than 1000"],
+    );
+}
+
+#[test]
+fn names_say_something() {
+    check_file(
+        "crates/a/src/utils.rs",
+        "//! Doc.\n",
+        &["crates/a/src/utils.rs:1: \"utils.rs\" says nothing: name it after what it holds"],
+    );
+    check_file(
+        "docs/common/a.md",
+        "",
+        &["docs/common/a.md:1: \"common\" says nothing: name it after what it holds"],
+    );
+}
+
+#[test]
+fn what_is_left_to_do_has_an_issue() {
+    let word = concat!("TO", "DO");
+    let check = |line: &str, fails: bool| {
+        let text = format!("//! Doc.\n{}\n", line.replace("LEFT", word));
+        let expected = format!("a.rs:2: write {word}(#123) with the number of an issue");
+        let expected = [expected.as_str()];
+        check_file("a.rs", &text, if fails { &expected } else { &[] });
+    };
+    check("// LEFT: later", true);
+    check("// LEFT(me): later", true);
+    check("// LEFT(#): later", true);
+    check("// LEFT(#12): later", false);
+    check("// LEFT(#12) and LEFT", true);
+    check("const LEFTS: u8 = 1;", false);
+}
+
+#[test]
+fn manifests_are_sorted_and_have_no_versions() {
+    let good = "[package]\nname = \"b\"\n\n[dependencies]\na.workspace = true\n\
+                b = { workspace = true, optional = true }\n\n[dev-dependencies]\na.workspace = true\n";
+    check_file("crates/a/Cargo.toml", good, &[]);
+    check_file(
+        "crates/a/Cargo.toml",
+        "[dependencies]\nb.workspace = true\na.workspace = true\n",
+        &["crates/a/Cargo.toml:3: a comes after b, but the table is sorted"],
+    );
+    check_file(
+        "crates/a/Cargo.toml",
+        "[dependencies]\na = \"1\"\n",
+        &["crates/a/Cargo.toml:2: the version of a belongs in [workspace.dependencies]"],
+    );
+    check_file(
+        "crates/a/Cargo.toml",
+        "[dependencies.a]\nversion = \"1\"\n",
+        &["crates/a/Cargo.toml:1: write [dependencies.a] on one line of its table"],
+    );
+    let blocks = "[workspace.dependencies]\n# Ours.\nz = \"1\"\n\n# Theirs.\na = \"1\"\n";
+    check_file("Cargo.toml", blocks, &[]);
+}
+
+#[test]
+fn data_files_must_be_there() {
+    let missing: Vec<String> = check(&Model::default())
+        .iter()
+        .map(|violation| violation.path.clone())
+        .collect();
+    assert!(missing.contains(&"crates/apiserver/data/v1.36/kinds.json".to_owned()));
+}
