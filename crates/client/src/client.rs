@@ -1,0 +1,398 @@
+//! The calls: one method per verb, erased over kinds, answering in bytes.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use kube::core::Status;
+use kube::core::params::{DeleteParams, PostParams, Preconditions};
+use serde_json::Value;
+
+use crate::{Call, Kind, ObjectKey, RequestError, Verb};
+
+/// How long one request may take, the client's own retries included; watches have their own limit.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The longest line of a watch: etcd keeps objects below 1.5 MB, aggregated servers are generous.
+const LINE_MAX: usize = 64 << 20;
+
+/// Sends requests and names verb, kind and object in each error. Cloning is cheap.
+///
+/// # Examples
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use opkit_client::{Client, Kind, RequestError};
+///
+/// async fn read(kube: kube::Client) -> Result<(), RequestError> {
+///     let client = Client::new(kube);
+///     match client.get(&Kind::of::<ConfigMap>(), &("default", "settings").into()).await {
+///         Err(error) if error.is_not_found() => Ok(()),
+///         answer => answer.map(drop),
+///     }
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    kube: kube::Client,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+/// The body of a [`Client::patch`].
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Patch<'a> {
+    /// Forced server-side apply of a whole configuration.
+    Apply(&'a Value),
+    /// An RFC 7386 merge patch.
+    Merge(&'a Value),
+    /// An RFC 6902 JSON patch.
+    Json(&'a Value),
+}
+
+/// What to watch from where; see [`Client::watch`].
+#[derive(Debug, Clone)]
+pub struct WatchOptions {
+    /// The version to continue from.
+    pub resource_version: String,
+    /// When the server shall end the watch.
+    pub timeout: Duration,
+}
+
+impl Client {
+    /// Sends through `kube`.
+    pub fn new(kube: kube::Client) -> Self {
+        Client { kube }
+    }
+
+    /// The client below, for calls that this room has no word for.
+    pub fn kube(&self) -> kube::Client {
+        self.kube.clone()
+    }
+
+    /// Reads one object.
+    ///
+    /// # Errors
+    /// As every method here: a [`RequestError`] that names the call.
+    ///
+    /// # Cancel safety
+    /// As every method here: dropping the future drops the request; whether the server has acted
+    /// on it is then unknown.
+    pub async fn get(&self, kind: &Kind, key: &ObjectKey) -> Result<Bytes, RequestError> {
+        let call = Call::object(Verb::Get, kind, key);
+        let request = checked(&key.name)
+            .and_then(|()| request_of(kind, key).get(&key.name, &Default::default()));
+        self.send(call, request).await
+    }
+
+    /// Reads a page of a collection: at most `limit` objects (0: all), from `continue_token` on.
+    ///
+    /// # Cancel safety
+    /// As [`get`](Client::get).
+    pub async fn list(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+        limit: u32,
+        continue_token: Option<&str>,
+    ) -> Result<Bytes, RequestError> {
+        let mut params = kube::api::ListParams::default();
+        if limit > 0 {
+            params = params.limit(limit);
+        }
+        if let Some(token) = continue_token {
+            params = params.continue_token(token);
+        }
+        let request = kube::core::Request::new(kind.path(namespace)).list(&params);
+        self.send(Call::collection(Verb::List, kind, namespace), request)
+            .await
+    }
+
+    /// What [`list`](Client::list) is called in errors, for whoever decodes its answer.
+    pub fn list_call(&self, kind: &Kind, namespace: Option<&str>) -> Call {
+        Call::collection(Verb::List, kind, namespace)
+    }
+
+    /// Follows a collection with bookmarks. The answer is a stream of lines; see [`WatchLines`].
+    ///
+    /// # Cancel safety
+    /// As [`get`](Client::get).
+    pub async fn watch(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+        options: &WatchOptions,
+    ) -> Result<WatchLines, RequestError> {
+        let call = Box::new(Call::collection(Verb::Watch, kind, namespace));
+        let seconds = u32::try_from(options.timeout.as_secs()).unwrap_or(u32::MAX);
+        // kube refuses 295 s and more, for the sake of its own read timeout, which is off now.
+        let uri = format!(
+            "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={}",
+            kind.path(namespace),
+            options.resource_version
+        );
+        // Servers from 1.37 on compress each event by itself, which tower-http cannot read.
+        let request = http::Request::get(uri)
+            .header(http::header::ACCEPT_ENCODING, "identity")
+            .body(kube::client::Body::empty())
+            .map_err(|cause| RequestError::Build {
+                call: call.clone(),
+                cause: cause.into(),
+            })?;
+        let response = self.answer(&call, request).await?;
+        Ok(WatchLines {
+            call,
+            body: response.into_body(),
+            buffer: BytesMut::new(),
+            searched: 0,
+        })
+    }
+
+    /// Makes an object, owned by `field_manager`; fails if the name is taken.
+    ///
+    /// # Cancel safety
+    /// As [`get`](Client::get).
+    pub async fn create(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+        object: &Value,
+        field_manager: &str,
+    ) -> Result<Bytes, RequestError> {
+        let name = object.pointer("/metadata/name").and_then(Value::as_str);
+        let mut call = Call::collection(Verb::Create, kind, namespace);
+        call.name = Some(name.unwrap_or_default().to_owned());
+        let params = PostParams {
+            field_manager: Some(field_manager.to_owned()),
+            ..Default::default()
+        };
+        let body = serde_json::to_vec(object).map_err(|cause| RequestError::Build {
+            call: Box::new(call.clone()),
+            cause: cause.into(),
+        })?;
+        let request = kube::core::Request::new(kind.path(namespace)).create(&params, body);
+        self.send(call, request).await
+    }
+
+    /// Changes an object, or its `subresource`, as `field_manager`.
+    ///
+    /// # Cancel safety
+    /// As [`get`](Client::get).
+    pub async fn patch(
+        &self,
+        kind: &Kind,
+        key: &ObjectKey,
+        subresource: Option<&'static str>,
+        patch: Patch<'_>,
+        field_manager: &str,
+    ) -> Result<Bytes, RequestError> {
+        let mut call = Call::object(Verb::Patch, kind, key);
+        call.subresource = subresource;
+        let (content_type, body, force) = match patch {
+            Patch::Apply(body) => ("application/apply-patch+yaml", body, "&force=true"),
+            Patch::Merge(body) => ("application/merge-patch+json", body, ""),
+            Patch::Json(body) => ("application/json-patch+json", body, ""),
+        };
+        let subresource = subresource
+            .map(|name| format!("/{name}"))
+            .unwrap_or_default();
+        let uri = format!(
+            "{}/{}{subresource}?fieldManager={}{force}",
+            kind.path(key.namespace.as_deref()),
+            key.name,
+            escaped(field_manager),
+        );
+        let request = checked(&key.name)
+            .and_then(|()| {
+                serde_json::to_vec(body).map_err(kube::core::request::Error::SerializeBody)
+            })
+            .and_then(|body| {
+                http::Request::patch(uri)
+                    .header(http::header::CONTENT_TYPE, content_type)
+                    .body(body)
+                    .map_err(kube::core::request::Error::BuildRequest)
+            });
+        self.send(call, request).await
+    }
+
+    /// Removes an object, if it still has this UID and, where given, this resourceVersion.
+    /// Dependents are removed in the background.
+    ///
+    /// # Cancel safety
+    /// As [`get`](Client::get).
+    pub async fn delete(
+        &self,
+        kind: &Kind,
+        key: &ObjectKey,
+        uid: Option<&str>,
+        resource_version: Option<&str>,
+    ) -> Result<Bytes, RequestError> {
+        let params = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: uid.map(str::to_owned),
+                resource_version: resource_version.map(str::to_owned),
+            }),
+            ..DeleteParams::background()
+        };
+        let request =
+            checked(&key.name).and_then(|()| request_of(kind, key).delete(&key.name, &params));
+        self.send(Call::object(Verb::Delete, kind, key), request)
+            .await
+    }
+
+    async fn send(
+        &self,
+        call: Call,
+        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<Bytes, RequestError> {
+        let call = Box::new(call);
+        let request = match request {
+            Ok(request) => request.map(kube::client::Body::from),
+            Err(cause) => {
+                return Err(RequestError::Build {
+                    call,
+                    cause: cause.into(),
+                });
+            }
+        };
+        let answer = async {
+            let response = self.answer(&call, request).await?;
+            let body = response.into_body().collect().await;
+            Ok(body.map_err(|cause| unreachable(&call, cause))?.to_bytes())
+        };
+        match tokio::time::timeout(REQUEST_TIMEOUT, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(RequestError::Timeout {
+                call,
+                seconds: REQUEST_TIMEOUT.as_secs(),
+            }),
+        }
+    }
+
+    async fn answer(
+        &self,
+        call: &Call,
+        request: http::Request<kube::client::Body>,
+    ) -> Result<http::Response<kube::client::Body>, RequestError> {
+        let response = self
+            .kube
+            .send(request)
+            .await
+            .map_err(|cause| unreachable(call, cause))?;
+        let code = response.status();
+        if code.is_success() {
+            return Ok(response);
+        }
+        let body = response.into_body().collect().await;
+        let body = body.map_err(|cause| unreachable(call, cause))?.to_bytes();
+        // A proxy, or a path that nobody serves, answers in plain text or in JSON of its own, which
+        // reads as a status without a code.
+        let status = serde_json::from_slice::<Status>(&body).ok();
+        let status = status.filter(|status| status.code != 0);
+        let status = status.unwrap_or_else(|| {
+            let text = String::from_utf8_lossy(&body);
+            Status::failure(text.trim(), "Unknown").with_code(code.as_u16())
+        });
+        Err(RequestError::Refused {
+            call: Box::new(call.clone()),
+            status: status.boxed(),
+        })
+    }
+}
+
+/// A name becomes part of the path, so it must not change what the path means.
+fn checked(name: &str) -> Result<(), kube::core::request::Error> {
+    if name.is_empty() || name.contains(['/', '?', '#', '%']) || name == "." || name == ".." {
+        let message = format!("{name:?} cannot be the name of an object");
+        return Err(kube::core::request::Error::Validation(message));
+    }
+    Ok(())
+}
+
+fn escaped(value: &str) -> String {
+    let mut escaped = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}
+
+fn request_of(kind: &Kind, key: &ObjectKey) -> kube::core::Request {
+    kube::core::Request::new(kind.path(key.namespace.as_deref()))
+}
+
+fn unreachable(call: &Call, cause: kube::Error) -> RequestError {
+    // kube repeats the text of the cause in its own; the cause alone says it once.
+    let cause = match cause {
+        kube::Error::Service(cause) => cause,
+        kube::Error::HyperError(cause) => cause.into(),
+        cause => cause.into(),
+    };
+    RequestError::Unreachable {
+        call: Box::new(call.clone()),
+        cause,
+    }
+}
+
+/// The events of a watch, one JSON document per line.
+#[derive(Debug)]
+pub struct WatchLines {
+    call: Box<Call>,
+    body: kube::client::Body,
+    buffer: BytesMut,
+    /// How much of the buffer is known to hold no line end.
+    searched: usize,
+}
+
+impl WatchLines {
+    /// The next line, or `None` when the server has ended the watch. A line cut off by the end of
+    /// the connection is dropped: its event comes again with the next watch.
+    ///
+    /// # Errors
+    /// When the connection breaks, or a line is unreasonably long.
+    ///
+    /// # Cancel safety
+    /// What was received stays in the buffer; call again.
+    pub async fn next(&mut self) -> Option<Result<Bytes, RequestError>> {
+        loop {
+            let rest = self.buffer.get(self.searched..).unwrap_or_default();
+            if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                let line = self.buffer.split_to(self.searched.saturating_add(end));
+                // The line end itself.
+                let _ = self.buffer.split_to(1);
+                self.searched = 0;
+                if line.is_empty() {
+                    continue;
+                }
+                return Some(Ok(line.freeze()));
+            }
+            self.searched = self.buffer.len();
+            if self.searched > LINE_MAX {
+                let cause = format!("a watch event is longer than {LINE_MAX} bytes");
+                return Some(Err(RequestError::Unreachable {
+                    call: self.call.clone(),
+                    cause: cause.into(),
+                }));
+            }
+            match self.body.frame().await? {
+                Ok(frame) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.buffer.extend_from_slice(&data);
+                    }
+                }
+                Err(cause) => return Some(Err(unreachable(&self.call, cause))),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

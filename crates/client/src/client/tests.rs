@@ -1,0 +1,153 @@
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use http::{Request, Response};
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::client::Body;
+use serde_json::json;
+
+use super::*;
+
+type Seen = Arc<Mutex<Vec<String>>>;
+
+/// A client whose every request gets the same answer, and the list of the requests it saw.
+fn answering(code: u16, body: &'static str) -> (Client, Seen) {
+    let seen = Seen::default();
+    let log = seen.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        log.lock()
+            .unwrap()
+            .push(format!("{} {}", request.method(), request.uri()));
+        async move {
+            let response = Response::builder()
+                .status(code)
+                .body(Body::from(body.as_bytes().to_vec()));
+            Ok::<_, Infallible>(response.unwrap())
+        }
+    });
+    (Client::new(kube::Client::new(service, "default")), seen)
+}
+
+fn robot() -> ObjectKey {
+    ObjectKey::from(("default", "robot-one"))
+}
+
+#[tokio::test]
+async fn a_refusal_names_verb_kind_and_object() {
+    let status = r#"{"kind":"Status","status":"Failure","message":"it changed","reason":"Conflict","code":409}"#;
+    let (client, _) = answering(409, status);
+    let kind = Kind::of::<Deployment>();
+    let patch = json!({});
+    let error = client
+        .patch(&kind, &robot(), None, Patch::Merge(&patch), "me")
+        .await
+        .unwrap_err();
+    assert!(error.is_conflict() && !error.is_already_exists());
+    assert_eq!(
+        error.to_string(),
+        "cannot patch Deployment default/robot-one: it changed (409 Conflict)"
+    );
+    let error = client.list(&kind, None, 1, None).await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("cannot list deployments.apps: "),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_plain_text_refusal_is_kept() {
+    let (client, _) = answering(404, "404 page not found\n");
+    let error = client
+        .get(&Kind::of::<Deployment>(), &robot())
+        .await
+        .unwrap_err();
+    assert!(error.is_not_found());
+    assert!(
+        error
+            .to_string()
+            .contains("404 page not found (404 Unknown)"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn apply_is_forced_and_names_its_manager() {
+    let (client, seen) = answering(200, "{}");
+    let body = json!({});
+    let kind = Kind::of::<Deployment>();
+    client
+        .patch(&kind, &robot(), None, Patch::Apply(&body), "a.b")
+        .await
+        .unwrap();
+    client
+        .patch(&kind, &robot(), Some("status"), Patch::Merge(&body), "a.b")
+        .await
+        .unwrap();
+    let path = "/apis/apps/v1/namespaces/default/deployments/robot-one";
+    assert_eq!(
+        *seen.lock().unwrap(),
+        [
+            format!("PATCH {path}?fieldManager=a.b&force=true"),
+            format!("PATCH {path}/status?fieldManager=a.b"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_watch_is_cut_into_lines() {
+    let (client, _) = answering(200, "{\"a\":1}\n\n{\"b\":2}\n{\"cut off");
+    let options = WatchOptions {
+        resource_version: "5".into(),
+        timeout: Duration::from_secs(300),
+    };
+    let mut lines = client
+        .watch(&Kind::of::<Deployment>(), None, &options)
+        .await
+        .unwrap();
+    assert_eq!(lines.next().await.unwrap().unwrap(), "{\"a\":1}");
+    assert_eq!(lines.next().await.unwrap().unwrap(), "{\"b\":2}");
+    assert!(lines.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_is_a_timeout() {
+    let service = tower::service_fn(|_: Request<Body>| {
+        std::future::pending::<Result<Response<Body>, Infallible>>()
+    });
+    let client = Client::new(kube::Client::new(service, "default"));
+    let error = client
+        .get(&Kind::of::<Deployment>(), &robot())
+        .await
+        .unwrap_err();
+    assert!(error.is_unreachable());
+    assert!(
+        error.to_string().ends_with("no answer within 60 s"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_name_cannot_lead_to_another_object() {
+    let (client, seen) = answering(200, "{}");
+    for name in ["", "..", "a/b", "a?b", "a%2fb"] {
+        let key = ObjectKey::from(("default", name));
+        let error = client
+            .get(&Kind::of::<Deployment>(), &key)
+            .await
+            .unwrap_err();
+        assert!(matches!(error, RequestError::Build { .. }), "{error}");
+    }
+    assert!(seen.lock().unwrap().is_empty());
+    assert_eq!(escaped("a b&c"), "a%20b%26c");
+}
+
+#[tokio::test]
+async fn json_that_is_no_status_has_the_code_of_its_answer() {
+    let (client, _) = answering(404, r#"{"error":"no route"}"#);
+    let listed = client.list(&Kind::of::<Deployment>(), None, 1, None).await;
+    let error = listed.unwrap_err();
+    assert!(error.is_not_found(), "{error}");
+    assert!(error.to_string().contains("no route"), "{error}");
+}

@@ -1,0 +1,136 @@
+//! Finding the cluster: an explicit kubeconfig, `KUBECONFIG`, the pod's service account, or
+//! `~/.kube/config`, in this order (controller-runtime's, whose `--kubeconfig` comes first as well).
+
+use std::path::{Path, PathBuf};
+
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+
+/// Why no cluster was found. Each message is one sentence that names the file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The kubeconfig is not there, or not readable.
+    #[error("cannot read the kubeconfig {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The kubeconfig is there, but does not say which cluster.
+    #[error("cannot use the kubeconfig {path}: {}", first_line(cause))]
+    Use {
+        /// The file, or the files that `KUBECONFIG` names.
+        path: String,
+        /// Why; not a source, because its text is part of the message.
+        cause: Box<KubeconfigError>,
+    },
+    /// A service account is mounted, but incomplete.
+    #[error("cannot use the pod's service account")]
+    InCluster(#[source] kube::config::InClusterError),
+    /// There is no kubeconfig anywhere, and this is not a pod.
+    #[error(
+        "no cluster is configured: set --kubeconfig or KUBECONFIG, write ~/.kube/config, or run in a pod"
+    )]
+    NotConfigured,
+    /// The configuration is complete, but no client can be made of it.
+    #[error("cannot make a client for the API server {server}")]
+    Client {
+        /// The URL of the server.
+        server: String,
+        /// Why.
+        #[source]
+        cause: Box<kube::Error>,
+    },
+}
+
+/// Makes a client for the cluster of `kubeconfig`, of `KUBECONFIG`, of the pod this runs in, or of
+/// `~/.kube/config`. No request is sent.
+///
+/// # Errors
+/// When a file that is named cannot be used, and when nothing names a cluster. A later candidate
+/// never hides the fault of an earlier one.
+///
+/// # Cancel safety
+/// May be dropped at any time.
+pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ConnectError> {
+    Ok(connect_named(kubeconfig).await?.0)
+}
+
+/// As [`connect`], with the URL of the server, to name it in errors.
+///
+/// # Errors
+/// As [`connect`].
+///
+/// # Cancel safety
+/// May be dropped at any time.
+pub async fn connect_named(kubeconfig: Option<&Path>) -> Result<(Client, String), ConnectError> {
+    let config = find(kubeconfig).await?;
+    let server = config.cluster_url.to_string();
+    match Client::try_from(config) {
+        Ok(client) => Ok((client, server)),
+        Err(cause) => Err(ConnectError::Client {
+            server,
+            cause: Box::new(cause),
+        }),
+    }
+}
+
+async fn find(explicit: Option<&Path>) -> Result<Config, ConnectError> {
+    if let Some(path) = explicit {
+        return read(path).await;
+    }
+    if let Some(paths) = std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
+        let mut files = std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty());
+        return match (files.next(), files.next()) {
+            (Some(only), None) => read(&only).await,
+            _ => {
+                let path = paths.to_string_lossy().into_owned();
+                Config::from_kubeconfig(&KubeConfigOptions::default())
+                    .await
+                    .map_err(|cause| ConnectError::Use {
+                        path,
+                        cause: Box::new(cause),
+                    })
+            }
+        };
+    }
+    if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
+        return Config::incluster().map_err(ConnectError::InCluster);
+    }
+    let home = std::env::home_dir().map(|home| home.join(".kube/config"));
+    match home {
+        Some(path) if path.exists() => read(&path).await,
+        _ => Err(ConnectError::NotConfigured),
+    }
+}
+
+async fn read(path: &Path) -> Result<Config, ConnectError> {
+    let unusable = |cause| match cause {
+        KubeconfigError::ReadConfig(cause, path) => ConnectError::Read { path, cause },
+        cause => ConnectError::Use {
+            path: path.display().to_string(),
+            cause: Box::new(cause),
+        },
+    };
+    let kubeconfig = Kubeconfig::read_from(path).map_err(unusable)?;
+    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .map_err(unusable)
+}
+
+/// A YAML error quotes the file over several lines; the first says what and where.
+fn first_line(cause: &KubeconfigError) -> String {
+    cause
+        .to_string()
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests;

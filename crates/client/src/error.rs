@@ -1,0 +1,244 @@
+//! What can go wrong with a request, named by verb, kind and object.
+
+use std::fmt;
+
+use kube::core::Status;
+use kube::core::response::reason;
+
+use crate::{Kind, ObjectKey};
+
+/// What a request does; its `Display` is the word in RBAC rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Verb {
+    /// Read one object.
+    Get,
+    /// Read a collection.
+    List,
+    /// Follow a collection.
+    Watch,
+    /// Make an object.
+    Create,
+    /// Change an object, by any kind of patch.
+    Patch,
+    /// Remove an object.
+    Delete,
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verb::Get => "get",
+            Verb::List => "list",
+            Verb::Watch => "watch",
+            Verb::Create => "create",
+            Verb::Patch => "patch",
+            Verb::Delete => "delete",
+        })
+    }
+}
+
+/// What a request was about; its `Display` completes "cannot ...".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// What was to be done.
+    pub verb: Verb,
+    /// To which kind.
+    pub kind: Kind,
+    /// To which subresource, such as `status`; none for the object itself.
+    pub subresource: Option<&'static str>,
+    /// In which namespace; none for all of them, or for kinds of the cluster scope.
+    pub namespace: Option<String>,
+    /// To which object; none for the collection.
+    pub name: Option<String>,
+}
+
+impl Call {
+    pub(crate) fn object(verb: Verb, kind: &Kind, key: &ObjectKey) -> Self {
+        Call {
+            verb,
+            kind: kind.clone(),
+            subresource: None,
+            namespace: key.namespace.clone(),
+            name: Some(key.name.clone()),
+        }
+    }
+
+    pub(crate) fn collection(verb: Verb, kind: &Kind, namespace: Option<&str>) -> Self {
+        Call {
+            verb,
+            kind: kind.clone(),
+            subresource: None,
+            namespace: namespace.map(str::to_owned),
+            name: None,
+        }
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => {
+                let subresource = self.subresource.map(|s| format!("the {s} of "));
+                write!(f, "{} {}", self.verb, subresource.unwrap_or_default())?;
+                let key = ObjectKey {
+                    namespace: self.namespace.clone(),
+                    name: name.clone(),
+                };
+                write!(f, "{} {key}", self.kind.kind)
+            }
+            None => {
+                let resource = match self.kind.group.as_str() {
+                    "" => self.kind.plural.clone(),
+                    group => format!("{}.{group}", self.kind.plural),
+                };
+                write!(f, "{} {resource}", self.verb)?;
+                match &self.namespace {
+                    Some(namespace) => write!(f, " in namespace {namespace}"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// A request that did not succeed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The server answered, with a refusal.
+    #[error("cannot {call}: {} ({} {})", status.message, status.code, reason_of(status))]
+    Refused {
+        /// What was asked.
+        call: Box<Call>,
+        /// What the server said.
+        status: Box<Status>,
+    },
+    /// No answer came.
+    #[error("cannot {call}: the API server cannot be reached")]
+    Unreachable {
+        /// What was asked.
+        call: Box<Call>,
+        /// Why.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// No answer came in time.
+    #[error("cannot {call}: no answer within {seconds} s")]
+    Timeout {
+        /// What was asked.
+        call: Box<Call>,
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// An answer came that does not fit the kind.
+    #[error("cannot {call}: the answer cannot be read")]
+    Decode {
+        /// What was asked.
+        call: Box<Call>,
+        /// Why.
+        #[source]
+        cause: serde_json::Error,
+    },
+    /// The request could not be written down.
+    #[error("cannot {call}: the request cannot be made")]
+    Build {
+        /// What was asked.
+        call: Box<Call>,
+        /// Why.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+fn reason_of(status: &Status) -> &str {
+    if reason::is_known(&status.reason) && !status.reason.is_empty() {
+        &status.reason
+    } else {
+        "Unknown"
+    }
+}
+
+impl RequestError {
+    /// What was asked.
+    pub fn call(&self) -> &Call {
+        match self {
+            RequestError::Refused { call, .. }
+            | RequestError::Unreachable { call, .. }
+            | RequestError::Timeout { call, .. }
+            | RequestError::Decode { call, .. }
+            | RequestError::Build { call, .. } => call,
+        }
+    }
+
+    /// The server's refusal, if that is what happened.
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            RequestError::Refused { status, .. } => Some(status),
+            _ => None,
+        }
+    }
+
+    /// Whether the object changed since it was read.
+    pub fn is_conflict(&self) -> bool {
+        self.is(409, reason::CONFLICT)
+    }
+
+    /// Whether the object, or the whole kind, does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 404)
+    }
+
+    /// Whether an object of that name exists already.
+    pub fn is_already_exists(&self) -> bool {
+        self.is(409, reason::ALREADY_EXISTS)
+    }
+
+    /// Whether a permission is missing.
+    pub fn is_forbidden(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 403)
+    }
+
+    /// Whether the object breaks its schema, or a JSON patch test did not hold.
+    pub fn is_invalid(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 422)
+    }
+
+    /// Whether the resourceVersion asked for is too old, so that a new list is needed.
+    pub fn is_expired(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 410)
+    }
+
+    /// Whether the server asks to slow down.
+    pub fn is_too_many_requests(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 429)
+    }
+
+    /// Whether no server answered.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(
+            self,
+            RequestError::Unreachable { .. } | RequestError::Timeout { .. }
+        )
+    }
+
+    fn is(&self, code: u16, reason: &str) -> bool {
+        self.status()
+            .is_some_and(|status| status.code == code && status.reason == reason)
+    }
+}
+
+/// An error and its causes in one line; a cause that its effect quotes already is left out.
+pub fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut line = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if !line.contains(&text) {
+            line.push_str(": ");
+            line.push_str(&text);
+        }
+        next = cause.source();
+    }
+    line.replace('\n', " ")
+}

@@ -1,0 +1,82 @@
+//! Which object of a kind.
+
+use std::fmt;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::{Deserialize, Serialize};
+
+/// The name of an object and its namespace, if its kind is namespaced.
+///
+/// # Examples
+/// ```
+/// use opkit_client::ObjectKey;
+/// assert_eq!(ObjectKey::from(("shops", "web")).to_string(), "shops/web");
+/// assert_eq!(ObjectKey::from("node-one").to_string(), "node-one");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ObjectKey {
+    /// The namespace; none for kinds of the cluster scope.
+    pub namespace: Option<String>,
+    /// The name.
+    pub name: String,
+}
+
+impl ObjectKey {
+    /// The key that an object's metadata says.
+    pub fn of(meta: &ObjectMeta) -> Self {
+        ObjectKey {
+            namespace: meta.namespace.clone(),
+            name: meta.name.clone().unwrap_or_default(),
+        }
+    }
+
+    /// This key with `namespace` where it has none.
+    pub fn or_namespace(mut self, namespace: Option<&str>) -> Self {
+        if self.namespace.is_none() {
+            self.namespace = namespace.map(str::to_owned);
+        }
+        self
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{namespace}/{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl From<&str> for ObjectKey {
+    fn from(name: &str) -> Self {
+        ObjectKey {
+            namespace: None,
+            name: name.to_owned(),
+        }
+    }
+}
+
+impl From<String> for ObjectKey {
+    fn from(name: String) -> Self {
+        ObjectKey {
+            namespace: None,
+            name,
+        }
+    }
+}
+
+impl From<&String> for ObjectKey {
+    fn from(name: &String) -> Self {
+        ObjectKey::from(name.as_str())
+    }
+}
+
+impl<N: Into<String>, M: Into<String>> From<(N, M)> for ObjectKey {
+    fn from((namespace, name): (N, M)) -> Self {
+        ObjectKey {
+            namespace: Some(namespace.into()),
+            name: name.into(),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Which kind, as a value: the type-erased twin of a Rust type.
+
+use std::any::TypeId;
+use std::fmt;
+
+use crate::Object;
+
+/// A kind and where the API serves it.
+///
+/// # Examples
+/// ```
+/// use k8s_openapi::api::apps::v1::Deployment;
+/// use opkit_client::Kind;
+/// let kind = Kind::of::<Deployment>();
+/// assert_eq!(kind.to_string(), "Deployment (apps/v1)");
+/// assert_eq!(kind.path(Some("shops")), "/apis/apps/v1/namespaces/shops/deployments");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Kind {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The version within the group.
+    pub version: String,
+    /// The name of the kind, such as `Deployment`.
+    pub kind: String,
+    /// The name of its resource, such as `deployments`.
+    pub plural: String,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+}
+
+impl Kind {
+    /// The kind of a Rust type.
+    pub fn of<K: Object>() -> Self {
+        Kind {
+            group: K::group(&()).into_owned(),
+            version: K::version(&()).into_owned(),
+            kind: K::kind(&()).into_owned(),
+            plural: K::plural(&()).into_owned(),
+            namespaced: TypeId::of::<K::Scope>()
+                == TypeId::of::<k8s_openapi::NamespaceResourceScope>(),
+        }
+    }
+
+    /// `group/version`, or the version alone in the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// The path of the collection: of one namespace, or of all without one.
+    pub fn path(&self, namespace: Option<&str>) -> String {
+        let root = if self.group.is_empty() {
+            "/api"
+        } else {
+            "/apis"
+        };
+        let api_version = self.api_version();
+        match namespace.filter(|_| self.namespaced) {
+            Some(namespace) => {
+                format!(
+                    "{root}/{api_version}/namespaces/{namespace}/{}",
+                    self.plural
+                )
+            }
+            None => format!("{root}/{api_version}/{}", self.plural),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.kind, self.api_version())
+    }
+}
+
+#[cfg(test)]
+mod tests;
