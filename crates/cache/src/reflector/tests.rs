@@ -1,0 +1,288 @@
+//! The reflector against a scripted server: one answer per request, in order.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full, StreamBody};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::client::Body;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::*;
+use crate::{Event, InformerFactory, Listener, Lister, Scope, Selection};
+
+/// The body of an answer that begins and then says nothing.
+const SILENCE: &str = "silence";
+
+#[derive(Default)]
+struct Script {
+    answers: VecDeque<(u16, String)>,
+    seen: Vec<String>,
+}
+
+struct Server {
+    script: Arc<Mutex<Script>>,
+    factory: InformerFactory,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Server {
+    /// A server that gives these answers and then none.
+    fn new(answers: Vec<(u16, String)>) -> Self {
+        let script = Arc::new(Mutex::new(Script {
+            answers: answers.into(),
+            seen: Vec::new(),
+        }));
+        let shared = script.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let answer = {
+                let mut script = shared.lock().unwrap();
+                script.seen.push(request.uri().to_string());
+                script.answers.pop_front()
+            };
+            async move {
+                let Some((code, body)) = answer else {
+                    std::future::pending().await
+                };
+                let body = match body.as_str() {
+                    SILENCE => StreamBody::new(futures::stream::pending()).boxed_unsync(),
+                    _ => Full::new(Bytes::from(body)).boxed_unsync(),
+                };
+                Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap())
+            }
+        });
+        let client = Client::new(kube::Client::new(service, "default"));
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let factory = InformerFactory::new(client, Scope::All, tasks.clone(), stop.clone());
+        Server {
+            script,
+            factory,
+            stop,
+            tasks,
+        }
+    }
+
+    fn start(&self) -> (Lister<ConfigMap>, Listener) {
+        let lister = self.factory.informer::<ConfigMap>();
+        let listener = lister.informer().listen();
+        (lister, listener)
+    }
+
+    async fn stop(self) -> Vec<String> {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.script.lock().unwrap().seen.clone()
+    }
+}
+
+fn map(name: &str, version: u32) -> String {
+    format!(
+        r#"{{"metadata":{{"namespace":"d","name":"{name}","uid":"{name}","resourceVersion":"{version}"}}}}"#
+    )
+}
+
+fn list(version: u32, token: &str, items: &[String]) -> (u16, String) {
+    let items = items.join(",");
+    let meta = format!(r#"{{"resourceVersion":"{version}","continue":"{token}"}}"#);
+    (200, format!(r#"{{"metadata":{meta},"items":[{items}]}}"#))
+}
+
+fn events(lines: &[(&str, String)]) -> (u16, String) {
+    let line =
+        |(kind, object): &(&str, String)| format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
+    (200, lines.iter().map(line).collect())
+}
+
+fn status(code: u16) -> String {
+    format!(r#"{{"kind":"Status","code":{code},"message":"as scripted","reason":"Scripted"}}"#)
+}
+
+/// The events until it is quiet, as `name old>new` or `synced`.
+async fn told(listener: &mut Listener) -> Vec<String> {
+    let version = |object: Option<crate::AnyObject>| {
+        let version = object.and_then(|o| o.object_meta().resource_version.clone());
+        version.unwrap_or_default()
+    };
+    let mut told = Vec::new();
+    while let Ok(event) = tokio::time::timeout(Duration::from_secs(1), listener.recv()).await {
+        told.push(match event {
+            Event::Synced => "synced".to_owned(),
+            Event::Delta(delta) => {
+                format!(
+                    "{} {}>{}",
+                    delta.key.name,
+                    version(delta.old),
+                    version(delta.new)
+                )
+            }
+        });
+    }
+    told
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_in_pages_and_watches_from_there() {
+    let server = Server::new(vec![
+        list(9, "more", &[map("a", 1)]),
+        list(9, "", &[map("b", 2)]),
+        events(&[
+            ("MODIFIED", map("a", 10)),
+            ("DELETED", map("b", 11)),
+            ("BOOKMARK", map("", 12)),
+        ]),
+    ]);
+    let (lister, mut listener) = server.start();
+    assert_eq!(told(&mut listener).await, ["a >10", "b 2>", "synced"]);
+    assert_eq!(lister.len(), 1);
+    assert_eq!(lister.list(&Selection::default().namespace("d")).len(), 1);
+    let seen = server.stop().await;
+    assert_eq!(seen[0], "/api/v1/configmaps?&limit=500");
+    assert!(seen[1].contains("continue=more"), "{}", seen[1]);
+    assert!(seen[2].ends_with("&resourceVersion=9"), "{}", seen[2]);
+    assert!(
+        seen[3].ends_with("&resourceVersion=12"),
+        "resumed after the bookmark: {}",
+        seen[3]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_watch_lists_again_and_tells_what_was_missed() {
+    let server = Server::new(vec![
+        list(
+            5,
+            "",
+            &[map("kept", 1), map("changed", 2), map("deleted", 3)],
+        ),
+        (429, status(429)), // a pause, in which the first list is read
+        events(&[("ERROR", status(410))]),
+        list(9, "", &[map("kept", 1), map("changed", 8), map("new", 9)]),
+    ]);
+    let (lister, mut listener) = server.start();
+    lister.informer().wait_for_sync().await;
+    for _ in 0..3 {
+        listener.recv().await;
+    }
+    assert!(matches!(listener.recv().await, Event::Synced));
+    // The pause lasts up to 1.6 s.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let mut missed = told(&mut listener).await;
+    missed.sort();
+    assert_eq!(missed, ["changed 2>8", "deleted 3>", "new >9"]);
+    assert!(lister.get(&("d", "deleted").into()).unwrap().is_none());
+    let seen = server.stop().await;
+    assert!(seen[3].contains("limit=500"), "{}", seen[3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_list_is_tried_again_after_a_pause() {
+    let server = Server::new(vec![(403, status(403)), list(1, "", &[])]);
+    let started = Instant::now();
+    let (lister, _listener) = server.start();
+    lister.informer().wait_for_sync().await;
+    let waited = started.elapsed();
+    assert!(
+        waited >= Duration::from_millis(800) && waited <= Duration::from_secs(2),
+        "{waited:?}"
+    );
+    server.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn too_many_requests_resumes_without_a_list() {
+    let server = Server::new(vec![list(5, "", &[]), (429, status(429)), events(&[])]);
+    let (lister, _listener) = server.start();
+    lister.informer().wait_for_sync().await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let seen = server.stop().await;
+    let lists = seen
+        .iter()
+        .filter(|uri| !uri.contains("watch=true"))
+        .count();
+    assert_eq!(lists, 1, "{seen:?}");
+    assert!(seen.len() >= 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_continue_token_takes_everything_at_once() {
+    let server = Server::new(vec![
+        list(5, "more", &[map("a", 1)]),
+        (410, status(410)),
+        list(6, "", &[map("a", 1), map("b", 2)]),
+    ]);
+    let (lister, _listener) = server.start();
+    lister.informer().wait_for_sync().await;
+    assert_eq!(lister.len(), 2);
+    let seen = server.stop().await;
+    assert_eq!(seen[2], "/api/v1/configmaps?");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_unreadable_object_spoils_nothing_else() {
+    let broken = r#"{"metadata":{"namespace":"d","name":"broken"},"data":5}"#.to_owned();
+    let server = Server::new(vec![list(5, "", &[map("a", 1), broken, map("b", 2)])]);
+    let (lister, _listener) = server.start();
+    lister.informer().wait_for_sync().await;
+    assert_eq!(lister.list(&().into()).len(), 2);
+    let error = lister.get(&("d", "broken").into()).unwrap_err();
+    assert_eq!(error.key.name, "broken");
+    server.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_list_is_named() {
+    let server = Server::new(Vec::new());
+    let (_lister, _listener) = server.start();
+    let error = server
+        .factory
+        .wait_for_sync(Duration::from_secs(5))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the cache has no complete list of ConfigMap after 5 s"
+    );
+    server.stop().await;
+}
+
+/// Every list succeeds and no watch after it goes on: how often may that be tried at once?
+async fn check_relists_are_paced(watch: (u16, String)) {
+    let answers = (0..1000).flat_map(|n| [list(n, "", &[map("a", 1)]), watch.clone()]);
+    let server = Server::new(answers.collect());
+    let (lister, _listener) = server.start();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(lister.informer().last_error().is_some());
+    let seen = server.stop().await;
+    assert_eq!(seen.len(), 4, "one relist at once, then a pause: {seen:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn relists_are_paced_when_every_watch_is_expired() {
+    check_relists_are_paced((410, status(410))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn relists_are_paced_when_every_watch_ends_in_an_error() {
+    check_relists_are_paced(events(&[("ERROR", status(500))])).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn relists_are_paced_when_no_event_can_be_read() {
+    check_relists_are_paced(events(&[("UNHEARD-OF", map("a", 2))])).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_silent_is_begun_again() {
+    let silence = || (200, SILENCE.to_owned());
+    let server = Server::new(vec![list(9, "", &[]), silence(), silence()]);
+    let (_lister, _listener) = server.start();
+    tokio::time::sleep(Duration::from_secs(4 * 60)).await;
+    let seen = server.stop().await;
+    assert_eq!(seen.len(), 3, "{seen:?}");
+    assert!(seen[2].ends_with("&resourceVersion=9"), "{}", seen[2]);
+}
