@@ -1,0 +1,47 @@
+//! What a reconcile asks for next.
+
+use std::time::Duration;
+
+/// What to do after a successful reconcile. Same constructors as kube's `Action`.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use opkit_controller::Action;
+/// assert_eq!(Action::requeue(Duration::from_secs(9)).requeue_after(), Some(Duration::from_secs(9)));
+/// assert_eq!(Action::await_change().requeue_after(), None);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Action {
+    requeue_after: Option<Duration>,
+}
+
+impl Action {
+    /// Nothing until the object, or something it depends on, changes.
+    pub fn await_change() -> Self {
+        Action {
+            requeue_after: None,
+        }
+    }
+
+    /// Reconcile again after `duration`, or earlier when something changes.
+    pub fn requeue(duration: Duration) -> Self {
+        Action {
+            requeue_after: Some(duration),
+        }
+    }
+
+    /// The delay asked for, if any.
+    pub fn requeue_after(&self) -> Option<Duration> {
+        self.requeue_after
+    }
+}
+
+/// What a finalizer's function achieved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cleanup {
+    /// Everything is cleaned up: the finalizer is removed and the object goes away.
+    Done,
+    /// It takes longer: the finalizer stays, and the function is called again after the delay.
+    Pending(Duration),
+}

@@ -1,0 +1,161 @@
+//! What was applied, so that nothing is sent while a child still reads as the server answered.
+//!
+//! Remembered per child: the hash of what was sent, and a fingerprint of the answer. The
+//! fingerprint covers the set of fields that we own in the answer (`fieldsV1` of our entry in
+//! `managedFields`, which knows the keys of lists) and their values, so that drift and a lost
+//! ownership are seen, and fields of others and the server's rewriting of quantities are not.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use opkit_client::ObjectKey;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+
+use crate::desired::Desired;
+use crate::hash::hash_of;
+
+#[derive(Debug, Clone)]
+struct Applied {
+    uid: Option<String>,
+    sent: u64,
+    fingerprint: u64,
+    /// The last version that was found to be as applied.
+    resource_version: Option<String>,
+}
+
+/// The memory of one controller. An entry goes when its child is deleted.
+#[derive(Debug, Default)]
+pub(crate) struct AppliedChildren {
+    children: Mutex<HashMap<(TypeId, ObjectKey), Applied>>,
+}
+
+impl AppliedChildren {
+    /// Whether `current` is as `desired` was applied, so that nothing needs to be sent. Its JSON is
+    /// only made if it is needed, and not under the lock.
+    pub(crate) fn holds(
+        &self,
+        kind: TypeId,
+        desired: &Desired,
+        current: &ObjectMeta,
+        manager: &str,
+        json: impl FnOnce() -> Option<Value>,
+    ) -> bool {
+        let key = (kind, desired.key.clone());
+        let Some(applied) = self.children.lock().get(&key).cloned() else {
+            return false;
+        };
+        if desired.resource_version.is_some()
+            || applied.uid != current.uid
+            || applied.sent != desired.hash
+        {
+            return false;
+        }
+        if applied.resource_version == current.resource_version {
+            return true;
+        }
+        let found = json().and_then(|json| fingerprint(current, &json, manager));
+        if found != Some(applied.fingerprint) {
+            return false;
+        }
+        if let Some(known) = self.children.lock().get_mut(&key)
+            && known.sent == applied.sent
+            && known.fingerprint == applied.fingerprint
+        {
+            known.resource_version = current.resource_version.clone();
+        }
+        true
+    }
+
+    /// Remembers the server's answer to the application of `desired`.
+    pub(crate) fn remember(
+        &self,
+        kind: TypeId,
+        desired: &Desired,
+        answer: &ObjectMeta,
+        json: &Value,
+        manager: &str,
+    ) {
+        let key = (kind, desired.key.clone());
+        let fingerprint = fingerprint(answer, json, manager);
+        let mut children = self.children.lock();
+        match fingerprint {
+            Some(fingerprint) => {
+                let applied = Applied {
+                    uid: answer.uid.clone(),
+                    sent: desired.hash,
+                    fingerprint,
+                    resource_version: answer.resource_version.clone(),
+                };
+                children.insert(key, applied);
+            }
+            // A server that does not track fields: apply each time.
+            None => {
+                children.remove(&key);
+            }
+        }
+    }
+
+    pub(crate) fn forget(&self, kind: TypeId, key: &ObjectKey) {
+        self.children.lock().remove(&(kind, key.clone()));
+    }
+}
+
+/// The fields that `manager` has applied to an object, and their values, as one number.
+fn fingerprint(meta: &ObjectMeta, json: &Value, manager: &str) -> Option<u64> {
+    let entry = meta.managed_fields.iter().flatten().find(|entry| {
+        entry.manager.as_deref() == Some(manager)
+            && entry.operation.as_deref() == Some("Apply")
+            && entry.subresource.as_deref().unwrap_or_default().is_empty()
+    })?;
+    let fields = &entry.fields_v1.as_ref()?.0;
+    Some(hash_of(&project(fields, Some(json))))
+}
+
+/// The part of `value` that `fields`, in the form of `fieldsV1`, names. A field that is missing is
+/// null, so that the set of fields is part of the result.
+fn project(fields: &Value, value: Option<&Value>) -> Value {
+    let Some(value) = value else {
+        return Value::Null;
+    };
+    let Some(fields) = fields.as_object() else {
+        return Value::Null;
+    };
+    if fields.is_empty() {
+        return value.clone();
+    }
+    let mut part = Map::new();
+    for (step, below) in fields {
+        let found = match step.split_once(':') {
+            Some(("f", name)) => project(below, value.get(name)),
+            Some(("k", key)) => project(below, item_with_key(value, key)),
+            Some(("v", item)) => item_equal(value, item),
+            Some(("i", n)) => project(below, n.parse().ok().and_then(|n: usize| value.get(n))),
+            // ".", the object or item itself.
+            _ => json!(true),
+        };
+        part.insert(step.clone(), found);
+    }
+    Value::Object(part)
+}
+
+/// The item of a list that has the fields of `key`, a JSON object.
+fn item_with_key<'a>(list: &'a Value, key: &str) -> Option<&'a Value> {
+    let key: Map<String, Value> = serde_json::from_str(key).ok()?;
+    list.as_array()?
+        .iter()
+        .find(|item| key.iter().all(|(k, v)| item.get(k) == Some(v)))
+}
+
+fn item_equal(list: &Value, item: &str) -> Value {
+    let item: Option<Value> = serde_json::from_str(item).ok();
+    let found = list
+        .as_array()
+        .zip(item)
+        .is_some_and(|(list, item)| list.contains(&item));
+    json!(found)
+}
+
+#[cfg(test)]
+mod tests;

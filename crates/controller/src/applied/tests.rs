@@ -1,0 +1,109 @@
+use k8s_openapi::api::apps::v1::Deployment;
+use opkit_client::Kind;
+
+use super::*;
+use crate::owner::Owner;
+
+const ME: &str = "robot-operator.robot";
+
+/// A deployment as the server has it: what we own is the image of container `robot`.
+fn deployment(version: &str, image: &str, others: &str) -> Deployment {
+    let managed = json!([{
+        "manager": ME, "operation": "Apply", "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:template": {"f:spec": {"f:containers": {
+            "k:{\"name\":\"robot\"}": {".": {}, "f:image": {}, "f:name": {}}}}}}},
+    }]);
+    serde_json::from_value(json!({
+        "metadata": {
+            "name": "a", "uid": "u", "resourceVersion": version,
+            "annotations": {"note": others}, "managedFields": managed,
+        },
+        "spec": {
+            "selector": {},
+            "template": {"spec": {"containers": [
+                {"name": "sidecar", "image": others}, {"name": "robot", "image": image},
+            ]}},
+        },
+    }))
+    .unwrap()
+}
+
+fn desired(image: &str) -> Desired {
+    let meta = ObjectMeta {
+        namespace: Some("d".into()),
+        ..Default::default()
+    };
+    let owner = Owner::new(Kind::of::<Deployment>(), &meta);
+    let child = json!({"metadata": {"name": "a"}, "image": image});
+    Desired::new(&owner, Kind::of::<Deployment>(), child).unwrap()
+}
+
+fn remembering() -> AppliedChildren {
+    let children = AppliedChildren::default();
+    let answer = deployment("10", "one", "x");
+    let json = serde_json::to_value(&answer).unwrap();
+    let kind = TypeId::of::<Deployment>();
+    children.remember(kind, &desired("one"), &answer.metadata, &json, ME);
+    children
+}
+
+fn verdict(children: &AppliedChildren, image: &str, current: &Deployment) -> &'static str {
+    let kind = TypeId::of::<Deployment>();
+    let json = || serde_json::to_value(current).ok();
+    match children.holds(kind, &desired(image), &current.metadata, ME, json) {
+        true => "unchanged",
+        false => "apply",
+    }
+}
+
+#[test]
+fn nothing_is_sent_while_the_child_reads_as_answered() {
+    let children = remembering();
+    assert_eq!(
+        verdict(&children, "one", &deployment("10", "one", "x")),
+        "unchanged"
+    );
+    assert_eq!(
+        verdict(&children, "one", &deployment("11", "one", "changed")),
+        "unchanged"
+    );
+}
+
+#[test]
+fn drift_new_content_and_a_new_object_are_applied() {
+    let children = remembering();
+    assert_eq!(
+        verdict(&children, "one", &deployment("11", "drift", "x")),
+        "apply"
+    );
+    assert_eq!(
+        verdict(&children, "two", &deployment("10", "one", "x")),
+        "apply"
+    );
+    let mut remade = deployment("11", "one", "x");
+    remade.metadata.uid = Some("another".into());
+    assert_eq!(verdict(&children, "one", &remade), "apply");
+    let mut disowned = deployment("11", "one", "x");
+    disowned.metadata.managed_fields = None;
+    assert_eq!(verdict(&children, "one", &disowned), "apply");
+}
+
+#[test]
+fn a_child_is_compared_once_per_version() {
+    let children = remembering();
+    let current = deployment("11", "one", "changed");
+    assert_eq!(verdict(&children, "one", &current), "unchanged");
+    let kind = TypeId::of::<Deployment>();
+    let json = || panic!("compared again");
+    assert!(children.holds(kind, &desired("one"), &current.metadata, ME, json));
+}
+
+#[test]
+fn a_forgotten_child_is_applied() {
+    let children = remembering();
+    children.forget(TypeId::of::<Deployment>(), &("d", "a").into());
+    assert_eq!(
+        verdict(&children, "one", &deployment("10", "one", "x")),
+        "apply"
+    );
+}

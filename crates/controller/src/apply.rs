@@ -1,0 +1,224 @@
+//! `Context::apply`: bringing a child to what it shall be.
+
+use std::any::TypeId;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use opkit_client::{Kind, Object, ObjectKey, Patch, RequestError};
+use serde_json::Value;
+use tracing::debug;
+
+use crate::desired::{Desired, upgrade_patch};
+use crate::owner::{Head, controller_of};
+use crate::{ApplyError, Context};
+
+/// Whether a child had to be created.
+enum Created {
+    /// It was, just now.
+    Now(Box<ObjectMeta>),
+    /// There is one already, says the server.
+    Before(RequestError),
+}
+
+impl<S> Context<S> {
+    /// Brings `child` to what is given here, by forced server-side apply with the reconciled object
+    /// as its controlling owner, and answers the child as it now is.
+    ///
+    /// Nothing is sent while the child still reads as the server answered the last application of
+    /// the same content. A field that is no longer given is removed, drift is corrected, and fields
+    /// of others are left alone. A child that does not exist is created by a plain POST, so that an
+    /// object of somebody else that appears at the same moment is not taken over. With
+    /// `resourceVersion` set it is applied at that version or not at all.
+    ///
+    /// # Errors
+    /// [`ApplyError::NotOurs`] if an object of that name exists that the reconciled object does not
+    /// control; it is not touched. [`ApplyError::Version`] if it is not at the `resourceVersion` that
+    /// is set. Also when the child is in another namespace, is a Secret with
+    /// `stringData`, or a request fails.
+    ///
+    /// # Cancel safety
+    /// Dropping the future may leave the child created but not yet applied; the next call goes on
+    /// from there.
+    pub async fn apply<C: Object>(&self, child: C) -> Result<Arc<C>, ApplyError> {
+        let kind = Kind::of::<C>();
+        let json = |cause| ApplyError::Json {
+            kind: Box::new(Kind::of::<C>()),
+            key: ObjectKey::of(child.meta()),
+            cause,
+        };
+        let value = serde_json::to_value(&child).map_err(json)?;
+        let desired = Desired::new(&self.owner, kind, value)?;
+
+        let found = match self.shared.reads.lister::<C>() {
+            Ok(lister) => lister.get(&desired.key).ok().flatten(),
+            Err(_) => self.live::<C>(&desired).await?,
+        };
+        // What the cache says of a stranger, or of another version, may be old: the server decides.
+        let found = found.filter(|child| self.owner.controls(child.meta()));
+        let current = match found.filter(|child| desired.is_at(child.meta())) {
+            Some(child) => child,
+            None if desired.resource_version.is_some() => match self.live::<C>(&desired).await? {
+                Some(child) => child,
+                None => return Err(self.not_at_version(&desired, None)),
+            },
+            None => match self.create(&desired).await? {
+                Created::Now(meta) => return self.apply_onto::<C>(&desired, *meta).await,
+                Created::Before(error) => match self.live::<C>(&desired).await? {
+                    Some(child) => child,
+                    // Gone again: the next attempt creates it.
+                    None => return Err(self.failed(&desired, error)),
+                },
+            },
+        };
+        if !self.owner.controls(current.meta()) {
+            return Err(self.not_ours(&desired, current.meta()));
+        }
+        let holds = self.shared.applied.holds(
+            TypeId::of::<C>(),
+            &desired,
+            current.meta(),
+            &self.shared.field_manager,
+            || serde_json::to_value(&*current).ok(),
+        );
+        match holds {
+            true => Ok(current),
+            false => self.apply_onto::<C>(&desired, current.meta().clone()).await,
+        }
+    }
+
+    /// Applies onto a child that exists and is ours.
+    async fn apply_onto<C: Object>(
+        &self,
+        desired: &Desired,
+        current: ObjectMeta,
+    ) -> Result<Arc<C>, ApplyError> {
+        let answer = self.patch(desired, current).await?;
+        let child: Arc<C> = Arc::new(self.decode(desired, &answer)?);
+        if let Ok(lister) = self.shared.reads.lister::<C>() {
+            lister.informer().observe(child.clone());
+            let json = serde_json::to_value(&*child).unwrap_or(Value::Null);
+            let manager = &self.shared.field_manager;
+            let kind = TypeId::of::<C>();
+            self.shared
+                .applied
+                .remember(kind, desired, child.meta(), &json, manager);
+        }
+        Ok(child)
+    }
+
+    /// Creates the child, unless an object of that name exists.
+    async fn create(&self, desired: &Desired) -> Result<Created, ApplyError> {
+        let (kind, key) = (&desired.kind, &desired.key);
+        let manager = &self.shared.field_manager;
+        let namespace = key.namespace.as_deref();
+        match self
+            .shared
+            .client
+            .create(kind, namespace, &desired.content, manager)
+            .await
+        {
+            Ok(answer) => {
+                debug!(kind = kind.kind, %key, "created");
+                let head: Head = self.decode(desired, &answer)?;
+                Ok(Created::Now(Box::new(head.metadata)))
+            }
+            Err(error) if error.is_already_exists() => Ok(Created::Before(error)),
+            Err(error) => Err(self.failed(desired, error)),
+        }
+    }
+
+    async fn live<C: Object>(&self, desired: &Desired) -> Result<Option<Arc<C>>, ApplyError> {
+        match self.shared.client.get(&desired.kind, &desired.key).await {
+            Ok(answer) => Ok(Some(Arc::new(self.decode(desired, &answer)?))),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(self.failed(desired, error)),
+        }
+    }
+
+    /// Turns the ownership by creation into one by application, if need be, and applies.
+    async fn patch(
+        &self,
+        desired: &Desired,
+        mut current: ObjectMeta,
+    ) -> Result<bytes::Bytes, ApplyError> {
+        let (client, manager) = (&self.shared.client, &self.shared.field_manager);
+        let (kind, key) = (&desired.kind, &desired.key);
+        loop {
+            if !desired.is_at(&current) {
+                return Err(self.not_at_version(desired, current.resource_version));
+            }
+            let Some(upgrade) = upgrade_patch(&current, manager) else {
+                break;
+            };
+            match client
+                .patch(kind, key, None, Patch::Json(&upgrade), manager)
+                .await
+            {
+                Ok(answer) => {
+                    current = self.decode::<Head>(desired, &answer)?.metadata;
+                    break;
+                }
+                // It changed since it was read, which the test on its version found.
+                Err(error) if error.is_invalid() || error.is_conflict() => {
+                    let live = client.get(kind, key).await;
+                    let live = live.map_err(|error| self.failed(desired, error))?;
+                    let seen = current.resource_version;
+                    current = self.decode::<Head>(desired, &live)?.metadata;
+                    if !self.owner.controls(&current) {
+                        return Err(self.not_ours(desired, &current));
+                    }
+                    if current.resource_version == seen {
+                        return Err(self.failed(desired, error));
+                    }
+                }
+                Err(error) => return Err(self.failed(desired, error)),
+            }
+        }
+        let body = desired.body(&current);
+        debug!(kind = kind.kind, %key, "applying");
+        let answer = client
+            .patch(kind, key, None, Patch::Apply(&body), manager)
+            .await;
+        answer.map_err(|error| self.failed(desired, error))
+    }
+
+    fn decode<T: serde::de::DeserializeOwned>(
+        &self,
+        desired: &Desired,
+        bytes: &[u8],
+    ) -> Result<T, ApplyError> {
+        serde_json::from_slice(bytes).map_err(|cause| ApplyError::Json {
+            kind: Box::new(desired.kind.clone()),
+            key: desired.key.clone(),
+            cause,
+        })
+    }
+
+    fn failed(&self, desired: &Desired, cause: RequestError) -> ApplyError {
+        ApplyError::Request {
+            kind: Box::new(desired.kind.clone()),
+            key: desired.key.clone(),
+            manager: self.shared.field_manager.clone(),
+            cause,
+        }
+    }
+
+    fn not_at_version(&self, desired: &Desired, found: Option<String>) -> ApplyError {
+        ApplyError::Version {
+            kind: Box::new(desired.kind.clone()),
+            key: desired.key.clone(),
+            asked: desired.resource_version.clone().unwrap_or_default(),
+            found,
+        }
+    }
+
+    fn not_ours(&self, desired: &Desired, found: &ObjectMeta) -> ApplyError {
+        ApplyError::NotOurs {
+            kind: Box::new(desired.kind.clone()),
+            key: desired.key.clone(),
+            owner: self.owner.to_string(),
+            controlled_by: controller_of(found)
+                .map(|controller| format!("{} {}", controller.kind, controller.name)),
+        }
+    }
+}

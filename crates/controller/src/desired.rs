@@ -1,0 +1,188 @@
+//! A child as it shall be: checked, completed with its owner, ready to be sent. No I/O.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
+use opkit_client::{Kind, ObjectKey};
+use serde_json::{Map, Value, json};
+
+use crate::ApplyError;
+use crate::hash::hash_of;
+use crate::owner::Owner;
+use crate::status::without_nulls;
+
+/// Fields of the metadata that only the server sets, or that are set apart here.
+const NOT_APPLIED: [&str; 6] = [
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+#[derive(Debug)]
+pub(crate) struct Desired {
+    pub(crate) kind: Kind,
+    pub(crate) key: ObjectKey,
+    /// What is applied, with the owner reference, without version and UID.
+    pub(crate) content: Value,
+    /// The version that the child must have, if the user asks for one.
+    pub(crate) resource_version: Option<String>,
+    pub(crate) hash: u64,
+}
+
+impl Desired {
+    pub(crate) fn new(owner: &Owner, kind: Kind, child: Value) -> Result<Self, ApplyError> {
+        let mut content = match without_nulls(child) {
+            Value::Object(content) => content,
+            _ => Map::new(),
+        };
+        content.remove("status");
+        content.insert("apiVersion".into(), kind.api_version().into());
+        content.insert("kind".into(), kind.kind.clone().into());
+        let mut meta = match content.remove("metadata") {
+            Some(Value::Object(meta)) => meta,
+            _ => Map::new(),
+        };
+        let text = |meta: &Map<String, Value>, field: &str| {
+            meta.get(field)
+                .and_then(Value::as_str)
+                .filter(|s| !s.is_empty())
+                .map(str::to_owned)
+        };
+        let resource_version = text(&meta, "resourceVersion");
+        for field in NOT_APPLIED {
+            meta.remove(field);
+        }
+        let Some(name) = text(&meta, "name") else {
+            return Err(ApplyError::Unnamed {
+                kind: Box::new(kind),
+                owner: owner.to_string(),
+            });
+        };
+        let namespace = namespace(owner, &kind, &name, text(&meta, "namespace"))?;
+        if let Some(namespace) = &namespace {
+            meta.insert("namespace".into(), namespace.clone().into());
+        }
+        let key = ObjectKey { namespace, name };
+        if kind.group.is_empty() && kind.kind == "Secret" && content.contains_key("stringData") {
+            return Err(ApplyError::StringData { key });
+        }
+        add_owner(owner, &mut meta);
+        content.insert("metadata".into(), meta.into());
+        let content = Value::Object(content);
+        let hash = hash_of(&content);
+        Ok(Desired {
+            kind,
+            key,
+            content,
+            resource_version,
+            hash,
+        })
+    }
+
+    /// Whether `current` is at the version that the user asks for, if one.
+    pub(crate) fn is_at(&self, current: &ObjectMeta) -> bool {
+        self.resource_version.is_none() || self.resource_version == current.resource_version
+    }
+
+    /// The body of the apply request, at the version of `current` if one is asked for. The UID makes it fail, instead of making or taking over
+    /// another object, should this one be gone meanwhile.
+    pub(crate) fn body(&self, current: &ObjectMeta) -> Value {
+        let mut body = self.content.clone();
+        if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+            if let Some(uid) = &current.uid {
+                meta.insert("uid".into(), uid.clone().into());
+            }
+            if self.resource_version.is_some()
+                && let Some(version) = &current.resource_version
+            {
+                meta.insert("resourceVersion".into(), version.clone().into());
+            }
+        }
+        body
+    }
+}
+
+/// The namespace rule of owner references: an owner in a namespace has children there only.
+fn namespace(
+    owner: &Owner,
+    kind: &Kind,
+    name: &str,
+    namespace: Option<String>,
+) -> Result<Option<String>, ApplyError> {
+    let refused = |namespace: Option<String>, why| {
+        Err(ApplyError::Scope {
+            kind: Box::new(kind.clone()),
+            key: ObjectKey {
+                namespace,
+                name: name.to_owned(),
+            },
+            owner: owner.to_string(),
+            why,
+        })
+    };
+    match (&owner.key.namespace, kind.namespaced, namespace) {
+        (Some(_), false, _) => refused(None, "the child is not in a namespace"),
+        (Some(own), true, None) => Ok(Some(own.clone())),
+        (Some(own), true, Some(other)) if *own != other => refused(
+            Some(other),
+            "an owner and its children are in one namespace",
+        ),
+        (None, true, None) => refused(None, "the child needs a namespace"),
+        (_, true, namespace) => Ok(namespace),
+        (None, false, _) => Ok(None),
+    }
+}
+
+fn add_owner(owner: &Owner, meta: &mut Map<String, Value>) {
+    let references = meta.entry("ownerReferences").or_insert_with(|| json!([]));
+    if let Some(references) = references.as_array_mut() {
+        references
+            .retain(|reference| reference.get("uid").and_then(Value::as_str) != Some(&owner.uid));
+        references.push(owner.reference());
+    }
+}
+
+/// The JSON patch that turns what `manager` owns by having created the object into what it owns by
+/// having applied it; `None` if there is nothing to turn. client-go calls this csaupgrade: without
+/// it a field that is no longer applied would stay, owned by the creation.
+pub(crate) fn upgrade_patch(meta: &ObjectMeta, manager: &str) -> Option<Value> {
+    let entries = meta.managed_fields.as_ref()?;
+    let is = |entry: &ManagedFieldsEntry, operation: &str| {
+        entry.manager.as_deref() == Some(manager)
+            && entry.operation.as_deref() == Some(operation)
+            && entry.subresource.as_deref().unwrap_or_default().is_empty()
+    };
+    let created = entries.iter().find(|entry| is(entry, "Update"))?;
+    let applied = entries.iter().find(|entry| is(entry, "Apply"));
+    let mut upgraded = applied.unwrap_or(created).clone();
+    upgraded.operation = Some("Apply".to_owned());
+    if let (Some(fields), Some(more)) = (&mut upgraded.fields_v1, &created.fields_v1) {
+        unite(&mut fields.0, &more.0);
+    }
+    let rest = entries
+        .iter()
+        .filter(|entry| !is(entry, "Update") && !is(entry, "Apply"))
+        .cloned();
+    let managed: Vec<_> = std::iter::once(upgraded).chain(rest).collect();
+    Some(json!([
+        {"op": "test", "path": "/metadata/resourceVersion", "value": meta.resource_version},
+        {"op": "replace", "path": "/metadata/managedFields", "value": managed},
+    ]))
+}
+
+/// Adds the fields of `more` to `fields`, both in the form of `fieldsV1`.
+fn unite(fields: &mut Value, more: &Value) {
+    let (Some(fields), Some(more)) = (fields.as_object_mut(), more.as_object()) else {
+        return;
+    };
+    for (name, below) in more {
+        unite(
+            fields.entry(name.clone()).or_insert_with(|| json!({})),
+            below,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

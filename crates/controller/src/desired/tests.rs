@@ -1,0 +1,115 @@
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::FieldsV1;
+use opkit_client::Object;
+
+use super::*;
+
+fn owner(namespace: Option<&str>) -> Owner {
+    let meta = ObjectMeta {
+        namespace: namespace.map(str::to_owned),
+        name: Some("robot-one".into()),
+        uid: Some("u-1".into()),
+        ..Default::default()
+    };
+    Owner::new(
+        Kind {
+            kind: "Robot".into(),
+            ..Kind::of::<ConfigMap>()
+        },
+        &meta,
+    )
+}
+
+fn desired<K: Object>(owner: &Owner, child: Value) -> Result<Desired, String> {
+    Desired::new(owner, Kind::of::<K>(), child).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_child_is_completed() {
+    let child = json!({"metadata": {"name": "a", "uid": "x", "labels": null}, "status": {}});
+    let desired = desired::<ConfigMap>(&owner(Some("d")), child).unwrap();
+    assert_eq!(desired.key, ("d", "a").into());
+    let meta = &desired.content["metadata"];
+    assert_eq!(meta["namespace"], "d");
+    assert_eq!(meta["ownerReferences"][0]["uid"], "u-1");
+    assert_eq!(meta["ownerReferences"][0]["controller"], true);
+    assert!(meta.get("labels").is_none() && meta.get("uid").is_none());
+    assert!(desired.content.get("status").is_none());
+    assert_eq!(desired.content["kind"], "ConfigMap");
+}
+
+#[test]
+fn what_cannot_be_owned_is_refused_by_name() {
+    let named = |name: &str| json!({"metadata": {"name": name}});
+    let elsewhere = json!({"metadata": {"name": "a", "namespace": "other"}});
+    let secret = json!({"metadata": {"name": "a"}, "stringData": {}});
+    let own = owner(Some("d"));
+    let check = |result: Result<Desired, String>, expected: &str| {
+        assert_eq!(result.map(|d| d.key.to_string()).unwrap_err(), expected);
+    };
+    check(
+        desired::<ConfigMap>(&own, elsewhere.clone()),
+        "Robot d/robot-one cannot own ConfigMap other/a: an owner and its children are in one namespace",
+    );
+    check(
+        desired::<Namespace>(&own, named("a")),
+        "Robot d/robot-one cannot own Namespace a: the child is not in a namespace",
+    );
+    check(
+        desired::<ConfigMap>(&own, json!({})),
+        "Robot d/robot-one cannot apply a ConfigMap without a name",
+    );
+    check(
+        desired::<Secret>(&own, secret),
+        "cannot apply Secret d/a with stringData: the server turns it into data; set data",
+    );
+    assert!(desired::<ConfigMap>(&owner(None), elsewhere).is_ok());
+    assert!(desired::<Namespace>(&owner(None), named("a")).is_ok());
+    assert!(desired::<ConfigMap>(&owner(None), named("a")).is_err());
+}
+
+#[test]
+fn the_hash_follows_the_content() {
+    let hash = |data: &str| {
+        let child = json!({"metadata": {"name": "a", "resourceVersion": data}, "data": {"k": "v"}});
+        desired::<ConfigMap>(&owner(Some("d")), child).unwrap().hash
+    };
+    assert_eq!(hash("1"), hash("2"), "a version is not content");
+    let child = json!({"metadata": {"name": "a"}, "data": {"k": "w"}});
+    assert_ne!(
+        hash("1"),
+        desired::<ConfigMap>(&owner(Some("d")), child).unwrap().hash
+    );
+}
+
+fn entry(manager: &str, operation: &str, fields: Value) -> ManagedFieldsEntry {
+    ManagedFieldsEntry {
+        manager: Some(manager.into()),
+        operation: Some(operation.into()),
+        fields_v1: Some(FieldsV1(fields)),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn a_creation_becomes_an_application() {
+    let meta = ObjectMeta {
+        resource_version: Some("7".into()),
+        managed_fields: Some(vec![
+            entry("others", "Update", json!({"f:x": {}})),
+            entry("me", "Update", json!({"f:a": {"f:b": {}}})),
+            entry("me", "Apply", json!({"f:a": {"f:c": {}}})),
+        ]),
+        ..Default::default()
+    };
+    let patch = upgrade_patch(&meta, "me").unwrap();
+    assert_eq!(patch[0]["value"], "7");
+    let entries = patch[1]["value"].as_array().unwrap();
+    assert_eq!(entries.len(), 2);
+    assert_eq!(entries[0]["operation"], "Apply");
+    assert_eq!(
+        entries[0]["fieldsV1"],
+        json!({"f:a": {"f:b": {}, "f:c": {}}})
+    );
+    assert_eq!(upgrade_patch(&meta, "nobody"), None);
+}

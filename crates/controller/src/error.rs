@@ -1,0 +1,216 @@
+//! Errors: the opaque [`Error`] that a reconcile returns, and this room's own.
+
+mod calls;
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::Duration;
+
+use opkit_cache::SyncError;
+use opkit_client::{Kind, RequestError, one_line};
+
+pub use self::calls::{ApplyError, ReadError, WriteError};
+
+/// The result of a reconcile, and of anything else that may fail in any way.
+pub type Result<T = (), E = Error> = std::result::Result<T, E>;
+
+/// Any error, and what it means for the retry of the object.
+///
+/// Made by `?` from every error type. `Display` and `Debug` print the whole chain in one line. It is
+/// opaque as anyhow's is, and not itself a [`std::error::Error`], because then `?` could not take
+/// every error.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use opkit_controller::Error;
+/// fn port(text: &str) -> Result<u16, Error> {
+///     text.parse().map_err(Error::terminal) // retrying cannot help
+/// }
+/// assert_eq!(port("http").unwrap_err().to_string(), "invalid digit found in string");
+/// let later = Error::retry_after(Duration::from_secs(30), Error::msg("the bucket is locked"));
+/// ```
+pub struct Error {
+    cause: Box<dyn StdError + Send + Sync>,
+    retry: Retry,
+}
+
+/// When a failed object is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retry {
+    Backoff,
+    After(Duration),
+    AtNextChange,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Message(String);
+
+impl Error {
+    /// An error that is only a message.
+    pub fn msg(message: impl fmt::Display) -> Self {
+        Error::from(Message(message.to_string()))
+    }
+
+    /// An error that was boxed already, which `?` cannot take.
+    pub fn from_boxed(cause: Box<dyn StdError + Send + Sync>) -> Self {
+        Error {
+            cause,
+            retry: Retry::Backoff,
+        }
+    }
+
+    /// `error`, to be retried after `duration` instead of the object's backoff.
+    pub fn retry_after(duration: Duration, error: impl Into<Error>) -> Self {
+        Error {
+            retry: Retry::After(duration),
+            ..error.into()
+        }
+    }
+
+    /// `error`, not to be retried before the object, or something it depends on, changes.
+    pub fn terminal(error: impl Into<Error>) -> Self {
+        Error {
+            retry: Retry::AtNextChange,
+            ..error.into()
+        }
+    }
+
+    /// The error as `E`, if it was made from one.
+    pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
+        self.cause.downcast_ref()
+    }
+
+    /// Whether `Context::apply` refused to touch a child that belongs to somebody else.
+    pub fn is_not_ours(&self) -> bool {
+        self.downcast_ref::<ApplyError>()
+            .is_some_and(ApplyError::is_not_ours)
+    }
+
+    /// Whether a request, of opkit or of kube, failed because the object changed since it was read.
+    pub fn is_conflict(&self) -> bool {
+        self.any(
+            ApplyError::is_conflict,
+            WriteError::is_conflict,
+            RequestError::is_conflict,
+            |status| status.code == 409 && status.reason == "Conflict",
+        )
+    }
+
+    /// Whether a request, of opkit or of kube, failed because the object does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.any(
+            ApplyError::is_not_found,
+            WriteError::is_not_found,
+            RequestError::is_not_found,
+            |status| status.code == 404,
+        )
+    }
+
+    pub(crate) fn retry(&self) -> Retry {
+        self.retry
+    }
+
+    /// Whether an error in the chain is what the test for its type says.
+    fn any(
+        &self,
+        apply: fn(&ApplyError) -> bool,
+        write: fn(&WriteError) -> bool,
+        request: fn(&RequestError) -> bool,
+        kube: fn(&kube::core::Status) -> bool,
+    ) -> bool {
+        let first: &(dyn StdError + 'static) = &*self.cause;
+        std::iter::successors(Some(first), |error| (*error).source()).any(|error| {
+            error.downcast_ref().is_some_and(apply)
+                || error.downcast_ref().is_some_and(write)
+                || error.downcast_ref().is_some_and(request)
+                || matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if kube(status))
+        })
+    }
+}
+
+impl<E: StdError + Send + Sync + 'static> From<E> for Error {
+    fn from(error: E) -> Self {
+        Error {
+            cause: Box::new(error),
+            retry: Retry::Backoff,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&one_line(&*self.cause))
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl ManagerError {
+    /// Whether no API server answered at the start.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self, ManagerError::Preflight(error) if error.is_unreachable())
+    }
+}
+
+/// Why a manager ended, or did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManagerError {
+    /// The server does not serve a kind.
+    #[error(
+        "the cluster does not know the kind {kind}: install its CRD first (of an own kind with `{operator} manifests | kubectl apply -f -`)"
+    )]
+    UnknownKind {
+        /// Who asks.
+        operator: String,
+        /// The kind.
+        kind: Box<Kind>,
+    },
+    /// A permission is missing.
+    #[error("a permission is missing")]
+    Forbidden(#[source] RequestError),
+    /// The first requests failed otherwise.
+    #[error("cannot start")]
+    Preflight(#[source] RequestError),
+    /// The cache did not fill.
+    #[error("cannot start")]
+    Sync(#[source] SyncError),
+    /// Two controllers have one name.
+    #[error("two controllers are named {0:?}: tell them apart with .named(..)")]
+    NameTaken(String),
+    /// A runnable ended with an error.
+    #[error("{name} failed")]
+    Runnable {
+        /// Which.
+        name: String,
+        /// Why.
+        #[source]
+        cause: Box<dyn StdError + Send + Sync>,
+    },
+    /// Reconciles did not end in time after a stop.
+    #[error("these reconciles did not end within {seconds} s of the stop: {}", late.join(", "))]
+    Late {
+        /// The grace period.
+        seconds: u64,
+        /// Controller and object of each.
+        late: Vec<String>,
+    },
+    /// A second signal came before the stop was complete.
+    #[error("stopped at once by a second signal")]
+    Interrupted,
+    /// Signals cannot be listened to.
+    #[error("cannot listen for signals")]
+    Signals(#[source] std::io::Error),
+    /// A task of ours panicked.
+    #[error("a worker ended unexpectedly")]
+    Internal(#[source] tokio::task::JoinError),
+}
+
+#[cfg(test)]
+mod tests;

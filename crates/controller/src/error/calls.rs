@@ -1,0 +1,193 @@
+//! Why a call of `Context` failed.
+
+use std::sync::Arc;
+
+use opkit_cache::DecodeError;
+use opkit_client::{Kind, ObjectKey, RequestError};
+
+/// Why `Context::apply` did not apply.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// An object of that name exists and is not controlled by the owner.
+    #[error("{} {key} exists and is not controlled by {owner}{}", kind.kind, controller(controlled_by))]
+    NotOurs {
+        /// The kind of the child.
+        kind: Box<Kind>,
+        /// The child.
+        key: ObjectKey,
+        /// Who applied.
+        owner: String,
+        /// Who controls the object, if anybody.
+        controlled_by: Option<String>,
+    },
+    /// The child is not at the version at which it shall be applied.
+    #[error("cannot apply {} {key} at resourceVersion {asked}: {}", kind.kind, version(found))]
+    Version {
+        /// The kind of the child.
+        kind: Box<Kind>,
+        /// The child.
+        key: ObjectKey,
+        /// The version that was asked for.
+        asked: String,
+        /// The version that it has; none if it does not exist.
+        found: Option<String>,
+    },
+    /// The child is not where its owner is.
+    #[error("{owner} cannot own {} {key}: {why}", kind.kind)]
+    Scope {
+        /// The kind of the child.
+        kind: Box<Kind>,
+        /// The child.
+        key: ObjectKey,
+        /// Who applied.
+        owner: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// The child has no name.
+    #[error("{owner} cannot apply a {} without a name", kind.kind)]
+    Unnamed {
+        /// The kind of the child.
+        kind: Box<Kind>,
+        /// Who applied.
+        owner: String,
+    },
+    /// The child has a field that cannot be applied.
+    #[error("cannot apply Secret {key} with stringData: the server turns it into data; set data")]
+    StringData {
+        /// The secret.
+        key: ObjectKey,
+    },
+    /// The child cannot be written as JSON, or the answer not be read.
+    #[error("cannot apply {} {key}: it does not fit its Rust type", kind.kind)]
+    Json {
+        /// The kind of the child.
+        kind: Box<Kind>,
+        /// The child.
+        key: ObjectKey,
+        /// Where.
+        #[source]
+        cause: serde_json::Error,
+    },
+    /// A request failed.
+    #[error("cannot apply {} {key} as field manager {manager:?}", kind.kind)]
+    Request {
+        /// The kind of the child.
+        kind: Box<Kind>,
+        /// The child.
+        key: ObjectKey,
+        /// As whom.
+        manager: String,
+        /// Which request, and why.
+        #[source]
+        cause: RequestError,
+    },
+}
+
+fn controller(by: &Option<String>) -> String {
+    match by {
+        Some(by) => format!(" but by {by}"),
+        None => String::new(),
+    }
+}
+
+fn version(found: &Option<String>) -> String {
+    match found {
+        Some(found) => format!("it is at {found}"),
+        None => "it does not exist".to_owned(),
+    }
+}
+
+impl ApplyError {
+    /// Whether the child changed since it was read.
+    pub fn is_conflict(&self) -> bool {
+        match self {
+            ApplyError::Version { found, .. } => found.is_some(),
+            ApplyError::Request { cause, .. } => cause.is_conflict(),
+            _ => false,
+        }
+    }
+
+    /// Whether the child, its namespace or its kind does not exist.
+    pub fn is_not_found(&self) -> bool {
+        match self {
+            ApplyError::Version { found, .. } => found.is_none(),
+            ApplyError::Request { cause, .. } => cause.is_not_found(),
+            _ => false,
+        }
+    }
+
+    /// Whether the name belongs to somebody else's object.
+    pub fn is_not_ours(&self) -> bool {
+        matches!(self, ApplyError::NotOurs { .. })
+    }
+}
+
+/// Why `Context::update_status` or `Context::delete` did not write.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// A status cannot be written as JSON, or the answer not be read.
+    #[error("cannot update the status of {} {key}: it does not fit its Rust type", kind.kind)]
+    Json {
+        /// The kind.
+        kind: Box<Kind>,
+        /// The object.
+        key: ObjectKey,
+        /// Where.
+        #[source]
+        cause: serde_json::Error,
+    },
+    /// The object was replaced by another of the same name.
+    #[error("cannot update the status of {} {key}: it was deleted and made anew", kind.kind)]
+    Replaced {
+        /// The kind.
+        kind: Box<Kind>,
+        /// The object.
+        key: ObjectKey,
+    },
+    /// A request failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
+
+impl WriteError {
+    /// Whether the object changed since it was read.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, WriteError::Request(cause) if cause.is_conflict())
+    }
+
+    /// Whether the object does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, WriteError::Request(cause) if cause.is_not_found())
+    }
+}
+
+/// Why `Context::get` or `Context::list` cannot answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The controller did not say that it reads this kind.
+    #[error(
+        "controller {controller} does not cache the kind {}: declare it with .owns::<{}>() or .watches::<{}>(..)",
+        kind.kind, kind.kind, kind.kind
+    )]
+    NotDeclared {
+        /// Who reads.
+        controller: String,
+        /// What.
+        kind: Box<Kind>,
+    },
+    /// The key names no namespace, and the reconciled object has none.
+    #[error("cannot read {} {name} without a namespace: give (namespace, name)", kind.kind)]
+    NoNamespace {
+        /// The kind.
+        kind: Box<Kind>,
+        /// The name.
+        name: String,
+    },
+    /// The object is there, but does not fit its Rust type.
+    #[error(transparent)]
+    Unreadable(#[from] Arc<DecodeError>),
+}

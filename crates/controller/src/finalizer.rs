@@ -1,0 +1,106 @@
+//! Storing and removing a finalizer, at the version that was read.
+
+use bytes::Bytes;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use opkit_client::{Client, Patch, RequestError};
+use serde_json::json;
+
+use crate::owner::{Head, Owner};
+
+/// How often a conflict is answered by reading again before it is an error.
+const ATTEMPTS: usize = 10;
+
+/// What became of a change of finalizers.
+#[derive(Debug)]
+pub(crate) enum Changed {
+    /// Written; the object as answered.
+    Written(Bytes),
+    /// There was nothing to change.
+    Not,
+    /// There is no such object any more.
+    Gone,
+}
+
+/// Whether the object has the finalizer.
+pub(crate) fn has(meta: &ObjectMeta, name: &str) -> bool {
+    meta.finalizers
+        .iter()
+        .flatten()
+        .any(|finalizer| finalizer == name)
+}
+
+/// Stores the finalizer, unless the object is being deleted.
+pub(crate) async fn add(
+    client: &Client,
+    owner: &Owner,
+    meta: &ObjectMeta,
+    name: &str,
+    manager: &str,
+) -> Result<Changed, RequestError> {
+    change(client, owner, meta, manager, |meta| {
+        if meta.deletion_timestamp.is_some() {
+            return None;
+        }
+        let mut finalizers = meta.finalizers.clone().unwrap_or_default();
+        finalizers.retain(|finalizer| finalizer != name);
+        finalizers.push(name.to_owned());
+        Some(finalizers)
+    })
+    .await
+}
+
+/// Removes the finalizer.
+pub(crate) async fn remove(
+    client: &Client,
+    owner: &Owner,
+    meta: &ObjectMeta,
+    name: &str,
+    manager: &str,
+) -> Result<Changed, RequestError> {
+    change(client, owner, meta, manager, |meta| {
+        let finalizers = meta.finalizers.iter().flatten();
+        has(meta, name).then(|| finalizers.filter(|f| *f != name).cloned().collect())
+    })
+    .await
+}
+
+/// Writes the finalizers that `next` answers, if it answers any.
+async fn change(
+    client: &Client,
+    owner: &Owner,
+    meta: &ObjectMeta,
+    manager: &str,
+    next: impl Fn(&ObjectMeta) -> Option<Vec<String>>,
+) -> Result<Changed, RequestError> {
+    let mut meta = meta.clone();
+    let mut attempts = 0;
+    loop {
+        let Some(finalizers) = next(&meta) else {
+            return Ok(Changed::Not);
+        };
+        let patch = json!({"metadata": {
+            "finalizers": finalizers,
+            "resourceVersion": meta.resource_version,
+            "uid": owner.uid,
+        }});
+        match client
+            .patch(&owner.kind, &owner.key, None, Patch::Merge(&patch), manager)
+            .await
+        {
+            Ok(answer) => return Ok(Changed::Written(answer)),
+            Err(error) if error.is_not_found() => return Ok(Changed::Gone),
+            Err(error) if error.is_conflict() && attempts < ATTEMPTS => attempts += 1,
+            Err(error) => return Err(error),
+        }
+        let live = match client.get(&owner.kind, &owner.key).await {
+            Err(error) if error.is_not_found() => return Ok(Changed::Gone),
+            live => live?,
+        };
+        meta = serde_json::from_slice::<Head>(&live)
+            .unwrap_or_default()
+            .metadata;
+        if meta.uid.as_deref() != Some(&owner.uid) {
+            return Ok(Changed::Gone);
+        }
+    }
+}

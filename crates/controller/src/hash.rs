@@ -1,0 +1,49 @@
+//! The hash of a JSON value: the same for equal values, in every process and every release.
+
+use serde_json::Value;
+
+/// FNV-1a, 64 bits (draft-eastlake-fnv).
+const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const PRIME: u64 = 0x0000_0100_0000_01b3;
+
+/// The hash of `value`. The order of an object's fields does not matter.
+pub(crate) fn hash_of(value: &Value) -> u64 {
+    add(OFFSET, value)
+}
+
+/// Adds `value`: its type and, where it has one, its length come first, so that no two values run
+/// into the same bytes.
+fn add(hash: u64, value: &Value) -> u64 {
+    match value {
+        Value::Null => bytes(hash, b"0"),
+        Value::Bool(false) => bytes(hash, b"f"),
+        Value::Bool(true) => bytes(hash, b"t"),
+        Value::Number(number) => text(hash, b"n", &number.to_string()),
+        Value::String(string) => text(hash, b"s", string),
+        Value::Array(items) => items.iter().fold(sized(hash, b"a", items.len()), add),
+        Value::Object(fields) => {
+            let mut sorted: Vec<_> = fields.iter().collect();
+            sorted.sort_unstable_by_key(|(name, _)| *name);
+            let hash = sized(hash, b"o", sorted.len());
+            sorted.into_iter().fold(hash, |hash, (name, value)| {
+                add(text(hash, b"k", name), value)
+            })
+        }
+    }
+}
+
+fn text(hash: u64, tag: &[u8], text: &str) -> u64 {
+    bytes(sized(hash, tag, text.len()), text.as_bytes())
+}
+
+fn sized(hash: u64, tag: &[u8], len: usize) -> u64 {
+    bytes(bytes(hash, tag), &(len as u64).to_le_bytes())
+}
+
+fn bytes(hash: u64, bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(PRIME);
+    bytes.iter().fold(hash, step)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! How a manager ends.
+
+use super::*;
+use crate::EventType;
+
+/// A client of `server` whose requests for events are counted and never answered.
+fn without_events(server: &Server, posts: &Arc<AtomicU32>) -> kube::Client {
+    let (inner, posts) = (server.client(), posts.clone());
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (inner, posts) = (inner.clone(), posts.clone());
+        async move {
+            if request.uri().path().contains("/events") {
+                posts.fetch_add(1, Ordering::SeqCst);
+                std::future::pending::<()>().await;
+            }
+            inner.send(request).await
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+async fn eventful(_: Arc<ConfigMap>, cx: Context) -> Result<Action> {
+    for n in 0..100 {
+        cx.event(EventType::Normal, "Tick", format!("{n}"));
+    }
+    Ok(Action::await_change())
+}
+
+/// Runs until `end` ends it; answers how many events were posted then, and a day later.
+async fn posts_after_the_end<F>(
+    end: impl FnOnce(CancellationToken, JoinSet<Ended>) -> F,
+) -> [u32; 2]
+where
+    F: Future<Output = ()>,
+{
+    let server = Server::new(&["configmaps"]);
+    server.put(MAP, object("one"));
+    let posts = Arc::default();
+    let (stop, options) = (CancellationToken::new(), ManagerOptions::default());
+    let mut ready = options.ready.subscribe();
+    let manager = Manager::new("test", without_events(&server, &posts), options)
+        .controller(Controller::new(eventful));
+    let mut task = JoinSet::new();
+    task.spawn(manager.run(stop.clone()));
+    ready.wait_for(|ready| *ready).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    end(stop, task).await;
+    let then = posts.load(Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
+    [then, posts.load(Ordering::SeqCst)]
+}
+
+type Ended = Result<(), ManagerError>;
+
+#[tokio::test(start_paused = true)]
+async fn events_that_cannot_be_posted_end_with_the_run() {
+    let [then, later] = posts_after_the_end(|stop, mut task| async move {
+        stop.cancel();
+        task.join_next().await.unwrap().unwrap().unwrap();
+    })
+    .await;
+    assert_eq!(later, then, "requests after run() has returned");
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_that_cannot_be_posted_end_with_a_dropped_run() {
+    let [then, later] = posts_after_the_end(|_, mut task| async move {
+        task.shutdown().await;
+    })
+    .await;
+    assert_eq!(later, then, "requests after run() was dropped");
+}
+
+/// Blocks its thread until the test drops the sender.
+fn blocking() -> (std::sync::mpsc::Sender<()>, impl Fn() + Clone) {
+    let (release, blocked) = std::sync::mpsc::channel::<()>();
+    let blocked = Arc::new(std::sync::Mutex::new(blocked));
+    let block = move || {
+        let _ = blocked.lock().unwrap().recv();
+    };
+    (release, block)
+}
+
+// Real time and two threads, because one is blocked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reconcile_that_blocks_its_thread_does_not_hold_the_stop() {
+    let server = Server::new(&["configmaps"]);
+    server.put(MAP, object("one"));
+    let (release, block) = blocking();
+    let (entered, mut inside) = tokio::sync::mpsc::channel(1);
+    let controller = Controller::new(move |_: Arc<ConfigMap>, _: Context| {
+        let (block, entered) = (block.clone(), entered.clone());
+        async move {
+            let _ = entered.try_send(());
+            block();
+            Ok(Action::await_change())
+        }
+    });
+    let run = Run::start_with_grace(&server, controller, Duration::from_millis(100)).await;
+    inside.recv().await.unwrap();
+    let error = tokio::time::timeout(Duration::from_secs(5), run.stop()).await;
+    let error = error.expect("the stop ends").unwrap_err();
+    assert!(matches!(error, ManagerError::Late { .. }), "{error}");
+    drop(release);
+}
