@@ -1,0 +1,50 @@
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::*;
+
+fn subject() -> Subject {
+    Subject {
+        operator: "robot-operator".into(),
+        controllers: vec!["robot".into()],
+        log: ReconcileLog::default(),
+        ready: watch::channel(true).1,
+    }
+}
+
+#[tokio::test]
+async fn serves_the_reconciles_and_tells_its_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("address");
+    let options = DebugOptions {
+        address: "127.0.0.1:0".parse().unwrap(),
+        address_file: Some(file.clone()),
+    };
+    let server = DebugServer::listen(&options, subject()).await.unwrap();
+    let stop = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(server.serve(stop.clone()));
+
+    let address = std::fs::read_to_string(&file).unwrap();
+    let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+    let request = b"GET /debug/reconciles HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains(r#""controllers":["robot"]"#), "{answer}");
+    assert!(answer.contains(r#""running":true"#), "{answer}");
+    assert!(answer.contains(r#""reconciles":[]"#), "{answer}");
+
+    stop.cancel();
+    tasks.join_next().await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn other_addresses_than_loopback_are_refused() {
+    let options = DebugOptions {
+        address: "0.0.0.0:0".parse().unwrap(),
+        address_file: None,
+    };
+    let error = DebugServer::listen(&options, subject()).await;
+    assert!(matches!(error, Err(OperatorError::DebugNotLoopback { .. })));
+}

@@ -1,0 +1,80 @@
+//! Why an operator does not run. Each is one sentence; the process ends with it and code 1.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use opkit_client::ConnectError;
+use opkit_controller::ManagerError;
+
+/// Why an operator does not run, or ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperatorError {
+    /// No cluster.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The controllers did not start, or did not end well.
+    #[error(transparent)]
+    Manager(#[from] ManagerError),
+    /// No API server answers.
+    #[error("cannot reach the API server {server}: {}", root(cause))]
+    Unreachable {
+        /// Its URL.
+        server: String,
+        /// Why; not a source, because its last word is part of the message.
+        cause: ManagerError,
+    },
+    /// The log level cannot be understood.
+    #[error("{level:?} is not a log level")]
+    LogLevel {
+        /// What was given.
+        level: String,
+        /// Why.
+        #[source]
+        cause: tracing_subscriber::filter::ParseError,
+    },
+    /// The debug server may not be reached from elsewhere.
+    #[error(
+        "cannot serve debug information on {address}: it has no access control, choose a loopback address"
+    )]
+    DebugNotLoopback {
+        /// What was asked for.
+        address: SocketAddr,
+    },
+    /// The debug server has no address.
+    #[error("cannot listen on {address} for debug requests")]
+    DebugListen {
+        /// What was asked for.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The address of the debug server cannot be told.
+    #[error("cannot write the debug address to {}", path.display())]
+    DebugAddressFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// Something cannot be printed.
+    #[error("cannot print {what}")]
+    Print {
+        /// What.
+        what: &'static str,
+        /// Why.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// The last cause, which alone says something new: the rest says which request it was.
+fn root(error: &dyn std::error::Error) -> String {
+    let mut last = error;
+    while let Some(cause) = last.source() {
+        last = cause;
+    }
+    last.to_string()
+}

@@ -1,0 +1,97 @@
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinitionVersion, CustomResourceValidation, JSON, JSONSchemaProps,
+};
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A CRD with texts that YAML 1.1, which kubectl reads, takes for something else if not quoted.
+fn tricky() -> CustomResourceDefinition {
+    let texts = [
+        "yes",
+        "no",
+        "on",
+        "off",
+        "y",
+        "n",
+        "null",
+        "~",
+        "1",
+        "1.0",
+        "0x1f",
+        "012",
+        "1e3",
+        "true",
+        "",
+        " padded ",
+        "a: b",
+        "a #b",
+        "- a",
+        "{a}",
+        "[a]",
+        "*a",
+        "&a",
+        "!a",
+        "|",
+        ">",
+        "%a",
+        "@a",
+        "`a`",
+        "\"quoted\"",
+        "it's",
+        "two\nlines",
+        "ends with newline\n",
+        "2026-01-01",
+        "12:30:45",
+        "\ttab",
+        "ünïcödé",
+        "=",
+        "<<",
+        ".inf",
+        ".nan",
+        "0o17",
+        "1_000",
+        "+1",
+    ];
+    let mut crd = CustomResourceDefinition::default();
+    crd.spec.versions.push(CustomResourceDefinitionVersion {
+        schema: Some(CustomResourceValidation {
+            open_api_v3_schema: Some(JSONSchemaProps {
+                description: Some("First: line\n\nSecond # line\n".to_owned()),
+                enum_: Some(texts.iter().map(|text| JSON(json!(text))).collect()),
+                ..Default::default()
+            }),
+        }),
+        ..Default::default()
+    });
+    crd
+}
+
+#[test]
+fn the_yaml_says_what_the_crd_says() {
+    let crd = tricky();
+    let yaml = yaml(&[crd.clone(), crd.clone()]).unwrap();
+    let documents: Vec<_> = yaml
+        .split("---\n")
+        .filter(|part| !part.is_empty())
+        .collect();
+    assert_eq!(documents.len(), 2);
+    let read: Value = serde_saphyr::from_str(documents[0]).unwrap();
+    assert_eq!(read, serde_json::to_value(&crd).unwrap());
+}
+
+#[test]
+fn words_that_yaml_1_1_takes_for_booleans_are_quoted() {
+    let yaml = yaml(&[tricky()]).unwrap();
+    let bare: Vec<_> = yaml
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- "))
+        .filter(|item| {
+            [
+                "yes", "no", "on", "off", "y", "n", "012", "1_000", "12:30:45", "=", "<<",
+            ]
+            .contains(item)
+        })
+        .collect();
+    assert_eq!(bare, [""; 0]);
+}

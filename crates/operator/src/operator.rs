@@ -1,0 +1,237 @@
+//! The operator as a value.
+
+use std::io::Write;
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+use opkit_controller::{AnyController, Manager, ManagerOptions, Object, ReconcileLog, Result};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::{self, Arguments, Command};
+use crate::debug::{DebugOptions, DebugServer, Subject};
+use crate::{OperatorError, entry, logging, manifests, namespaces};
+
+/// Everything an operator is: the kinds it defines and the controllers it runs.
+///
+/// Making one connects to nothing: `manifests` and every test make one as well.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use opkit_operator::{Action, Context, Controller, Operator, Result};
+///
+/// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
+///     Ok(Action::await_change())
+/// }
+/// let operator = Operator::new("map-operator").controller(Controller::new(reconcile));
+/// assert_eq!(operator.name(), "map-operator");
+/// ```
+#[derive(Debug)]
+pub struct Operator {
+    name: String,
+    crds: Vec<CustomResourceDefinition>,
+    controllers: Vec<AnyController>,
+    namespaces: Vec<String>,
+}
+
+/// How [`Operator::run_with`] runs: what the command line says otherwise.
+///
+/// # Examples
+/// ```
+/// let mut options = opkit_operator::RunOptions::default();
+/// options.namespaces = vec!["test-one".to_owned()];
+/// let (log, mut ready) = (options.log.clone(), options.ready.subscribe());
+/// assert!(!*ready.borrow_and_update());
+/// assert!(log.records().is_empty());
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RunOptions {
+    /// The namespaces to hold the operator to; empty for the operator's own choice.
+    pub namespaces: Vec<String>,
+    /// How long reconciles in work may take to end after a stop.
+    pub grace_period: Duration,
+    /// Where reconciles are recorded; keep a clone to read it.
+    pub log: ReconcileLog,
+    /// Becomes true when the caches are filled and the workers have started; subscribe to wait.
+    pub ready: watch::Sender<bool>,
+    debug: Option<DebugOptions>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        let ManagerOptions {
+            grace_period,
+            log,
+            ready,
+            ..
+        } = ManagerOptions::default();
+        RunOptions {
+            namespaces: Vec::new(),
+            grace_period,
+            log,
+            ready,
+            debug: None,
+        }
+    }
+}
+
+impl Operator {
+    /// An operator of this name. The name is part of the field manager of what it applies, so
+    /// renaming an operator makes it a stranger to its children's fields.
+    pub fn new(name: impl Into<String>) -> Self {
+        Operator {
+            name: name.into(),
+            crds: Vec::new(),
+            controllers: Vec::new(),
+            namespaces: Vec::new(),
+        }
+    }
+
+    /// Names a kind that this operator defines: `manifests` prints its CRD.
+    pub fn crd<K: CustomResourceExt + Object>(mut self) -> Self {
+        self.crds.push(K::crd());
+        self
+    }
+
+    /// Adds a controller.
+    pub fn controller(mut self, controller: impl Into<AnyController>) -> Self {
+        self.controllers.push(controller.into());
+        self
+    }
+
+    /// Watches only these namespaces, unless `--namespace` or `WATCH_NAMESPACE` says otherwise.
+    pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
+        self.namespaces = namespaces.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The CRDs of the kinds that this operator defines.
+    pub fn crds(&self) -> Vec<CustomResourceDefinition> {
+        self.crds.clone()
+    }
+
+    /// The controllers.
+    pub fn controllers(&self) -> &[AnyController] {
+        &self.controllers
+    }
+
+    /// Does what the command line says: `run` (the default) until SIGTERM or SIGINT, `manifests`,
+    /// `version`. Arguments that cannot be understood, and `--help`, end the process as usual.
+    ///
+    /// # Errors
+    /// One clear sentence, whatever it is: no kubeconfig, a broken one, an unreachable server, an
+    /// unknown kind, a missing permission.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: dropping it abandons what runs.
+    pub async fn run(self) -> Result {
+        let arguments = arguments::parse(&self.name, std::env::args_os());
+        let Arguments { command, flags } = arguments.unwrap_or_else(|error| error.exit());
+        match command.unwrap_or(Command::Run) {
+            Command::Manifests => Ok(print("the manifests", &manifests::yaml(&self.crds)?)?),
+            Command::Version => {
+                let version = entry::version().unwrap_or("unknown");
+                let opkit = env!("CARGO_PKG_VERSION");
+                let text = format!("{} {version} (opkit {opkit})\n", self.name);
+                Ok(print("the version", &text)?)
+            }
+            Command::Run => {
+                logging::start(&flags.log_level, flags.log_format)?;
+                let connected = opkit_client::connect_named(flags.kubeconfig.as_deref()).await;
+                let (client, server) = connected.map_err(OperatorError::Connect)?;
+                let debug = flags.debug_bind_address.map(|address| DebugOptions {
+                    address,
+                    address_file: flags.debug_address_file.clone(),
+                });
+                let options = RunOptions {
+                    namespaces: flags.namespace,
+                    debug,
+                    ..Default::default()
+                };
+                let manager = self.manager(client, options).await?;
+                Ok(manager.run_until_signal().await.map_err(|cause| {
+                    if cause.is_unreachable() {
+                        OperatorError::Unreachable { server, cause }
+                    } else {
+                        OperatorError::Manager(cause)
+                    }
+                })?)
+            }
+        }
+    }
+
+    /// Runs against `client` until `shutdown`, without arguments, signals or logging: for tests and
+    /// for other programs.
+    ///
+    /// # Errors
+    /// As [`run`](Operator::run).
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: cancel `shutdown` instead of dropping it.
+    pub async fn run_with(
+        self,
+        client: kube::Client,
+        options: RunOptions,
+        shutdown: CancellationToken,
+    ) -> Result {
+        let manager = self.manager(client, options).await?;
+        Ok(manager
+            .run(shutdown)
+            .await
+            .map_err(OperatorError::Manager)?)
+    }
+
+    async fn manager(
+        self,
+        client: kube::Client,
+        options: RunOptions,
+    ) -> Result<Manager, OperatorError> {
+        let mut settings = ManagerOptions::default();
+        settings.scope = namespaces::scope(&options.namespaces, &self.namespaces);
+        settings.grace_period = options.grace_period;
+        settings.log = options.log.clone();
+        let ready = options.ready.subscribe();
+        settings.ready = options.ready;
+        let mut manager = Manager::new(self.name.clone(), client, settings);
+        let mut controllers = Vec::new();
+        for controller in self.controllers {
+            controllers.push(controller.name().to_owned());
+            manager = manager.controller(controller);
+        }
+        if let Some(debug) = &options.debug {
+            let subject = Subject {
+                operator: self.name,
+                controllers,
+                log: options.log,
+                ready,
+            };
+            let server = DebugServer::listen(debug, subject).await?;
+            manager = manager.runnable("the debug server", move |stop| {
+                Box::pin(async move { Ok(server.serve(stop).await?) })
+            });
+        }
+        Ok(manager)
+    }
+}
+
+fn print(what: &'static str, text: &str) -> Result<(), OperatorError> {
+    let mut out = std::io::stdout().lock();
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match printed {
+        // `manifests | head` is no error.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        printed => printed.map_err(|cause| OperatorError::Print {
+            what,
+            cause: cause.into(),
+        }),
+    }
+}
