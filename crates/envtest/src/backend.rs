@@ -1,0 +1,213 @@
+//! What stands behind a [`ControlPlane`](crate::ControlPlane): one of three, and what a test notices of it.
+
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{client::Body, config::Kubeconfig};
+use opkit_apiserver::{Options, Server};
+use opkit_client::{Client, Kind, ObjectKey};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::{
+    TestError,
+    binaries::{self, Binaries},
+    error::refused,
+};
+
+/// Who makes the namespaces.
+const MANAGER: &str = "opkit-test";
+/// How long a namespace may take to go from a cluster that stays.
+const NAMESPACE_MAX: Duration = Duration::from_secs(60);
+/// How long after a failed request the end of a process is known at the latest.
+const NEWS: Duration = Duration::from_millis(500);
+
+/// What a test may need that not every control plane has; see [`ControlPlane::require`](crate::ControlPlane::require).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Capability {
+    /// Deployments become Pods, dependents of what is deleted go, namespaces end. A directory of `setup-envtest`
+    /// holds no kube-controller-manager, which does that.
+    ControllerManager,
+    /// A server of the test's own, which starts in milliseconds and holds nothing of other tests.
+    OwnServer,
+}
+
+/// The control plane itself.
+#[derive(Debug)]
+pub(crate) enum Backend {
+    Embedded(Server),
+    Binaries(Arc<Binaries>),
+    Cluster,
+}
+
+impl Backend {
+    /// The embedded one, and a client in the namespace `default`, which nobody shares.
+    pub(crate) fn embedded() -> Result<(Self, Client), TestError> {
+        let server = Server::start(Options::default()).map_err(TestError::Start)?;
+        let client = Client::new(kube::Client::new(server.service(), "default"));
+        Ok((Self::Embedded(server), client))
+    }
+
+    /// That of this process, and a client in a new namespace.
+    pub(crate) async fn binaries() -> Result<(Self, Client), TestError> {
+        let plane = binaries::shared().await.map_err(TestError::Binaries)?;
+        let backend = Self::Binaries(plane.clone());
+        if let Some(error) = plane.ended() {
+            return Err(TestError::Binaries(Arc::new(error)));
+        }
+        let client = plane.client(&namespace_name()).await;
+        let client = Client::new(client.map_err(|cause| TestError::Client { cause })?);
+        match make_namespace(&client).await {
+            Ok(()) => Ok((backend, client)),
+            Err(error) => Err(backend.why(error).await),
+        }
+    }
+
+    /// That of the current kubeconfig, and a client in a new namespace.
+    pub(crate) async fn cluster() -> Result<(Self, Client), TestError> {
+        let client = opkit_client::connect(None)
+            .await
+            .map_err(TestError::Cluster)?;
+        // kube has no way to change the default namespace of a client.
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let client = client.clone();
+            async move { client.send(request).await }
+        });
+        let client = Client::new(kube::Client::new(service, namespace_name()));
+        make_namespace(&client).await?;
+        Ok((Self::Cluster, client))
+    }
+
+    /// Whether other tests use it at the same time, each in a namespace of its own.
+    pub(crate) fn is_shared(&self) -> bool {
+        !matches!(self, Self::Embedded(_))
+    }
+
+    /// How long a test waits for what it says will happen: real controllers queue, and back off.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_secs(if self.is_shared() { 60 } else { 20 })
+    }
+
+    /// How often it looks.
+    pub(crate) fn look(&self) -> Duration {
+        Duration::from_millis(if self.is_shared() { 25 } else { 2 })
+    }
+
+    /// Why it lacks `capability`, if it does.
+    pub(crate) fn lacks(&self, capability: Capability) -> Option<&'static str> {
+        match (capability, self) {
+            (Capability::ControllerManager, Self::Binaries(plane))
+                if !plane.has_controller_manager() =>
+            {
+                Some("there is no kube-controller-manager beside kube-apiserver")
+            }
+            (Capability::OwnServer, Self::Binaries(_) | Self::Cluster) => Some(
+                "it needs many servers of its own, and only embedded ones start in milliseconds",
+            ),
+            _ => None,
+        }
+    }
+
+    /// The kubectl of the control plane.
+    pub(crate) fn kubectl(&self) -> Option<&Path> {
+        match self {
+            Self::Binaries(plane) => plane.kubectl(),
+            Self::Embedded(_) | Self::Cluster => None,
+        }
+    }
+
+    /// A kubeconfig for other processes. Only the embedded one has to begin to listen for it.
+    pub(crate) async fn listen(
+        &self,
+        address: SocketAddr,
+        namespace: &str,
+    ) -> Result<String, TestError> {
+        match self {
+            Self::Embedded(server) => {
+                let endpoint = server.listen(address).await.map_err(TestError::Start)?;
+                Ok(endpoint.kubeconfig())
+            }
+            Self::Binaries(plane) => Ok(plane.kubeconfig(namespace)),
+            Self::Cluster => {
+                let text = |error: &dyn std::error::Error| TestError::Client {
+                    cause: error.to_string(),
+                };
+                let mut config = Kubeconfig::read().map_err(|error| text(&error))?;
+                for context in &mut config.contexts {
+                    if let Some(context) = &mut context.context {
+                        context.namespace = Some(namespace.to_owned());
+                    }
+                }
+                // JSON is YAML.
+                serde_json::to_string(&config).map_err(|error| text(&error))
+            }
+        }
+    }
+
+    /// Waits until it runs no more, which most never do before the test ends.
+    pub(crate) async fn died(&self) -> TestError {
+        match self {
+            Self::Binaries(plane) => TestError::Binaries(Arc::new(plane.died().await)),
+            Self::Embedded(_) | Self::Cluster => std::future::pending().await,
+        }
+    }
+
+    /// The end of a process, if that is behind `error`.
+    pub(crate) async fn why<E>(&self, error: E) -> E
+    where
+        E: From<TestError>,
+    {
+        match tokio::time::timeout(NEWS, self.died()).await {
+            Ok(died) if matches!(self, Self::Binaries(_)) => died.into(),
+            _ => error,
+        }
+    }
+
+    /// Removes the namespace of a test. A cluster that stays is waited for, while the test's operators can still
+    /// clean up; other tests do not wait for one that ends with the process.
+    pub(crate) async fn remove_namespace(&self, client: &Client) -> Result<(), TestError> {
+        if !self.is_shared() {
+            return Ok(());
+        }
+        let kube = client.kube();
+        let namespace = kube.default_namespace();
+        let (kind, key) = (Kind::of::<Namespace>(), ObjectKey::from(namespace));
+        let deleted = client.delete(&kind, &key, None, None).await;
+        deleted.map_err(|cause| refused(format!("delete Namespace {key}"), cause))?;
+        if !matches!(self, Self::Cluster) {
+            return Ok(());
+        }
+        let deadline = Instant::now() + NAMESPACE_MAX;
+        while Instant::now() < deadline {
+            if client
+                .get(&kind, &key)
+                .await
+                .is_err_and(|e| e.is_not_found())
+            {
+                return Ok(());
+            }
+            tokio::time::sleep(NEWS).await;
+        }
+        Err(TestError::NamespaceStays {
+            namespace: namespace.to_owned(),
+            timeout: NAMESPACE_MAX,
+        })
+    }
+}
+
+fn namespace_name() -> String {
+    format!("opkit-test-{}", binaries::random())
+}
+
+/// Makes the namespace that is the default of `client`.
+async fn make_namespace(client: &Client) -> Result<(), TestError> {
+    let kube = client.kube();
+    let name = kube.default_namespace();
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let made = client
+        .create(&Kind::of::<Namespace>(), None, &namespace, MANAGER)
+        .await;
+    made.map(drop)
+        .map_err(|cause| refused(format!("create Namespace {name}"), cause))
+}

@@ -1,0 +1,107 @@
+//! What the processes are started with.
+
+use std::{
+    io,
+    net::{Ipv4Addr, TcpListener},
+    path::Path,
+};
+
+/// The port of each process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ports {
+    pub(crate) etcd: u16,
+    pub(crate) peer: u16,
+    pub(crate) apiserver: u16,
+    pub(crate) controller_manager: u16,
+}
+
+impl Ports {
+    /// Four that nobody listens on just now.
+    pub(crate) fn free() -> io::Result<Self> {
+        // All are held until the last is found, or one might be given twice.
+        let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+        let listeners = [listen()?, listen()?, listen()?, listen()?];
+        let [etcd, peer, apiserver, controller_manager] = &listeners;
+        let port = |listener: &TcpListener| listener.local_addr().map(|address| address.port());
+        Ok(Self {
+            etcd: port(etcd)?,
+            peer: port(peer)?,
+            apiserver: port(apiserver)?,
+            controller_manager: port(controller_manager)?,
+        })
+    }
+}
+
+/// etcd that forgets: it ends with the test, so nothing is flushed to the disk.
+pub(crate) fn etcd(directory: &Path, ports: Ports) -> Vec<String> {
+    let (client, peer) = (local("http", ports.etcd), local("http", ports.peer));
+    vec![
+        format!("--data-dir={}", directory.join("etcd").display()),
+        "--unsafe-no-fsync".to_owned(),
+        "--log-level=warn".to_owned(),
+        format!("--listen-client-urls={client}"),
+        format!("--advertise-client-urls={client}"),
+        format!("--listen-peer-urls={peer}"),
+        format!("--initial-advertise-peer-urls={peer}"),
+        format!("--initial-cluster=default={peer}"),
+    ]
+}
+
+/// kube-apiserver with a certificate of its own making and one token. Without the plugin ServiceAccount, pods
+/// do not wait for an account that a control plane without kube-controller-manager never makes.
+pub(crate) fn apiserver(directory: &Path, ports: Ports) -> Vec<String> {
+    let file = |name: &str| directory.join(name).display().to_string();
+    vec![
+        format!("--etcd-servers={}", local("http", ports.etcd)),
+        "--bind-address=127.0.0.1".to_owned(),
+        "--advertise-address=127.0.0.1".to_owned(),
+        format!("--secure-port={}", ports.apiserver),
+        format!("--cert-dir={}", file("certs")),
+        "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+        format!("--service-account-key-file={}", file("sa.pub")),
+        format!("--service-account-signing-key-file={}", file("sa.key")),
+        "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
+        format!("--token-auth-file={}", file("tokens.csv")),
+        "--authorization-mode=RBAC".to_owned(),
+        "--allow-privileged=true".to_owned(),
+        "--disable-admission-plugins=ServiceAccount".to_owned(),
+    ]
+}
+
+/// kube-controller-manager without what would miss the heartbeat of our node.
+pub(crate) fn controller_manager(directory: &Path, ports: Ports) -> Vec<String> {
+    let file = |name: &str| directory.join(name).display().to_string();
+    vec![
+        format!("--kubeconfig={}", file("kubeconfig")),
+        format!("--service-account-private-key-file={}", file("sa.key")),
+        "--leader-elect=false".to_owned(),
+        "--bind-address=127.0.0.1".to_owned(),
+        format!("--secure-port={}", ports.controller_manager),
+        format!("--cert-dir={}", file("kcm-certs")),
+        "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller".to_owned(),
+        // Tests run side by side; the defaults are those of a cluster that must not be disturbed.
+        "--kube-api-qps=200".to_owned(),
+        "--kube-api-burst=400".to_owned(),
+    ]
+}
+
+/// A kubeconfig that leads to the server as its administrator, in `namespace`.
+pub(crate) fn kubeconfig(directory: &Path, ports: Ports, token: &str, namespace: &str) -> String {
+    let server = local("https", ports.apiserver);
+    let authority = authority(directory).display().to_string();
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: opkit\n\
+         clusters: [{{name: opkit, cluster: {{server: '{server}', certificate-authority: '{authority}'}}}}]\n\
+         users: [{{name: admin, user: {{token: '{token}'}}}}]\n\
+         contexts: [{{name: opkit, context: {{cluster: opkit, user: admin, namespace: '{namespace}'}}}}]\n"
+    )
+}
+
+/// The certificates that the server writes when it starts: its own and its authority's.
+pub(crate) fn authority(directory: &Path) -> std::path::PathBuf {
+    directory.join("certs/apiserver.crt")
+}
+
+fn local(scheme: &str, port: u16) -> String {
+    format!("{scheme}://127.0.0.1:{port}")
+}

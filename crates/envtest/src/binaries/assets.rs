@@ -1,0 +1,78 @@
+//! Where the executables are, by the conventions of controller-runtime's envtest and `cargo xtask control-plane`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::BinariesError;
+
+#[cfg(test)]
+mod tests;
+
+/// The directory of a control plane, as `setup-envtest` makes it.
+const DIRECTORY: &str = "KUBEBUILDER_ASSETS";
+/// Where kubebuilder puts one by default.
+const KUBEBUILDER: &str = "/usr/local/kubebuilder/bin";
+
+/// The executables of a control plane.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Assets {
+    pub(crate) etcd: PathBuf,
+    pub(crate) apiserver: PathBuf,
+    /// What `setup-envtest` does not bring.
+    pub(crate) controller_manager: Option<PathBuf>,
+    pub(crate) kubectl: Option<PathBuf>,
+}
+
+impl Assets {
+    /// Looks where the environment, behind `variable`, says: each by its own variable, then in the first
+    /// directory there is.
+    pub(crate) fn find(
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, Box<BinariesError>> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let directory = match (set(DIRECTORY), cache(set)) {
+            (Some(directory), _) => PathBuf::from(directory),
+            (None, Some(directory)) => directory,
+            (None, None) => PathBuf::from(KUBEBUILDER),
+        };
+        let find = |name: &'static str, own: &str| match set(own) {
+            Some(path) => PathBuf::from(path),
+            None => directory.join(name),
+        };
+        let needed = |name, own| {
+            let path = find(name, own);
+            match path.is_file() {
+                true => Ok(path),
+                false => Err(Box::new(BinariesError::Missing { name, path })),
+            }
+        };
+        let optional = |name, own| Some(find(name, own)).filter(|path| path.is_file());
+        Ok(Self {
+            etcd: needed("etcd", "TEST_ASSET_ETCD")?,
+            apiserver: needed("kube-apiserver", "TEST_ASSET_KUBE_APISERVER")?,
+            controller_manager: optional(
+                "kube-controller-manager",
+                "TEST_ASSET_KUBE_CONTROLLER_MANAGER",
+            ),
+            kubectl: optional("kubectl", "TEST_ASSET_KUBECTL"),
+        })
+    }
+}
+
+/// The newest that `cargo xtask control-plane` has built.
+fn cache(set: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let base = match set("XDG_CACHE_HOME") {
+        Some(cache) => PathBuf::from(cache),
+        None => Path::new(&set("HOME")?).join(".cache"),
+    };
+    let entries = fs::read_dir(base.join("opkit-control-plane")).ok()?;
+    let versions = entries.flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let version: Result<Vec<u32>, _> =
+            name.strip_prefix('v')?.split('.').map(str::parse).collect();
+        Some((version.ok()?, entry.path()))
+    });
+    versions.max().map(|(_, path)| path)
+}

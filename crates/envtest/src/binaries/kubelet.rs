@@ -1,0 +1,227 @@
+//! A stand-in for scheduler and kubelet: one node, on which every pod runs at once and ends when it is deleted.
+//!
+//! It does what the embedded control plane does, so that a test is the same on both. No container runs.
+
+use std::{
+    hash::{DefaultHasher, Hasher},
+    time::Duration,
+};
+
+use k8s_openapi::{
+    api::core::v1::{Binding, Node, Pod},
+    jiff::Timestamp,
+};
+use kube::{Api, api::DeleteParams};
+use opkit_client::{Client, Kind, ObjectKey, Patch, RequestError, WatchOptions};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+#[cfg(test)]
+mod tests;
+
+/// The node that every pod runs on, named as in the embedded control plane.
+const NODE: &str = "opkit-node";
+const ADDRESS: &str = "127.0.0.1";
+/// Who writes.
+const MANAGER: &str = "kubelet";
+/// How long one watch lasts.
+const WATCH: Duration = Duration::from_secs(240);
+/// How long it rests when the server refuses.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What a pod needs next.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Step {
+    /// A node.
+    Bind,
+    /// Containers.
+    Run,
+    /// To be gone: its containers have ended.
+    Finish,
+}
+
+/// Makes the node.
+pub(crate) async fn register(client: &Client) -> Result<(), RequestError> {
+    let now = now();
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": NODE, "labels": {"kubernetes.io/hostname": NODE, "kubernetes.io/os": "linux"}},
+        "status": {
+            "conditions": [{
+                "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "pods run at once",
+                "lastHeartbeatTime": now, "lastTransitionTime": now,
+            }],
+            "capacity": {"cpu": "64", "memory": "256Gi", "pods": "10000"},
+            "allocatable": {"cpu": "64", "memory": "256Gi", "pods": "10000"},
+            "addresses": [{"type": "InternalIP", "address": ADDRESS}],
+        },
+    });
+    client
+        .create(&Kind::of::<Node>(), None, &node, MANAGER)
+        .await
+        .map(drop)
+}
+
+/// Looks after the pods of all namespaces until `stop`.
+pub(crate) async fn run(client: Client, stop: CancellationToken) {
+    loop {
+        let pass = stop.run_until_cancelled(follow(&client)).await;
+        match pass {
+            None => return,
+            Some(Ok(())) => {}
+            // The server is busy or gone; the first passes, and the second is told by the watchdog.
+            Some(Err(_)) => {
+                if stop
+                    .run_until_cancelled(tokio::time::sleep(PAUSE))
+                    .await
+                    .is_none()
+                {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// From a list to the end of the watch that follows it.
+async fn follow(client: &Client) -> Result<(), RequestError> {
+    let kind = Kind::of::<Pod>();
+    let list = client.list(&kind, None, 0, None).await?;
+    let list: Value = serde_json::from_slice(&list).unwrap_or_default();
+    let items = list.get("items").and_then(Value::as_array);
+    for pod in items.into_iter().flatten() {
+        look_after(client, pod).await?;
+    }
+    let options = WatchOptions {
+        resource_version: text(&list, "/metadata/resourceVersion").to_owned(),
+        timeout: WATCH,
+    };
+    let mut lines = client.watch(&kind, None, &options).await?;
+    while let Some(line) = lines.next().await {
+        let event: Value = serde_json::from_slice(&line?).unwrap_or_default();
+        match (text(&event, "/type"), event.get("object")) {
+            ("ADDED" | "MODIFIED", Some(pod)) => look_after(client, pod).await?,
+            ("ERROR", _) => return Ok(()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+async fn look_after(client: &Client, pod: &Value) -> Result<(), RequestError> {
+    let key = ObjectKey::from((
+        text(pod, "/metadata/namespace"),
+        text(pod, "/metadata/name"),
+    ));
+    let kind = Kind::of::<Pod>();
+    let done = match next_step(pod) {
+        None => return Ok(()),
+        Some(Step::Bind) => {
+            let binding = json!({
+                "apiVersion": "v1", "kind": "Binding", "metadata": {"name": key.name},
+                "target": {"apiVersion": "v1", "kind": "Node", "name": NODE},
+            });
+            let bindings = Kind::of::<Binding>();
+            let namespace = key.namespace.as_deref();
+            client
+                .create(&bindings, namespace, &binding, "kube-scheduler")
+                .await
+        }
+        Some(Step::Run) => {
+            let status = json!({"status": running(pod, &now())});
+            let patch = Patch::Merge(&status);
+            client
+                .patch(&kind, &key, Some("status"), patch, MANAGER)
+                .await
+        }
+        Some(Step::Finish) => {
+            let namespace = key.namespace.clone().unwrap_or_default();
+            let pods: Api<Pod> = Api::namespaced(client.kube(), &namespace);
+            // The room of requests has no word for a grace period. Whatever this meets, the next event or
+            // the next list finds the pod again.
+            let now = DeleteParams::default().grace_period(0);
+            let _ = pods.delete(&key.name, &now).await;
+            return Ok(());
+        }
+    };
+    match done {
+        Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
+        done => done.map(drop),
+    }
+}
+
+fn next_step(pod: &Value) -> Option<Step> {
+    let node = text(pod, "/spec/nodeName");
+    let has = |path: &str| {
+        pod.pointer(path)
+            .and_then(Value::as_array)
+            .is_some_and(|items| !items.is_empty())
+    };
+    if !node.is_empty() && node != NODE {
+        return None;
+    }
+    if !text(pod, "/metadata/deletionTimestamp").is_empty() {
+        let grace = pod.pointer("/metadata/deletionGracePeriodSeconds");
+        let ended = grace.and_then(Value::as_i64) == Some(0);
+        // What still has finalizers then waits for others.
+        return (!ended || !has("/metadata/finalizers")).then_some(Step::Finish);
+    }
+    if node.is_empty() {
+        return (!has("/spec/schedulingGates")).then_some(Step::Bind);
+    }
+    matches!(text(pod, "/status/phase"), "" | "Pending").then_some(Step::Run)
+}
+
+/// The status of a pod whose containers all run.
+fn running(pod: &Value, now: &str) -> Value {
+    let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
+    let statuses: Vec<Value> = containers
+        .into_iter()
+        .flatten()
+        .map(|container| {
+            let image = text(container, "/image");
+            json!({
+                "name": text(container, "/name"), "image": image, "imageID": image,
+                "containerID": format!("opkit://{}", text(pod, "/metadata/uid")),
+                "ready": true, "started": true, "restartCount": 0, "lastState": {},
+                "state": {"running": {"startedAt": now}},
+            })
+        })
+        .collect();
+    let conditions = [
+        "PodReadyToStartContainers",
+        "Initialized",
+        "Ready",
+        "ContainersReady",
+        "PodScheduled",
+    ];
+    let conditions = conditions.map(|type_| {
+        json!({"type": type_, "status": "True", "lastProbeTime": null, "lastTransitionTime": now})
+    });
+    let ip = address(text(pod, "/metadata/uid"));
+    json!({
+        "phase": "Running", "startTime": now, "hostIP": ADDRESS, "hostIPs": [{"ip": ADDRESS}],
+        "podIP": ip, "podIPs": [{"ip": ip}],
+        "conditions": conditions, "containerStatuses": statuses,
+    })
+}
+
+/// An address for a pod. Loopback would not do: no endpoint may have it.
+fn address(uid: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(uid.as_bytes());
+    let number = hasher.finish();
+    let last = (number & 0xff).clamp(2, 254);
+    format!("10.244.{}.{last}", (number >> 8) & 0xff)
+}
+
+fn text<'a>(value: &'a Value, path: &str) -> &'a str {
+    value
+        .pointer(path)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+fn now() -> String {
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

@@ -1,0 +1,102 @@
+//! Objects compared with files that a person has looked at.
+
+use std::{fs, path::Path};
+
+use opkit_operator::Result;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::TestError;
+
+#[cfg(test)]
+mod tests;
+
+/// Set to rewrite the files instead of comparing with them.
+const BLESS: &str = "OPKIT_BLESS";
+/// Fields of `metadata` that are another each time.
+const VOLATILE: &[&str] = &[
+    "creationTimestamp",
+    "deletionTimestamp",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// Compares `object` with the YAML in the file `path`, but for what differs from run to run: uids,
+/// versions, times and managed fields. With `OPKIT_BLESS=1` in the environment the file is written
+/// instead.
+///
+/// The path is that of the test's package, where cargo runs it.
+///
+/// # Examples
+/// ```
+/// # fn main() -> opkit_operator::Result {
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("settings.yaml");
+/// # std::fs::write(&path, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n")?;
+/// let mut settings = ConfigMap::default();
+/// settings.metadata.name = Some("settings".into());
+/// settings.metadata.uid = Some("another-each-time".into());
+/// opkit_envtest::golden(path, &settings)?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// If the file is not there or says something else: with both texts.
+pub fn golden(path: impl AsRef<Path>, object: &impl Serialize) -> Result {
+    let path = path.as_ref();
+    let found = yaml(object)?;
+    if std::env::var_os(BLESS).is_some_and(|value| !value.is_empty()) {
+        return Ok(fs::write(path, found).map_err(|cause| TestError::Golden {
+            path: path.to_owned(),
+            report: cause.to_string(),
+        })?);
+    }
+    let wanted = fs::read_to_string(path).unwrap_or_default();
+    if wanted == found {
+        return Ok(());
+    }
+    let report = format!("--- wanted\n{wanted}--- found\n{found}--- {BLESS}=1 rewrites the file");
+    Err(TestError::Golden {
+        path: path.to_owned(),
+        report,
+    }
+    .into())
+}
+
+fn yaml(object: &impl Serialize) -> Result<String> {
+    let mut value = serde_json::to_value(object)?;
+    strip(&mut value);
+    Ok(serde_saphyr::to_string(&value)?)
+}
+
+/// Takes out what differs from run to run, also of the objects in a list and of owner references.
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+                strip_metadata(metadata);
+            }
+            fields.values_mut().for_each(strip);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+fn strip_metadata(metadata: &mut Map<String, Value>) {
+    metadata.retain(|field, _| !VOLATILE.contains(&field.as_str()));
+    let owners = metadata
+        .get_mut("ownerReferences")
+        .and_then(Value::as_array_mut);
+    for owner in owners
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
+        owner.remove("uid");
+    }
+}

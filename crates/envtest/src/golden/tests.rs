@@ -1,0 +1,39 @@
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn what_differs_from_run_to_run_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deployment.yaml");
+    let object = |uid: &str, replicas: i32| {
+        json!({
+            "kind": "Deployment",
+            "metadata": {
+                "name": "web", "uid": uid, "resourceVersion": uid, "managedFields": [uid],
+                "ownerReferences": [{"kind": "Robot", "name": "web", "uid": uid}],
+            },
+            "spec": {"replicas": replicas, "template": {"metadata": {"creationTimestamp": uid}}},
+        })
+    };
+    fs::write(&path, yaml(&object("1", 2)).unwrap()).unwrap();
+    golden(&path, &object("2", 2)).unwrap();
+    assert!(!fs::read_to_string(&path).unwrap().contains("uid"));
+
+    let error = golden(&path, &object("1", 3)).unwrap_err();
+    let error = error.downcast_ref::<TestError>().unwrap().to_string();
+    for part in [
+        "deployment.yaml",
+        "replicas: 2",
+        "replicas: 3",
+        "OPKIT_BLESS=1",
+    ] {
+        assert!(error.contains(part), "{part:?} is not in\n{error}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_a_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(golden(folder.path().join("none.yaml"), &json!({"a": 1})).is_err());
+}

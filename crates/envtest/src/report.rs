@@ -1,0 +1,81 @@
+//! What a failed test shows: the object as it is, what was said of it, how it was reconciled.
+
+use k8s_openapi::api::core::v1::Event;
+use opkit_client::{Client, Kind, ObjectKey};
+use opkit_operator::ReconcileLog;
+use serde_json::Value;
+
+/// How many reconciles are shown.
+const RECONCILES: usize = 10;
+
+/// Everything that is known of an object.
+pub(crate) async fn about(
+    client: &Client,
+    log: &ReconcileLog,
+    kind: &Kind,
+    key: &ObjectKey,
+) -> String {
+    let mut text = format!("--- {} {key}\n", kind.kind);
+    text.push_str(&match client.get(kind, key).await {
+        Ok(bytes) => readable(&bytes),
+        Err(error) => format!("{error}\n"),
+    });
+    text.push_str("--- events\n");
+    for event in events(client, key).await {
+        text.push_str(&event);
+    }
+    text.push_str("--- last reconciles, newest last\n");
+    let records = log.records();
+    for record in records
+        .iter()
+        .skip(records.len().saturating_sub(RECONCILES))
+    {
+        text.push_str(&format!("{record}\n"));
+    }
+    if records.is_empty() {
+        text.push_str("none\n");
+    }
+    text
+}
+
+/// The object without what only servers read.
+fn readable(bytes: &[u8]) -> String {
+    let Ok(mut object) = serde_json::from_slice::<Value>(bytes) else {
+        return String::from_utf8_lossy(bytes).into_owned();
+    };
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    serde_json::to_string_pretty(&object)
+        .map(|text| text + "\n")
+        .unwrap_or_default()
+}
+
+async fn events(client: &Client, key: &ObjectKey) -> Vec<String> {
+    let kind = Kind::of::<Event>();
+    let Ok(bytes) = client.list(&kind, key.namespace.as_deref(), 0, None).await else {
+        return Vec::new();
+    };
+    let list: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let items = list
+        .get("items")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    let text = |event: &Value, path: &str| {
+        event
+            .pointer(path)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    items
+        .iter()
+        .filter(|event| text(event, "/involvedObject/name") == key.name)
+        .map(|event| {
+            let about = text(event, "/involvedObject/kind");
+            let (reason, message) = (text(event, "/reason"), text(event, "/message"));
+            format!("{} {about}: {reason}: {message}\n", text(event, "/type"))
+        })
+        .collect()
+}

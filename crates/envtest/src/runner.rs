@@ -1,0 +1,59 @@
+//! Running one test on a control plane.
+
+use std::{
+    future::Future,
+    io::{self, Write},
+    panic::{AssertUnwindSafe, resume_unwind},
+};
+
+use futures::FutureExt;
+use opkit_operator::Result;
+
+use crate::{ControlPlane, TestError};
+
+/// Runs `test` and panics if it fails: what `#[opkit::test]` expands to.
+///
+/// The control plane is the one that the environment names, and is taken down whether the test passes, fails
+/// or panics.
+#[expect(clippy::panic, reason = "a test fails by a panic")]
+pub fn run<F: Future<Output = Result>>(
+    module: &str,
+    name: &str,
+    test: impl FnOnce(ControlPlane) -> F,
+) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(async {
+            let plane = ControlPlane::from_env().await?;
+            let outcome = AssertUnwindSafe(plane.guard(test(plane.clone())));
+            let outcome = outcome.catch_unwind().await;
+            let stopped = plane.shutdown().await;
+            match outcome {
+                Ok(outcome) => outcome.and(stopped),
+                Err(panic) => resume_unwind(panic),
+            }
+        }),
+        Err(error) => Err(error.into()),
+    };
+    let Err(error) = outcome else { return };
+    match error.downcast_ref::<TestError>() {
+        // Not by a macro, whose output libtest keeps to itself when a test passes.
+        Some(TestError::Skipped { reason }) => {
+            let line = format!("SKIPPED {module}::{name}: {reason}\n");
+            let _ = io::stderr().write_all(line.as_bytes());
+        }
+        // A report of several lines stays one.
+        Some(TestError::Timeout {
+            what,
+            timeout,
+            report,
+        }) => {
+            panic!("{module}::{name}: {what} within {timeout:?}\n{report}")
+        }
+        Some(error @ TestError::Golden { .. }) => panic!("{module}::{name}: {error}"),
+        _ => panic!("{module}::{name}: {error}"),
+    }
+}
