@@ -1,0 +1,92 @@
+//! The operator SDK for Rust.
+//!
+//! An operator is a kind (kube's derive), an async function that reconciles it, and an [`Operator`]
+//! that composes both (the example needs a cluster to run):
+//!
+//! ```no_run
+//! use k8s_openapi::api::apps::v1::Deployment;
+//! use opkit::prelude::*;
+//! use schemars::JsonSchema;
+//! use serde::{Deserialize, Serialize};
+//!
+//! /// A fleet of identical robots.
+//! #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+//! #[kube(group = "robot.opkit.dev", version = "v1", kind = "Robot", namespaced, shortname = "rb", status = "RobotStatus")]
+//! #[kube(scale(spec_replicas_path = ".spec.replicas", status_replicas_path = ".status.readyReplicas"))]
+//! #[kube(printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type=='Ready')].status"))]
+//! #[serde(rename_all = "camelCase")]
+//! pub struct RobotSpec {
+//!     /// Image that every robot runs.
+//!     pub image: String,
+//!     /// How many robots to keep.
+//!     #[serde(default = "one")]
+//!     #[schemars(range(min = 0, max = 100))]
+//!     pub replicas: i32,
+//! }
+//!
+//! #[opkit::main]
+//! async fn main() -> opkit::Result {
+//!     operator().run().await
+//! }
+//!
+//! pub fn operator() -> Operator {
+//!     Operator::new("robot-operator")
+//!         .crd::<Robot>()
+//!         .controller(Controller::new(reconcile).owns::<Deployment>())
+//! }
+//!
+//! /// Brings one robot to what its spec asks for. Called on every change of the robot or its deployment; safe to repeat.
+//! async fn reconcile(robot: Arc<Robot>, cx: Context) -> Result<Action> {
+//!     let deployment = cx.apply(desired_deployment(&robot)).await?;
+//!
+//!     cx.update_status(&robot, |status| {
+//!         status.ready_replicas = deployment.ready_replicas();
+//!         status.conditions.set(Condition::new("Ready", deployment.is_ready()).reason("DeploymentRollout"));
+//!     })
+//!     .await?;
+//!     Ok(Action::await_change())
+//! }
+//! # #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default)]
+//! # pub struct RobotStatus { ready_replicas: i32, conditions: Conditions }
+//! # fn one() -> i32 { 1 }
+//! # fn desired_deployment(robot: &Robot) -> Deployment { Deployment::default() }
+//! ```
+//!
+//! `examples/robot-operator` is a whole one. What a function of [`Context`] promises is written at
+//! that function.
+
+pub use k8s_openapi;
+pub use kube;
+pub use opkit_derive::{main, test};
+#[cfg(feature = "test")]
+pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, golden};
+pub use opkit_operator::{
+    Action, AnyController, ApplyError, Cleanup, Condition, ConditionStatus, Conditions, Context,
+    Controller, Error, EventType, Kind, ManagerError, MapContext, Object, ObjectKey, Operator,
+    OperatorError, Outcome, ReadError, Readiness, Reconcile, ReconcileLog, ReconcileRecord, Result,
+    RunOptions, Selection, WriteError, predicate,
+};
+
+/// What an operator's modules name; `use opkit::prelude::*`.
+pub mod prelude {
+    pub use std::sync::Arc;
+    pub use std::time::Duration;
+
+    pub use kube::{CustomResource, ResourceExt};
+
+    #[cfg(feature = "test")]
+    pub use crate::ControlPlane;
+    pub use crate::EventType::{Normal, Warning};
+    pub use crate::{
+        Action, Cleanup, Condition, ConditionStatus, Conditions, Context, Controller, Error,
+        EventType, MapContext, ObjectKey, Operator, Readiness, Result, Selection, predicate,
+    };
+}
+
+/// What generated code names. Not part of the API.
+#[doc(hidden)]
+pub mod __private {
+    #[cfg(feature = "test")]
+    pub use opkit_envtest::run as test;
+    pub use opkit_operator::entry::main;
+}
