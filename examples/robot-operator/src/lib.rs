@@ -1,0 +1,39 @@
+//! An operator that keeps fleets of robots: one Deployment per Robot.
+#![allow(
+    clippy::duplicated_attributes,
+    reason = "printer columns may be of one type"
+)]
+
+mod deployment;
+mod robot;
+#[cfg(test)]
+mod tests;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use opkit::prelude::*;
+
+use deployment::{desired_deployment, tell};
+pub use robot::{Robot, RobotSpec, RobotStatus};
+
+/// The whole operator.
+pub fn operator() -> Operator {
+    Operator::new("robot-operator")
+        .crd::<Robot>()
+        .controller(Controller::new(reconcile).owns::<Deployment>())
+}
+
+/// Brings one robot to what its spec asks for. Called on every change of the robot or its deployment; safe to repeat.
+async fn reconcile(robot: Arc<Robot>, cx: Context) -> Result<Action> {
+    let before = cx.get::<Deployment>(robot.name_any())?;
+    let deployment = cx.apply(desired_deployment(&robot)).await?;
+    tell(&robot, before.as_deref(), &deployment, &cx);
+
+    cx.update_status(&robot, |status| {
+        status.ready_replicas = deployment.ready_replicas();
+        status
+            .conditions
+            .set(Condition::new("Ready", deployment.is_ready()).reason("DeploymentRollout"));
+    })
+    .await?;
+    Ok(Action::await_change())
+}
