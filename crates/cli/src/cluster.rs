@@ -1,0 +1,20 @@
+//! `opkit cluster up`: the control plane alone.
+
+use anyhow::Result;
+
+use crate::{ControlPlaneArgs, control_plane::ControlPlane, output, signals::StopSignals};
+
+/// Runs the control plane until Ctrl-C.
+pub(crate) async fn up(args: &ControlPlaneArgs) -> Result<()> {
+    let mut stop = StopSignals::listen()?;
+    let mut plane = ControlPlane::start(args).await?;
+    plane.write_kubeconfig()?;
+    let file = &plane.kubeconfig;
+    output::line("control plane", &format!("https://{}", plane.address()));
+    let path = file.path().display();
+    output::line("kubeconfig", &format!("{path}   ({})", file.export_line()));
+    output::line("", "Ctrl-C stops it.");
+    stop.requested().await;
+    plane.stop().await;
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! What the view shows of each object.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Api, Client, ResourceExt,
+    api::{DynamicObject, ListParams},
+    core::{ApiResource, GroupVersionKind},
+};
+use serde_json::Value;
+
+use super::activity::Reconcile;
+
+/// One object of the operator's own kinds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) kind: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
+    pub(crate) ready: String,
+    pub(crate) status: String,
+    pub(crate) last: Option<LastReconcile>,
+}
+
+impl Row {
+    /// Which object it is about; one in the default namespace is named alone.
+    pub(crate) fn object(&self) -> String {
+        match self.namespace.as_deref() {
+            None | Some("default") => format!("{} {}", self.kind, self.name),
+            Some(namespace) => format!("{} {namespace}/{}", self.kind, self.name),
+        }
+    }
+}
+
+/// How an object was last reconciled.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LastReconcile {
+    pub(crate) age: Duration,
+    pub(crate) duration: Duration,
+    pub(crate) cause: String,
+    pub(crate) error: Option<String>,
+}
+
+/// The objects of the kinds that `crds` define, with how they were last reconciled.
+pub(crate) async fn collect(
+    client: &Client,
+    crds: &[CustomResourceDefinition],
+    reconciles: &[Reconcile],
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for crd in crds {
+        let Some(version) = crd.spec.versions.iter().find(|version| version.served) else {
+            continue;
+        };
+        let names = &crd.spec.names;
+        let gvk = GroupVersionKind::gvk(&crd.spec.group, &version.name, &names.kind);
+        let resource = ApiResource::from_gvk_with_plural(&gvk, &names.plural);
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+        // What cannot be listed now is listed at the next look.
+        let Ok(objects) = api.list(&ListParams::default()).await else {
+            continue;
+        };
+        rows.extend(
+            objects
+                .items
+                .iter()
+                .map(|object| row(&names.kind, object, reconciles)),
+        );
+    }
+    rows
+}
+
+fn row(kind: &str, object: &DynamicObject, reconciles: &[Reconcile]) -> Row {
+    let now = Timestamp::now();
+    let condition = ready_condition(&object.data);
+    let count = |path: &str| object.data.pointer(path).and_then(Value::as_i64);
+    let ready = match (count("/spec/replicas"), &condition) {
+        (Some(wanted), _) => format!("{}/{wanted}", count("/status/readyReplicas").unwrap_or(0)),
+        (None, Some((status, _))) => status.clone(),
+        (None, None) => "-".to_owned(),
+    };
+    let last = reconciles
+        .iter()
+        .filter(|r| {
+            r.kind == kind
+                && r.name == object.name_any()
+                && r.namespace.as_deref() == object.metadata.namespace.as_deref()
+        })
+        .max_by_key(|r| r.started)
+        .map(|r| last_of(r, now));
+    Row {
+        kind: kind.to_owned(),
+        namespace: object.metadata.namespace.clone(),
+        name: object.name_any(),
+        ready,
+        status: condition
+            .map(|(_, reason)| reason)
+            .unwrap_or_else(|| "-".to_owned()),
+        last,
+    }
+}
+
+fn last_of(reconcile: &Reconcile, now: Timestamp) -> LastReconcile {
+    let duration = Duration::try_from_secs_f64(reconcile.duration_seconds).unwrap_or_default();
+    let since_start = Duration::try_from(now.duration_since(reconcile.started)).unwrap_or_default();
+    LastReconcile {
+        age: since_start.saturating_sub(duration),
+        duration,
+        cause: reconcile.causes.join(" and "),
+        error: reconcile.result.message.clone(),
+    }
+}
+
+/// Status and reason of the condition `Ready`.
+fn ready_condition(data: &Value) -> Option<(String, String)> {
+    let conditions = data.pointer("/status/conditions")?.as_array()?;
+    let ready = conditions
+        .iter()
+        .find(|condition| condition["type"] == "Ready")?;
+    let text = |field: &str| {
+        ready
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or("-")
+            .to_owned()
+    };
+    Some((text("status"), text("reason")))
+}

@@ -1,0 +1,91 @@
+//! The `opkit` command.
+//!
+//! This crate only composes: it starts control planes, builds and runs operators, and shows what happens.
+
+mod cluster;
+mod control_plane;
+mod dev;
+mod kubeconfig;
+mod output;
+mod signals;
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use clap::{Args, Parser, Subcommand};
+
+/// The operator SDK for Rust.
+#[derive(Debug, Parser)]
+#[command(name = "opkit", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Build an operator of this workspace and run it on an embedded control plane.
+    Dev {
+        /// The package of the operator.
+        operator: String,
+        #[command(flatten)]
+        control_plane: ControlPlaneArgs,
+    },
+    /// Run a control plane alone.
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum ClusterCommand {
+    /// Start the embedded control plane in the foreground, for any client.
+    Up(ControlPlaneArgs),
+}
+
+/// Where the embedded control plane listens, and where its kubeconfig goes.
+#[derive(Clone, Debug, Args)]
+struct ControlPlaneArgs {
+    /// Port to listen on; a free one by default.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    port: u16,
+    /// Where to write the kubeconfig.
+    #[arg(long, default_value = ".opkit/kubeconfig", value_name = "PATH")]
+    kubeconfig_out: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .with_writer(std::io::stderr)
+        .init();
+    let outcome = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)
+        .and_then(|runtime| {
+            let outcome = runtime.block_on(async {
+                match cli.command {
+                    Command::Dev {
+                        operator,
+                        control_plane,
+                    } => dev::run(&operator, &control_plane).await,
+                    Command::Cluster(ClusterCommand::Up(args)) => cluster::up(&args).await,
+                }
+            });
+            // What still works for the control plane is not worth waiting for.
+            runtime.shutdown_timeout(Duration::from_millis(200));
+            outcome
+        });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "this is where the command speaks")]
+fn report(error: &anyhow::Error) {
+    eprintln!("opkit: {error:#}");
+}

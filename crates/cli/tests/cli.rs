@@ -1,0 +1,186 @@
+//! The command as a user meets it: a process, its exit code and what it prints.
+
+#![expect(clippy::unwrap_used, reason = "a test may unwrap")]
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+    time::Duration,
+};
+
+use tempfile::TempDir;
+
+/// Long enough for the slowest machine; nothing here takes it when all is well.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn opkit(directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_opkit"));
+    command.current_dir(directory).stdin(Stdio::null());
+    command
+}
+
+/// A workspace whose one operator is `source`, depending on something that is called opkit.
+fn workspace(source: &str) -> TempDir {
+    let root = TempDir::new().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write(
+        "Cargo.toml",
+        "[workspace]\nmembers = [\"opkit\", \"op\"]\nresolver = \"3\"\n",
+    );
+    write(
+        "opkit/Cargo.toml",
+        "[package]\nname = \"opkit\"\nversion = \"0.0.0\"\nedition = \"2024\"\n",
+    );
+    write("opkit/src/lib.rs", "");
+    let manifest = "[package]\nname = \"op\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
+                    [dependencies]\nopkit = { path = \"../opkit\" }\n";
+    write("op/Cargo.toml", manifest);
+    write("op/src/main.rs", source);
+    root
+}
+
+/// The command fails with exit code 1, and the last thing it says is one sentence with these words.
+fn refused(output: &Output, words: &[&str]) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let sentence = stderr.lines().last().unwrap_or_default();
+    assert!(sentence.starts_with("opkit: "), "{stderr}");
+    for word in words {
+        assert!(sentence.contains(word), "{word:?} is not in {sentence:?}");
+    }
+    assert!(
+        !stderr.contains("panicked") && !stderr.contains("stack backtrace"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn an_unknown_operator_is_named_with_those_there_are() {
+    let root = workspace("fn main() {}");
+    let output = opkit(root.path())
+        .args(["dev", "no-such-operator"])
+        .output()
+        .unwrap();
+    refused(&output, &["no-such-operator", "the operators here are op"]);
+}
+
+#[test]
+fn a_directory_without_a_workspace_is_said() {
+    let root = TempDir::new().unwrap();
+    let output = opkit(root.path()).args(["dev", "op"]).output().unwrap();
+    refused(&output, &["cannot read the cargo workspace"]);
+}
+
+#[test]
+fn a_busy_port_is_named() {
+    let root = workspace("fn main() {}");
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = holder.local_addr().unwrap().port().to_string();
+    for command in [["dev", "op"], ["cluster", "up"]] {
+        let output = opkit(root.path())
+            .args(command)
+            .args(["--port", &port])
+            .output()
+            .unwrap();
+        refused(
+            &output,
+            &[
+                &format!("127.0.0.1:{port}"),
+                "in use by another process",
+                "--port",
+            ],
+        );
+    }
+}
+
+#[test]
+fn an_unwritable_kubeconfig_is_named() {
+    let root = workspace("fn main() {}");
+    let path = "/proc/nowhere/kubeconfig";
+    let output = opkit(root.path())
+        .args(["dev", "op", "--kubeconfig-out", path])
+        .output()
+        .unwrap();
+    refused(&output, &["/proc/nowhere"]);
+}
+
+#[test]
+fn somebody_elses_file_is_never_overwritten() {
+    let root = TempDir::new().unwrap();
+    let precious = root.path().join("config");
+    fs::write(&precious, "precious").unwrap();
+    let args = ["cluster", "up", "--kubeconfig-out", "config"];
+    let output = opkit(root.path()).args(args).output().unwrap();
+    refused(&output, &["config exists and is no kubeconfig of opkit"]);
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+}
+
+#[test]
+fn an_operator_that_does_not_compile_is_said_after_what_cargo_says() {
+    let root = workspace("fn main() { missing() }");
+    let output = opkit(root.path()).args(["dev", "op"]).output().unwrap();
+    refused(&output, &["op does not compile"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        stderr.contains("cannot find function `missing`"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn an_operator_that_ends_is_said() {
+    let root = workspace(
+        "fn main() { if std::env::args().any(|a| a == \"run\") { std::process::exit(3) } }",
+    );
+    let output = opkit(root.path()).args(["dev", "op"]).output().unwrap();
+    refused(&output, &["op ended with exit code 3"]);
+}
+
+#[test]
+fn a_control_plane_alone_runs_until_it_is_told_to_stop() {
+    let root = TempDir::new().unwrap();
+    let mut child = Killed(opkit(root.path()).args(["cluster", "up"]).spawn().unwrap());
+    let kubeconfig = root.path().join(".opkit/kubeconfig");
+    wait(|| fs::read_to_string(&kubeconfig).is_ok_and(|text| text.contains("https://127.0.0.1:")));
+    let id = rustix::process::Pid::from_raw(child.0.id().cast_signed()).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    let mut status = None;
+    wait(|| {
+        status = child.0.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().code(), Some(0));
+    assert!(
+        !kubeconfig.exists(),
+        "a kubeconfig that leads nowhere is left"
+    );
+}
+
+/// Ended with the test, however the test ends.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits for another process, the one thing whose clock cannot be paused.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+fn wait(mut done: impl FnMut() -> bool) {
+    let step = Duration::from_millis(20);
+    for _ in 0..PATIENCE.as_millis() / step.as_millis() {
+        if done() {
+            return;
+        }
+        std::thread::sleep(step);
+    }
+    panic!("it takes longer than {PATIENCE:?}");
+}
