@@ -1,0 +1,110 @@
+//! Crashes at a chosen request: the operator is gone, the cluster is not.
+
+use std::{
+    future::{Future, pending},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use http::{Method, Request, Response};
+use kube::client::Body;
+use tokio_util::sync::CancellationToken;
+
+/// Where an operator crashes: at the write request of that number (the first is 1).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum CrashPoint {
+    /// Before the request reaches the server.
+    Before(usize),
+    /// After the server has carried it out, before the operator hears of it.
+    After(usize),
+}
+
+/// A crash that waits for its request.
+///
+/// From that request on the operator gets no answers, as a process that has ended gets none.
+#[derive(Clone, Debug)]
+pub(crate) struct Crash {
+    point: CrashPoint,
+    writes: Arc<AtomicUsize>,
+    happened: CancellationToken,
+}
+
+impl Crash {
+    /// Crashes at `point`.
+    pub(crate) fn at(point: CrashPoint) -> Self {
+        Self {
+            point,
+            writes: Arc::default(),
+            happened: CancellationToken::new(),
+        }
+    }
+
+    /// Whether it has happened.
+    pub(crate) fn has_happened(&self) -> bool {
+        self.happened.is_cancelled()
+    }
+
+    /// Waits until it has happened.
+    ///
+    /// # Cancel safety
+    /// It only waits.
+    pub(crate) async fn happened(&self) {
+        self.happened.cancelled().await;
+    }
+
+    /// A client that is cut off by the crash.
+    pub(crate) fn around(&self, client: kube::Client) -> kube::Client {
+        let namespace = client.default_namespace().to_owned();
+        kube::Client::new(
+            Crashing {
+                client,
+                crash: self.clone(),
+            },
+            namespace,
+        )
+    }
+}
+
+/// The API until the crash.
+#[derive(Clone)]
+struct Crashing {
+    client: kube::Client,
+    crash: Crash,
+}
+
+impl tower::Service<Request<Body>> for Crashing {
+    type Response = Response<Body>;
+    type Error = kube::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, kube::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), kube::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let Self { client, crash } = self.clone();
+        Box::pin(async move {
+            if crash.has_happened() {
+                return pending().await;
+            }
+            if request.method() == Method::GET {
+                return client.send(request).await;
+            }
+            let number = crash.writes.fetch_add(1, Ordering::SeqCst) + 1;
+            if crash.point == CrashPoint::Before(number) {
+                crash.happened.cancel();
+                return pending().await;
+            }
+            let answer = client.send(request).await;
+            if crash.point == CrashPoint::After(number) {
+                crash.happened.cancel();
+                return pending().await;
+            }
+            answer
+        })
+    }
+}

@@ -1,0 +1,15 @@
+//! Each capability of opkit, written once and run on every control plane.
+//!
+//! One binary: linking is what tests of this kind cost most.
+
+#[cfg(test)]
+mod crash;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod robot;
+
+/// The README, whose examples compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
