@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use opkit_client::{Client, Object};
+use opkit_client::{Object, RestClient};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -43,13 +43,13 @@ impl Scope {
 /// use std::time::Duration;
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use opkit_cache::{InformerFactory, Scope, Selection};
-/// use opkit_client::Client;
+/// use opkit_client::RestClient;
 /// use tokio_util::{sync::CancellationToken, task::TaskTracker};
 ///
 /// async fn count(kube: kube::Client) -> Result<usize, opkit_cache::SyncError> {
 ///     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
 ///     let factory =
-///         InformerFactory::new(Client::new(kube), Scope::All, tasks.clone(), stop.clone());
+///         InformerFactory::new(RestClient::new(kube), Scope::All, tasks.clone(), stop.clone());
 ///     let maps = factory.informer::<ConfigMap>();
 ///     factory.wait_for_sync(Duration::from_secs(10)).await?;
 ///     let count = maps.list(&Selection::default().namespace("default")).len();
@@ -61,7 +61,7 @@ impl Scope {
 /// ```
 #[derive(Debug)]
 pub struct InformerFactory {
-    client: Client,
+    client: RestClient,
     scope: Scope,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -70,7 +70,12 @@ pub struct InformerFactory {
 
 impl InformerFactory {
     /// A factory whose reflectors run on `tasks` until `stop`; the owner of `tasks` joins them.
-    pub fn new(client: Client, scope: Scope, tasks: TaskTracker, stop: CancellationToken) -> Self {
+    pub fn new(
+        client: RestClient,
+        scope: Scope,
+        tasks: TaskTracker,
+        stop: CancellationToken,
+    ) -> Self {
         InformerFactory {
             client,
             scope,

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use opkit_client::{Client, ObjectKey, RequestError, WatchOptions, one_line};
+use opkit_client::{ObjectKey, RequestError, RestClient, WatchOptions, one_line};
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
@@ -44,7 +44,7 @@ enum Ended {
 
 #[derive(Debug)]
 pub(crate) struct Reflector {
-    client: Client,
+    client: RestClient,
     informer: Informer,
     namespace: Option<String>,
     random: Random,
@@ -55,7 +55,7 @@ pub(crate) struct Reflector {
 
 impl Reflector {
     pub(crate) fn new(
-        client: Client,
+        client: RestClient,
         informer: Informer,
         namespace: Option<String>,
         random: Random,

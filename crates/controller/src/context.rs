@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use opkit_cache::Selection;
-use opkit_client::{Client, Kind, Object, ObjectKey};
+use opkit_client::{Kind, Object, ObjectKey, RestClient};
 
 use crate::applied::AppliedChildren;
 use crate::events::{EventRecorder, EventType};
@@ -17,7 +17,7 @@ use crate::{ReadError, WriteError};
 /// What the reconciles of one controller share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) client: Client,
+    pub(crate) client: RestClient,
     pub(crate) field_manager: String,
     pub(crate) reads: MapContext,
     pub(crate) applied: AppliedChildren,

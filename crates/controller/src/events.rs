@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
-use opkit_client::{Client, Kind, ObjectKey, Patch, RequestError, one_line};
+use opkit_client::{Kind, ObjectKey, Patch, RequestError, RestClient, one_line};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -84,7 +84,7 @@ impl EventRecorder {
 /// Posts what an [`EventRecorder`] takes.
 #[derive(Debug)]
 pub(crate) struct EventPoster {
-    client: Client,
+    client: RestClient,
     operator: String,
     instance: String,
     receiver: mpsc::Receiver<Recorded>,
@@ -94,7 +94,7 @@ pub(crate) struct EventPoster {
 }
 
 /// A recorder, and what posts for it as `operator`.
-pub(crate) fn recorder(client: Client, operator: String) -> (EventRecorder, EventPoster) {
+pub(crate) fn recorder(client: RestClient, operator: String) -> (EventRecorder, EventPoster) {
     let (sender, receiver) = mpsc::channel(WAITING);
     let dropped = Arc::new(AtomicU64::new(0));
     let instance = hostname().unwrap_or_else(|| operator.clone());

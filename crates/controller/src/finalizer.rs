@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use opkit_client::{Client, Patch, RequestError};
+use opkit_client::{Patch, RequestError, RestClient};
 use serde_json::json;
 
 use crate::owner::{Head, Owner};
@@ -31,7 +31,7 @@ pub(crate) fn has(meta: &ObjectMeta, name: &str) -> bool {
 
 /// Stores the finalizer, unless the object is being deleted.
 pub(crate) async fn add(
-    client: &Client,
+    client: &RestClient,
     owner: &Owner,
     meta: &ObjectMeta,
     name: &str,
@@ -51,7 +51,7 @@ pub(crate) async fn add(
 
 /// Removes the finalizer.
 pub(crate) async fn remove(
-    client: &Client,
+    client: &RestClient,
     owner: &Owner,
     meta: &ObjectMeta,
     name: &str,
@@ -66,7 +66,7 @@ pub(crate) async fn remove(
 
 /// Writes the finalizers that `next` answers, if it answers any.
 async fn change(
-    client: &Client,
+    client: &RestClient,
     owner: &Owner,
     meta: &ObjectMeta,
     manager: &str,

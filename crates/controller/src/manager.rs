@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use opkit_cache::Scope;
-use opkit_client::{Client, Kind};
+use opkit_client::{Kind, RestClient};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -80,7 +80,7 @@ type Runnable = Box<
 /// ```
 pub struct Manager {
     operator: String,
-    client: Client,
+    client: RestClient,
     options: ManagerOptions,
     controllers: Vec<ControllerSpec>,
     runnables: Vec<(String, Runnable)>,
@@ -100,7 +100,7 @@ impl Manager {
     pub fn new(operator: impl Into<String>, client: kube::Client, options: ManagerOptions) -> Self {
         Manager {
             operator: operator.into(),
-            client: Client::new(client),
+            client: RestClient::new(client),
             options,
             controllers: Vec::new(),
             runnables: Vec::new(),

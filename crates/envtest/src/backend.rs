@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{client::Body, config::Kubeconfig};
 use opkit_apiserver::{Options, Server};
-use opkit_client::{Client, Kind, ObjectKey};
+use opkit_client::{Kind, ObjectKey, RestClient};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -43,21 +43,21 @@ pub(crate) enum Backend {
 
 impl Backend {
     /// The embedded one, and a client in the namespace `default`, which nobody shares.
-    pub(crate) fn embedded() -> Result<(Self, Client), TestError> {
+    pub(crate) fn embedded() -> Result<(Self, RestClient), TestError> {
         let server = Server::start(Options::default()).map_err(TestError::Start)?;
-        let client = Client::new(kube::Client::new(server.service(), "default"));
+        let client = RestClient::new(kube::Client::new(server.service(), "default"));
         Ok((Self::Embedded(server), client))
     }
 
     /// That of this process, and a client in a new namespace.
-    pub(crate) async fn binaries() -> Result<(Self, Client), TestError> {
+    pub(crate) async fn binaries() -> Result<(Self, RestClient), TestError> {
         let plane = binaries::shared().await.map_err(TestError::Binaries)?;
         let backend = Self::Binaries(plane.clone());
         if let Some(error) = plane.ended() {
             return Err(TestError::Binaries(Arc::new(error)));
         }
         let client = plane.client(&namespace_name()).await;
-        let client = Client::new(client.map_err(|cause| TestError::Client { cause })?);
+        let client = RestClient::new(client.map_err(|cause| TestError::Client { cause })?);
         match make_namespace(&client).await {
             Ok(()) => Ok((backend, client)),
             Err(error) => Err(backend.why(error).await),
@@ -65,7 +65,7 @@ impl Backend {
     }
 
     /// That of the current kubeconfig, and a client in a new namespace.
-    pub(crate) async fn cluster() -> Result<(Self, Client), TestError> {
+    pub(crate) async fn cluster() -> Result<(Self, RestClient), TestError> {
         let client = opkit_client::connect(None)
             .await
             .map_err(TestError::Cluster)?;
@@ -74,7 +74,7 @@ impl Backend {
             let client = client.clone();
             async move { client.send(request).await }
         });
-        let client = Client::new(kube::Client::new(service, namespace_name()));
+        let client = RestClient::new(kube::Client::new(service, namespace_name()));
         make_namespace(&client).await?;
         Ok((Self::Cluster, client))
     }
@@ -166,7 +166,7 @@ impl Backend {
 
     /// Removes the namespace of a test. A cluster that stays is waited for, while the test's operators can still
     /// clean up; other tests do not wait for one that ends with the process.
-    pub(crate) async fn remove_namespace(&self, client: &Client) -> Result<(), TestError> {
+    pub(crate) async fn remove_namespace(&self, client: &RestClient) -> Result<(), TestError> {
         if !self.is_shared() {
             return Ok(());
         }
@@ -201,7 +201,7 @@ fn namespace_name() -> String {
 }
 
 /// Makes the namespace that is the default of `client`.
-async fn make_namespace(client: &Client) -> Result<(), TestError> {
+async fn make_namespace(client: &RestClient) -> Result<(), TestError> {
     let kube = client.kube();
     let name = kube.default_namespace();
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});

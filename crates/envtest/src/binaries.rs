@@ -18,7 +18,7 @@ use std::{
 };
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use opkit_client::Client;
+use opkit_client::RestClient;
 use tokio::{
     runtime::Runtime,
     sync::{OnceCell, watch},
@@ -155,7 +155,7 @@ impl Binaries {
                 .await?;
         }
         let client = self.client("default").await;
-        let client = Client::new(client.map_err(|last| self.not_ready(last))?);
+        let client = RestClient::new(client.map_err(|last| self.not_ready(last))?);
         kubelet::register(&client)
             .await
             .map_err(|cause| BinariesError::Node {

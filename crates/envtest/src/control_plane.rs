@@ -2,7 +2,7 @@
 
 use std::{env, fmt, future::Future, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
-use opkit_client::{Client, Kind, Object, ObjectKey, Patch};
+use opkit_client::{Kind, Object, ObjectKey, Patch, RestClient};
 use opkit_operator::{Error, Operator, ReconcileLog, Result, RunOptions};
 use parking_lot::Mutex;
 use tokio::{
@@ -57,7 +57,7 @@ pub struct ControlPlane {
 
 struct Inner {
     backend: Backend,
-    client: Client,
+    client: RestClient,
     namespace: String,
     log: ReconcileLog,
     stop: CancellationToken,
@@ -126,7 +126,7 @@ impl ControlPlane {
         }
     }
 
-    fn new((backend, client): (Backend, Client)) -> Self {
+    fn new((backend, client): (Backend, RestClient)) -> Self {
         let namespace = client.kube().default_namespace().to_owned();
         Self {
             inner: Arc::new(Inner {

@@ -1,7 +1,7 @@
 //! What a failed test shows: the object as it is, what was said of it, how it was reconciled.
 
 use k8s_openapi::api::core::v1::Event;
-use opkit_client::{Client, Kind, ObjectKey};
+use opkit_client::{Kind, ObjectKey, RestClient};
 use opkit_operator::ReconcileLog;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ const RECONCILES: usize = 10;
 
 /// Everything that is known of an object.
 pub(crate) async fn about(
-    client: &Client,
+    client: &RestClient,
     log: &ReconcileLog,
     kind: &Kind,
     key: &ObjectKey,
@@ -51,7 +51,7 @@ fn readable(bytes: &[u8]) -> String {
         .unwrap_or_default()
 }
 
-async fn events(client: &Client, key: &ObjectKey) -> Vec<String> {
+async fn events(client: &RestClient, key: &ObjectKey) -> Vec<String> {
     let kind = Kind::of::<Event>();
     let Ok(bytes) = client.list(&kind, key.namespace.as_deref(), 0, None).await else {
         return Vec::new();

@@ -55,7 +55,7 @@ impl Server {
                 Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap())
             }
         });
-        let client = Client::new(kube::Client::new(service, "default"));
+        let client = RestClient::new(kube::Client::new(service, "default"));
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let factory = InformerFactory::new(client, Scope::All, tasks.clone(), stop.clone());
         Server {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use opkit_cache::InformerFactory;
-use opkit_client::Client;
+use opkit_client::RestClient;
 use opkit_workqueue::Queue;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -28,7 +28,7 @@ const FLUSH: Duration = Duration::from_secs(5);
 /// Everything that runs, and how to stop it.
 pub(super) struct House {
     operator: String,
-    client: Client,
+    client: RestClient,
     log: ReconcileLog,
     factory: Arc<InformerFactory>,
     events: EventRecorder,

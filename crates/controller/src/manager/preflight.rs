@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use opkit_cache::Scope;
-use opkit_client::{Client, Kind, WatchOptions};
+use opkit_client::{Kind, RestClient, WatchOptions};
 use serde::Deserialize;
 
 use crate::ManagerError;
@@ -18,7 +18,7 @@ const WATCH: Duration = Duration::from_secs(1);
 
 pub(super) async fn check(
     operator: &str,
-    client: &Client,
+    client: &RestClient,
     scope: &Scope,
     kinds: HashSet<Kind>,
 ) -> Result<(), ManagerError> {
@@ -69,7 +69,7 @@ struct ListMeta {
 /// Begins a watch at the version of `list` and gives it up at once: an informer that may list but
 /// not watch would be deaf. What else can go wrong with a watch, the informer retries.
 async fn check_watch(
-    client: &Client,
+    client: &RestClient,
     kind: &Kind,
     namespace: Option<&str>,
     list: &[u8],

@@ -12,7 +12,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::{Api, api::DeleteParams};
-use opkit_client::{Client, Kind, ObjectKey, Patch, RequestError, WatchOptions};
+use opkit_client::{Kind, ObjectKey, Patch, RequestError, RestClient, WatchOptions};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -41,7 +41,7 @@ enum Step {
 }
 
 /// Makes the node.
-pub(crate) async fn register(client: &Client) -> Result<(), RequestError> {
+pub(crate) async fn register(client: &RestClient) -> Result<(), RequestError> {
     let now = now();
     let node = json!({
         "apiVersion": "v1", "kind": "Node",
@@ -63,7 +63,7 @@ pub(crate) async fn register(client: &Client) -> Result<(), RequestError> {
 }
 
 /// Looks after the pods of all namespaces until `stop`.
-pub(crate) async fn run(client: Client, stop: CancellationToken) {
+pub(crate) async fn run(client: RestClient, stop: CancellationToken) {
     loop {
         let pass = stop.run_until_cancelled(follow(&client)).await;
         match pass {
@@ -84,7 +84,7 @@ pub(crate) async fn run(client: Client, stop: CancellationToken) {
 }
 
 /// From a list to the end of the watch that follows it.
-async fn follow(client: &Client) -> Result<(), RequestError> {
+async fn follow(client: &RestClient) -> Result<(), RequestError> {
     let kind = Kind::of::<Pod>();
     let list = client.list(&kind, None, 0, None).await?;
     let list: Value = serde_json::from_slice(&list).unwrap_or_default();
@@ -108,7 +108,7 @@ async fn follow(client: &Client) -> Result<(), RequestError> {
     Ok(())
 }
 
-async fn look_after(client: &Client, pod: &Value) -> Result<(), RequestError> {
+async fn look_after(client: &RestClient, pod: &Value) -> Result<(), RequestError> {
     let key = ObjectKey::from((
         text(pod, "/metadata/namespace"),
         text(pod, "/metadata/name"),

@@ -11,7 +11,7 @@ use super::*;
 type Seen = Arc<Mutex<Vec<String>>>;
 
 /// A client whose every request gets the same answer, and the list of the requests it saw.
-fn answering(code: u16, body: &'static str) -> (Client, Seen) {
+fn answering(code: u16, body: &'static str) -> (RestClient, Seen) {
     let seen = Seen::default();
     let log = seen.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -25,7 +25,7 @@ fn answering(code: u16, body: &'static str) -> (Client, Seen) {
             Ok::<_, Infallible>(response.unwrap())
         }
     });
-    (Client::new(kube::Client::new(service, "default")), seen)
+    (RestClient::new(kube::Client::new(service, "default")), seen)
 }
 
 fn robot() -> ObjectKey {
@@ -116,7 +116,7 @@ async fn a_silent_server_is_a_timeout() {
     let service = tower::service_fn(|_: Request<Body>| {
         std::future::pending::<Result<Response<Body>, Infallible>>()
     });
-    let client = Client::new(kube::Client::new(service, "default"));
+    let client = RestClient::new(kube::Client::new(service, "default"));
     let error = client
         .get(&Kind::of::<Deployment>(), &robot())
         .await

@@ -1,30 +1,30 @@
 //! The calls: one method per verb, erased over kinds, answering in bytes.
 
+mod watch;
+
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use kube::core::Status;
 use kube::core::params::{DeleteParams, PostParams, Preconditions};
 use serde_json::Value;
 
+pub use self::watch::WatchLines;
 use crate::{Call, Kind, ObjectKey, RequestError, Verb};
 
 /// How long one request may take, the client's own retries included; watches have their own limit.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// The longest line of a watch: etcd keeps objects below 1.5 MB, aggregated servers are generous.
-const LINE_MAX: usize = 64 << 20;
 
 /// Sends requests and names verb, kind and object in each error. Cloning is cheap.
 ///
 /// # Examples
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use opkit_client::{Client, Kind, RequestError};
+/// use opkit_client::{Kind, RequestError, RestClient};
 ///
 /// async fn read(kube: kube::Client) -> Result<(), RequestError> {
-///     let client = Client::new(kube);
+///     let client = RestClient::new(kube);
 ///     match client.get(&Kind::of::<ConfigMap>(), &("default", "settings").into()).await {
 ///         Err(error) if error.is_not_found() => Ok(()),
 ///         answer => answer.map(drop),
@@ -32,17 +32,17 @@ const LINE_MAX: usize = 64 << 20;
 /// }
 /// ```
 #[derive(Clone)]
-pub struct Client {
+pub struct RestClient {
     kube: kube::Client,
 }
 
-impl std::fmt::Debug for Client {
+impl std::fmt::Debug for RestClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Client").finish_non_exhaustive()
+        f.debug_struct("RestClient").finish_non_exhaustive()
     }
 }
 
-/// The body of a [`Client::patch`].
+/// The body of a [`RestClient::patch`].
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Patch<'a> {
@@ -54,7 +54,7 @@ pub enum Patch<'a> {
     Json(&'a Value),
 }
 
-/// What to watch from where; see [`Client::watch`].
+/// What to watch from where; see [`RestClient::watch`].
 #[derive(Debug, Clone)]
 pub struct WatchOptions {
     /// The version to continue from.
@@ -63,10 +63,10 @@ pub struct WatchOptions {
     pub timeout: Duration,
 }
 
-impl Client {
+impl RestClient {
     /// Sends through `kube`.
     pub fn new(kube: kube::Client) -> Self {
-        Client { kube }
+        RestClient { kube }
     }
 
     /// The client below, for calls that this room has no word for.
@@ -92,7 +92,7 @@ impl Client {
     /// Reads a page of a collection: at most `limit` objects (0: all), from `continue_token` on.
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// As [`get`](RestClient::get).
     pub async fn list(
         &self,
         kind: &Kind,
@@ -112,7 +112,7 @@ impl Client {
             .await
     }
 
-    /// What [`list`](Client::list) is called in errors, for whoever decodes its answer.
+    /// What [`list`](RestClient::list) is called in errors, for whoever decodes its answer.
     pub fn list_call(&self, kind: &Kind, namespace: Option<&str>) -> Call {
         Call::collection(Verb::List, kind, namespace)
     }
@@ -120,7 +120,7 @@ impl Client {
     /// Follows a collection with bookmarks. The answer is a stream of lines; see [`WatchLines`].
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// As [`get`](RestClient::get).
     pub async fn watch(
         &self,
         kind: &Kind,
@@ -144,18 +144,13 @@ impl Client {
                 cause: cause.into(),
             })?;
         let response = self.answer(&call, request).await?;
-        Ok(WatchLines {
-            call,
-            body: response.into_body(),
-            buffer: BytesMut::new(),
-            searched: 0,
-        })
+        Ok(WatchLines::new(call, response.into_body()))
     }
 
     /// Makes an object, owned by `field_manager`; fails if the name is taken.
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// As [`get`](RestClient::get).
     pub async fn create(
         &self,
         kind: &Kind,
@@ -181,7 +176,7 @@ impl Client {
     /// Changes an object, or its `subresource`, as `field_manager`.
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// As [`get`](RestClient::get).
     pub async fn patch(
         &self,
         kind: &Kind,
@@ -223,7 +218,7 @@ impl Client {
     /// Dependents are removed in the background.
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// As [`get`](RestClient::get).
     pub async fn delete(
         &self,
         kind: &Kind,
@@ -339,58 +334,6 @@ fn unreachable(call: &Call, cause: kube::Error) -> RequestError {
     RequestError::Unreachable {
         call: Box::new(call.clone()),
         cause,
-    }
-}
-
-/// The events of a watch, one JSON document per line.
-#[derive(Debug)]
-pub struct WatchLines {
-    call: Box<Call>,
-    body: kube::client::Body,
-    buffer: BytesMut,
-    /// How much of the buffer is known to hold no line end.
-    searched: usize,
-}
-
-impl WatchLines {
-    /// The next line, or `None` when the server has ended the watch. A line cut off by the end of
-    /// the connection is dropped: its event comes again with the next watch.
-    ///
-    /// # Errors
-    /// When the connection breaks, or a line is unreasonably long.
-    ///
-    /// # Cancel safety
-    /// What was received stays in the buffer; call again.
-    pub async fn next(&mut self) -> Option<Result<Bytes, RequestError>> {
-        loop {
-            let rest = self.buffer.get(self.searched..).unwrap_or_default();
-            if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-                let line = self.buffer.split_to(self.searched.saturating_add(end));
-                // The line end itself.
-                let _ = self.buffer.split_to(1);
-                self.searched = 0;
-                if line.is_empty() {
-                    continue;
-                }
-                return Some(Ok(line.freeze()));
-            }
-            self.searched = self.buffer.len();
-            if self.searched > LINE_MAX {
-                let cause = format!("a watch event is longer than {LINE_MAX} bytes");
-                return Some(Err(RequestError::Unreachable {
-                    call: self.call.clone(),
-                    cause: cause.into(),
-                }));
-            }
-            match self.body.frame().await? {
-                Ok(frame) => {
-                    if let Ok(data) = frame.into_data() {
-                        self.buffer.extend_from_slice(&data);
-                    }
-                }
-                Err(cause) => return Some(Err(unreachable(&self.call, cause))),
-            }
-        }
     }
 }
 
