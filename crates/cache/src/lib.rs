@@ -17,6 +17,7 @@ mod object;
 mod random;
 mod reflector;
 mod store;
+mod tape;
 mod watch_event;
 
 pub use error::{DecodeError, SyncError};
