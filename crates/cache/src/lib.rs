@@ -16,6 +16,7 @@ mod lister;
 mod object;
 mod random;
 mod reflector;
+mod sink;
 mod store;
 mod tape;
 mod watch_event;

@@ -19,4 +19,6 @@ pub use error::{Call, RequestError, Verb, one_line};
 pub use key::ObjectKey;
 pub use kind::Kind;
 pub use object::Object;
-pub use rest::{Patch, RestClient, WatchLines, WatchOptions};
+pub use rest::{
+    CollectionOptions, Encoding, Page, PageOptions, Patch, RestClient, WatchFrames, WatchOptions,
+};
