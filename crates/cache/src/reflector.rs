@@ -4,7 +4,6 @@
 mod engine;
 mod failure;
 mod page;
-mod present;
 mod text;
 
 use std::time::Duration;

@@ -83,5 +83,24 @@ impl Tag {
     }
 }
 
+/// A tape with nothing but the metadata of another.
+pub(crate) fn metadata_only(tape: &[u8], vocabulary: &strings::Vocabulary) -> Option<Vec<u8>> {
+    let mut reader = reader::Reader::new(tape, vocabulary);
+    if reader.next().ok()? != reader::Item::Map {
+        return None;
+    }
+    loop {
+        let from = reader.at;
+        let name = reader.name().ok()??;
+        reader.skip().ok()?;
+        if name == "metadata" {
+            let mut out = vec![Tag::Map as u8];
+            out.extend_from_slice(tape.get(from..reader.at)?);
+            out.push(END);
+            return Some(out);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

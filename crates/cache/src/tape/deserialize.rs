@@ -1,8 +1,5 @@
 //! From a tape to any Rust type, through serde.
 
-use std::cell::RefCell;
-use std::ops::Range;
-
 use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StringDeserializer};
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor,
@@ -13,6 +10,7 @@ use serde_json::Error;
 use super::Tag;
 use super::reader::{Damaged, Item, Reader};
 use super::strings::Vocabulary;
+use crate::object::Ignored;
 
 /// serde_json's word for "the text as it is".
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
@@ -24,27 +22,17 @@ pub(crate) struct Types<'a> {
     pub(crate) kind: &'a str,
 }
 
-/// Reads the object of a tape as `T`.
+/// Reads the object of a tape as `T`. Notes in `ignored`, in order, which entries of maps `T` does
+/// not look at: from where to where they are.
 pub(crate) fn decode<'de, T: Deserialize<'de>>(
     tape: &'de [u8],
     vocabulary: &'de Vocabulary,
     types: Types<'de>,
-) -> Result<T, Error> {
-    let mut reader = Reader::new(tape, vocabulary);
-    T::deserialize(TapeDeserializer::new(&mut reader, Some(types)))
-}
-
-/// Reads the object of a tape as `T` and notes in `ignored` which entries of maps `T` does not
-/// look at: from where to where they are.
-pub(crate) fn decode_noting<'de, T: Deserialize<'de>>(
-    tape: &'de [u8],
-    vocabulary: &'de Vocabulary,
-    types: Types<'de>,
-    ignored: &RefCell<Vec<Range<usize>>>,
+    ignored: Option<&Ignored>,
 ) -> Result<T, Error> {
     let mut reader = Reader::new(tape, vocabulary);
     let mut deserializer = TapeDeserializer::new(&mut reader, Some(types));
-    deserializer.ignored = Some(ignored);
+    deserializer.ignored = ignored;
     T::deserialize(deserializer)
 }
 
@@ -53,7 +41,7 @@ pub(crate) struct TapeDeserializer<'de, 'r> {
     pub(crate) reader: &'r mut Reader<'de>,
     pub(crate) types: Option<Types<'de>>,
     /// Where to note entries of maps that are ignored.
-    ignored: Option<&'r RefCell<Vec<Range<usize>>>>,
+    ignored: Option<&'r Ignored>,
     /// Where the entry of a map begins that this is the value of.
     entry: Option<usize>,
 }
@@ -183,7 +171,7 @@ struct Container<'de, 'r> {
     types: Option<Types<'de>>,
     /// How many of the entries of `types` were given out.
     entries: u8,
-    ignored: Option<&'r RefCell<Vec<Range<usize>>>>,
+    ignored: Option<&'r Ignored>,
     /// Where the present entry of a map begins.
     entry: usize,
 }

@@ -1,11 +1,10 @@
 //! Leaving out of a tape what a type does not look at.
 
-use std::cell::RefCell;
-use std::ops::Range;
+use crate::object::Ignored;
 
 /// Copies a tape without the entries that a type ignored; see
-/// [`decode_noting`](super::deserialize::decode_noting), which notes them in order.
-pub(crate) fn without(tape: &[u8], ignored: &RefCell<Vec<Range<usize>>>, out: &mut Vec<u8>) {
+/// [`decode`](super::deserialize::decode), which notes them in order.
+pub(crate) fn without(tape: &[u8], ignored: &Ignored, out: &mut Vec<u8>) {
     out.clear();
     let mut from = 0;
     for range in ignored.borrow().iter() {

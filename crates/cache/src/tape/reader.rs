@@ -137,6 +137,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The next value as text, if it is text, a number or a flag.
+    pub(crate) fn scalar(&mut self) -> Result<Option<Cow<'a, str>>, Damaged> {
+        Ok(match self.next()? {
+            Item::Text(text) => Some(text),
+            Item::Unsigned(number) => Some(number.to_string().into()),
+            Item::Signed(number) => Some(number.to_string().into()),
+            Item::Float(number) => Some(number.to_string().into()),
+            Item::Bool(flag) => Some(flag.to_string().into()),
+            Item::Null | Item::List | Item::Map | Item::End => None,
+        })
+    }
+
     /// What the next value is.
     pub(crate) fn peek(&self) -> Result<Tag, Damaged> {
         Tag::of(*self.bytes.get(self.at).ok_or(Damaged)?).ok_or(Damaged)

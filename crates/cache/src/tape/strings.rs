@@ -26,8 +26,10 @@ const NONE: u32 = u32::MAX;
 /// An append-only list of strings that can be read while it grows.
 #[derive(Debug, Default)]
 pub(crate) struct Strings {
-    chunks: [OnceLock<Box<[OnceLock<Box<str>>]>>; CHUNKS],
+    chunks: [OnceLock<Chunk>; CHUNKS],
 }
+
+type Chunk = Box<[OnceLock<Box<str>>]>;
 
 impl Strings {
     pub(crate) fn get(&self, id: u32) -> Option<&str> {

@@ -41,7 +41,7 @@ impl Tapes {
     }
 
     fn value(&self, tape: &[u8]) -> Value {
-        decode(tape, &self.vocabulary, TYPES).unwrap()
+        decode(tape, &self.vocabulary, TYPES, None).unwrap()
     }
 }
 
@@ -237,7 +237,7 @@ fn a_damaged_tape_is_an_error() {
     let tape = tapes.of_value(&object(), 0);
     for end in 0..tape.len() {
         assert!(
-            decode::<Value>(&tape[..end], &tapes.vocabulary, TYPES).is_err(),
+            decode::<Value>(&tape[..end], &tapes.vocabulary, TYPES, None).is_err(),
             "up to {end}"
         );
     }
@@ -246,7 +246,7 @@ fn a_damaged_tape_is_an_error() {
             let mut tape = tape.clone();
             tape[at] ^= 1 << bit;
             // Any outcome but a panic.
-            let _ = decode::<Value>(&tape, &tapes.vocabulary, TYPES);
+            let _ = decode::<Value>(&tape, &tapes.vocabulary, TYPES, None);
         }
     }
 }
