@@ -12,8 +12,11 @@ use std::time::Duration;
 use opkit_client::{CollectionOptions, Kind, PageOptions, RestClient, WatchFrames, WatchOptions};
 use tokio::time::Instant;
 
-use self::engine::{Action, Engine, Input, PAGE};
-use self::failure::Failure;
+use self::engine::PAGE;
+pub(crate) use self::engine::{Action, Engine, Input};
+pub(crate) use self::failure::Failure;
+#[cfg(test)]
+pub(crate) use self::present::InformerSink;
 use crate::random::Random;
 use crate::sink::Sink;
 

@@ -30,17 +30,23 @@ impl Reflector<InformerSink> {
         namespace: Option<String>,
         random: Random,
     ) -> Self {
-        let sink = InformerSink {
-            informer,
-            namespace: namespace.clone(),
-            list: Vec::new(),
-            listed: false,
-        };
+        let sink = InformerSink::new(informer, namespace.clone());
         let options = ReflectorOptions {
             namespace,
             ..Default::default()
         };
         Reflector::with_sink(client, sink, options, random)
+    }
+}
+
+impl InformerSink {
+    pub(crate) fn new(informer: Informer, namespace: Option<String>) -> Self {
+        InformerSink {
+            informer,
+            namespace,
+            list: Vec::new(),
+            listed: false,
+        }
     }
 }
 
