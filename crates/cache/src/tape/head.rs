@@ -1,0 +1,69 @@
+//! Which object some bytes are of, and in which version: read before anything else is.
+
+use std::borrow::Cow;
+
+use super::json::{Field, InvalidJson, Scanner};
+
+/// Identity and version of an object on the wire.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Head<'a> {
+    pub(crate) namespace: Option<Cow<'a, str>>,
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) uid: Option<Cow<'a, str>>,
+    pub(crate) resource_version: Option<Cow<'a, str>>,
+}
+
+impl<'a> Head<'a> {
+    /// Reads it from JSON. An object without a name is an error.
+    pub(crate) fn of_json(json: &'a str) -> Result<Self, InvalidJson> {
+        let mut head = Head::default();
+        let mut scanner = Scanner::new(json);
+        scanner.fields(|scanner, name| {
+            if name != "metadata" {
+                return Ok(Field::Skip);
+            }
+            scanner.fields(|scanner, name| {
+                let text = match name {
+                    "name" | "namespace" | "uid" | "resourceVersion"
+                        if scanner.peek() == Some(b'"') =>
+                    {
+                        Some(scanner.string()?)
+                    }
+                    _ => return Ok(Field::Skip),
+                };
+                match name {
+                    "name" => head.name = text.unwrap_or_default(),
+                    "namespace" => head.namespace = text,
+                    "uid" => head.uid = text,
+                    _ => head.resource_version = text,
+                }
+                // Go writes these first; there is no need to read on.
+                Ok(if head.is_complete() {
+                    Field::Stop
+                } else {
+                    Field::Passed
+                })
+            })?;
+            Ok(Field::Stop)
+        })?;
+        if head.name.is_empty() {
+            return Err(InvalidJson {
+                what: "no metadata.name",
+                at: 0,
+            });
+        }
+        // Go writes the namespace of cluster-scoped objects as an empty string in places.
+        head.namespace = head
+            .namespace
+            .take()
+            .filter(|namespace| !namespace.is_empty());
+        Ok(head)
+    }
+
+    fn is_complete(&self) -> bool {
+        !self.name.is_empty()
+            && self.namespace.is_some()
+            && self.uid.is_some()
+            && self.resource_version.is_some()
+    }
+}

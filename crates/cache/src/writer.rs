@@ -1,0 +1,168 @@
+//! From bytes to stored objects: the writing side of an informer.
+
+use std::sync::Arc;
+
+use serde::de::Error as _;
+use serde_json::{Value, json};
+
+use crate::object::Codec;
+use crate::options::InformerOptions;
+use crate::pool::Pool;
+use crate::record::{Counts, Origin, number_of};
+use crate::sink::{Raw, ReadError};
+use crate::tape::encoder::Encoder;
+use crate::tape::head::Head;
+use crate::tape::strings::{Interner, Vocabulary};
+use crate::tape::{self, visit};
+use crate::{StoreForm, Stored};
+
+/// Strings may take so much memory before unused ones are looked for.
+const STRINGS_MIN: usize = 4 << 20;
+
+/// Encodes objects with the strings of the present generation.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    origin: Arc<Origin>,
+    interner: Interner,
+    scratch: Vec<u8>,
+    /// At which memory of the strings a new generation begins.
+    limit: usize,
+    form: StoreForm,
+}
+
+impl Writer {
+    pub(crate) fn new(codec: Arc<Codec>, options: &InformerOptions) -> Self {
+        let origin = Origin {
+            codec,
+            vocabulary: Vocabulary::default(),
+            pool: Arc::new(Pool::new(options.pool_bytes)),
+            counts: Arc::new(Counts::default()),
+        };
+        Writer {
+            origin: Arc::new(origin),
+            interner: Interner::new(),
+            scratch: Vec::new(),
+            limit: STRINGS_MIN,
+            form: options.form,
+        }
+    }
+
+    pub(crate) fn origin(&self) -> &Arc<Origin> {
+        &self.origin
+    }
+
+    /// The present generation and its writing side.
+    pub(crate) fn parts(&mut self) -> (&Arc<Origin>, &mut Interner) {
+        (&self.origin, &mut self.interner)
+    }
+
+    /// Memory of the strings, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.interner.bytes()
+    }
+
+    /// Begins a new generation of strings if the present one has grown enough.
+    pub(crate) fn renew(&mut self) -> bool {
+        if self.interner.bytes() < self.limit {
+            return false;
+        }
+        let origin = Origin {
+            codec: self.origin.codec.clone(),
+            vocabulary: Vocabulary::default(),
+            pool: self.origin.pool.clone(),
+            counts: self.origin.counts.clone(),
+        };
+        self.origin = Arc::new(origin);
+        self.interner = Interner::new();
+        // Until all objects are moved, nobody knows how much is in use.
+        self.limit = usize::MAX;
+        true
+    }
+
+    /// Whether objects are being moved to the present generation.
+    pub(crate) fn is_renewing(&self) -> bool {
+        self.limit == usize::MAX
+    }
+
+    /// All objects have strings of the present generation: another begins when they have doubled.
+    pub(crate) fn renewed(&mut self) {
+        self.limit = STRINGS_MIN.max(self.interner.bytes() * 2);
+    }
+
+    /// Stores what came as `raw`, whose head was read. What cannot be stored is kept as unreadable.
+    pub(crate) fn store(
+        &mut self,
+        raw: Raw<'_>,
+        head: &Head<'_>,
+        options: &InformerOptions,
+    ) -> Option<Stored> {
+        let encoded = self.encode(raw, head, options);
+        let tape = std::mem::take(&mut self.scratch);
+        let stored = match encoded {
+            Ok(()) => Stored::new(&self.origin, &tape, self.form),
+            Err(cause) => self.unreadable(head, cause),
+        };
+        self.scratch = tape;
+        stored
+    }
+
+    fn encode(
+        &mut self,
+        raw: Raw<'_>,
+        head: &Head<'_>,
+        options: &InformerOptions,
+    ) -> Result<(), serde_json::Error> {
+        let keeps = |manager: &str| options.managers.iter().any(|kept| kept == manager);
+        let object = number_of(&head.name, head.namespace.as_deref());
+        self.scratch.clear();
+        let vocabulary = &self.origin.vocabulary;
+        let encoder = &mut Encoder::new(&mut self.scratch, vocabulary, &mut self.interner, object);
+        if let Some(transform) = &options.transform {
+            let mut value = value_of(raw, &self.origin.codec)?;
+            (transform.0)(&mut value);
+            return visit::encode(&value, encoder, &keeps);
+        }
+        match raw {
+            Raw::Json(bytes) => {
+                let text = std::str::from_utf8(bytes).map_err(serde_json::Error::custom)?;
+                tape::json::encode(text, encoder, &keeps).map_err(serde_json::Error::custom)
+            }
+            Raw::Protobuf(_) => Err(serde_json::Error::custom("protobuf")),
+        }
+    }
+
+    fn unreadable(&mut self, head: &Head<'_>, cause: serde_json::Error) -> Option<Stored> {
+        let metadata = json!({"metadata": {
+            "name": head.name,
+            "namespace": head.namespace,
+            "uid": head.uid,
+            "resourceVersion": head.resource_version,
+        }});
+        let mut tape = Vec::new();
+        let object = number_of(&head.name, head.namespace.as_deref());
+        let vocabulary = &self.origin.vocabulary;
+        let mut encoder = Encoder::new(&mut tape, vocabulary, &mut self.interner, object);
+        visit::encode(&metadata, &mut encoder, &|_| false).ok()?;
+        let stored = Stored::new(&self.origin, &tape, StoreForm::Compact)?;
+        Some(stored.unreadable(cause))
+    }
+}
+
+fn value_of(raw: Raw<'_>, _codec: &Codec) -> Result<Value, serde_json::Error> {
+    match raw {
+        Raw::Json(bytes) => serde_json::from_slice(bytes),
+        Raw::Protobuf(_) => Err(serde_json::Error::custom("protobuf")),
+    }
+}
+
+/// Reads which object came as `raw`.
+pub(crate) fn head_of<'a>(raw: Raw<'a>, _codec: &Codec) -> Result<Head<'a>, ReadError> {
+    match raw {
+        Raw::Json(bytes) => {
+            let text = std::str::from_utf8(bytes).map_err(serde_json::Error::custom);
+            let text = text.map_err(ReadError::Json)?;
+            Head::of_json(text).map_err(|error| ReadError::Json(serde_json::Error::custom(error)))
+        }
+        Raw::Protobuf(_) => Err(ReadError::Json(serde_json::Error::custom("protobuf"))),
+    }
+}
