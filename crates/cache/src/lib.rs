@@ -21,6 +21,8 @@ mod pool;
 mod random;
 mod record;
 mod reflector;
+#[cfg(test)]
+mod simulate;
 mod sink;
 mod store;
 mod tape;

@@ -11,8 +11,9 @@ use std::time::Duration;
 use opkit_client::{CollectionOptions, Kind, PageOptions, RestClient, WatchFrames, WatchOptions};
 use tokio::time::Instant;
 
-use self::engine::{Action, Engine, Input, PAGE};
-use self::failure::Failure;
+use self::engine::PAGE;
+pub(crate) use self::engine::{Action, Engine, Input};
+pub(crate) use self::failure::Failure;
 use crate::random::Random;
 use crate::sink::Sink;
 

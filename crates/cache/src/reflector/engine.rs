@@ -105,8 +105,11 @@ pub(crate) struct Engine {
     protobuf: bool,
     /// The last version seen; empty before the first list.
     version: String,
-    /// Whether the server cannot list at that version.
+    /// Whether the server cannot list at that version, or a list as of it would be too old.
     unavailable: bool,
+    /// Whether the list that is under way has told something. If it breaks off, that stays told, so
+    /// the next list must not be older: it is a quorum read.
+    told: bool,
     /// The version of the last complete list.
     listed: String,
     /// Whether the watch after the list before came no further than that list.
@@ -146,6 +149,7 @@ impl Engine {
             protobuf,
             version: String::new(),
             unavailable: false,
+            told: false,
             listed: String::new(),
             fruitless: false,
             internal_since: None,
@@ -162,6 +166,12 @@ impl Engine {
     #[allow(dead_code, reason = "read by the metrics")]
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// The last version seen.
+    #[cfg(test)]
+    pub(crate) fn version(&self) -> &str {
+        &self.version
     }
 
     /// Takes in what came at `now`, writes what it says into `sink` and answers what to do next.
@@ -187,7 +197,7 @@ impl Engine {
     fn go(&mut self, now: Duration, state: State, sink: &mut dyn Sink) -> Action {
         match state {
             State::Unlisted if self.streams && !self.in_pages => {
-                sink.begin_list();
+                self.begin_list(sink);
                 let action = self.begin_watch(now, true);
                 let Action::Watch { timeout, .. } = &action else {
                     return action;
@@ -196,7 +206,7 @@ impl Engine {
                 action
             }
             State::Unlisted => {
-                sink.begin_list();
+                self.begin_list(sink);
                 self.ask(Paging::new(self.page_size))
             }
             State::Paging(paging) => self.ask(paging),
@@ -211,6 +221,11 @@ impl Engine {
                 action
             }
         }
+    }
+
+    fn begin_list(&mut self, sink: &mut dyn Sink) {
+        self.unavailable |= std::mem::take(&mut self.told);
+        sink.begin_list();
     }
 
     /// The version to list at.
@@ -228,6 +243,7 @@ impl Engine {
         self.listed = version.clone();
         self.version = version;
         self.unavailable = false;
+        self.told = false;
         self.in_pages = false;
         self.unended = 0;
         self.broken = 0;

@@ -90,6 +90,7 @@ impl Engine {
                     return self.pause(now, State::Unlisted, &why, sink);
                 }
             };
+            self.told = true;
             if let Err(error) = sink.listed(Raw::Json(&object)) {
                 self.unreadable(&error, sink);
             }
@@ -130,7 +131,7 @@ impl Engine {
         match class {
             // The snapshot of the first page is gone: take everything at once.
             Class::Expired if paging.token.is_some() => {
-                sink.begin_list();
+                self.begin_list(sink);
                 return self.ask(Paging::new(0));
             }
             Class::Expired if !self.list_version().is_empty() => {

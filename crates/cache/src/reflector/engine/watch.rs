@@ -128,7 +128,7 @@ impl Engine {
         };
         self.heard(now, &mut watching);
         match tell(&event, watching.encoding, true, sink) {
-            Told::Changed(_) => {}
+            Told::Changed(_) => self.told = true,
             Told::Bookmark(bookmark) if bookmark.ends_list => {
                 self.end_list(bookmark.resource_version, sink);
                 watching.unordered = false;
