@@ -106,8 +106,8 @@ impl<'a> Scanner<'a> {
             return self.skip();
         }
         self.at += 1;
-        let mut begun = false;
-        let mut first = true;
+        let mut begun = None;
+        let (mut first, mut items) = (true, 0);
         while self.item(&mut first, b']')? {
             let mut ahead = self.clone();
             let kept = ahead.manager()?.is_some_and(|manager| keeps(&manager));
@@ -115,15 +115,15 @@ impl<'a> Scanner<'a> {
                 self.at = ahead.at;
                 continue;
             }
-            if !begun {
+            if begun.is_none() {
                 encoder.name("managedFields");
-                encoder.begin_list();
-                begun = true;
+                begun = Some(encoder.begin_list());
             }
             self.value(encoder, 4)?;
+            items += 1;
         }
-        if begun {
-            encoder.end();
+        if let Some(start) = begun {
+            encoder.end_list(start, items);
         }
         Ok(())
     }
@@ -210,12 +210,13 @@ impl<'a> Scanner<'a> {
             }
             Some(b'[') => {
                 self.at += 1;
-                encoder.begin_list();
-                let mut first = true;
+                let start = encoder.begin_list();
+                let (mut first, mut items) = (true, 0);
                 while self.item(&mut first, b']')? {
                     self.value(encoder, depth + 1)?;
+                    items += 1;
                 }
-                encoder.end();
+                encoder.end_list(start, items);
             }
             Some(b't') => self.word("true").map(|()| encoder.bool(true))?,
             Some(b'f') => self.word("false").map(|()| encoder.bool(false))?,
