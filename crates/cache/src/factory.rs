@@ -197,7 +197,7 @@ impl InformerFactory {
                 label_selector: text(options.labels.as_ref().map(ToString::to_string)),
                 field_selector: text(options.fields.as_ref().map(ToString::to_string)),
                 metadata_only: options.metadata_only,
-                protobuf: codec.is_protobuf(),
+                protobuf: codec.message(options.metadata_only).is_some(),
                 ..Default::default()
             },
             form: options.form,

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
+use opkit_apimachinery::protobuf::MessageType;
 use opkit_client::{Kind, ObjectKey, RestClient};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
@@ -37,6 +38,8 @@ pub(crate) struct User {
 #[derive(Debug)]
 struct Shared {
     codec: Arc<Codec>,
+    /// What objects are in protobuf.
+    message: Option<MessageType>,
     options: InformerOptions,
     client: Option<RestClient>,
     /// Taken before `state`, never while holding it.
@@ -106,6 +109,7 @@ impl Informer {
         };
         let shared = Shared {
             writer: Mutex::new(Writer::new(codec.clone(), &options)),
+            message: codec.message(options.metadata_only),
             codec,
             options,
             client,
@@ -378,7 +382,7 @@ pub(crate) enum Among<'a> {
 impl Shared {
     /// Makes a stored object of what came, without storing it.
     fn read(&self, raw: Raw<'_>) -> Result<Stored, ReadError> {
-        let head = head_of(raw, &self.codec)?;
+        let head = head_of(raw, self.message)?;
         let stored = self.writer.lock().store(raw, &head, &self.options);
         stored.ok_or_else(|| ReadError::Json(serde::de::Error::custom("it has no name")))
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use opkit_apimachinery::protobuf::MessageType;
 use opkit_client::{Kind, Object};
 
 use crate::tape::deserialize::{self, Types};
@@ -88,8 +89,12 @@ impl Codec {
         (self.decode)(tape, vocabulary, types, ignored)
     }
 
-    /// Whether the kind can be asked for in protobuf.
-    pub(crate) fn is_protobuf(&self) -> bool {
-        false
+    /// The protobuf message of the kind, or of its metadata alone; `None` if it has none: custom
+    /// resources are sent as JSON only.
+    pub(crate) fn message(&self, metadata_only: bool) -> Option<MessageType> {
+        match metadata_only {
+            true => MessageType::of("meta.k8s.io/v1", "PartialObjectMetadata"),
+            false => MessageType::of(&self.api_version, &self.kind.kind),
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use opkit_apimachinery::protobuf::{self, MessageType};
+use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Value, json};
 
@@ -28,10 +30,12 @@ pub(crate) struct Writer {
     /// At which memory of the strings a new generation begins.
     limit: usize,
     form: StoreForm,
+    message: Option<MessageType>,
 }
 
 impl Writer {
     pub(crate) fn new(codec: Arc<Codec>, options: &InformerOptions) -> Self {
+        let message = codec.message(options.metadata_only);
         let origin = Origin {
             codec,
             vocabulary: Vocabulary::default(),
@@ -44,6 +48,7 @@ impl Writer {
             scratch: Vec::new(),
             limit: STRINGS_MIN,
             form: options.form,
+            message,
         }
     }
 
@@ -114,20 +119,29 @@ impl Writer {
     ) -> Result<(), serde_json::Error> {
         let keeps = |manager: &str| options.managers.iter().any(|kept| kept == manager);
         let object = number_of(&head.name, head.namespace.as_deref());
+        let transformed = match &options.transform {
+            Some(transform) => {
+                let mut value = self.value(raw)?;
+                (transform.0)(&mut value);
+                Some(value)
+            }
+            None => None,
+        };
         self.scratch.clear();
         let vocabulary = &self.origin.vocabulary;
         let encoder = &mut Encoder::new(&mut self.scratch, vocabulary, &mut self.interner, object);
-        if let Some(transform) = &options.transform {
-            let mut value = value_of(raw, &self.origin.codec)?;
-            (transform.0)(&mut value);
-            return visit::encode(&value, encoder, &keeps);
+        if let Some(value) = &transformed {
+            return visit::encode(value, encoder, &keeps);
         }
         match raw {
             Raw::Json(bytes) => {
                 let text = std::str::from_utf8(bytes).map_err(serde_json::Error::custom)?;
                 tape::json::encode(text, encoder, &keeps).map_err(serde_json::Error::custom)
             }
-            Raw::Protobuf(_) => Err(serde_json::Error::custom("protobuf")),
+            Raw::Protobuf(bytes) => {
+                let message = message(self.message, bytes)?;
+                visit::encode(message, encoder, &keeps).map_err(serde_json::Error::custom)
+            }
         }
     }
 
@@ -146,23 +160,35 @@ impl Writer {
         let stored = Stored::new(&self.origin, &tape, StoreForm::Compact)?;
         Some(stored.unreadable(cause))
     }
-}
 
-fn value_of(raw: Raw<'_>, _codec: &Codec) -> Result<Value, serde_json::Error> {
-    match raw {
-        Raw::Json(bytes) => serde_json::from_slice(bytes),
-        Raw::Protobuf(_) => Err(serde_json::Error::custom("protobuf")),
+    fn value(&self, raw: Raw<'_>) -> Result<Value, serde_json::Error> {
+        match raw {
+            Raw::Json(bytes) => serde_json::from_slice(bytes),
+            Raw::Protobuf(bytes) => {
+                let message = message(self.message, bytes)?;
+                Value::deserialize(message).map_err(serde_json::Error::custom)
+            }
+        }
     }
 }
 
-/// Reads which object came as `raw`.
-pub(crate) fn head_of<'a>(raw: Raw<'a>, _codec: &Codec) -> Result<Head<'a>, ReadError> {
-    match raw {
+/// Reads which object came as `raw`; as protobuf it is of the type `kind`.
+pub(crate) fn head_of(raw: Raw<'_>, kind: Option<MessageType>) -> Result<Head<'_>, ReadError> {
+    let head = match raw {
         Raw::Json(bytes) => {
             let text = std::str::from_utf8(bytes).map_err(serde_json::Error::custom);
-            let text = text.map_err(ReadError::Json)?;
-            Head::of_json(text).map_err(|error| ReadError::Json(serde_json::Error::custom(error)))
+            text.and_then(|text| Head::of_json(text).map_err(serde_json::Error::custom))
         }
-        Raw::Protobuf(_) => Err(ReadError::Json(serde_json::Error::custom("protobuf"))),
-    }
+        Raw::Protobuf(bytes) => message(kind, bytes)
+            .and_then(|message| Head::of(message).map_err(serde_json::Error::custom)),
+    };
+    head.map_err(ReadError::Json)
+}
+
+fn message(
+    kind: Option<MessageType>,
+    bytes: &[u8],
+) -> Result<protobuf::Deserializer<'_>, serde_json::Error> {
+    let kind = kind.ok_or_else(|| serde_json::Error::custom("the kind has no protobuf"))?;
+    Ok(protobuf::Deserializer::new(kind, bytes))
 }

@@ -94,7 +94,7 @@ impl Sink for InformerSink {
     }
 
     fn listed(&mut self, object: Raw<'_>) -> Result<(), ReadError> {
-        let head = head_of(object, &self.shared.codec)?;
+        let head = head_of(object, self.shared.message)?;
         let key = key_of(&head);
         // A streaming list may tell an object again, in a later version.
         self.held.retain(|held| held.key() != key);
@@ -156,7 +156,7 @@ impl Sink for InformerSink {
     }
 
     fn changed(&mut self, object: Raw<'_>) -> Result<Option<String>, ReadError> {
-        let head = head_of(object, &self.shared.codec)?;
+        let head = head_of(object, self.shared.message)?;
         let stored = self.store(object, &head);
         let mut state = self.shared.state.write();
         let version = number(head.resource_version.as_deref());
@@ -175,7 +175,7 @@ impl Sink for InformerSink {
     }
 
     fn deleted(&mut self, object: Raw<'_>) -> Result<Option<String>, ReadError> {
-        let head = head_of(object, &self.shared.codec)?;
+        let head = head_of(object, self.shared.message)?;
         let key = key_of(&head);
         self.held.retain(|held| held.key() != key);
         let mut state = self.shared.state.write();

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Deserializer, de::Error};
+
 use super::json::{Field, InvalidJson, Scanner};
+use super::visit::Name;
 
 /// Identity and version of an object on the wire.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -60,10 +63,41 @@ impl<'a> Head<'a> {
         Ok(head)
     }
 
+    /// Reads it from anything that serde reads.
+    pub(crate) fn of<D: Deserializer<'a>>(object: D) -> Result<Self, D::Error> {
+        let Object { metadata } = Object::deserialize(object)?;
+        let text = |name: Option<Name<'a>>| name.map(|Name(text)| text).filter(|t| !t.is_empty());
+        Ok(Head {
+            name: text(metadata.name).ok_or_else(|| D::Error::custom("no metadata.name"))?,
+            namespace: text(metadata.namespace),
+            uid: text(metadata.uid),
+            resource_version: text(metadata.resource_version),
+        })
+    }
+
     fn is_complete(&self) -> bool {
         !self.name.is_empty()
             && self.namespace.is_some()
             && self.uid.is_some()
             && self.resource_version.is_some()
     }
+}
+
+#[derive(Deserialize)]
+struct Object<'a> {
+    #[serde(borrow, default)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    namespace: Option<Name<'a>>,
+    #[serde(borrow)]
+    name: Option<Name<'a>>,
+    #[serde(borrow)]
+    uid: Option<Name<'a>>,
+    #[serde(borrow)]
+    resource_version: Option<Name<'a>>,
 }

@@ -201,10 +201,11 @@ impl<'de> Visitor<'de> for ManagedFieldsEntry<'_, '_> {
     }
 }
 
-/// A name, borrowed where the format can lend it.
-struct Name<'de>(Cow<'de, str>);
+/// A string, borrowed where the format can lend it.
+#[derive(Debug, Default)]
+pub(crate) struct Name<'de>(pub(crate) Cow<'de, str>);
 
-impl<'de> serde::Deserialize<'de> for Name<'de> {
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Name<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NameVisitor;
         impl<'de> Visitor<'de> for NameVisitor {
