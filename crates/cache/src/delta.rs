@@ -46,6 +46,8 @@ pub struct Delta {
     pub coalesced: bool,
     /// Of the versions in between, those with other labels or owners; a few at most.
     pub between: Vec<Stored>,
+    /// Whether the listener never saw `old`, only that it is gone.
+    unseen: bool,
 }
 
 impl Delta {
@@ -58,6 +60,7 @@ impl Delta {
             initial: false,
             coalesced: false,
             between: Vec::new(),
+            unseen: false,
         })
     }
 
@@ -69,6 +72,12 @@ impl Delta {
         // Made and deleted again unseen: the last state is kept, so that its owner still hears.
         if self.old.is_none() && later.new.is_none() {
             self.old = later.old;
+            self.unseen = true;
+        } else if self.unseen && later.new.is_some() {
+            self.unseen = false;
+            if let Some(passed) = self.old.take() {
+                keep(&mut self.between, passed);
+            }
         }
         let replaced = [self.change, later.change].contains(&Change::Replaced);
         self.change = match (&self.old, &later.new) {

@@ -332,6 +332,14 @@ impl Informer {
         else {
             return;
         };
+        // A list on its way may have told more than the watch has seen.
+        if (state.store.get(&key)).is_some_and(|stored| stored.version() >= version) {
+            return;
+        }
+        // Answers come in any order.
+        if state.ours.is_deleted(&key, written.meta().uid().as_deref()) {
+            return;
+        }
         if !self.shared().options.selects(written) {
             let gone = state.store.remove(&key);
             state.tell(Delta::new(Change::Deleted, gone, None));

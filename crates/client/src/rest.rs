@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use kube::core::Status;
 use kube::core::params::{DeleteParams, PostParams, Preconditions};
+use opkit_apimachinery::protobuf;
 use serde_json::Value;
 
 pub use self::collection::{CollectionOptions, Encoding, Page, PageOptions, WatchOptions};
@@ -291,11 +292,15 @@ impl RestClient {
         if code.is_success() {
             return Ok(response);
         }
+        let encoding = Encoding::of(response.headers());
         let body = response.into_body().collect().await;
         let body = body.map_err(|cause| unreachable(call, cause))?.to_bytes();
         // A proxy, or a path that nobody serves, answers in plain text or in JSON of its own, which
         // reads as a status without a code.
-        let status = serde_json::from_slice::<Status>(&body).ok();
+        let status = match encoding {
+            Encoding::Protobuf => protobuf::from_slice::<Status>(&body).ok(),
+            Encoding::Json => serde_json::from_slice::<Status>(&body).ok(),
+        };
         let status = status.filter(|status| status.code != 0);
         let status = status.unwrap_or_else(|| {
             let text = String::from_utf8_lossy(&body);

@@ -19,6 +19,8 @@ pub(crate) struct InformerSink {
     namespace: Option<String>,
     /// The number of the list that is on its way.
     list: u32,
+    /// Whether it is.
+    in_list: bool,
     /// Whether a list was completed.
     synced: bool,
     /// What the list told and may not be stored before its age is known: it is of objects that we
@@ -32,6 +34,7 @@ impl InformerSink {
             shared,
             namespace,
             list: 0,
+            in_list: false,
             synced: false,
             held: Vec::new(),
         }
@@ -85,6 +88,7 @@ impl Sink for InformerSink {
         let mut state = self.shared.state.write();
         state.lists = state.lists.wrapping_add(1).max(1);
         self.list = state.lists;
+        self.in_list = true;
         state.ours.begin_list();
         self.held.clear();
     }
@@ -92,6 +96,8 @@ impl Sink for InformerSink {
     fn listed(&mut self, object: Raw<'_>) -> Result<(), ReadError> {
         let head = head_of(object, self.shared.message)?;
         let key = key_of(&head);
+        // A streaming list may tell an object again, in a later version.
+        self.held.retain(|held| held.key() != key);
         if self.is_known(&key, &head) {
             return Ok(());
         }
@@ -113,6 +119,7 @@ impl Sink for InformerSink {
 
     fn end_list(&mut self, resource_version: &str) {
         let namespace = self.namespace.as_deref();
+        self.in_list = false;
         let mut state = self.shared.state.write();
         let before = state.seen.remove(&self.namespace);
         let version = number(Some(resource_version));
@@ -173,7 +180,10 @@ impl Sink for InformerSink {
         self.held.retain(|held| held.key() != key);
         let mut state = self.shared.state.write();
         let version = number(head.resource_version.as_deref());
-        state.saw(self.namespace.as_deref(), version);
+        // Within a list other objects have not come as far.
+        if !self.in_list {
+            state.saw(self.namespace.as_deref(), version);
+        }
         if state
             .ours
             .catches_up(&key, head.uid.as_deref(), version, true)

@@ -48,7 +48,7 @@ impl Mirror {
             (Some(known), Some(old)) if known == old => {}
             (None, None) => {}
             // Made and gone unseen: only that it was there is told.
-            (None, Some(_)) if delta.coalesced => {}
+            (None, Some(_)) if new.is_none() && delta.coalesced => {}
             _ => return wrong("the old state is not the last one"),
         }
         if let (Some(known), Some(new)) = (known, &new)

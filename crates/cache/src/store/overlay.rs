@@ -39,7 +39,8 @@ impl Overlay {
         self.written.remove(key);
         let deleted = Deleted {
             uid: uid.to_owned(),
-            listed: false,
+            // A list on its way may have told it before.
+            listed: true,
         };
         self.deleted.insert(key.clone(), deleted);
     }
@@ -105,6 +106,12 @@ impl Overlay {
         });
         self.deleted
             .retain(|key, deleted| elsewhere(key) || (deleted.listed && version.is_some()));
+    }
+
+    /// Whether we deleted the object of this UID, as far as we know.
+    pub(crate) fn is_deleted(&self, key: &ObjectKey, uid: Option<&str>) -> bool {
+        let deleted = self.deleted.get(key);
+        deleted.is_some_and(|deleted| uid == Some(&deleted.uid))
     }
 
     /// Whether the object is as a write of ours left it, as far as we know.
