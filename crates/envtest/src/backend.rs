@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{client::Body, config::Kubeconfig};
 use opkit_apiserver::{Options, Server};
-use opkit_client::{Kind, ObjectKey, RestClient};
+use opkit_client::{ClientOptions, Kind, ObjectKey, RestClient};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -45,7 +45,10 @@ impl Backend {
     /// The embedded one, and a client in the namespace `default`, which nobody shares.
     pub(crate) fn embedded() -> Result<(Self, RestClient), TestError> {
         let server = Server::start(Options::default()).map_err(TestError::Start)?;
-        let client = RestClient::new(kube::Client::new(server.service(), "default"));
+        let mut options = ClientOptions::default();
+        // Within a process it would only cost time.
+        options.gzip = false;
+        let client = RestClient::new(options.in_process(server.service(), "default"));
         Ok((Self::Embedded(server), client))
     }
 
