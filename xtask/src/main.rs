@@ -22,6 +22,7 @@ mod diff;
 mod kinds;
 mod protobuf;
 mod record;
+mod simulate;
 mod tidy;
 
 /// The tasks.
@@ -48,6 +49,8 @@ enum Task {
     Protobuf(protobuf::Args),
     /// Run a client and write what it sends to an API server as a script of the differential suite.
     Record(record::Args),
+    /// Run the model test of the cache over many seeds, in release.
+    Simulate(simulate::Args),
     /// Check what no compiler or linter checks: layout, dependency direction, manifests, data files.
     Tidy,
 }
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Task::Kinds(args) => kinds::run(&args).map(|()| ExitCode::SUCCESS),
         Task::Protobuf(args) => protobuf::run(&args).map(|()| ExitCode::SUCCESS),
         Task::Record(args) => record::run(&args),
+        Task::Simulate(args) => simulate::run(&args),
         Task::Tidy => tidy::run(),
     };
     outcome.unwrap_or_else(|error| {

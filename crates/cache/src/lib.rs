@@ -16,6 +16,9 @@ mod lister;
 mod object;
 mod random;
 mod reflector;
+#[cfg(test)]
+mod simulate;
+mod sink;
 mod store;
 mod watch_event;
 

@@ -1,53 +1,26 @@
-//! Bytes to objects: pages of a list and lines of a watch, each object decoded by itself, so that
-//! one that does not fit its type spoils nothing else.
-
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+//! One event of a watch, taken apart: what happened, and the bytes of the object it happened to,
+//! which whoever keeps the object reads.
 
 use kube::core::Status;
-use opkit_client::ObjectKey;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::DecodeError;
-use crate::object::Codec;
-use crate::store::{Entry, Version};
-
-/// A page of a list with its objects still undecoded.
-#[derive(Deserialize)]
-pub(crate) struct Page<'a> {
-    #[serde(default)]
-    pub(crate) metadata: PageMeta,
-    /// Go writes an empty list as null.
-    #[serde(borrow, default)]
-    pub(crate) items: Option<Vec<&'a RawValue>>,
+/// What one event of a watch says. Objects are still bytes.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+pub(crate) enum WatchEvent<'a> {
+    Added(&'a [u8]),
+    Modified(&'a [u8]),
+    Deleted(&'a [u8]),
+    Bookmark(&'a [u8]),
+    Error(&'a [u8]),
 }
 
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct PageMeta {
-    pub(crate) resource_version: Option<String>,
-    #[serde(rename = "continue")]
-    pub(crate) continue_token: Option<String>,
-}
-
-/// What one line of a watch says.
-#[derive(Debug)]
-pub(crate) enum Step {
-    Upsert {
-        key: ObjectKey,
-        entry: Entry,
-        resource_version: Option<String>,
-    },
-    Remove {
-        key: ObjectKey,
-        uid: Option<String>,
-        resource_version: Option<String>,
-    },
-    Bookmark {
-        resource_version: Option<String>,
-    },
-    Failed(Box<Status>),
+/// What a bookmark says.
+#[derive(Debug, PartialEq, Eq, Default)]
+pub(crate) struct Bookmark {
+    pub(crate) resource_version: String,
+    /// Whether it says that a streaming list is complete.
+    pub(crate) ends_list: bool,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +30,7 @@ struct Line<'a> {
     object: &'a RawValue,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "UPPERCASE")]
 enum Type {
     Added,
@@ -67,96 +40,78 @@ enum Type {
     Error,
 }
 
-/// The part of any object that says which one it is.
-#[derive(Deserialize)]
-struct Head {
-    metadata: HeadMeta,
-}
+type Make = for<'a> fn(&'a [u8]) -> WatchEvent<'a>;
 
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct HeadMeta {
-    namespace: Option<String>,
-    name: String,
-    uid: Option<String>,
-    resource_version: Option<String>,
-}
+/// How Go writes the begin of an event. With it the object need not be looked through to find where
+/// it ends: whoever reads it does that.
+const BEGINS: [(&[u8], Make); 3] = [
+    (br#"{"type":"MODIFIED","object":"#, |object| {
+        WatchEvent::Modified(object)
+    }),
+    (br#"{"type":"ADDED","object":"#, |object| {
+        WatchEvent::Added(object)
+    }),
+    (br#"{"type":"DELETED","object":"#, |object| {
+        WatchEvent::Deleted(object)
+    }),
+];
 
-/// Reads one line of a watch.
-pub(crate) fn read_line(codec: &Codec, line: &[u8]) -> Result<Step, serde_json::Error> {
-    let line: Line<'_> = serde_json::from_slice(line)?;
-    let head = || serde_json::from_str::<Head>(line.object.get()).map(|head| head.metadata);
-    Ok(match line.r#type {
-        Type::Added | Type::Modified => {
-            let (key, entry) = read_object(codec, line.object)?;
-            let resource_version = match &entry {
-                Entry::Object(object) => object.object_meta().resource_version.clone(),
-                Entry::Unreadable { version, .. } => version.resource_version.clone(),
-            };
-            Step::Upsert {
-                key,
-                entry,
-                resource_version,
+impl<'a> WatchEvent<'a> {
+    /// Reads one line of a watch.
+    pub(crate) fn from_json(line: &'a [u8]) -> Result<Self, serde_json::Error> {
+        for (begin, make) in BEGINS {
+            if let Some(object) = line.strip_prefix(begin)
+                && let Some(object) = object.strip_suffix(b"}")
+            {
+                return Ok(make(object));
             }
         }
-        Type::Deleted => {
-            let HeadMeta {
-                namespace,
-                name,
-                uid,
-                resource_version,
-            } = head()?;
-            Step::Remove {
-                key: ObjectKey { namespace, name },
-                uid,
-                resource_version,
-            }
-        }
-        Type::Bookmark => Step::Bookmark {
-            resource_version: head()?.resource_version,
-        },
-        Type::Error => Step::Failed(serde_json::from_str(line.object.get())?),
-    })
-}
-
-/// Reads one object. An error only if not even its name can be read.
-pub(crate) fn read_object(
-    codec: &Codec,
-    raw: &RawValue,
-) -> Result<(ObjectKey, Entry), serde_json::Error> {
-    // The type is the user's: a panic of its own is an error of this object as well.
-    let decode = AssertUnwindSafe(|| (codec.decode)(raw.get().as_bytes()));
-    let decoded = catch_unwind(decode)
-        .unwrap_or_else(|_| Err(serde::de::Error::custom("its deserializer panicked")));
-    match decoded {
-        Ok(object) => Ok((ObjectKey::of(object.object_meta()), Entry::Object(object))),
-        Err(cause) => {
-            let HeadMeta {
-                namespace,
-                name,
-                uid,
-                resource_version,
-            } = serde_json::from_str::<Head>(raw.get())?.metadata;
-            let key = ObjectKey { namespace, name };
-            let error = DecodeError {
-                kind: codec.kind.clone(),
-                key: key.clone(),
-                cause,
-            };
-            let version = Version {
-                uid,
-                resource_version,
-            };
-            Ok((
-                key,
-                Entry::Unreadable {
-                    error: Arc::new(error),
-                    version,
-                    last: None,
-                },
-            ))
-        }
+        let line: Line<'a> = serde_json::from_slice(line)?;
+        let object = line.object.get().as_bytes();
+        Ok(match line.r#type {
+            Type::Added => WatchEvent::Added(object),
+            Type::Modified => WatchEvent::Modified(object),
+            Type::Deleted => WatchEvent::Deleted(object),
+            Type::Bookmark => WatchEvent::Bookmark(object),
+            Type::Error => WatchEvent::Error(object),
+        })
     }
+}
+
+impl Bookmark {
+    /// Reads the object of a bookmark.
+    pub(crate) fn from_json(object: &[u8]) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Object {
+            metadata: Meta,
+        }
+
+        #[derive(Deserialize, Default)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Meta {
+            resource_version: String,
+            annotations: Option<Annotations>,
+        }
+
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct Annotations {
+            #[serde(rename = "k8s.io/initial-events-end")]
+            initial_events_end: String,
+        }
+
+        let Object { metadata } = serde_json::from_slice(object)?;
+        let end = metadata.annotations.unwrap_or_default().initial_events_end;
+        Ok(Bookmark {
+            resource_version: metadata.resource_version,
+            ends_list: end == "true",
+        })
+    }
+}
+
+/// Reads the object of an error.
+pub(crate) fn status_from_json(object: &[u8]) -> Result<Status, serde_json::Error> {
+    serde_json::from_slice(object)
 }
 
 #[cfg(test)]

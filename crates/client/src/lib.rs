@@ -24,8 +24,9 @@ pub use error::{Call, RequestError, Verb, one_line};
 pub use key::ObjectKey;
 pub use kind::Kind;
 pub use object::Object;
+pub use rest::{
+    CollectionOptions, Encoding, Page, PageOptions, Patch, RestClient, WatchFrames, WatchOptions,
 pub use request_info::RequestInfo;
-pub use rest::{Patch, RestClient, WatchLines, WatchOptions};
 pub use seam::{
     Effect, Exchange, PlannedChange, RecordedBody, RecordedOutcome, Rule, Seam, SeamLayer,
     SeamService,

@@ -1,5 +1,6 @@
 //! The calls: one method per verb, erased over kinds, answering in bytes.
 
+mod collection;
 mod watch;
 
 use std::time::Duration;
@@ -10,7 +11,8 @@ use kube::core::Status;
 use kube::core::params::{DeleteParams, PostParams, Preconditions};
 use serde_json::Value;
 
-pub use self::watch::WatchLines;
+pub use self::collection::{CollectionOptions, Encoding, Page, PageOptions, WatchOptions};
+pub use self::watch::WatchFrames;
 use crate::{Call, Kind, ObjectKey, RequestError, Verb};
 
 /// How long one request may take, the client's own retries included; watches have their own limit.
@@ -54,15 +56,6 @@ pub enum Patch<'a> {
     Json(&'a Value),
 }
 
-/// What to watch from where; see [`RestClient::watch`].
-#[derive(Debug, Clone)]
-pub struct WatchOptions {
-    /// The version to continue from.
-    pub resource_version: String,
-    /// When the server shall end the watch.
-    pub timeout: Duration,
-}
-
 impl RestClient {
     /// Sends through `kube`.
     pub fn new(kube: kube::Client) -> Self {
@@ -100,16 +93,31 @@ impl RestClient {
         limit: u32,
         continue_token: Option<&str>,
     ) -> Result<Bytes, RequestError> {
-        let mut params = kube::api::ListParams::default();
-        if limit > 0 {
-            params = params.limit(limit);
-        }
-        if let Some(token) = continue_token {
-            params = params.continue_token(token);
-        }
-        let request = kube::core::Request::new(kind.path(namespace)).list(&params);
-        self.send(Call::collection(Verb::List, kind, namespace), request)
-            .await
+        let options = PageOptions {
+            limit,
+            continue_token: continue_token.map(str::to_owned),
+            ..Default::default()
+        };
+        let page = self.list_page(kind, namespace, &options).await?;
+        Ok(page.body)
+    }
+
+    /// Reads a page of a collection in the form that is asked for, if the server has it.
+    ///
+    /// # Cancel safety
+    /// As [`get`](RestClient::get).
+    pub async fn list_page(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+        options: &PageOptions,
+    ) -> Result<Page, RequestError> {
+        let call = Box::new(self.list_call(kind, namespace));
+        let request = options.request(&kind.path(namespace));
+        let request = built(&call, request)?;
+        let (headers, body) = self.answer_within(call, request).await?;
+        let encoding = Encoding::of(&headers);
+        Ok(Page { body, encoding })
     }
 
     /// What [`list`](RestClient::list) is called in errors, for whoever decodes its answer.
@@ -117,7 +125,7 @@ impl RestClient {
         Call::collection(Verb::List, kind, namespace)
     }
 
-    /// Follows a collection with bookmarks. The answer is a stream of lines; see [`WatchLines`].
+    /// Follows a collection with bookmarks. The answer is a stream of events; see [`WatchFrames`].
     ///
     /// # Cancel safety
     /// As [`get`](RestClient::get).
@@ -126,25 +134,14 @@ impl RestClient {
         kind: &Kind,
         namespace: Option<&str>,
         options: &WatchOptions,
-    ) -> Result<WatchLines, RequestError> {
+    ) -> Result<WatchFrames, RequestError> {
         let call = Box::new(Call::collection(Verb::Watch, kind, namespace));
-        let seconds = u32::try_from(options.timeout.as_secs()).unwrap_or(u32::MAX);
-        // kube refuses 295 s and more, for the sake of its own read timeout, which is off now.
-        let uri = format!(
-            "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={}",
-            kind.path(namespace),
-            options.resource_version
-        );
-        // Servers from 1.37 on compress each event by itself, which tower-http cannot read.
-        let request = http::Request::get(uri)
-            .header(http::header::ACCEPT_ENCODING, "identity")
-            .body(kube::client::Body::empty())
-            .map_err(|cause| RequestError::Build {
-                call: call.clone(),
-                cause: cause.into(),
-            })?;
+        // Not by kube's own request, which refuses 295 s and more for the sake of its read timeout.
+        let request = options.request(&kind.path(namespace));
+        let request = built(&call, request)?;
         let response = self.answer(&call, request).await?;
-        Ok(WatchLines::new(call, response.into_body()))
+        let encoding = Encoding::of(response.headers());
+        Ok(WatchFrames::new(call, response.into_body(), encoding))
     }
 
     /// Makes an object, owned by `field_manager`; fails if the name is taken.
@@ -254,10 +251,22 @@ impl RestClient {
                 });
             }
         };
+        let (_, body) = self.answer_within(call, request).await?;
+        Ok(body)
+    }
+
+    /// The whole answer, within the time that a request may take.
+    async fn answer_within(
+        &self,
+        call: Box<Call>,
+        request: http::Request<kube::client::Body>,
+    ) -> Result<(http::HeaderMap, Bytes), RequestError> {
         let answer = async {
             let response = self.answer(&call, request).await?;
-            let body = response.into_body().collect().await;
-            Ok(body.map_err(|cause| unreachable(&call, cause))?.to_bytes())
+            let (head, body) = response.into_parts();
+            let body = body.collect().await;
+            let body = body.map_err(|cause| unreachable(&call, cause))?.to_bytes();
+            Ok((head.headers, body))
         };
         match tokio::time::timeout(REQUEST_TIMEOUT, answer).await {
             Ok(answer) => answer,
@@ -297,6 +306,18 @@ impl RestClient {
             status: status.boxed(),
         })
     }
+}
+
+/// A request without a body.
+fn built(
+    call: &Call,
+    request: http::request::Builder,
+) -> Result<http::Request<kube::client::Body>, RequestError> {
+    let request = request.body(kube::client::Body::empty());
+    request.map_err(|cause| RequestError::Build {
+        call: Box::new(call.clone()),
+        cause: cause.into(),
+    })
 }
 
 /// A name becomes part of the path, so it must not change what the path means.

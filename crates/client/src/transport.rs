@@ -51,13 +51,13 @@ use crate::{ConnectError, SeamLayer};
 /// let mut options = ClientOptions::default();
 /// options.rate_limit = Some(RateLimit { qps: 20.0, burst: 30 });
 /// let metrics = options.metrics.clone();
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// let client = options.in_process(
 ///     tower::service_fn(|_: http::Request<kube::client::Body>| async {
 ///         Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::empty()))
 ///     }),
 ///     "default",
 /// );
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// client.request_text(http::Request::get("/version").body(vec![]).unwrap()).await.unwrap();
 /// # });
 /// assert!(metrics.encode().contains("rest_client_requests_total"));

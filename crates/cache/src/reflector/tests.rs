@@ -11,8 +11,10 @@ use kube::client::Body;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use bytes::Bytes;
+
 use super::*;
-use crate::{Event, InformerFactory, Listener, Lister, Scope, Selection};
+use crate::{Event, InformerFactory, Listener, Lister, Scope};
 
 /// The body of an answer that begins and then says nothing.
 const SILENCE: &str = "silence";
@@ -66,6 +68,13 @@ impl Server {
         }
     }
 
+    /// A server that has no streaming lists, and gives these answers after it has said so.
+    fn paged(answers: Vec<(u16, String)>) -> Self {
+        let mut all = vec![(400, status(400))];
+        all.extend(answers);
+        Server::new(all)
+    }
+
     fn start(&self) -> (Lister<ConfigMap>, Listener) {
         let lister = self.factory.informer::<ConfigMap>();
         let listener = lister.informer().listen();
@@ -98,6 +107,22 @@ fn events(lines: &[(&str, String)]) -> (u16, String) {
     (200, lines.iter().map(line).collect())
 }
 
+/// A streaming list: the objects, the end, and what comes after it.
+fn stream(version: u32, items: &[String], after: &[(&'static str, String)]) -> (u16, String) {
+    let added = items.iter().map(|item| ("ADDED", item.clone()));
+    let mut lines: Vec<_> = added.collect();
+    lines.push(("BOOKMARK", end(version)));
+    lines.extend(after.iter().cloned());
+    events(&lines)
+}
+
+/// The object of the bookmark that ends a streaming list.
+fn end(version: u32) -> String {
+    format!(
+        r#"{{"metadata":{{"resourceVersion":"{version}","annotations":{{"k8s.io/initial-events-end":"true"}}}}}}"#
+    )
+}
+
 fn status(code: u16) -> String {
     format!(r#"{{"kind":"Status","code":{code},"message":"as scripted","reason":"Scripted"}}"#)
 }
@@ -126,34 +151,184 @@ async fn told(listener: &mut Listener) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_in_pages_and_watches_from_there() {
-    let server = Server::new(vec![
-        list(9, "more", &[map("a", 1)]),
-        list(9, "", &[map("b", 2)]),
-        events(&[
+async fn a_list_is_streamed_and_the_watch_goes_on() {
+    let server = Server::new(vec![stream(
+        9,
+        &[map("a", 1), map("b", 2)],
+        &[
             ("MODIFIED", map("a", 10)),
             ("DELETED", map("b", 11)),
             ("BOOKMARK", map("", 12)),
-        ]),
-    ]);
+        ],
+    )]);
     let (lister, mut listener) = server.start();
     assert_eq!(told(&mut listener).await, ["a >10", "b 2>", "synced"]);
     assert_eq!(lister.len(), 1);
-    assert_eq!(lister.list(&Selection::default().namespace("d")).len(), 1);
     let seen = server.stop().await;
-    assert_eq!(seen[0], "/api/v1/configmaps?&limit=500");
-    assert!(seen[1].contains("continue=more"), "{}", seen[1]);
-    assert!(seen[2].ends_with("&resourceVersion=9"), "{}", seen[2]);
     assert!(
-        seen[3].ends_with("&resourceVersion=12"),
-        "resumed after the bookmark: {}",
-        seen[3]
+        seen[0].starts_with("/api/v1/configmaps?watch=true&allowWatchBookmarks=true&"),
+        "{}",
+        seen[0]
     );
+    assert!(
+        seen[0].ends_with("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"),
+        "a quorum read: {}",
+        seen[0]
+    );
+    assert!(seen[1].ends_with("&resourceVersion=12"), "{}", seen[1]);
+    assert!(!seen[1].contains("sendInitialEvents"), "{}", seen[1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_deleted_within_a_streaming_list_is_not_listed() {
+    let server = Server::new(vec![events(&[
+        ("ADDED", map("a", 1)),
+        ("ADDED", map("b", 2)),
+        ("DELETED", map("a", 3)),
+        ("MODIFIED", map("b", 4)),
+        ("BOOKMARK", end(4)),
+    ])]);
+    let (lister, mut listener) = server.start();
+    assert_eq!(told(&mut listener).await.last().unwrap(), "synced");
+    assert!(lister.get(&("d", "a").into()).unwrap().is_none());
+    let b = lister.get(&("d", "b").into()).unwrap().unwrap();
+    assert_eq!(b.metadata.resource_version.as_deref(), Some("4"));
+    server.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_without_streaming_lists_is_listed_in_pages_and_that_is_remembered() {
+    let server = Server::paged(vec![
+        list(9, "more", &[map("a", 1)]),
+        list(9, "", &[map("b", 2)]),
+        events(&[("ADDED", map("c", 10)), ("ERROR", status(410))]),
+        list(12, "", &[map("b", 2)]),
+    ]);
+    let (lister, _listener) = server.start();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(lister.len(), 1);
+    let seen = server.stop().await;
+    assert_eq!(seen[1], "/api/v1/configmaps?limit=500");
+    assert_eq!(seen[2], "/api/v1/configmaps?limit=500&continue=more");
+    assert!(seen[3].ends_with("&resourceVersion=9"), "{}", seen[3]);
+    assert_eq!(
+        seen[4],
+        "/api/v1/configmaps?limit=500&resourceVersion=10&resourceVersionMatch=NotOlderThan",
+        "not older than what was seen"
+    );
+}
+
+/// A server that knows nothing of streaming lists and takes the request for a plain watch.
+async fn check_ignored(answers: Vec<(u16, String)>, pause: Duration) {
+    let mut answers = answers;
+    answers.push(list(9, "", &[map("a", 1)]));
+    let server = Server::new(answers);
+    let (lister, _listener) = server.start();
+    let started = Instant::now();
+    lister.informer().wait_for_sync().await;
+    assert!(started.elapsed() <= pause, "{:?}", started.elapsed());
+    assert_eq!(lister.len(), 1);
+    server.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ignores_streaming_lists_is_noticed_by_its_bookmarks() {
+    let plain = events(&[("ADDED", map("a", 1)), ("BOOKMARK", map("", 9))]);
+    check_ignored(vec![plain], Duration::from_millis(1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ignores_streaming_lists_is_noticed_by_its_silence() {
+    check_ignored(vec![(200, SILENCE.to_owned())], Duration::from_secs(31)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_completes_a_streaming_list_is_listed_in_pages() {
+    let unended = || events(&[("ADDED", map("a", 1))]);
+    check_ignored(vec![unended(), unended()], Duration::from_secs(5)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_fails_is_asked_for_again() {
+    let server = Server::paged(vec![
+        list(9, "more", &[map("a", 1)]),
+        (503, status(503)),
+        list(9, "", &[map("b", 2)]),
+    ]);
+    let (lister, _listener) = server.start();
+    lister.informer().wait_for_sync().await;
+    assert_eq!(lister.len(), 2);
+    let seen = server.stop().await;
+    assert_eq!(seen[2], seen[3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_of_the_future_is_listed_anew() {
+    let too_large = r#"{"kind":"Status","code":504,"reason":"Timeout","details":
+        {"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]}}"#;
+    let server = Server::new(vec![
+        stream(900, &[map("a", 800)], &[("ERROR", status(410))]),
+        (504, too_large.replace('\n', "")),
+        stream(7, &[map("a", 5)], &[]),
+    ]);
+    let (lister, mut listener) = server.start();
+    assert_eq!(told(&mut listener).await, ["a >5", "synced"]);
+    assert_eq!(lister.len(), 1);
+    let seen = server.stop().await;
+    assert!(seen[1].ends_with("&resourceVersion=900"), "{}", seen[1]);
+    assert!(!seen[2].contains("&resourceVersion="), "{}", seen[2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn versions_that_go_back_are_those_of_a_restored_cluster() {
+    let server = Server::new(vec![
+        stream(900, &[map("a", 800)], &[("BOOKMARK", map("", 20))]),
+        stream(20, &[map("b", 5)], &[]),
+    ]);
+    let (lister, _listener) = server.start();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(lister.get(&("d", "a").into()).unwrap().is_none());
+    assert!(lister.get(&("d", "b").into()).unwrap().is_some());
+    let seen = server.stop().await;
+    assert!(!seen[1].contains("&resourceVersion="), "{}", seen[1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn expired_credentials_keep_the_store_and_recover() {
+    let mut answers = vec![stream(5, &[map("a", 1)], &[])];
+    answers.extend((0..4).map(|_| (401, status(401))));
+    answers.push(events(&[("MODIFIED", map("a", 6))]));
+    answers.push((200, SILENCE.to_owned()));
+    let server = Server::new(answers);
+    let (lister, mut listener) = server.start();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(lister.len(), 1);
+    assert!(lister.informer().last_error().unwrap().contains("401"));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(told(&mut listener).await, ["a >6", "synced"]);
+    assert!(lister.informer().last_error().is_none());
+    let seen = server.stop().await;
+    let lists = |uri: &&String| uri.contains("sendInitialEvents");
+    assert_eq!(seen.iter().filter(lists).count(), 1, "{seen:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nameless_object_spoils_nothing_else() {
+    let server = Server::new(vec![stream(
+        5,
+        &[map("a", 1), "[]".to_owned(), map("b", 2)],
+        &[("MODIFIED", "5".to_owned()), ("MODIFIED", map("b", 6))],
+    )]);
+    let (lister, _listener) = server.start();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(lister.len(), 2);
+    let seen = server.stop().await;
+    assert!(seen[1].ends_with("&resourceVersion=6"), "{}", seen[1]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_expired_watch_lists_again_and_tells_what_was_missed() {
-    let server = Server::new(vec![
+    let server = Server::paged(vec![
         list(
             5,
             "",
@@ -176,12 +351,17 @@ async fn an_expired_watch_lists_again_and_tells_what_was_missed() {
     assert_eq!(missed, ["changed 2>8", "deleted 3>", "new >9"]);
     assert!(lister.get(&("d", "deleted").into()).unwrap().is_none());
     let seen = server.stop().await;
-    assert!(seen[3].contains("limit=500"), "{}", seen[3]);
+    assert!(seen[4].contains("limit=500"), "{}", seen[4]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_list_is_tried_again_after_a_pause() {
-    let server = Server::new(vec![(403, status(403)), list(1, "", &[])]);
+    // Who may not watch may list, perhaps.
+    let server = Server::new(vec![
+        (403, status(403)),
+        (403, status(403)),
+        stream(1, &[], &[]),
+    ]);
     let started = Instant::now();
     let (lister, _listener) = server.start();
     lister.informer().wait_for_sync().await;
@@ -195,7 +375,7 @@ async fn a_refused_list_is_tried_again_after_a_pause() {
 
 #[tokio::test(start_paused = true)]
 async fn too_many_requests_resumes_without_a_list() {
-    let server = Server::new(vec![list(5, "", &[]), (429, status(429)), events(&[])]);
+    let server = Server::paged(vec![list(5, "", &[]), (429, status(429)), events(&[])]);
     let (lister, _listener) = server.start();
     lister.informer().wait_for_sync().await;
     tokio::time::sleep(Duration::from_secs(10)).await;
@@ -205,12 +385,12 @@ async fn too_many_requests_resumes_without_a_list() {
         .filter(|uri| !uri.contains("watch=true"))
         .count();
     assert_eq!(lists, 1, "{seen:?}");
-    assert!(seen.len() >= 3);
+    assert!(seen.len() >= 4);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_expired_continue_token_takes_everything_at_once() {
-    let server = Server::new(vec![
+    let server = Server::paged(vec![
         list(5, "more", &[map("a", 1)]),
         (410, status(410)),
         list(6, "", &[map("a", 1), map("b", 2)]),
@@ -219,13 +399,13 @@ async fn an_expired_continue_token_takes_everything_at_once() {
     lister.informer().wait_for_sync().await;
     assert_eq!(lister.len(), 2);
     let seen = server.stop().await;
-    assert_eq!(seen[2], "/api/v1/configmaps?");
+    assert_eq!(seen[3], "/api/v1/configmaps");
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_unreadable_object_spoils_nothing_else() {
     let broken = r#"{"metadata":{"namespace":"d","name":"broken"},"data":5}"#.to_owned();
-    let server = Server::new(vec![list(5, "", &[map("a", 1), broken, map("b", 2)])]);
+    let server = Server::new(vec![stream(5, &[map("a", 1), broken, map("b", 2)], &[])]);
     let (lister, _listener) = server.start();
     lister.informer().wait_for_sync().await;
     assert_eq!(lister.list(&().into()).len(), 2);
@@ -253,12 +433,12 @@ async fn a_missing_list_is_named() {
 /// Every list succeeds and no watch after it goes on: how often may that be tried at once?
 async fn check_relists_are_paced(watch: (u16, String)) {
     let answers = (0..1000).flat_map(|n| [list(n, "", &[map("a", 1)]), watch.clone()]);
-    let server = Server::new(answers.collect());
+    let server = Server::paged(answers.collect());
     let (lister, _listener) = server.start();
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(lister.informer().last_error().is_some());
     let seen = server.stop().await;
-    assert_eq!(seen.len(), 4, "one relist at once, then a pause: {seen:?}");
+    assert_eq!(seen.len(), 5, "one relist at once, then a pause: {seen:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -268,7 +448,26 @@ async fn relists_are_paced_when_every_watch_is_expired() {
 
 #[tokio::test(start_paused = true)]
 async fn relists_are_paced_when_every_watch_ends_in_an_error() {
-    check_relists_are_paced(events(&[("ERROR", status(500))])).await;
+    check_relists_are_paced(events(&[("ERROR", status(400))])).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_internal_error_is_resumed_for_a_minute_and_then_listed_anew() {
+    let failing = (0..1000).map(|_| events(&[("ERROR", status(500))]));
+    let mut answers = vec![stream(5, &[map("a", 1)], &[])];
+    answers.extend(failing);
+    let server = Server::new(answers);
+    let (_lister, _listener) = server.start();
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    let lists = || {
+        let script = server.script.lock().unwrap();
+        let lists = |uri: &&String| uri.contains("sendInitialEvents");
+        script.seen.iter().filter(lists).count()
+    };
+    assert_eq!(lists(), 1);
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert!(lists() > 1);
+    server.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -279,10 +478,10 @@ async fn relists_are_paced_when_no_event_can_be_read() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_silent_is_begun_again() {
     let silence = || (200, SILENCE.to_owned());
-    let server = Server::new(vec![list(9, "", &[]), silence(), silence()]);
+    let server = Server::paged(vec![list(9, "", &[]), silence(), silence()]);
     let (_lister, _listener) = server.start();
     tokio::time::sleep(Duration::from_secs(4 * 60)).await;
     let seen = server.stop().await;
-    assert_eq!(seen.len(), 3, "{seen:?}");
-    assert!(seen[2].ends_with("&resourceVersion=9"), "{}", seen[2]);
+    assert_eq!(seen.len(), 4, "{seen:?}");
+    assert!(seen[3].ends_with("&resourceVersion=9"), "{}", seen[3]);
 }

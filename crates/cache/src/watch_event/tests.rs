@@ -1,57 +1,54 @@
-use k8s_openapi::api::core::v1::ConfigMap;
-
 use super::*;
 
-fn read(line: &str) -> Step {
-    read_line(&Codec::of::<ConfigMap>(), line.as_bytes()).unwrap()
+#[test]
+fn lines_are_taken_apart() {
+    let object = r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#;
+    let bytes = object.as_bytes();
+    let expected = [
+        ("ADDED", WatchEvent::Added(bytes)),
+        ("MODIFIED", WatchEvent::Modified(bytes)),
+        ("DELETED", WatchEvent::Deleted(bytes)),
+        ("BOOKMARK", WatchEvent::Bookmark(bytes)),
+        ("ERROR", WatchEvent::Error(bytes)),
+    ];
+    for (kind, event) in expected {
+        for line in [
+            format!(r#"{{"type":"{kind}","object":{object}}}"#),
+            format!(r#"{{ "type": "{kind}", "object": {object} }}"#),
+            format!(r#"{{"object":{object},"type":"{kind}"}}"#),
+        ] {
+            assert_eq!(WatchEvent::from_json(line.as_bytes()).unwrap(), event);
+        }
+    }
 }
 
 #[test]
-fn lines_are_read() {
-    let meta = r#""metadata":{"namespace":"d","name":"a","resourceVersion":"7"}"#;
-    let line = |kind: &str| format!(r#"{{"type":"{kind}","object":{{{meta}}}}}"#);
-    assert!(matches!(
-        read(&line("MODIFIED")),
-        Step::Upsert { key, entry: Entry::Object(_), resource_version: Some(v) }
-            if key == ObjectKey::from(("d", "a")) && v == "7"
-    ));
-    assert!(matches!(
-        read(&line("DELETED")),
-        Step::Remove { key, resource_version: Some(v), .. }
-            if key == ObjectKey::from(("d", "a")) && v == "7"
-    ));
-    assert!(matches!(
-        read(&line("BOOKMARK")),
-        Step::Bookmark { resource_version: Some(v) } if v == "7"
-    ));
+fn what_is_no_event_is_an_error() {
+    for line in [
+        "",
+        "{}",
+        r#"{"type":"UNHEARD-OF","object":{}}"#,
+        "Bad Gateway",
+    ] {
+        assert!(WatchEvent::from_json(line.as_bytes()).is_err(), "{line}");
+    }
 }
 
 #[test]
-fn an_error_line_is_a_status() {
-    let line = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
-    assert!(matches!(read(line), Step::Failed(status) if status.code == 410));
-}
-
-#[test]
-fn an_object_that_does_not_fit_is_an_error_of_that_key() {
-    let line = r#"{"type":"ADDED","object":{"metadata":{"name":"a"},"data":5}}"#;
-    let Step::Upsert {
-        key,
-        entry: Entry::Unreadable { error, .. },
-        ..
-    } = read(line)
-    else {
-        panic!("read");
+fn a_bookmark_says_whether_it_ends_a_list() {
+    let plain = br#"{"metadata":{"resourceVersion":"7","creationTimestamp":null}}"#;
+    let end = br#"{"metadata":{"resourceVersion":"8","annotations":{"k8s.io/initial-events-end":"true"}}}"#;
+    let bookmark = |version: &str, ends_list| Bookmark {
+        resource_version: version.to_owned(),
+        ends_list,
     };
-    assert_eq!(key, "a".into());
-    assert_eq!(
-        error.to_string(),
-        "cannot read ConfigMap a as the Rust type of its kind"
-    );
+    assert_eq!(Bookmark::from_json(plain).unwrap(), bookmark("7", false));
+    assert_eq!(Bookmark::from_json(end).unwrap(), bookmark("8", true));
+    assert!(Bookmark::from_json(b"{}").is_err());
 }
 
 #[test]
-fn a_null_list_is_empty() {
-    let page: Page<'_> = serde_json::from_str(r#"{"metadata":{},"items":null}"#).unwrap();
-    assert!(page.items.is_none());
+fn an_error_is_a_status() {
+    let status = status_from_json(br#"{"kind":"Status","code":410,"reason":"Expired"}"#).unwrap();
+    assert_eq!(status.code, 410);
 }

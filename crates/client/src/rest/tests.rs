@@ -101,6 +101,7 @@ async fn a_watch_is_cut_into_lines() {
     let options = WatchOptions {
         resource_version: "5".into(),
         timeout: Duration::from_secs(300),
+        ..Default::default()
     };
     let mut lines = client
         .watch(&Kind::of::<Deployment>(), None, &options)

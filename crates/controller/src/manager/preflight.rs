@@ -80,6 +80,7 @@ async fn check_watch(
     let options = WatchOptions {
         resource_version: list.metadata.resource_version,
         timeout: WATCH,
+        ..Default::default()
     };
     match tokio::time::timeout(WATCH, client.watch(kind, namespace, &options)).await {
         Ok(Err(error)) if error.is_forbidden() => Err(ManagerError::Forbidden(error)),

@@ -95,6 +95,7 @@ async fn follow(client: &RestClient) -> Result<(), RequestError> {
     let options = WatchOptions {
         resource_version: text(&list, "/metadata/resourceVersion").to_owned(),
         timeout: WATCH,
+        ..Default::default()
     };
     let mut lines = client.watch(&kind, None, &options).await?;
     while let Some(line) = lines.next().await {

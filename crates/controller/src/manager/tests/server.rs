@@ -144,6 +144,9 @@ impl Server {
             );
         }
         match head.method {
+            Method::GET if query.contains("sendInitialEvents=true") => {
+                failure(400, "BadRequest", "there are no streaming lists")
+            }
             Method::GET if query.contains("watch=true") => self.watch(path),
             Method::GET => match self.get(&path) {
                 Some(object) => ok(&object),

@@ -1,0 +1,56 @@
+use super::*;
+
+fn read(text: &str) -> Result<(Vec<String>, ListMeta), PageError> {
+    let mut page = JsonPage::new(Bytes::copy_from_slice(text.as_bytes()));
+    let mut items = Vec::new();
+    while let Some(item) = page.next()? {
+        items.push(String::from_utf8(item.to_vec()).unwrap());
+    }
+    Ok((items, page.into_meta()))
+}
+
+#[test]
+fn objects_are_cut_out_whole() {
+    let hard = r#"{"a":"}\"{","b":[{"c":"\\"},[]],"d":{"e":{}}}"#;
+    let text = format!(
+        r#"{{ "kind" : "List", "metadata":{{"resourceVersion":"7","continue":"x","n":[1]}},
+            "items": [ {hard} , {{}},{hard}], "more": [1, {{"items": []}}], "last": null }}"#
+    );
+    let (items, meta) = read(&text).unwrap();
+    assert_eq!(items, [hard, "{}", hard]);
+    assert_eq!(meta.resource_version.as_deref(), Some("7"));
+    assert_eq!(meta.continue_token.as_deref(), Some("x"));
+}
+
+#[test]
+fn metadata_may_come_last() {
+    let (items, meta) = read(r#"{"items":[{"a":1}],"metadata":{"resourceVersion":"7"}}"#).unwrap();
+    assert_eq!(items.len(), 1);
+    assert_eq!(meta.resource_version.as_deref(), Some("7"));
+}
+
+#[test]
+fn a_null_list_is_empty() {
+    let (items, meta) = read(r#"{"metadata":{},"items":null}"#).unwrap();
+    assert!(items.is_empty());
+    assert_eq!(meta, ListMeta::default());
+}
+
+#[test]
+fn what_is_no_list_is_an_error() {
+    for text in [
+        "",
+        "[]",
+        "{",
+        "{\"items\":[",
+        "{\"items\":[{\"a\":\"",
+        "{\"items\":[5]}",
+        "404",
+    ] {
+        assert!(read(text).is_err(), "{text}");
+    }
+    let whole = r#"{"metadata":{"resourceVersion":"7"},"items":[{"a":"b"},{"c":[1]}]}"#;
+    for cut in 0..whole.len() {
+        assert!(read(&whole[..cut]).is_err(), "{cut}");
+    }
+}

@@ -1,0 +1,368 @@
+//! One reflector and its connection to the server, which is where things go wrong.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use opkit_client::{Encoding, Page};
+
+use super::server::{Change, Happened, Key, Object, Server, Streaming};
+use crate::random::Random;
+use crate::reflector::{Action, Engine, Failure, Input};
+use crate::sink::Sink;
+
+pub(super) struct Link {
+    namespace: Option<String>,
+    engine: Engine,
+    sink: Box<dyn Sink>,
+    action: Action,
+    /// When a pause ends.
+    wakes: Duration,
+    watch: Option<Watch>,
+    /// How many restores of the server are known.
+    restored: u64,
+    /// Whether all was told, and the last thing told was a bookmark that says so.
+    settled: Option<u64>,
+}
+
+/// A watch that is open.
+#[derive(Debug)]
+struct Watch {
+    /// Lines that are on their way.
+    lines: VecDeque<String>,
+    /// Up to where the history is on its way.
+    sent: u64,
+    /// The restores that it has lived through: one ends it.
+    restored: u64,
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Link")
+            .field("namespace", &self.namespace)
+            .field("engine", &self.engine)
+            .field("action", &self.action)
+            .field("watch", &self.watch)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    pub(super) fn new(namespace: Option<String>, sink: Box<dyn Sink>, random: &mut Random) -> Self {
+        let page_size = 1 + random.below(6) as u32;
+        let seed = random.below(u64::MAX);
+        Link {
+            namespace,
+            engine: Engine::new(Random::new(seed), page_size, false),
+            sink,
+            action: Action::Yield,
+            wakes: Duration::ZERO,
+            watch: None,
+            restored: 0,
+            settled: None,
+        }
+    }
+
+    pub(super) fn reads(&self, key: &Key) -> bool {
+        let namespace = self.namespace.as_deref();
+        namespace.is_none_or(|namespace| namespace == key.namespace)
+    }
+
+    pub(super) fn knows_restore(&self, restored: u64) -> bool {
+        self.restored == restored
+    }
+
+    pub(super) fn is_settled(&self, server: &Server) -> bool {
+        self.settled == Some(server.version) && self.knows_restore(server.restored())
+    }
+
+    /// The reflector gets what it asked for last, or some failure.
+    pub(super) fn turn(
+        &mut self,
+        now: &mut Duration,
+        server: &mut Server,
+        random: &mut Random,
+        faults: bool,
+    ) {
+        let mut settles = None;
+        let input = match self.action.clone() {
+            Action::Yield => Input::Go,
+            Action::Sleep(_) if *now < self.wakes && faults => return,
+            Action::Sleep(_) => {
+                *now = (*now).max(self.wakes);
+                Input::Go
+            }
+            Action::List { .. } | Action::Watch { .. } if faults && random.percent(15) => {
+                Input::Failed(refusal(random))
+            }
+            Action::List {
+                limit,
+                continue_token,
+                resource_version,
+            } => self.list(server, limit, continue_token, &resource_version),
+            Action::Watch {
+                resource_version,
+                send_initial_events,
+                ..
+            } => self.begin(server, &resource_version, send_initial_events, random),
+            Action::Read { patience } => {
+                match self.read(now, patience, server, random, faults, &mut settles) {
+                    Some(input) => input,
+                    // Nothing to tell: the reflector goes on waiting.
+                    None => return,
+                }
+            }
+        };
+        if !matches!(input, Input::Event(_) | Input::Begun(_)) {
+            self.watch = None;
+        }
+        self.action = self.engine.step(*now, input, &mut *self.sink);
+        if let Action::Sleep(delay) = self.action {
+            self.wakes = *now + delay;
+        }
+        if !matches!(self.action, Action::Read { .. }) {
+            self.watch = None;
+            settles = None;
+        }
+        // A restore is known, or does not matter, once nothing later is believed.
+        if self.engine.version().parse().unwrap_or(0) <= server.version {
+            self.restored = server.restored();
+        }
+        self.settled = settles;
+    }
+
+    fn list(
+        &self,
+        server: &Server,
+        limit: u32,
+        continue_token: Option<String>,
+        resource_version: &str,
+    ) -> Input {
+        if resource_version.parse().unwrap_or(0) > server.version {
+            return Input::Failed(too_large());
+        }
+        // A token is the version of the first page, where the page before ended, and the history
+        // that both are of.
+        let (version, begin) = match &continue_token {
+            None => (server.version, 0),
+            Some(token) => {
+                let parts: Vec<u64> = token.split('.').map(|part| part.parse().unwrap()).collect();
+                if parts[0] < server.compacted || parts[2] != server.restored() {
+                    return Input::Failed(failure(410));
+                }
+                (parts[0], parts[1] as usize)
+            }
+        };
+        let objects = server.at(version);
+        let objects: Vec<_> = objects.values().filter(|o| self.reads(&o.key)).collect();
+        let end = match limit {
+            0 => objects.len(),
+            limit => objects.len().min(begin + limit as usize),
+        };
+        let items: Vec<_> = objects[begin.min(end)..end]
+            .iter()
+            .map(|object| object.json())
+            .collect();
+        let token = match end < objects.len() {
+            true => format!("{version}.{end}.{}", server.restored()),
+            false => String::new(),
+        };
+        let body = format!(
+            r#"{{"kind":"ConfigMapList","metadata":{{"resourceVersion":"{version}","continue":"{token}"}},"items":[{}]}}"#,
+            items.join(",")
+        );
+        Input::Page(Page {
+            body: Bytes::from(body),
+            encoding: Encoding::Json,
+        })
+    }
+
+    fn begin(
+        &mut self,
+        server: &Server,
+        resource_version: &str,
+        send_initial_events: bool,
+        random: &mut Random,
+    ) -> Input {
+        let from = resource_version.parse::<u64>().ok();
+        let mut lines = VecDeque::new();
+        let mut sent = from.unwrap_or(server.version);
+        if send_initial_events && server.streaming == Streaming::Refuses {
+            return Input::Failed(failure(400));
+        }
+        if from.is_some_and(|from| from > server.version) {
+            if send_initial_events || random.percent(50) {
+                return Input::Failed(too_large());
+            }
+            // It waits for that version, and shows where it is by its bookmarks only.
+            lines.push_back(bookmark(server.version, false));
+        }
+        if send_initial_events && server.streaming == Streaming::Has || from.is_none() {
+            // A server that lags behind may answer as of any version that was asked for.
+            let behind = server.version - from.unwrap_or(server.version);
+            let version = server.version - random.below(behind + 1);
+            let mut objects: Vec<_> = server.at(version).into_values().collect();
+            objects.retain(|object| self.reads(&object.key));
+            for n in (1..objects.len()).rev() {
+                objects.swap(n, random.below(n as u64 + 1) as usize);
+            }
+            lines.extend(objects.iter().map(|object| line("ADDED", object)));
+            sent = version;
+            if send_initial_events && server.streaming == Streaming::Has {
+                // What happens meanwhile may come before the end of the list.
+                let until = version + random.below(server.version - version + 1);
+                self.send(server, &mut lines, &mut sent, until);
+                lines.push_back(bookmark(sent, true));
+            }
+        } else if sent < server.compacted {
+            if random.percent(50) {
+                return Input::Failed(failure(410));
+            }
+            lines.push_back(error(410));
+        } else if random.percent(10) {
+            // What is known already is told again.
+            let again = server.after(sent.saturating_sub(1)).next();
+            if let Some(again) = again.filter(|again| again.object.version == sent)
+                && self.reads(&again.object.key)
+            {
+                lines.push_back(happened(again));
+            }
+        }
+        self.watch = Some(Watch {
+            lines,
+            sent,
+            restored: server.restored(),
+        });
+        Input::Begun(Encoding::Json)
+    }
+
+    /// Puts what happened up to a version on its way.
+    fn send(&self, server: &Server, lines: &mut VecDeque<String>, sent: &mut u64, until: u64) {
+        let after = server.after(*sent);
+        for event in after.take_while(|event| event.object.version <= until) {
+            if self.reads(&event.object.key) {
+                lines.push_back(happened(event));
+            }
+        }
+        *sent = (*sent).max(until);
+    }
+
+    fn read(
+        &mut self,
+        now: &mut Duration,
+        patience: Duration,
+        server: &Server,
+        random: &mut Random,
+        faults: bool,
+        settles: &mut Option<u64>,
+    ) -> Option<Input> {
+        let Some(mut watch) = self.watch.take() else {
+            return Some(Input::Failed(Failure::new("no watch")));
+        };
+        if watch.restored != server.restored() {
+            return Some(Input::Failed(Failure::new("connection reset")));
+        }
+        if faults && let Some(fault) = fault(now, patience, random) {
+            return Some(fault);
+        }
+        if watch.lines.is_empty() {
+            let lag = match faults {
+                true => random.below(4),
+                false => 0,
+            };
+            let until = server.version.saturating_sub(lag);
+            let mut lines = VecDeque::new();
+            self.send(server, &mut lines, &mut watch.sent, until);
+            watch.lines = lines;
+        }
+        let line = match watch.lines.pop_front() {
+            Some(line) => Some(line),
+            None if !faults || random.percent(30) => {
+                let told = watch.sent.min(server.version);
+                *settles = Some(told);
+                Some(bookmark(told, false))
+            }
+            None => None,
+        };
+        self.watch = Some(watch);
+        line.map(|line| Input::Event(Bytes::from(line)))
+    }
+}
+
+/// What goes wrong with a watch, if anything does.
+fn fault(now: &mut Duration, patience: Duration, random: &mut Random) -> Option<Input> {
+    Some(match random.below(100) {
+        // In the middle of an event or not: what is not whole is dropped.
+        0..3 => Input::Failed(Failure::new("connection reset")),
+        3..5 => {
+            *now += Duration::from_secs(random.below(3));
+            Input::Ended
+        }
+        5 => {
+            let code = [410, 429, 500, 504][random.below(4) as usize];
+            Input::Event(Bytes::from(error(code)))
+        }
+        6 => {
+            *now += patience;
+            Input::Silent
+        }
+        7 => Input::Event(Bytes::from_static(b"Bad Gateway")),
+        _ => return None,
+    })
+}
+
+fn happened(happened: &Happened) -> String {
+    let change = match happened.change {
+        Change::Added => "ADDED",
+        Change::Modified => "MODIFIED",
+        Change::Deleted => "DELETED",
+    };
+    line(change, &happened.object)
+}
+
+fn line(change: &str, object: &Object) -> String {
+    format!(r#"{{"type":"{change}","object":{}}}"#, object.json())
+}
+
+fn bookmark(version: u64, ends_list: bool) -> String {
+    let annotations = match ends_list {
+        true => r#","annotations":{"k8s.io/initial-events-end":"true"}"#,
+        false => "",
+    };
+    format!(
+        r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"{version}"{annotations}}}}}}}"#
+    )
+}
+
+fn error(code: u16) -> String {
+    format!(r#"{{"type":"ERROR","object":{{"kind":"Status","code":{code},"message":"as drawn"}}}}"#)
+}
+
+fn failure(code: u16) -> Failure {
+    Failure {
+        code: Some(code),
+        too_large: false,
+        message: format!("as drawn ({code})"),
+    }
+}
+
+fn too_large() -> Failure {
+    Failure {
+        too_large: true,
+        ..failure(504)
+    }
+}
+
+/// What any request may be answered with.
+fn refusal(random: &mut Random) -> Failure {
+    match random.below(8) {
+        0 => failure(401),
+        1 => failure(403),
+        2 => failure(410),
+        3 => failure(429),
+        4 => failure(500),
+        5 => failure(503),
+        6 => failure(404),
+        _ => Failure::new("connection refused"),
+    }
+}

@@ -1,0 +1,92 @@
+//! A listener that keeps its own copy from what it is told, and notices what does not fit.
+
+use std::collections::BTreeMap;
+
+use futures::FutureExt;
+
+use super::server::{Key, Object};
+use super::subject::{Subject, key, read, unreadable};
+use crate::{Delta, Event, Listener};
+
+pub(super) struct Mirror {
+    listener: Listener,
+    objects: BTreeMap<Key, Object>,
+    synced: bool,
+}
+
+impl Mirror {
+    pub(super) fn new(subject: &Subject) -> Self {
+        Mirror {
+            listener: subject.listen(),
+            objects: BTreeMap::new(),
+            synced: false,
+        }
+    }
+
+    /// Receives at most so many events.
+    pub(super) fn receive(&mut self, at_most: u64, restored: u64) -> Result<(), String> {
+        for _ in 0..at_most {
+            let Some(event) = self.listener.recv().now_or_never() else {
+                break;
+            };
+            match event {
+                Event::Delta(delta) => self.take(&delta, restored)?,
+                Event::Synced if self.synced => return Err("synced twice".to_owned()),
+                Event::Synced => self.synced = true,
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, delta: &Delta, restored: u64) -> Result<(), String> {
+        let key = key(&delta.key);
+        let known = self.objects.get(&key);
+        let wrong = |what: &str| Err(format!("{what}: knew {known:?}, was told {delta:?}"));
+        let old = delta.old.as_ref().map(read);
+        let new = match &delta.unreadable {
+            Some(error) => Some(unreadable(error)),
+            None => delta.new.as_ref().map(read),
+        };
+        match (known, &old) {
+            // What could not be read has no old state, or an older one.
+            (Some(known), _) if known.is_broken => {}
+            (Some(known), Some(old)) if known == old => {}
+            (None, None) => {}
+            // Made and gone unseen: only that it was there is told.
+            (None, Some(_)) if delta.coalesced => {}
+            (None, Some(_)) | (Some(_), _) => return wrong("the old state is not the last one"),
+        }
+        if let (Some(known), Some(new)) = (known, &new)
+            && known.uid == new.uid
+            && !known.is_broken
+            && new.version <= known.version
+            && restored == 0
+        {
+            return wrong("a version went back");
+        }
+        match new {
+            Some(new) => drop(self.objects.insert(key, new)),
+            None => drop(self.objects.remove(&key)),
+        }
+        Ok(())
+    }
+
+    /// Whether all that was told leads to what there is.
+    pub(super) fn check(&self, expected: &[&Object]) -> Result<(), String> {
+        if !self.synced {
+            return Err("a listener was not told that all is listed".to_owned());
+        }
+        let alike = |(found, expected): (&Object, &&Object)| match expected.is_broken {
+            true => found.is_broken && found.key == expected.key,
+            false => found == *expected,
+        };
+        let found: Vec<_> = self.objects.values().collect();
+        let pairs = found.iter().copied().zip(expected);
+        if found.len() != expected.len() || !pairs.into_iter().all(alike) {
+            return Err(format!(
+                "a listener saw another history\n server   {expected:?}\n listener {found:?}"
+            ));
+        }
+        Ok(())
+    }
+}
