@@ -69,6 +69,14 @@ const SCALARS: &[&str] = &["bool", "bytes", "double", "int32", "int64", "string"
 /// Kinds that are not resources, and the group versions that have them.
 const OTHER_KINDS: &[(&str, &str)] = &[
     ("meta.v1.DeleteOptions", "*/DeleteOptions"),
+    (
+        "meta.v1.PartialObjectMetadata",
+        "meta.k8s.io/v1/PartialObjectMetadata",
+    ),
+    (
+        "meta.v1.PartialObjectMetadataList",
+        "meta.k8s.io/v1/PartialObjectMetadataList",
+    ),
     ("meta.v1.Status", "v1/Status"),
 ];
 
@@ -215,9 +223,17 @@ fn roots(kinds: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
         let text = |field: &str| kind[field].as_str().unwrap_or_default();
         let definition = kind.pointer("/schema/definition").and_then(Value::as_str);
         let message = short(definition.context("a kind has no definition")?);
+        let verbs = kind["verbs"].as_array().into_iter().flatten();
+        let listed = verbs.into_iter().any(|verb| verb == "list");
         let (group, version, kind) = (text("group"), text("version"), text("kind"));
         if let Some((package, _)) = message.rsplit_once('.') {
             packages.insert((group.to_owned(), version.to_owned()), package.to_owned());
+        }
+        if listed {
+            roots
+                .entry(format!("{message}List"))
+                .or_default()
+                .insert(gvk(group, version, &format!("{kind}List")));
         }
         roots
             .entry(message)

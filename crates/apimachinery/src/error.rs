@@ -64,7 +64,7 @@ impl SelectorError {
     }
 }
 
-/// A protobuf body that cannot be read.
+/// A protobuf body that cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProtobufError {
@@ -93,12 +93,60 @@ pub enum ProtobufError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The bytes are sound, but what they hold does not fit the type that is read.
+    #[error("{field}: {reason}")]
+    Mismatch {
+        /// The message and its field; empty while it is not known.
+        field: String,
+        /// What the type says about it.
+        reason: String,
+    },
+    /// A value that the message of its kind cannot hold.
+    #[error("cannot write {field} as protobuf: it {reason}")]
+    Unwritable {
+        /// The message and its field: `core.v1.PodSpec.containers`.
+        field: String,
+        /// What is wrong with the value.
+        reason: String,
+    },
+    /// An object does not say what it is.
+    #[error("cannot write an object as protobuf that has no {field}")]
+    NoTypeMeta {
+        /// `apiVersion` or `kind`.
+        field: &'static str,
+    },
     /// The table of messages in this crate is broken.
     #[error("internal: a line of the table of messages makes no sense: {line:?}")]
     Table {
         /// The line.
         line: String,
     },
+}
+
+impl ProtobufError {
+    /// Whether the kind is not in the table: JSON may be able to carry it.
+    pub fn is_unknown_kind(&self) -> bool {
+        matches!(self, Self::UnknownKind { .. })
+    }
+
+    /// Says where a type did not fit, unless a field further in has already said so.
+    pub(crate) fn located(mut self, message: &str, name: &str) -> Self {
+        if let Self::Mismatch { field, .. } = &mut self
+            && field.is_empty()
+        {
+            *field = format!("{message}.{name}");
+        }
+        self
+    }
+}
+
+impl serde::de::Error for ProtobufError {
+    fn custom<T: std::fmt::Display>(reason: T) -> Self {
+        Self::Mismatch {
+            field: String::new(),
+            reason: reason.to_string(),
+        }
+    }
 }
 
 /// A server-side apply that was refused.

@@ -6,7 +6,7 @@
 //! - [`schema`]: OpenAPI v3 and structural schemas, parsed once.
 //! - [`structural`]: pruning, defaulting and validation of objects.
 //! - [`patch`]: JSON patch, JSON merge patch, strategic merge patch.
-//! - [`protobuf`]: bodies of built-in kinds as kubectl and client-go send them.
+//! - [`protobuf`]: built-in kinds as clients and servers send them, read and written.
 //! - [`selector`]: label and field selectors.
 //! - [`managedfields`]: server-side apply and field ownership.
 //! - [`conditions`] and [`readiness`]: what an object says about its own state.

@@ -1,27 +1,40 @@
-//! Kubernetes' protobuf, read as the JSON that Go would have written.
+//! Kubernetes' protobuf, read and written as the JSON that Go would have written.
 //!
 //! kubectl and client-go send built-in kinds as `application/vnd.kubernetes.protobuf`: four magic
-//! bytes, then a `runtime.Unknown` that names the kind and holds its message. [`decode`] turns
-//! that into the [`Value`] which the same client would have sent as JSON. It knows no kind by
-//! itself: numbers, JSON names and types come from one table, generated from the sources of
-//! Kubernetes (`cargo xtask protobuf`), and the wire format is read by hand.
+//! bytes, then a `runtime.Unknown` that names the kind and holds its message. An API server
+//! answers so as well. It knows no kind by itself: numbers, JSON names and types come from one
+//! table, generated from the sources of Kubernetes (`cargo xtask protobuf`), and the wire format
+//! is read and written by hand.
+//!
+//! - [`from_slice`] and [`to_vec`] are for typed objects, [`decode`] and [`encode`] for JSON.
+//! - [`Deserializer`] reads a message without its envelope, straight from the wire bytes.
+//! - [`ListParts`] and [`WatchEventParts`] take a list or a watch event apart without decoding
+//!   the objects in it.
 //!
 //! Protobuf says less than JSON: an empty list is not on the wire at all, so it is absent here
 //! as well. Values that Go's JSON leaves out when empty are left out, and so are empty structs
-//! that Go would print as `{}`; what is a pointer in Go is kept whatever it holds.
+//! that Go would print as `{}`; what is a pointer in Go is kept whatever it holds. What is
+//! written is what Go writes: all that is not a pointer, even if it is empty.
 //!
-//! It does not write protobuf, and it does not know custom resources, which are never sent so.
+//! It does not know custom resources, which are never sent so.
 
+mod deserializer;
+mod encode;
+mod fields;
 mod leaf;
-mod message;
+mod parts;
 mod table;
+mod value;
 mod wire;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use crate::error::ProtobufError;
-use message::Decoder;
-use table::Table;
+pub use deserializer::Deserializer;
+pub use encode::encode;
+pub use parts::{ListParts, WatchEventParts};
+pub use table::MessageType;
 use wire::{Datum, Reader};
 
 /// The media type of such a body.
@@ -52,47 +65,132 @@ pub const MAGIC: &[u8] = b"k8s\0";
 /// Bytes that are not an envelope, a kind that is not in the table, and a message that does not
 /// read as its kind's; the latter names the message and the field.
 pub fn decode(bytes: &[u8]) -> Result<Value, ProtobufError> {
-    let table = Table::shared()?;
-    Decoder { table }.envelope(bytes, 0)
+    from_slice(bytes)
 }
 
-impl Decoder<'_> {
-    /// Reads an envelope, which may itself stand inside of an object.
-    fn envelope(&self, bytes: &[u8], depth: usize) -> Result<Value, ProtobufError> {
-        let bytes = bytes.strip_prefix(MAGIC).ok_or(ProtobufError::NoMagic)?;
-        let unknown = Unknown::read(bytes)?;
-        if !unknown.content_encoding.is_empty() {
-            return Err(ProtobufError::Encoding {
-                what: unknown.content_encoding.to_owned(),
-            });
-        }
-        match unknown.content_type {
-            "" | CONTENT_TYPE => {}
-            "application/json" => {
-                return serde_json::from_slice(unknown.raw).map_err(|error| {
-                    malformed("runtime.Unknown", "raw", format!("is not JSON: {error}"))
-                });
-            }
-            other => {
-                return Err(ProtobufError::Encoding {
-                    what: other.to_owned(),
-                });
-            }
-        }
-        let message = self
-            .table
-            .kind(unknown.api_version, unknown.kind)
-            .ok_or_else(|| ProtobufError::UnknownKind {
-                api_version: unknown.api_version.to_owned(),
-                kind: unknown.kind.to_owned(),
-            })?;
-        let mut object = self.message(message, unknown.raw, depth)?;
-        if let Value::Object(fields) = &mut object {
-            fields.insert("apiVersion".to_owned(), unknown.api_version.into());
-            fields.insert("kind".to_owned(), unknown.kind.into());
-        }
-        Ok(object)
+/// Reads an enveloped object into its type.
+///
+/// The type is told the `apiVersion` and `kind` of the envelope before the fields.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::protobuf::from_slice;
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize)]
+/// struct Object<'a> {
+///     kind: &'a str,
+/// }
+///
+/// let body = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x05\x0a\x03\x0a\x01a";
+/// assert_eq!(from_slice::<Object>(body)?.kind, "Namespace");
+/// # Ok::<(), opkit_apimachinery::protobuf::ProtobufError>(())
+/// ```
+///
+/// # Errors
+///
+/// Those of [`decode`], and a type that the object does not fit.
+pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, ProtobufError> {
+    let envelope = envelope(bytes)?;
+    if envelope.is_protobuf() {
+        return T::deserialize(Deserializer::enveloped(&envelope)?);
     }
+    serde_json::from_slice(envelope.raw)
+        .map_err(|error| malformed("runtime.Unknown", "raw", format!("is not JSON: {error}")))
+}
+
+/// Writes an object of a built-in kind with its envelope.
+///
+/// The `apiVersion` and `kind` are those that the object serializes with.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::protobuf::{from_slice, to_vec};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Debug, PartialEq, Serialize, Deserialize)]
+/// #[serde(rename_all = "camelCase")]
+/// struct ConfigMap {
+///     api_version: String,
+///     kind: String,
+///     immutable: bool,
+/// }
+///
+/// let (api_version, kind) = ("v1".to_owned(), "ConfigMap".to_owned());
+/// let object = ConfigMap { api_version, kind, immutable: true };
+/// assert_eq!(from_slice::<ConfigMap>(&to_vec(&object)?)?, object);
+/// # Ok::<(), opkit_apimachinery::protobuf::ProtobufError>(())
+/// ```
+///
+/// # Errors
+///
+/// Those of [`encode`], and an object that does not serialize.
+pub fn to_vec<T: Serialize + ?Sized>(object: &T) -> Result<Vec<u8>, ProtobufError> {
+    let value = serde_json::to_value(object).map_err(|error| ProtobufError::Unwritable {
+        field: "the object".to_owned(),
+        reason: format!("does not serialize: {error}"),
+    })?;
+    encode(&value)
+}
+
+/// What is around every object: which kind it is, and how it is written.
+///
+/// # Examples
+///
+/// ```
+/// let body = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x05\x0a\x03\x0a\x01a";
+/// let envelope = opkit_apimachinery::protobuf::envelope(body)?;
+/// assert_eq!((envelope.api_version, envelope.kind), ("v1", "Namespace"));
+/// assert_eq!(envelope.raw, b"\x0a\x03\x0a\x01a");
+/// # Ok::<(), opkit_apimachinery::protobuf::ProtobufError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Envelope<'a> {
+    /// Group and version.
+    pub api_version: &'a str,
+    /// The kind.
+    pub kind: &'a str,
+    /// How `raw` is written: [`CONTENT_TYPE`], nothing, which means the same, or
+    /// `application/json`.
+    pub content_type: &'a str,
+    /// The object.
+    pub raw: &'a [u8],
+}
+
+impl Envelope<'_> {
+    /// Whether the object is a protobuf message, and not JSON.
+    pub fn is_protobuf(&self) -> bool {
+        matches!(self.content_type, "" | CONTENT_TYPE)
+    }
+}
+
+/// Reads the envelope of an object, and leaves the object as it is.
+///
+/// # Errors
+///
+/// Bytes that are not an envelope, and contents that are neither protobuf nor JSON.
+pub fn envelope(bytes: &[u8]) -> Result<Envelope<'_>, ProtobufError> {
+    let bytes = bytes.strip_prefix(MAGIC).ok_or(ProtobufError::NoMagic)?;
+    let unknown = Unknown::read(bytes)?;
+    let what = match (unknown.content_encoding, unknown.content_type) {
+        ("", "" | CONTENT_TYPE | "application/json") => None,
+        ("", content_type) => Some(content_type),
+        (content_encoding, _) => Some(content_encoding),
+    };
+    if let Some(what) = what {
+        return Err(ProtobufError::Encoding {
+            what: what.to_owned(),
+        });
+    }
+    Ok(Envelope {
+        api_version: unknown.api_version,
+        kind: unknown.kind,
+        content_type: unknown.content_type,
+        raw: unknown.raw,
+    })
 }
 
 /// A `runtime.Unknown` with its `TypeMeta`.
@@ -110,7 +208,7 @@ impl<'a> Unknown<'a> {
         const NAME: &str = "runtime.Unknown";
         let mut unknown = Self::default();
         for item in Reader::new(bytes) {
-            let (number, datum) = item.map_err(|reason| malformed(NAME, "", reason))?;
+            let (number, datum) = item.map_err(|flaw| malformed(NAME, "", flaw))?;
             match (number, datum) {
                 (1, Datum::Bytes(type_meta)) => unknown.type_meta(type_meta)?,
                 (2, Datum::Bytes(raw)) => unknown.raw = raw,
@@ -127,7 +225,7 @@ impl<'a> Unknown<'a> {
     fn type_meta(&mut self, bytes: &'a [u8]) -> Result<(), ProtobufError> {
         const NAME: &str = "runtime.TypeMeta";
         for item in Reader::new(bytes) {
-            match item.map_err(|reason| malformed(NAME, "", reason))? {
+            match item.map_err(|flaw| malformed(NAME, "", flaw))? {
                 (1, datum) => self.api_version = text(NAME, "apiVersion", datum)?,
                 (2, datum) => self.kind = text(NAME, "kind", datum)?,
                 _ => {}
@@ -138,9 +236,7 @@ impl<'a> Unknown<'a> {
 }
 
 fn text<'a>(message: &str, field: &str, datum: Datum<'a>) -> Result<&'a str, ProtobufError> {
-    datum
-        .text()
-        .map_err(|reason| malformed(message, field, reason))
+    datum.text().map_err(|flaw| malformed(message, field, flaw))
 }
 
 /// An error at a field of a message; the field is empty when it is not known which.

@@ -1,15 +1,14 @@
-//! Messages and scalars whose JSON is not an object of their fields.
+//! Messages and scalars whose JSON is not an object of their fields, in both directions.
 
 use jiff::Timestamp;
-use serde_json::Value;
 
-use super::wire::{Datum, Reader};
+use super::wire::{Datum, Flaw, Reader};
 
-/// The instant that the year 0 begins with; Go writes no earlier one as JSON.
-const YEAR_ZERO: i64 = -62_167_219_200;
+/// The first second of the year 0 and of the year 10000: Go writes no other years as JSON.
+const YEARS: std::ops::Range<i64> = -62_167_219_200..253_402_300_800;
 
 /// The `raw` of a RawExtension, a FieldsV1 or a JSON: their only field.
-pub(super) fn raw(bytes: &[u8]) -> Result<&[u8], String> {
+pub(super) fn raw(bytes: &[u8]) -> Result<&[u8], Flaw> {
     let mut raw: &[u8] = &[];
     for item in Reader::new(bytes) {
         if let (1, datum) = item? {
@@ -19,63 +18,135 @@ pub(super) fn raw(bytes: &[u8]) -> Result<&[u8], String> {
     Ok(raw)
 }
 
-/// JSON inside of protobuf. Nothing is null, as in Go.
-pub(super) fn json(raw: &[u8]) -> Result<Value, String> {
-    if raw.is_empty() {
-        return Ok(Value::Null);
-    }
-    serde_json::from_slice(raw).map_err(|error| format!("is not JSON: {error}"))
-}
-
-/// A quantity: its text.
-pub(super) fn quantity(bytes: &[u8]) -> Result<Value, String> {
+/// A quantity: its text, which is never empty.
+pub(super) fn quantity(bytes: &[u8]) -> Result<&str, Flaw> {
     let mut text = "";
     for item in Reader::new(bytes) {
         if let (1, datum) = item? {
             text = datum.text()?;
         }
     }
-    Ok(Value::from(if text.is_empty() { "0" } else { text }))
+    Ok(if text.is_empty() { "0" } else { text })
+}
+
+/// A number or a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IntOrString<'a> {
+    Int(i32),
+    String(&'a str),
 }
 
 /// Which of the two it is, then the number, then the text.
-pub(super) fn int_or_string(bytes: &[u8]) -> Result<Value, String> {
+pub(super) fn int_or_string(bytes: &[u8]) -> Result<IntOrString<'_>, Flaw> {
     let (mut is_text, mut number, mut text) = (false, 0, "");
     for item in Reader::new(bytes) {
         match item? {
             (1, Datum::Varint(kind)) => is_text = kind != 0,
             (2, Datum::Varint(bits)) => number = bits.cast_signed() as i32,
             (3, datum) => text = datum.text()?,
-            (1 | 2, datum) => return Err(format!("has {} for a number", datum.name())),
+            (1 | 2, datum) => return Err(Flaw::Type(datum.name(), "a number")),
             _ => {}
         }
     }
-    Ok(if is_text {
-        Value::from(text)
-    } else {
-        Value::from(number)
+    Ok(match is_text {
+        true => IntOrString::String(text),
+        false => IntOrString::Int(number),
     })
 }
 
-/// Seconds and nanoseconds since 1970, printed in a format of [`jiff`]. An empty message is the
-/// zero time, which is null in JSON.
-pub(super) fn time(bytes: &[u8], format: &str) -> Result<Value, String> {
+/// How much of a time there is in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Precision {
+    Seconds,
+    Microseconds,
+}
+
+/// The text of a time, without an allocation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimeText {
+    digits: [u8; 27],
+    precision: Precision,
+}
+
+impl TimeText {
+    pub(super) fn as_str(&self) -> &str {
+        let length = match self.precision {
+            Precision::Seconds => 20,
+            Precision::Microseconds => 27,
+        };
+        let digits = self.digits.get(..length).unwrap_or_default();
+        std::str::from_utf8(digits).unwrap_or_default()
+    }
+}
+
+/// Seconds and nanoseconds since 1970. An empty message is the zero time, which is null in JSON.
+pub(super) fn time(bytes: &[u8], precision: Precision) -> Result<Option<TimeText>, String> {
     if bytes.is_empty() {
-        return Ok(Value::Null);
+        return Ok(None);
     }
     let [seconds, nanoseconds] = integers(bytes)?;
-    let time = i32::try_from(nanoseconds)
-        .ok()
-        .filter(|_| seconds >= YEAR_ZERO)
-        .and_then(|nanoseconds| Timestamp::new(seconds, nanoseconds).ok())
-        .ok_or_else(|| format!("is not a time: {seconds} seconds, {nanoseconds} nanoseconds"))?;
-    Ok(Value::from(time.strftime(format).to_string()))
+    if !YEARS.contains(&seconds) || !(0..1_000_000_000).contains(&nanoseconds) {
+        return Err(format!(
+            "is not a time: {seconds} seconds, {nanoseconds} nanoseconds"
+        ));
+    }
+    Ok(Some(time_text(seconds, nanoseconds / 1_000, precision)))
+}
+
+/// The days are turned into a date as in "chrono-compatible low-level date algorithms" by
+/// Howard Hinnant: years begin in March, so that the leap day is the last of its year.
+fn time_text(seconds: i64, microseconds: i64, precision: Precision) -> TimeText {
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 {
+        from_march + 3
+    } else {
+        from_march - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    let digit = |value: i64| b'0' + (value % 10) as u8;
+    #[rustfmt::skip]
+    let mut digits = [
+        digit(year / 1_000), digit(year / 100), digit(year / 10), digit(year), b'-',
+        digit(month / 10), digit(month), b'-', digit(day / 10), digit(day), b'T',
+        digit(hour / 10), digit(hour), b':', digit(minute / 10), digit(minute), b':',
+        digit(second / 10), digit(second), b'.',
+        digit(microseconds / 100_000), digit(microseconds / 10_000), digit(microseconds / 1_000),
+        digit(microseconds / 100), digit(microseconds / 10), digit(microseconds), b'Z',
+    ];
+    if precision == Precision::Seconds {
+        digits[19] = b'Z';
+    }
+    TimeText { digits, precision }
+}
+
+/// Seconds and nanoseconds of a time as JSON writes it, cut to its precision.
+pub(super) fn parse_time(text: &str, precision: Precision) -> Option<(i64, i64)> {
+    let time: Timestamp = text.parse().ok()?;
+    let (seconds, nanoseconds) = (time.as_second(), i64::from(time.subsec_nanosecond()));
+    // Before 1970 jiff counts the part of a second backwards.
+    let (seconds, nanoseconds) = if nanoseconds < 0 {
+        (seconds - 1, nanoseconds + 1_000_000_000)
+    } else {
+        (seconds, nanoseconds)
+    };
+    Some(match precision {
+        Precision::Seconds => (seconds, 0),
+        Precision::Microseconds => (seconds, nanoseconds / 1_000 * 1_000),
+    })
 }
 
 /// Nanoseconds, printed as Go prints a duration: `1h0m0.5s`.
-pub(super) fn duration(bytes: &[u8]) -> Result<Value, String> {
+pub(super) fn duration(bytes: &[u8]) -> Result<String, Flaw> {
     let [nanoseconds, _] = integers(bytes)?;
-    Ok(Value::from(duration_text(nanoseconds)))
+    Ok(duration_text(nanoseconds))
 }
 
 fn duration_text(nanoseconds: i64) -> String {
@@ -115,47 +186,73 @@ fn decimal(value: u64, unit: u64) -> String {
     format!("{whole}.{}", digits.trim_end_matches('0'))
 }
 
+/// The nanoseconds of a duration as Go writes it; none of a text that Go would refuse.
+pub(super) fn parse_duration(text: &str) -> Option<i64> {
+    let (sign, mut rest) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if rest == "0" {
+        return Some(0);
+    }
+    let mut total: i128 = 0;
+    while !rest.is_empty() || total == 0 {
+        let is_number = |letter: char| letter.is_ascii_digit() || letter == '.';
+        let unit_at = rest.find(|letter| !is_number(letter))?;
+        let (number, tail) = rest.split_at_checked(unit_at)?;
+        let end = tail.find(is_number).unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at_checked(end)?;
+        let scale: i128 = match unit {
+            "ns" => 1,
+            "us" | "µs" | "μs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            "m" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            _ => return None,
+        };
+        let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+        if whole.is_empty() && part.is_empty() {
+            return None;
+        }
+        let whole: i128 = if whole.is_empty() {
+            0
+        } else {
+            whole.parse().ok()?
+        };
+        total = total.checked_add(whole.checked_mul(scale)?)?;
+        // Digits below a nanosecond of an hour are cut, as Go does.
+        let part = part.get(..part.len().min(18))?;
+        if !part.is_empty() {
+            let tenth = 10_i128.checked_pow(u32::try_from(part.len()).ok()?)?;
+            total += part.parse::<i128>().ok()? * scale / tenth;
+        }
+        rest = tail;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    i64::try_from(sign * total).ok()
+}
+
 /// The integers in fields 1 and 2.
-fn integers(bytes: &[u8]) -> Result<[i64; 2], String> {
+fn integers(bytes: &[u8]) -> Result<[i64; 2], Flaw> {
     let (mut first, mut second) = (0, 0);
     for item in Reader::new(bytes) {
         match item? {
             (1, Datum::Varint(bits)) => first = bits.cast_signed(),
             (2, Datum::Varint(bits)) => second = bits.cast_signed(),
-            (1 | 2, datum) => return Err(format!("has {} for a number", datum.name())),
+            (1 | 2, datum) => return Err(Flaw::Type(datum.name(), "a number")),
             _ => {}
         }
     }
     Ok([first, second])
 }
 
-/// A float; a whole one is an integer, as it is in JSON that Go writes.
-pub(super) fn double(value: f64) -> Result<Value, String> {
+/// A whole float is an integer in JSON that Go writes.
+pub(super) fn whole(value: f64) -> Option<i64> {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() <= EXACT_MAX {
-        return Ok(Value::from(value as i64));
-    }
-    let number = serde_json::Number::from_f64(value);
-    number
-        .map(Value::Number)
-        .ok_or_else(|| format!("is {value}, which JSON has not"))
-}
-
-/// Bytes as text, with padding.
-pub(super) fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..4 {
-            let index = (bits >> (18 - 6 * digit)) & 0x3f;
-            let letter = ALPHABET.get(index as usize).copied().unwrap_or(b'=');
-            let is_padding = digit as usize > chunk.len();
-            text.push(if is_padding { '=' } else { char::from(letter) });
-        }
-    }
-    text
+    (value.fract() == 0.0 && value.abs() <= EXACT_MAX).then_some(value as i64)
 }
 
 #[cfg(test)]

@@ -16,11 +16,18 @@
 //! - `*T` is a pointer, `[]T` a list, `map[string]T` a map.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::OnceLock;
 
 use crate::error::ProtobufError;
 
 const TEXT: &str = include_str!("../../data/v1.36/protobuf.txt");
+
+/// The highest number that a field may have, as a table of all numbers is kept.
+const NUMBER_MAX: usize = 1_000;
+
+/// How many messages there are where inline messages are in each other, the outermost counted.
+pub(super) const INLINE_MAX: usize = 3;
 
 /// Every message that the built-in kinds reach.
 #[derive(Debug)]
@@ -35,8 +42,10 @@ pub(super) struct Table {
 pub(super) struct Message {
     pub(super) name: &'static str,
     pub(super) form: Form,
-    /// By number.
-    fields: Vec<(u32, Field)>,
+    /// Whether it is a kind, whose `apiVersion` and `kind` are in the envelope.
+    pub(super) is_kind: bool,
+    /// By number: numbers are small, and this is read for every field on the wire.
+    fields: Vec<Option<Field>>,
 }
 
 /// What the JSON of a message is.
@@ -50,12 +59,16 @@ pub(super) enum Form {
 /// One field.
 #[derive(Debug)]
 pub(super) struct Field {
+    /// The number on the wire.
+    pub(super) number: u32,
     /// The JSON name.
     pub(super) name: &'static str,
     pub(super) cardinality: Cardinality,
     pub(super) type_: Type,
     /// JSON has the field only if it holds something.
     pub(super) omit_empty: bool,
+    /// Go has a pointer: protobuf has the field only if it is set.
+    pub(super) is_pointer: bool,
 }
 
 /// How many values a field has, and where they go.
@@ -84,6 +97,51 @@ pub(super) enum Type {
     Time,
     /// A message, by its place in the table.
     Message(usize),
+}
+
+impl Type {
+    /// Whether its values may be packed, several in one.
+    pub(super) fn is_varint(self) -> bool {
+        matches!(self, Self::Bool | Self::Int32 | Self::Int64)
+    }
+}
+
+/// The type of a message: what its fields are. It is a pair of pointers.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::protobuf::MessageType;
+///
+/// assert!(MessageType::of("apps/v1", "Deployment").is_some());
+/// assert!(MessageType::of("apps/v1", "DeploymentList").is_some());
+/// assert!(MessageType::of("example.com/v1", "Robot").is_none());
+/// ```
+#[derive(Clone, Copy)]
+pub struct MessageType {
+    pub(super) table: &'static Table,
+    pub(super) message: &'static Message,
+}
+
+impl MessageType {
+    /// The message of a built-in kind, or of a list of it. None of a kind that is not built in:
+    /// custom resources have no protobuf.
+    pub fn of(api_version: &str, kind: &str) -> Option<Self> {
+        let table = Table::shared().ok()?;
+        let message = table.kind(api_version, kind)?;
+        Some(Self { table, message })
+    }
+
+    /// What Kubernetes calls the message, without the path of its module: `core.v1.Pod`.
+    pub fn name(self) -> &'static str {
+        self.message.name
+    }
+}
+
+impl fmt::Debug for MessageType {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("MessageType").field(&self.name()).finish()
+    }
 }
 
 impl Table {
@@ -115,6 +173,15 @@ impl Table {
         self.messages.iter().find(|message| message.name == name)
     }
 
+    /// Every kind: `apiVersion`, `kind` and its message.
+    #[cfg(test)]
+    pub(super) fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str, &Message)> {
+        self.kinds.iter().filter_map(|(key, index)| {
+            let (api_version, kind) = key.rsplit_once('/')?;
+            Some((api_version, kind, self.message(*index)?))
+        })
+    }
+
     /// Reads the text. The error is the line that makes no sense.
     fn parse(text: &'static str) -> Result<Self, String> {
         let lines = || {
@@ -136,7 +203,13 @@ impl Table {
                 table.header(line).ok_or(line)?;
             } else {
                 let field = field(line, &indices).ok_or(line)?;
-                table.messages.last_mut().ok_or(line)?.fields.push(field);
+                let fields = &mut table.messages.last_mut().ok_or(line)?.fields;
+                let at = usize::try_from(field.number).map_err(|_| line)?;
+                if fields.len() > at || at > NUMBER_MAX {
+                    return Err(line.to_owned());
+                }
+                fields.resize_with(at, || None);
+                fields.push(Some(field));
             }
         }
         Ok(table)
@@ -151,11 +224,13 @@ impl Table {
             _ => return None,
         };
         let name = words.next()?;
+        let kinds = self.kinds.len();
         self.kinds
             .extend(words.map(|kind| (kind, self.messages.len())));
         self.messages.push(Message {
             name,
             form,
+            is_kind: self.kinds.len() > kinds,
             fields: Vec::new(),
         });
         Some(())
@@ -164,16 +239,18 @@ impl Table {
 
 impl Message {
     /// The field of a number.
+    #[inline]
     pub(super) fn field(&self, number: u32) -> Option<&Field> {
-        let at = self
-            .fields
-            .binary_search_by_key(&number, |(number, _)| *number)
-            .ok()?;
-        self.fields.get(at).map(|(_, field)| field)
+        self.fields.get(number as usize)?.as_ref()
+    }
+
+    /// The fields in the order of their numbers.
+    pub(super) fn fields(&self) -> impl DoubleEndedIterator<Item = &Field> {
+        self.fields.iter().flatten()
     }
 }
 
-fn field(line: &'static str, indices: &HashMap<&str, usize>) -> Option<(u32, Field)> {
+fn field(line: &'static str, indices: &HashMap<&str, usize>) -> Option<Field> {
     let mut words = line.split(' ');
     let number = words.next()?.parse().ok()?;
     let name = words.next()?;
@@ -207,15 +284,14 @@ fn field(line: &'static str, indices: &HashMap<&str, usize>) -> Option<(u32, Fie
         Some(name) => (name, !pointer),
         None => (name, false),
     };
-    Some((
+    Some(Field {
         number,
-        Field {
-            name,
-            cardinality,
-            type_,
-            omit_empty,
-        },
-    ))
+        name,
+        cardinality,
+        type_,
+        omit_empty,
+        is_pointer: pointer,
+    })
 }
 
 #[cfg(test)]

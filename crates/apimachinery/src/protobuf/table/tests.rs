@@ -17,12 +17,9 @@ fn the_table_reads() {
 #[test]
 fn fields_are_sorted_by_number() {
     for message in &Table::shared().unwrap().messages {
-        assert!(
-            message.fields.is_sorted_by_key(|(number, _)| *number),
-            "{}",
-            message.name
-        );
-        let is_simple = message.form != Form::List || message.fields.len() == 1;
+        let numbers = message.fields().map(|field| field.number);
+        assert!(numbers.is_sorted(), "{}", message.name);
+        let is_simple = message.form != Form::List || message.fields().count() == 1;
         assert!(is_simple, "{} wraps more than one field", message.name);
     }
 }
@@ -30,7 +27,7 @@ fn fields_are_sorted_by_number() {
 #[test]
 fn inline_fields_are_messages() {
     for message in &Table::shared().unwrap().messages {
-        for (_, field) in &message.fields {
+        for field in message.fields() {
             let is_inline = field.cardinality == Cardinality::Inline;
             assert!(
                 !is_inline || matches!(field.type_, Type::Message(_)),
@@ -38,6 +35,45 @@ fn inline_fields_are_messages() {
                 message.name
             );
         }
+    }
+}
+
+/// How deep inline messages are in each other.
+fn inline_depth(table: &Table, message: &Message) -> usize {
+    let inner = message.fields().filter_map(|field| match field.type_ {
+        Type::Message(index) if field.cardinality == Cardinality::Inline => table
+            .message(index)
+            .map(|inner| 1 + inline_depth(table, inner)),
+        _ => None,
+    });
+    inner.max().unwrap_or_default()
+}
+
+#[test]
+fn inline_messages_are_shallow_and_share_no_name() {
+    fn names<'t>(table: &'t Table, message: &'t Message, out: &mut Vec<&'t str>) {
+        for field in message.fields() {
+            match field.type_ {
+                Type::Message(index) if field.cardinality == Cardinality::Inline => {
+                    names(table, table.message(index).unwrap(), out);
+                }
+                _ => out.push(field.name),
+            }
+        }
+    }
+    let table = Table::shared().unwrap();
+    for message in &table.messages {
+        assert!(
+            inline_depth(table, message) < INLINE_MAX,
+            "{}",
+            message.name
+        );
+        let mut all = Vec::new();
+        names(table, message, &mut all);
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count, "{}", message.name);
     }
 }
 
@@ -51,4 +87,6 @@ fn lines_that_make_no_sense() {
     check("message a.B\n1 a a.C", "1 a a.C");
     check("message a.B\nx a string", "x a string");
     check("enum a.B", "enum a.B");
+    check("message a.B\n2 a string\n1 b string", "1 b string");
+    check("message a.B\n9999 a string", "9999 a string");
 }

@@ -1,13 +1,13 @@
 use super::*;
 
 fn check(bytes: &[u8], expected: &[(u32, Datum<'_>)]) {
-    let fields: Result<Vec<_>, String> = Reader::new(bytes).collect();
+    let fields: Result<Vec<_>, Flaw> = Reader::new(bytes).collect();
     assert_eq!(fields.as_deref(), Ok(expected));
 }
 
 fn check_error(bytes: &[u8], expected: &str) {
-    let fields: Result<Vec<_>, String> = Reader::new(bytes).collect();
-    assert_eq!(fields, Err(expected.to_owned()));
+    let fields: Result<Vec<_>, Flaw> = Reader::new(bytes).collect();
+    assert_eq!(fields.unwrap_err().to_string(), expected);
 }
 
 #[test]

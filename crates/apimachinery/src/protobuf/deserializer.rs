@@ -1,0 +1,453 @@
+//! A serde deserializer over the bytes of a message.
+
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::fields::{Fields, Found, is_empty};
+use super::table::{Cardinality, Field, Form, Message, MessageType, Table, Type};
+use super::value::Value;
+use super::wire::{Datum, Reader};
+use super::{Envelope, malformed};
+use crate::error::ProtobufError;
+
+/// How deep messages may nest. Schemas of custom resources are the deepest objects there are,
+/// and they must also pass as JSON, whose reader stops at the same depth.
+pub(super) const DEPTH_MAX: usize = 128;
+
+/// A serde deserializer over a message without its envelope.
+///
+/// It walks over the wire bytes and hands out what it finds: texts are borrowed, nothing is
+/// allocated for a field, and what the visitor ignores is skipped without being looked at. What
+/// the visitor hears is the JSON of the object: see the [module](super) for what is left out.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::protobuf::{Deserializer, MessageType};
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize)]
+/// struct Named<'a> {
+///     #[serde(borrow)]
+///     metadata: Metadata<'a>,
+/// }
+/// #[derive(Deserialize)]
+/// struct Metadata<'a> {
+///     name: &'a str,
+/// }
+///
+/// let message = MessageType::of("v1", "Namespace").ok_or("no such kind")?;
+/// let named = Named::deserialize(Deserializer::new(message, b"\x0a\x03\x0a\x01a"))?;
+/// assert_eq!(named.metadata.name, "a");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Deserializer<'de> {
+    type_: MessageType,
+    bytes: &'de [u8],
+    type_meta: Option<(&'de str, &'de str)>,
+    /// How many more messages may nest in this one.
+    depth: usize,
+}
+
+impl<'de> Deserializer<'de> {
+    /// Over the bytes of a message of this type.
+    pub fn new(message: MessageType, bytes: &'de [u8]) -> Self {
+        Self {
+            type_: message,
+            bytes,
+            type_meta: None,
+            depth: DEPTH_MAX,
+        }
+    }
+
+    /// Over the message in an envelope, with the `apiVersion` and `kind` that the envelope has.
+    ///
+    /// # Errors
+    ///
+    /// The kind is not in the table, or the content is not protobuf.
+    pub fn enveloped(envelope: &Envelope<'de>) -> Result<Self, ProtobufError> {
+        let (api_version, kind) = (envelope.api_version, envelope.kind);
+        if !envelope.is_protobuf() {
+            return Err(ProtobufError::Encoding {
+                what: envelope.content_type.to_owned(),
+            });
+        }
+        let message =
+            MessageType::of(api_version, kind).ok_or_else(|| ProtobufError::UnknownKind {
+                api_version: api_version.to_owned(),
+                kind: kind.to_owned(),
+            })?;
+        Ok(Self::new(message, envelope.raw).with_type_meta(api_version, kind))
+    }
+
+    /// Tells the visitor this `apiVersion` and `kind` before the fields, as objects inside of
+    /// lists have neither on the wire.
+    #[must_use]
+    pub fn with_type_meta(mut self, api_version: &'de str, kind: &'de str) -> Self {
+        self.type_meta = Some((api_version, kind));
+        self
+    }
+
+    pub(super) fn nested(self, depth: usize) -> Self {
+        Self { depth, ..self }
+    }
+
+    /// The field that a list is, or the one that a choice has taken.
+    fn only_field(&self, fields: &mut Fields<'de>) -> Result<Option<Found<'de>>, ProtobufError> {
+        let message = self.type_.message;
+        let mut highest = 0;
+        for item in Reader::new(self.bytes) {
+            let (number, _) = item.map_err(|flaw| malformed(message.name, "", flaw))?;
+            if message.field(number).is_some() {
+                highest = highest.max(number);
+            }
+        }
+        while let Some((field, datum)) = fields.next()? {
+            if field.number == highest {
+                return Ok(Some((field, datum)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl<'de> serde::Deserializer<'de> for Deserializer<'de> {
+    type Error = ProtobufError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProtobufError> {
+        let MessageType { table, message } = self.type_;
+        let Some(depth) = self.depth.checked_sub(1) else {
+            let reason = format!("is nested deeper than {DEPTH_MAX} messages");
+            return Err(malformed(message.name, "", reason));
+        };
+        let mut fields = Fields::open(table, message, self.bytes)?;
+        let context = Context {
+            table,
+            message,
+            depth,
+        };
+        if message.form == Form::Message {
+            return visitor.visit_map(MessageAccess {
+                context,
+                fields,
+                type_meta: self.type_meta,
+                kind: None,
+                current: None,
+            });
+        }
+        match self.only_field(&mut fields)? {
+            Some((field, datum)) => FieldValue {
+                context,
+                fields: &mut fields,
+                field,
+                first: datum,
+            }
+            .deserialize_any(visitor),
+            None if message.form == Form::List => visitor.visit_seq(Nothing),
+            None => visitor.visit_unit(),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProtobufError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ProtobufError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(
+        self,
+        visitor: V,
+    ) -> Result<V::Value, ProtobufError> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string
+        bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct enum identifier
+    }
+}
+
+/// What the values of a message are read with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Context {
+    pub(super) table: &'static Table,
+    pub(super) message: &'static Message,
+    /// How many more messages may nest in this one.
+    pub(super) depth: usize,
+}
+
+impl Context {
+    fn value<'de>(self, field: &'static Field, datum: Datum<'de>) -> Value<'de> {
+        Value {
+            context: self,
+            field,
+            datum,
+        }
+    }
+}
+
+/// The fields of a message.
+struct MessageAccess<'de> {
+    context: Context,
+    fields: Fields<'de>,
+    /// What is told before the fields; its second half is moved to `kind` in between.
+    type_meta: Option<(&'de str, &'de str)>,
+    kind: Option<&'de str>,
+    current: Option<Current<'de>>,
+}
+
+/// What the next value is.
+enum Current<'de> {
+    Text(&'de str),
+    Field(Found<'de>),
+    /// The value has been taken; more of its field may be left.
+    Taken(&'static Field),
+}
+
+impl<'de> MapAccess<'de> for MessageAccess<'de> {
+    type Error = ProtobufError;
+
+    #[inline]
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, ProtobufError> {
+        if let Some((api_version, kind)) = self.type_meta.take() {
+            self.current = Some(Current::Text(api_version));
+            self.kind = Some(kind);
+            return seed.deserialize(key("apiVersion")).map(Some);
+        }
+        if let Some(kind) = self.kind.take() {
+            self.current = Some(Current::Text(kind));
+            return seed.deserialize(key("kind")).map(Some);
+        }
+        if let Some(Current::Taken(field)) = self.current.take() {
+            while self.fields.next_of(field)?.is_some() {}
+        }
+        while let Some((field, datum)) = self.fields.next()? {
+            let Context { table, depth, .. } = self.context;
+            if field.omit_empty
+                && field.cardinality == Cardinality::One
+                && is_empty(table, field.type_, datum, depth)
+            {
+                continue;
+            }
+            self.current = Some(Current::Field((field, datum)));
+            return seed.deserialize(key(field.name)).map(Some);
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, ProtobufError> {
+        match self.current.take() {
+            Some(Current::Text(text)) => seed.deserialize(key(text)),
+            Some(Current::Field((field, datum))) => {
+                let context = self.context;
+                let value = if field.cardinality == Cardinality::One {
+                    seed.deserialize(context.value(field, datum))
+                } else {
+                    self.current = Some(Current::Taken(field));
+                    seed.deserialize(FieldValue {
+                        context,
+                        fields: &mut self.fields,
+                        field,
+                        first: datum,
+                    })
+                };
+                value.map_err(|error| error.located(context.message.name, field.name))
+            }
+            _ => Err(ProtobufError::custom(
+                "a value was asked for before its key",
+            )),
+        }
+    }
+}
+
+fn key(text: &str) -> BorrowedStrDeserializer<'_, ProtobufError> {
+    BorrowedStrDeserializer::new(text)
+}
+
+/// All of a field: one value, a list or a map.
+struct FieldValue<'a, 'de> {
+    context: Context,
+    fields: &'a mut Fields<'de>,
+    field: &'static Field,
+    first: Datum<'de>,
+}
+
+impl<'de> serde::Deserializer<'de> for FieldValue<'_, 'de> {
+    type Error = ProtobufError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProtobufError> {
+        let run = Run {
+            context: self.context,
+            fields: self.fields,
+            field: self.field,
+            first: Some(self.first),
+        };
+        match self.field.cardinality {
+            Cardinality::List => visitor.visit_seq(ListAccess { run, packed: None }),
+            Cardinality::Map => visitor.visit_map(EntryAccess { run, value: None }),
+            Cardinality::One | Cardinality::Inline => self
+                .context
+                .value(self.field, self.first)
+                .deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProtobufError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ProtobufError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(
+        self,
+        visitor: V,
+    ) -> Result<V::Value, ProtobufError> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string
+        bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct enum identifier
+    }
+}
+
+/// The values of one field, one after the other.
+struct Run<'a, 'de> {
+    context: Context,
+    fields: &'a mut Fields<'de>,
+    field: &'static Field,
+    first: Option<Datum<'de>>,
+}
+
+impl<'de> Run<'_, 'de> {
+    fn next(&mut self) -> Result<Option<Datum<'de>>, ProtobufError> {
+        match self.first.take() {
+            Some(datum) => Ok(Some(datum)),
+            None => self.fields.next_of(self.field),
+        }
+    }
+
+    fn malformed(&self, reason: impl Into<String>) -> ProtobufError {
+        malformed(self.context.message.name, self.field.name, reason)
+    }
+}
+
+struct ListAccess<'a, 'de> {
+    run: Run<'a, 'de>,
+    /// Several numbers in one value: Kubernetes does not write them so, but every reader takes
+    /// them.
+    packed: Option<Reader<'de>>,
+}
+
+impl<'de> SeqAccess<'de> for ListAccess<'_, 'de> {
+    type Error = ProtobufError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, ProtobufError> {
+        let datum = loop {
+            if let Some(packed) = &mut self.packed
+                && !packed.is_empty()
+            {
+                let bits = packed.varint().map_err(|flaw| self.run.malformed(flaw))?;
+                break Datum::Varint(bits);
+            }
+            match self.run.next()? {
+                None => return Ok(None),
+                Some(Datum::Bytes(bytes)) if self.run.field.type_.is_varint() => {
+                    self.packed = Some(Reader::new(bytes));
+                }
+                Some(datum) => break datum,
+            }
+        };
+        seed.deserialize(self.run.context.value(self.run.field, datum))
+            .map(Some)
+    }
+}
+
+/// An entry of a map is a message of its own: the key is field 1, the value field 2, and what is
+/// not there is empty.
+struct EntryAccess<'a, 'de> {
+    run: Run<'a, 'de>,
+    value: Option<Datum<'de>>,
+}
+
+impl<'de> MapAccess<'de> for EntryAccess<'_, 'de> {
+    type Error = ProtobufError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, ProtobufError> {
+        let Some(datum) = self.run.next()? else {
+            return Ok(None);
+        };
+        let bytes = datum
+            .bytes("an entry of a map")
+            .map_err(|flaw| self.run.malformed(flaw))?;
+        let (mut name, mut value) = ("", None);
+        for item in Reader::new(bytes) {
+            match item.map_err(|flaw| self.run.malformed(flaw))? {
+                (1, datum) => name = datum.text().map_err(|flaw| self.run.malformed(flaw))?,
+                (2, datum) => value = Some(datum),
+                _ => {}
+            }
+        }
+        self.value = Some(value.unwrap_or(match self.run.field.type_ {
+            Type::Bool | Type::Int32 | Type::Int64 => Datum::Varint(0),
+            Type::Double => Datum::Fixed64(0),
+            _ => Datum::Bytes(&[]),
+        }));
+        seed.deserialize(key(name)).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, ProtobufError> {
+        match self.value.take() {
+            Some(datum) => seed.deserialize(self.run.context.value(self.run.field, datum)),
+            None => Err(ProtobufError::custom(
+                "a value was asked for before its key",
+            )),
+        }
+    }
+}
+
+/// A list without anything in it.
+struct Nothing;
+
+impl<'de> SeqAccess<'de> for Nothing {
+    type Error = ProtobufError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        _seed: T,
+    ) -> Result<Option<T::Value>, ProtobufError> {
+        Ok(None)
+    }
+}

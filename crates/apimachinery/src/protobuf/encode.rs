@@ -1,0 +1,371 @@
+//! From JSON to the bytes of a message, as the table says.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::MAGIC;
+use super::deserializer::DEPTH_MAX;
+use super::leaf::{self, Precision};
+use super::table::{Cardinality, Field, Form, Message, MessageType, Table, Type};
+use super::wire::Writer;
+use crate::error::ProtobufError;
+
+/// Writes an object of a built-in kind, or a list of them, with its envelope.
+///
+/// The bytes are those that Go would write.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::protobuf::{decode, encode};
+/// use serde_json::json;
+///
+/// let object = json!({"apiVersion": "v1", "kind": "Secret", "data": {"password": "c2VjcmV0"}});
+/// assert_eq!(decode(&encode(&object)?)?, object);
+/// # Ok::<(), opkit_apimachinery::protobuf::ProtobufError>(())
+/// ```
+///
+/// # Errors
+///
+/// An object without `apiVersion` or `kind`, a kind that is not built in, and a field that its
+/// message does not have or cannot hold: it is named, and nothing is dropped in silence.
+pub fn encode(value: &Value) -> Result<Vec<u8>, ProtobufError> {
+    let type_meta = |field: &'static str| {
+        let text = value.get(field).and_then(Value::as_str);
+        text.ok_or(ProtobufError::NoTypeMeta { field })
+    };
+    let (api_version, kind) = (type_meta("apiVersion")?, type_meta("kind")?);
+    let MessageType { table, message } =
+        MessageType::of(api_version, kind).ok_or_else(|| ProtobufError::UnknownKind {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+        })?;
+    let mut encoder = Encoder {
+        table,
+        out: Writer::default(),
+    };
+    // A runtime.Unknown, from its last field to its first: contentType, contentEncoding, raw,
+    // typeMeta.
+    let out = encoder.out.mark();
+    encoder.out.length_since(out, 4);
+    let out = encoder.out.mark();
+    encoder.out.length_since(out, 3);
+    let raw = encoder.out.mark();
+    encoder.message(message, value, DEPTH_MAX)?;
+    encoder.out.length_since(raw, 2);
+    let meta = encoder.out.mark();
+    encoder.out.bytes(kind.as_bytes());
+    encoder.out.length_since(meta, 2);
+    let group_version = encoder.out.mark();
+    encoder.out.bytes(api_version.as_bytes());
+    encoder.out.length_since(group_version, 1);
+    encoder.out.length_since(meta, 1);
+    encoder.out.bytes(MAGIC);
+    Ok(encoder.out.finish())
+}
+
+/// Writes messages, each from its end.
+struct Encoder {
+    table: &'static Table,
+    out: Writer,
+}
+
+impl Encoder {
+    fn message(
+        &mut self,
+        message: &Message,
+        value: &Value,
+        depth: usize,
+    ) -> Result<(), ProtobufError> {
+        let Some(depth) = depth.checked_sub(1) else {
+            let reason = format!("is nested deeper than {DEPTH_MAX} messages");
+            return Err(unwritable(message, None, reason));
+        };
+        match (message.form, value) {
+            (Form::Message, Value::Object(object)) => {
+                self.known(message, object)?;
+                self.fields(message, object, depth)
+            }
+            (Form::Message, Value::Null) => self.fields(message, &Map::new(), depth),
+            (Form::List, _) => match message.fields().next() {
+                Some(field) => self.field(message, field, Some(value), depth),
+                None => Ok(()),
+            },
+            (Form::Choice, _) => self.choice(message, value, depth),
+            (Form::Message, other) => {
+                let reason = format!("is {} and not an object", type_name(other));
+                Err(unwritable(message, None, reason))
+            }
+        }
+    }
+
+    /// Refuses what has no place in the message.
+    fn known(&self, message: &Message, object: &Map<String, Value>) -> Result<(), ProtobufError> {
+        for (name, value) in object {
+            let is_type_meta = message.is_kind && (name == "apiVersion" || name == "kind");
+            if !is_type_meta && !value.is_null() && !self.has(message, name) {
+                return Err(ProtobufError::Unwritable {
+                    field: format!("{}.{name}", message.name),
+                    reason: "is not a field of the message".to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn has(&self, message: &Message, name: &str) -> bool {
+        message.fields().any(|field| match field.type_ {
+            Type::Message(index) if field.cardinality == Cardinality::Inline => {
+                let inner = self.table.message(index);
+                inner.is_some_and(|inner| self.has(inner, name))
+            }
+            _ => field.name == name,
+        })
+    }
+
+    fn fields(
+        &mut self,
+        message: &Message,
+        object: &Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), ProtobufError> {
+        for field in message.fields().rev() {
+            match field.type_ {
+                Type::Message(index) if field.cardinality == Cardinality::Inline => {
+                    let mark = self.out.mark();
+                    if let Some(inner) = self.table.message(index) {
+                        self.fields(inner, object, depth)?;
+                    }
+                    self.out.length_since(mark, field.number);
+                }
+                _ => self.field(message, field, object.get(field.name), depth)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        message: &Message,
+        field: &Field,
+        value: Option<&Value>,
+        depth: usize,
+    ) -> Result<(), ProtobufError> {
+        let value = value.unwrap_or(&Value::Null);
+        match (field.cardinality, value) {
+            // Go has no pointer but a slice for bytes, which is not written when it is not set.
+            (Cardinality::One, Value::Null) if field.is_pointer || field.type_ == Type::Bytes => {
+                // JSON that is null and not absent is a pointer to nothing.
+                Ok(())
+            }
+            (Cardinality::List | Cardinality::Map, Value::Null) => Ok(()),
+            (Cardinality::One, value) => self.value(message, field, field.number, value, depth),
+            (Cardinality::List, Value::Array(items)) => {
+                for item in items.iter().rev() {
+                    self.value(message, field, field.number, item, depth)?;
+                }
+                Ok(())
+            }
+            (Cardinality::Map, Value::Object(entries)) => {
+                let mut entries: Vec<_> = entries.iter().collect();
+                entries.sort_unstable_by(|left, right| right.0.cmp(left.0));
+                for (key, value) in entries {
+                    let mark = self.out.mark();
+                    self.value(message, field, 2, value, depth)?;
+                    let text = self.out.mark();
+                    self.out.bytes(key.as_bytes());
+                    self.out.length_since(text, 1);
+                    self.out.length_since(mark, field.number);
+                }
+                Ok(())
+            }
+            (cardinality, other) => {
+                let expected = match cardinality {
+                    Cardinality::List => "a list",
+                    _ => "an object",
+                };
+                let reason = format!("is {} and not {expected}", type_name(other));
+                Err(unwritable(message, Some(field), reason))
+            }
+        }
+    }
+
+    /// The field whose type the value has. A schema in place of a flag also sets the flag.
+    fn choice(
+        &mut self,
+        message: &Message,
+        value: &Value,
+        depth: usize,
+    ) -> Result<(), ProtobufError> {
+        let fits = |field: &Field| match value {
+            Value::Array(_) => field.cardinality == Cardinality::List,
+            Value::Bool(_) => field.type_ == Type::Bool,
+            _ => field.cardinality == Cardinality::One && field.type_ != Type::Bool,
+        };
+        let mut written = false;
+        for field in message.fields().rev() {
+            if fits(field) {
+                self.field(message, field, Some(value), depth)?;
+                written = true;
+            } else if field.type_ == Type::Bool {
+                self.field(message, field, Some(&Value::Bool(written)), depth)?;
+            }
+        }
+        match written {
+            true => Ok(()),
+            false => {
+                let reason = format!("is {}, which it cannot be", type_name(value));
+                Err(unwritable(message, None, reason))
+            }
+        }
+    }
+
+    /// One value with its tag; null is the zero of its type.
+    fn value(
+        &mut self,
+        message: &Message,
+        field: &Field,
+        number: u32,
+        value: &Value,
+        depth: usize,
+    ) -> Result<(), ProtobufError> {
+        let wrong = |expected: &str| {
+            let reason = format!("is {} and not {expected}", type_name(value));
+            unwritable(message, Some(field), reason)
+        };
+        let text = || match value {
+            Value::Null => Ok(""),
+            other => other.as_str().ok_or_else(|| wrong("a string")),
+        };
+        let not = |expected: &str| {
+            unwritable(message, Some(field), format!("is not {expected}: {value}"))
+        };
+        if field.type_.is_varint() {
+            let bits = match (field.type_, value) {
+                (_, Value::Null) => 0,
+                (Type::Bool, value) => {
+                    u64::from(value.as_bool().ok_or_else(|| wrong("a boolean"))?)
+                }
+                (type_, value) => {
+                    let integer = integer(value).ok_or_else(|| wrong("an integer"))?;
+                    if type_ == Type::Int32 && i32::try_from(integer).is_err() {
+                        return Err(not("an integer of 32 bits"));
+                    }
+                    integer.cast_unsigned()
+                }
+            };
+            self.out.varint(bits);
+            self.out.tag(number, 0);
+            return Ok(());
+        }
+        let mark = self.out.mark();
+        match field.type_ {
+            Type::Double => {
+                let double = match value {
+                    Value::Null => 0.0,
+                    value => value.as_f64().ok_or_else(|| wrong("a number"))?,
+                };
+                self.out.bytes(&double.to_le_bytes());
+                self.out.tag(number, 1);
+                return Ok(());
+            }
+            Type::Message(index) => {
+                let inner = self.table.message(index);
+                let inner = inner.ok_or_else(|| not("of a known message"))?;
+                self.message(inner, value, depth)?;
+            }
+            Type::String => self.out.bytes(text()?.as_bytes()),
+            Type::Bytes => {
+                let bytes = STANDARD.decode(text()?).map_err(|_| not("base64"))?;
+                self.out.bytes(&bytes);
+            }
+            Type::Quantity => {
+                let quantity = match value {
+                    Value::Number(number) => number.to_string(),
+                    Value::Null => "0".to_owned(),
+                    _ => text()?.to_owned(),
+                };
+                self.out.bytes(quantity.as_bytes());
+                self.out.length_since(mark, 1);
+            }
+            Type::IntOrString => {
+                let (is_text, number, text) = match value {
+                    Value::String(text) => (1, 0, text.as_str()),
+                    Value::Null => (0, 0, ""),
+                    value => {
+                        let number = integer(value)
+                            .filter(|number| i32::try_from(*number).is_ok())
+                            .ok_or_else(|| wrong("a string or an integer of 32 bits"))?;
+                        (0, number, "")
+                    }
+                };
+                self.out.bytes(text.as_bytes());
+                self.out.length_since(mark, 3);
+                self.out.varint(number.cast_unsigned());
+                self.out.tag(2, 0);
+                self.out.varint(is_text);
+                self.out.tag(1, 0);
+            }
+            Type::Duration => {
+                let nanoseconds = match text()? {
+                    "" => 0,
+                    text => leaf::parse_duration(text).ok_or_else(|| not("a duration"))?,
+                };
+                self.out.varint(nanoseconds.cast_unsigned());
+                self.out.tag(1, 0);
+            }
+            Type::Time | Type::MicroTime => {
+                let precision = match field.type_ {
+                    Type::Time => Precision::Seconds,
+                    _ => Precision::Microseconds,
+                };
+                if let Value::String(text) = value {
+                    let (seconds, nanoseconds) =
+                        leaf::parse_time(text, precision).ok_or_else(|| not("a time"))?;
+                    self.out.varint(nanoseconds.cast_unsigned());
+                    self.out.tag(2, 0);
+                    self.out.varint(seconds.cast_unsigned());
+                    self.out.tag(1, 0);
+                } else if !value.is_null() {
+                    return Err(wrong("a time"));
+                }
+            }
+            Type::Json => {
+                if !value.is_null() {
+                    self.out.bytes(value.to_string().as_bytes());
+                    self.out.length_since(mark, 1);
+                }
+            }
+            Type::Bool | Type::Int32 | Type::Int64 => {}
+        }
+        self.out.length_since(mark, number);
+        Ok(())
+    }
+}
+
+/// An integer, also when JSON writes it with a point and nothing behind it.
+fn integer(value: &Value) -> Option<i64> {
+    value
+        .as_i64()
+        .or_else(|| value.as_f64().and_then(leaf::whole))
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn unwritable(message: &Message, field: Option<&Field>, reason: String) -> ProtobufError {
+    let field = match field {
+        Some(field) => format!("{}.{}", message.name, field.name),
+        None => message.name.to_owned(),
+    };
+    ProtobufError::Unwritable { field, reason }
+}
