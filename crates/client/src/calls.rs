@@ -36,6 +36,17 @@ pub(crate) struct Answered {
     pub(crate) page: Page,
 }
 
+/// In which form a watch is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Whole objects for a type: protobuf where there is that.
+    Typed,
+    /// Metadata alone: protobuf for every kind.
+    Metadata,
+    /// Whole objects as they are.
+    Json,
+}
+
 /// The object of a request: its kind, its key, and perhaps a part of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target<'a> {
@@ -126,7 +137,7 @@ impl Calls {
         &self,
         kind: &Kind,
         options: &ListOptions,
-        metadata_only: bool,
+        form: Form,
     ) -> Result<WatchFrames, RequestError> {
         let watch = WatchOptions {
             resource_version: options.resource_version.clone(),
@@ -134,8 +145,12 @@ impl Calls {
             collection: CollectionOptions {
                 label_selector: options.label_selector.clone(),
                 field_selector: options.field_selector.clone(),
-                metadata_only,
-                protobuf: metadata_only || crate::codec::is_built_in(kind),
+                metadata_only: form == Form::Metadata,
+                protobuf: match form {
+                    Form::Typed => crate::codec::is_built_in(kind),
+                    Form::Metadata => true,
+                    Form::Json => false,
+                },
                 ..Default::default()
             },
             ..Default::default()

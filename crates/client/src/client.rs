@@ -14,7 +14,7 @@ pub use self::list::ObjectList;
 pub(crate) use self::list::all;
 pub use self::subresource::SubresourceClient;
 pub(crate) use self::watch::events;
-use crate::calls::{Answered, Calls, Payload, Target};
+use crate::calls::{Answered, Calls, Form, Payload, Target};
 use crate::{
     DeleteOptions, FieldValidation, Kind, ListOptions, Object, ObjectKey, Patch, RequestError,
     RestClient, WriteOptions, codec,
@@ -182,7 +182,7 @@ impl Client {
         RequestError,
     > {
         let kind = Kind::of::<K>();
-        let frames = self.calls.watch(&kind, options, false).await?;
+        let frames = self.calls.watch(&kind, options, Form::Typed).await?;
         Ok(events(kind, options.namespace.clone(), frames))
     }
 

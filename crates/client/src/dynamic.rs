@@ -5,7 +5,7 @@ mod unstructured;
 use serde_json::Value;
 
 pub use self::unstructured::{NotAnObject, Unstructured};
-use crate::calls::{Calls, Payload, Target};
+use crate::calls::{Calls, Form, Payload, Target};
 use crate::client::{ObjectList, configuration, decode, events};
 use crate::{
     Call, DeleteOptions, Kind, ListOptions, ObjectKey, Patch, RequestError, Verb, WriteOptions,
@@ -148,7 +148,7 @@ impl DynamicResource {
         + use<>,
         RequestError,
     > {
-        let frames = self.calls.watch(&self.kind, options, false).await?;
+        let frames = self.calls.watch(&self.kind, options, Form::Json).await?;
         Ok(events(self.kind.clone(), options.namespace.clone(), frames))
     }
 

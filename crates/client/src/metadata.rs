@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
-use crate::calls::Calls;
+use crate::calls::{Calls, Form};
 use crate::client::{ObjectList, decode, events, whole};
 use crate::{DeleteOptions, Kind, ListOptions, ObjectKey, Patch, RequestError, WriteOptions};
 
@@ -117,7 +117,7 @@ impl MetadataClient {
         + use<>,
         RequestError,
     > {
-        let frames = self.calls.watch(kind, options, true).await?;
+        let frames = self.calls.watch(kind, options, Form::Metadata).await?;
         Ok(events(kind.clone(), options.namespace.clone(), frames))
     }
 
