@@ -29,6 +29,8 @@ pub enum Capability {
     /// Deployments become Pods, dependents of what is deleted go, namespaces end. A directory of `setup-envtest`
     /// holds no kube-controller-manager, which does that.
     ControllerManager,
+    /// Pods are evicted, as disruption budgets allow.
+    Eviction,
     /// A server of the test's own, which starts in milliseconds and holds nothing of other tests.
     OwnServer,
 }
@@ -104,6 +106,9 @@ impl Backend {
                 if !plane.has_controller_manager() =>
             {
                 Some("there is no kube-controller-manager beside kube-apiserver")
+            }
+            (Capability::Eviction, Self::Embedded(_)) => {
+                Some("the embedded control plane does not model pods/eviction")
             }
             (Capability::OwnServer, Self::Binaries(_) | Self::Cluster) => Some(
                 "it needs many servers of its own, and only embedded ones start in milliseconds",
