@@ -67,6 +67,21 @@ impl SelectorError {
     }
 }
 
+/// A shard selector that cannot be parsed. The text is the one Kubernetes answers with.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct ShardError {
+    message: String,
+}
+
+impl ShardError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+        }
+    }
+}
+
 /// A protobuf body that cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]

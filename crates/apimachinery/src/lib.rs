@@ -10,6 +10,7 @@
 //! - [`patch`]: JSON patch, JSON merge patch, strategic merge patch.
 //! - [`protobuf`]: built-in kinds as clients and servers send them, read and written.
 //! - [`selector`]: label and field selectors.
+//! - [`shard`]: objects split by a hash, as a server and a client both do it.
 //! - [`managedfields`]: server-side apply and field ownership.
 //! - [`conditions`] and [`readiness`]: what an object says about its own state.
 
@@ -24,4 +25,5 @@ pub mod readiness;
 pub mod schema;
 pub mod scheme;
 pub mod selector;
+pub mod shard;
 pub mod structural;
