@@ -168,9 +168,16 @@ fn pod(number: u64, numbers: &mut Numbers) -> Value {
         [numbers.below(4), numbers.below(16), numbers.below(16)],
         [numbers.below(4), numbers.below(16), numbers.below(16)],
     );
-    let node = format!("ip-10-{}-{}-{}.eu-west-1.compute.internal", node[0], node[1], node[2]);
+    let node = format!(
+        "ip-10-{}-{}-{}.eu-west-1.compute.internal",
+        node[0], node[1], node[2]
+    );
     let host_ip = format!("10.{}.{}.{}", host[0], host[1], host[2]);
-    let pod_ip = [64 + numbers.below(16), numbers.below(255), numbers.below(255)];
+    let pod_ip = [
+        64 + numbers.below(16),
+        numbers.below(255),
+        numbers.below(255),
+    ];
     let pod_ip = format!("100.{}.{}.{}", pod_ip[0], pod_ip[1], pod_ip[2]);
     let token = format!("kube-api-access-{}", numbers.suffix());
     let (containers, statuses) = containers(&deployment, &token, numbers);

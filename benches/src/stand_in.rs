@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Frame, Incoming};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 
 use crate::data::Kind;
@@ -23,6 +24,23 @@ type Body = UnsyncBoxBody<Bytes, Infallible>;
 const VERSION: u64 = 300_000_000;
 /// How much is written at once.
 const WRITE: usize = 64 << 10;
+
+/// The version that the last of the first `events` changes has.
+pub fn version_after(events: u64) -> u64 {
+    VERSION + events
+}
+
+/// Asks a stand-in server for something other than objects.
+///
+/// # Errors
+/// When it does not answer.
+pub async fn order(port: u16, path: &str) -> std::io::Result<()> {
+    let mut connection = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: stand-in\r\nconnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await?;
+    connection.read_to_end(&mut Vec::new()).await?;
+    Ok(())
+}
 
 struct State {
     kind: Kind,
