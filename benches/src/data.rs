@@ -273,7 +273,7 @@ fn containers(
         },
     })];
     let mut states = vec![state(app, image, id, numbers.hex(64), restarts)];
-    if deployment.number % 8 == 0 {
+    if deployment.number.is_multiple_of(8) {
         let image = "registry.example.com/mesh/proxy:2.14.1";
         let id = "registry.example.com/mesh/proxy@sha256:5f1a0f3b2c8d4e6f7a9b0c1d2e3f405162738495a6b7c8d9e0f1a2b3c4d5e6f7";
         containers.push(json!({

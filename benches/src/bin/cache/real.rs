@@ -1,6 +1,6 @@
 //! The cache on a real API server, which answers built-in kinds in protobuf.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -9,6 +9,7 @@ use opkit_benches::{data, process};
 use opkit_cache::{InformerFactory, Scope};
 use opkit_client::{CollectionOptions, Encoding, Kind, ObjectKey, PageOptions, Patch, RestClient};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
