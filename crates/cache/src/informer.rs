@@ -18,7 +18,7 @@ use crate::object::Codec;
 use crate::options::InformerOptions;
 use crate::sink::{Raw, ReadError};
 use crate::store::{Overlay, Store, number};
-use crate::writer::{Writer, head_of};
+use crate::writer::{Wire, Writer};
 use crate::{AnyObject, Change, Delta, FetchError, Index, Listener, ObjectError, Stored};
 
 /// A shared informer: reflectors write it, listers and listeners read it. Cloning is cheap; the
@@ -382,8 +382,8 @@ pub(crate) enum Among<'a> {
 impl Shared {
     /// Makes a stored object of what came, without storing it.
     fn read(&self, raw: Raw<'_>) -> Result<Stored, ReadError> {
-        let head = head_of(raw, self.message)?;
-        let stored = self.writer.lock().store(raw, &head, &self.options);
+        let wire = Wire::read(raw, self.message)?;
+        let stored = self.writer.lock().store(&wire, &self.options);
         stored.ok_or_else(|| ReadError::Json(serde::de::Error::custom("it has no name")))
     }
 }

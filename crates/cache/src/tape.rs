@@ -50,7 +50,9 @@ pub(crate) enum Tag {
     /// A string that ends in hexadecimal digits: how many bytes, those, and what is before, a
     /// string of its own.
     Digest = 12,
+    /// Its small number is how many items it has, or 15 for more than 14.
     List = 13,
+    /// Its small number is 0.
     Map = 14,
 }
 

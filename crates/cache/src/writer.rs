@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use memchr::memmem;
 use opkit_apimachinery::protobuf::{self, MessageType};
 use serde::Deserialize;
 use serde::de::Error as _;
@@ -94,18 +95,13 @@ impl Writer {
         self.limit = STRINGS_MIN.max(self.interner.bytes() * 2);
     }
 
-    /// Stores what came as `raw`, whose head was read. What cannot be stored is kept as unreadable.
-    pub(crate) fn store(
-        &mut self,
-        raw: Raw<'_>,
-        head: &Head<'_>,
-        options: &InformerOptions,
-    ) -> Option<Stored> {
-        let encoded = self.encode(raw, head, options);
+    /// Stores what came. What cannot be stored is kept as unreadable.
+    pub(crate) fn store(&mut self, wire: &Wire<'_>, options: &InformerOptions) -> Option<Stored> {
+        let encoded = self.encode(wire, options);
         let tape = std::mem::take(&mut self.scratch);
         let stored = match encoded {
             Ok(()) => Stored::new(&self.origin, &tape, self.form),
-            Err(cause) => self.unreadable(head, cause),
+            Err(cause) => self.unreadable(&wire.head, cause),
         };
         self.scratch = tape;
         stored
@@ -113,15 +109,15 @@ impl Writer {
 
     fn encode(
         &mut self,
-        raw: Raw<'_>,
-        head: &Head<'_>,
+        wire: &Wire<'_>,
         options: &InformerOptions,
     ) -> Result<(), serde_json::Error> {
+        let head = &wire.head;
         let keeps = |manager: &str| options.managers.iter().any(|kept| kept == manager);
         let object = number_of(&head.name, head.namespace.as_deref());
         let transformed = match &options.transform {
             Some(transform) => {
-                let mut value = self.value(raw)?;
+                let mut value = self.value(wire)?;
                 (transform.0)(&mut value);
                 Some(value)
             }
@@ -133,12 +129,18 @@ impl Writer {
         if let Some(value) = &transformed {
             return visit::encode(value, encoder, &keeps);
         }
-        match raw {
-            Raw::Json(bytes) => {
-                let text = std::str::from_utf8(bytes).map_err(serde_json::Error::custom)?;
-                tape::json::encode(text, encoder, &keeps).map_err(serde_json::Error::custom)
+        match wire.body {
+            Body::Json(text) => {
+                // Nearly all managed fields are of others; looking for a name is faster than reading.
+                let unwanted = head.managed_fields.clone().filter(|range| {
+                    let fields = text.get(range.clone()).unwrap_or_default().as_bytes();
+                    let mut kept = options.managers.iter().map(String::as_bytes);
+                    !kept.any(|manager| memmem::find(fields, manager).is_some())
+                });
+                tape::json::encode(text, encoder, &keeps, unwanted)
+                    .map_err(serde_json::Error::custom)
             }
-            Raw::Protobuf(bytes) => {
+            Body::Protobuf(bytes) => {
                 let message = message(self.message, bytes)?;
                 visit::encode(message, encoder, &keeps).map_err(serde_json::Error::custom)
             }
@@ -161,10 +163,10 @@ impl Writer {
         Some(stored.unreadable(cause))
     }
 
-    fn value(&self, raw: Raw<'_>) -> Result<Value, serde_json::Error> {
-        match raw {
-            Raw::Json(bytes) => serde_json::from_slice(bytes),
-            Raw::Protobuf(bytes) => {
+    fn value(&self, wire: &Wire<'_>) -> Result<Value, serde_json::Error> {
+        match wire.body {
+            Body::Json(text) => serde_json::from_str(text),
+            Body::Protobuf(bytes) => {
                 let message = message(self.message, bytes)?;
                 Value::deserialize(message).map_err(serde_json::Error::custom)
             }
@@ -172,17 +174,39 @@ impl Writer {
     }
 }
 
-/// Reads which object came as `raw`; as protobuf it is of the type `kind`.
-pub(crate) fn head_of(raw: Raw<'_>, kind: Option<MessageType>) -> Result<Head<'_>, ReadError> {
-    let head = match raw {
-        Raw::Json(bytes) => {
-            let text = std::str::from_utf8(bytes).map_err(serde_json::Error::custom);
-            text.and_then(|text| Head::of_json(text).map_err(serde_json::Error::custom))
-        }
-        Raw::Protobuf(bytes) => message(kind, bytes)
-            .and_then(|message| Head::of(message).map_err(serde_json::Error::custom)),
-    };
-    head.map_err(ReadError::Json)
+/// An object on the wire whose head was read.
+#[derive(Debug)]
+pub(crate) struct Wire<'a> {
+    pub(crate) head: Head<'a>,
+    body: Body<'a>,
+}
+
+#[derive(Debug)]
+enum Body<'a> {
+    Json(&'a str),
+    Protobuf(&'a [u8]),
+}
+
+impl<'a> Wire<'a> {
+    /// Reads which object came as `raw`; as protobuf it is of the type `kind`.
+    pub(crate) fn read(raw: Raw<'a>, kind: Option<MessageType>) -> Result<Self, ReadError> {
+        let wire = match raw {
+            Raw::Json(bytes) => {
+                let text = std::str::from_utf8(bytes).map_err(serde_json::Error::custom);
+                text.and_then(|text| {
+                    let head = Head::of_json(text).map_err(serde_json::Error::custom)?;
+                    let body = Body::Json(text);
+                    Ok(Wire { head, body })
+                })
+            }
+            Raw::Protobuf(bytes) => message(kind, bytes).and_then(|message| {
+                let head = Head::of(message).map_err(serde_json::Error::custom)?;
+                let body = Body::Protobuf(bytes);
+                Ok(Wire { head, body })
+            }),
+        };
+        wire.map_err(ReadError::Json)
+    }
 }
 
 fn message(

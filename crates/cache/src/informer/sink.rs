@@ -10,7 +10,7 @@ use super::Shared;
 use crate::sink::{Raw, ReadError, Sink};
 use crate::store::number;
 use crate::tape::head::Head;
-use crate::writer::head_of;
+use crate::writer::Wire;
 use crate::{Change, Delta, Stored};
 
 #[derive(Debug)]
@@ -40,9 +40,9 @@ impl InformerSink {
         }
     }
 
-    fn store(&self, raw: Raw<'_>, head: &Head<'_>) -> Option<Stored> {
+    fn store(&self, wire: &Wire<'_>) -> Option<Stored> {
         let mut writer = self.shared.writer.lock();
-        let stored = writer.store(raw, head, &self.shared.options)?;
+        let stored = writer.store(wire, &self.shared.options)?;
         let renewed = writer.renew();
         if renewed || writer.is_renewing() {
             let mut state = self.shared.state.write();
@@ -94,14 +94,15 @@ impl Sink for InformerSink {
     }
 
     fn listed(&mut self, object: Raw<'_>) -> Result<(), ReadError> {
-        let head = head_of(object, self.shared.message)?;
-        let key = key_of(&head);
+        let wire = Wire::read(object, self.shared.message)?;
+        let head = &wire.head;
+        let key = key_of(head);
         // A streaming list may tell an object again, in a later version.
         self.held.retain(|held| held.key() != key);
-        if self.is_known(&key, &head) {
+        if self.is_known(&key, head) {
             return Ok(());
         }
-        let Some(stored) = self.store(object, &head) else {
+        let Some(stored) = self.store(&wire) else {
             return Ok(());
         };
         let mut state = self.shared.state.write();
@@ -156,8 +157,9 @@ impl Sink for InformerSink {
     }
 
     fn changed(&mut self, object: Raw<'_>) -> Result<Option<String>, ReadError> {
-        let head = head_of(object, self.shared.message)?;
-        let stored = self.store(object, &head);
+        let wire = Wire::read(object, self.shared.message)?;
+        let head = &wire.head;
+        let stored = self.store(&wire);
         let mut state = self.shared.state.write();
         let version = number(head.resource_version.as_deref());
         state.saw(self.namespace.as_deref(), version);
@@ -165,18 +167,19 @@ impl Sink for InformerSink {
             && (state.ours.is_empty()
                 || state
                     .ours
-                    .catches_up(&key_of(&head), head.uid.as_deref(), version, false))
+                    .catches_up(&key_of(head), head.uid.as_deref(), version, false))
         {
             state.upsert(stored, Change::Updated, false);
         }
         drop(state);
         self.evict();
-        Ok(head.resource_version.map(Cow::into_owned))
+        Ok(wire.head.resource_version.map(Cow::into_owned))
     }
 
     fn deleted(&mut self, object: Raw<'_>) -> Result<Option<String>, ReadError> {
-        let head = head_of(object, self.shared.message)?;
-        let key = key_of(&head);
+        let wire = Wire::read(object, self.shared.message)?;
+        let head = &wire.head;
+        let key = key_of(head);
         self.held.retain(|held| held.key() != key);
         let mut state = self.shared.state.write();
         let version = number(head.resource_version.as_deref());
@@ -191,7 +194,7 @@ impl Sink for InformerSink {
             let gone = state.store.remove(&key);
             state.tell(Delta::new(Change::Deleted, gone, None));
         }
-        Ok(head.resource_version.map(Cow::into_owned))
+        Ok(wire.head.resource_version.map(Cow::into_owned))
     }
 
     fn bookmark(&mut self, resource_version: &str) {

@@ -68,6 +68,7 @@ impl<'de, 'r> TapeDeserializer<'de, 'r> {
             reader: self.reader,
             types: self.types,
             entries: 0,
+            items: None,
             ignored: self.ignored,
             entry: 0,
         }
@@ -87,6 +88,9 @@ impl<'de> Deserializer<'de> for TapeDeserializer<'de, '_> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
+        if let Some(short) = self.reader.short()? {
+            return visitor.visit_str(short.as_str());
+        }
         match self.reader.next()? {
             Item::Null => visitor.visit_unit(),
             Item::Bool(value) => visitor.visit_bool(value),
@@ -95,8 +99,10 @@ impl<'de> Deserializer<'de> for TapeDeserializer<'de, '_> {
             Item::Float(value) => visitor.visit_f64(value),
             Item::Text(std::borrow::Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
             Item::Text(std::borrow::Cow::Owned(text)) => visitor.visit_string(text),
-            Item::List => {
-                let value = visitor.visit_seq(self.container())?;
+            Item::List(items) => {
+                let mut list = self.container();
+                list.items = items;
+                let value = visitor.visit_seq(list)?;
                 Self::finish(self.reader)?;
                 Ok(value)
             }
@@ -171,6 +177,8 @@ struct Container<'de, 'r> {
     types: Option<Types<'de>>,
     /// How many of the entries of `types` were given out.
     entries: u8,
+    /// How many items a list has, if that is known.
+    items: Option<usize>,
     ignored: Option<&'r Ignored>,
     /// Where the present entry of a map begins.
     entry: usize,
@@ -193,6 +201,10 @@ impl<'de> SeqAccess<'de> for Container<'de, '_> {
             entry: None,
         };
         seed.deserialize(value).map(Some)
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.items
     }
 }
 

@@ -92,15 +92,26 @@ impl<'a> Encoder<'a> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    pub(crate) fn begin_list(&mut self) {
-        self.out.push(Tag::List as u8);
+    /// Begins a list; [`end_list`](Encoder::end_list) takes what this answers.
+    pub(crate) fn begin_list(&mut self) -> usize {
+        self.out.push(Tag::List as u8 | 0xf0);
+        self.out.len() - 1
+    }
+
+    /// Ends the list that began at `start` and has so many items.
+    pub(crate) fn end_list(&mut self, start: usize, items: usize) {
+        self.end();
+        // A reader that knows how many there are makes room for them at once.
+        if let (Some(byte), 0..15) = (self.out.get_mut(start), items) {
+            *byte = Tag::List as u8 | (items as u8) << 4;
+        }
     }
 
     pub(crate) fn begin_map(&mut self) {
         self.out.push(Tag::Map as u8);
     }
 
-    /// Ends the list or map begun last.
+    /// Ends the map begun last.
     pub(crate) fn end(&mut self) {
         self.out.push(END);
     }

@@ -1,6 +1,7 @@
 //! Which object some bytes are of, and in which version: read before anything else is.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, de::Error};
 
@@ -14,6 +15,8 @@ pub(crate) struct Head<'a> {
     pub(crate) name: Cow<'a, str>,
     pub(crate) uid: Option<Cow<'a, str>>,
     pub(crate) resource_version: Option<Cow<'a, str>>,
+    /// Where in the JSON the managed fields are, if they were passed over.
+    pub(crate) managed_fields: Option<Range<usize>>,
 }
 
 impl<'a> Head<'a> {
@@ -31,6 +34,10 @@ impl<'a> Head<'a> {
                         if scanner.peek() == Some(b'"') =>
                     {
                         Some(scanner.string()?)
+                    }
+                    "managedFields" => {
+                        head.managed_fields = Some(scanner.passed()?);
+                        return Ok(Field::Passed);
                     }
                     _ => return Ok(Field::Skip),
                 };
@@ -72,6 +79,7 @@ impl<'a> Head<'a> {
             namespace: text(metadata.namespace),
             uid: text(metadata.uid),
             resource_version: text(metadata.resource_version),
+            managed_fields: None,
         })
     }
 

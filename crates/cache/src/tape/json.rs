@@ -6,6 +6,7 @@
 //! gets wrong.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use memchr::memchr2;
 
@@ -21,13 +22,15 @@ pub(crate) struct InvalidJson {
 }
 
 /// Writes the object `json` into a tape. Of its managed fields only those are kept whose manager
-/// `keeps` answers yes to.
+/// `keeps` answers yes to. What is at `unwanted` is passed over: managed fields of which none are.
 pub(crate) fn encode(
     json: &str,
     encoder: &mut Encoder<'_>,
     keeps: &dyn Fn(&str) -> bool,
+    unwanted: Option<Range<usize>>,
 ) -> Result<(), InvalidJson> {
     let mut scanner = Scanner::new(json);
+    scanner.unwanted = unwanted.unwrap_or_default();
     scanner.object(encoder, keeps)?;
     scanner.finish()
 }
@@ -38,6 +41,7 @@ pub(crate) struct Scanner<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
+    unwanted: Range<usize>,
 }
 
 impl<'a> Scanner<'a> {
@@ -46,6 +50,7 @@ impl<'a> Scanner<'a> {
             text,
             bytes: text.as_bytes(),
             at: 0,
+            unwanted: 0..0,
         }
     }
 
@@ -105,9 +110,13 @@ impl<'a> Scanner<'a> {
         if self.peek() != Some(b'[') {
             return self.skip();
         }
+        if self.unwanted.start == self.at {
+            self.at = self.unwanted.end;
+            return Ok(());
+        }
         self.at += 1;
-        let mut begun = false;
-        let mut first = true;
+        let mut begun = None;
+        let (mut first, mut items) = (true, 0);
         while self.item(&mut first, b']')? {
             let mut ahead = self.clone();
             let kept = ahead.manager()?.is_some_and(|manager| keeps(&manager));
@@ -115,15 +124,15 @@ impl<'a> Scanner<'a> {
                 self.at = ahead.at;
                 continue;
             }
-            if !begun {
+            if begun.is_none() {
                 encoder.name("managedFields");
-                encoder.begin_list();
-                begun = true;
+                begun = Some(encoder.begin_list());
             }
             self.value(encoder, 4)?;
+            items += 1;
         }
-        if begun {
-            encoder.end();
+        if let Some(start) = begun {
+            encoder.end_list(start, items);
         }
         Ok(())
     }
@@ -210,12 +219,13 @@ impl<'a> Scanner<'a> {
             }
             Some(b'[') => {
                 self.at += 1;
-                encoder.begin_list();
-                let mut first = true;
+                let start = encoder.begin_list();
+                let (mut first, mut items) = (true, 0);
                 while self.item(&mut first, b']')? {
                     self.value(encoder, depth + 1)?;
+                    items += 1;
                 }
-                encoder.end();
+                encoder.end_list(start, items);
             }
             Some(b't') => self.word("true").map(|()| encoder.bool(true))?,
             Some(b'f') => self.word("false").map(|()| encoder.bool(false))?,
@@ -265,6 +275,14 @@ impl<'a> Scanner<'a> {
         }
         self.at = end;
         Ok(())
+    }
+
+    /// Passes over the next value and answers where it is.
+    pub(crate) fn passed(&mut self) -> Result<Range<usize>, InvalidJson> {
+        self.peek();
+        let start = self.at;
+        self.skip()?;
+        Ok(start..self.at)
     }
 
     /// Passes over the next value.

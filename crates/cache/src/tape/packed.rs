@@ -1,8 +1,6 @@
 //! Strings in fewer bytes: decimal numbers, UUIDs, times and digests. A string is packed only if
 //! unpacking gives it back letter by letter.
 
-use std::fmt::Write;
-
 /// A string that can be packed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Packed<'a> {
@@ -109,40 +107,92 @@ fn time(bytes: &[u8]) -> Option<u64> {
     u64::try_from(days * 86_400 + hour * 3_600 + minute * 60 + second).ok()
 }
 
-pub(super) fn write_time(seconds: u64, out: &mut String) {
-    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-    let (year, month, day) = civil_from_days(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
-    // Writing to a string cannot fail.
-    let _ = write!(
-        out,
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
-    );
+/// A string that was packed, unpacked without an allocation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Short {
+    bytes: [u8; 36],
+    length: u8,
 }
 
-pub(super) fn write_uuid(bytes: &[u8], out: &mut String) {
-    for (n, byte) in bytes.iter().enumerate() {
-        if matches!(n, 4 | 6 | 8 | 10) {
-            out.push('-');
+impl Short {
+    pub(super) fn as_str(&self) -> &str {
+        let bytes = self.bytes.get(..usize::from(self.length));
+        // Digits, letters and signs only.
+        std::str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
+    }
+
+    fn new() -> Self {
+        Short {
+            bytes: [0; 36],
+            length: 0,
         }
-        write_byte(*byte, out);
+    }
+
+    fn push(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(usize::from(self.length)) {
+            *place = byte;
+            self.length += 1;
+        }
+    }
+
+    /// Pushes the last `digits` digits of a number.
+    fn push_number(&mut self, number: u64, digits: u32) {
+        for place in (0..digits).rev() {
+            let digit = number / 10u64.pow(place) % 10;
+            self.push(b'0' + digit as u8);
+        }
+    }
+
+    pub(super) fn decimal(number: u64) -> Self {
+        let mut short = Short::new();
+        short.push_number(number, number.checked_ilog10().unwrap_or(0) + 1);
+        short
+    }
+
+    pub(super) fn time(seconds: u64) -> Self {
+        let mut short = Short::new();
+        let days = i64::try_from(seconds / 86_400).unwrap_or(0);
+        let (year, month, day) = civil_from_days(days);
+        let parts = [
+            (year.unsigned_abs(), 4, b'-'),
+            (month.unsigned_abs(), 2, b'-'),
+            (day.unsigned_abs(), 2, b'T'),
+            (seconds / 3_600 % 24, 2, b':'),
+            (seconds / 60 % 60, 2, b':'),
+            (seconds % 60, 2, b'Z'),
+        ];
+        for (number, digits, end) in parts {
+            short.push_number(number, digits);
+            short.push(end);
+        }
+        short
+    }
+
+    pub(super) fn uuid(bytes: &[u8]) -> Self {
+        let mut short = Short::new();
+        for (n, byte) in bytes.iter().enumerate() {
+            if matches!(n, 4 | 6 | 8 | 10) {
+                short.push(b'-');
+            }
+            short.push(letter(byte >> 4));
+            short.push(letter(byte & 0x0f));
+        }
+        short
     }
 }
 
 pub(super) fn write_digits(bytes: &[u8], out: &mut String) {
     for byte in bytes {
-        write_byte(*byte, out);
+        out.push(char::from(letter(byte >> 4)));
+        out.push(char::from(letter(byte & 0x0f)));
     }
 }
 
-fn write_byte(byte: u8, out: &mut String) {
-    for digit in [byte >> 4, byte & 0x0f] {
-        let letter = if digit < 10 {
-            b'0' + digit
-        } else {
-            b'a' + digit - 10
-        };
-        out.push(char::from(letter));
+fn letter(digit: u8) -> u8 {
+    if digit < 10 {
+        b'0' + digit
+    } else {
+        b'a' + digit - 10
     }
 }
 
@@ -207,9 +257,8 @@ mod tests {
     #[test]
     fn times_come_back() {
         for seconds in (0..8_000_000_000u64).step_by(86_400 * 7 + 12_345) {
-            let mut text = String::new();
-            write_time(seconds, &mut text);
-            assert_eq!(pack(&text), Some(Packed::Time(seconds)), "{text}");
+            let text = Short::time(seconds);
+            assert_eq!(pack(text.as_str()), Some(Packed::Time(seconds)), "{text:?}");
         }
     }
 }

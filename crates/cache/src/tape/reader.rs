@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::packed::Short;
 use super::strings::Vocabulary;
 use super::{END, Tag, packed};
 
@@ -30,7 +31,8 @@ pub(crate) enum Item<'a> {
     Signed(i64),
     Float(f64),
     Text(Cow<'a, str>),
-    List,
+    /// With how many items it has, if it has few.
+    List(Option<usize>),
     Map,
     /// Of the list or map that was entered last.
     End,
@@ -60,7 +62,7 @@ impl<'a> Reader<'a> {
                 let bytes = self.take(8)?.try_into().map_err(|_| Damaged)?;
                 Item::Float(f64::from_le_bytes(bytes))
             }
-            Tag::List => Item::List,
+            Tag::List => Item::List(Some(usize::from(byte >> 4)).filter(|items| *items < 15)),
             Tag::Map => Item::Map,
             tag => Item::Text(self.text_of(tag, byte)?),
         })
@@ -145,7 +147,7 @@ impl<'a> Reader<'a> {
             Item::Signed(number) => Some(number.to_string().into()),
             Item::Float(number) => Some(number.to_string().into()),
             Item::Bool(flag) => Some(flag.to_string().into()),
-            Item::Null | Item::List | Item::Map | Item::End => None,
+            Item::Null | Item::List(_) | Item::Map | Item::End => None,
         })
     }
 
@@ -167,15 +169,8 @@ impl<'a> Reader<'a> {
                     .map(Cow::Borrowed)
                     .ok_or(Damaged);
             }
-            Tag::Decimal => return Ok(Cow::Owned(self.number(byte)?.to_string())),
-            Tag::Time => {
-                let seconds = self.number(byte)?;
-                text.reserve(20);
-                packed::write_time(seconds, &mut text);
-            }
-            Tag::Uuid => {
-                text.reserve(36);
-                packed::write_uuid(self.take(16)?, &mut text);
+            Tag::Decimal | Tag::Time | Tag::Uuid => {
+                text.push_str(self.short_of(tag, byte)?.as_str());
             }
             Tag::Digest => {
                 let length = usize::try_from(self.number(byte)?).map_err(|_| Damaged)?;
@@ -193,6 +188,25 @@ impl<'a> Reader<'a> {
             _ => return Err(Damaged),
         }
         Ok(Cow::Owned(text))
+    }
+
+    /// The next value, if it is a string that was packed into a few bytes.
+    pub(super) fn short(&mut self) -> Result<Option<Short>, Damaged> {
+        match self.peek()? {
+            tag @ (Tag::Decimal | Tag::Time | Tag::Uuid) => {
+                let byte = self.byte()?;
+                self.short_of(tag, byte).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn short_of(&mut self, tag: Tag, byte: u8) -> Result<Short, Damaged> {
+        Ok(match tag {
+            Tag::Decimal => Short::decimal(self.number(byte)?),
+            Tag::Time => Short::time(self.number(byte)?),
+            _ => Short::uuid(self.take(16)?),
+        })
     }
 
     fn plain(&mut self, byte: u8) -> Result<&'a str, Damaged> {

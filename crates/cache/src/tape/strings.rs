@@ -77,8 +77,10 @@ pub(crate) struct Interner {
     values: Side,
     /// The name that came after each name last: most objects of a kind are alike.
     next_name: Vec<u32>,
-    /// The value that each name had last.
+    /// The value that each name had last, and the value that came after each value under the same
+    /// name: a name of which there are several in an object has its values in turn.
     last_value: Vec<u32>,
+    next_value: Vec<u32>,
     seen: Seen,
 }
 
@@ -98,6 +100,7 @@ impl Interner {
             values: Side::default(),
             next_name: Vec::new(),
             last_value: Vec::new(),
+            next_value: Vec::new(),
             seen: Seen::default(),
         }
     }
@@ -150,11 +153,11 @@ impl Interner {
         if !VALUE_LENGTHS.contains(&value.len()) {
             return None;
         }
-        let last = self.last_value.get(name as usize).copied();
-        if let Some(last) = last.filter(|last| *last != NONE)
-            && vocabulary.values.get(last) == Some(value)
-        {
-            return Some(last);
+        let last = self.last_value.get(name as usize).copied().unwrap_or(NONE);
+        let expected = self.next_value.get(last as usize).copied().unwrap_or(NONE);
+        if expected != NONE && vocabulary.values.get(expected) == Some(value) {
+            self.note_value(name, NONE, expected);
+            return Some(expected);
         }
         let hash = self.hasher.hash_one(value);
         let same = |id: &u32| vocabulary.values.get(*id) == Some(value);
@@ -163,15 +166,24 @@ impl Interner {
             None if !self.seen.elsewhere(hash, object) => return None,
             None => {
                 let hasher = &self.hasher;
-                self.values.add(&vocabulary.values, hash, value, |id| {
-                    hasher.hash_one(vocabulary.values.get(id).unwrap_or_default())
-                })
+                let rehash = |id| hasher.hash_one(vocabulary.values.get(id).unwrap_or_default());
+                let id = self.values.add(&vocabulary.values, hash, value, rehash);
+                self.next_value.push(NONE);
+                id
             }
         };
+        self.note_value(name, last, id);
+        Some(id)
+    }
+
+    /// Notes that `name` has the value `id` now, after `last`.
+    fn note_value(&mut self, name: u32, last: u32, id: u32) {
+        if let Some(next) = self.next_value.get_mut(last as usize) {
+            *next = id;
+        }
         if let Some(last) = self.last_value.get_mut(name as usize) {
             *last = id;
         }
-        Some(id)
     }
 }
 

@@ -29,7 +29,7 @@ impl Tapes {
     fn of_text(&mut self, text: &str, object: u32) -> Result<Vec<u8>, json::InvalidJson> {
         let mut out = Vec::new();
         let mut encoder = Encoder::new(&mut out, &self.vocabulary, &mut self.interner, object);
-        json::encode(text, &mut encoder, &|manager| manager == "ours")?;
+        json::encode(text, &mut encoder, &|manager| manager == "ours", None)?;
         Ok(out)
     }
 
@@ -200,6 +200,24 @@ fn the_head_is_read_first() {
     ] {
         assert!(Head::of_json(text).is_err(), "{text}");
     }
+}
+
+#[test]
+fn unwanted_managed_fields_are_passed_over() {
+    let text = with_managers(object(), &["kubectl", "kubelet"]).to_string();
+    let head = Head::of_json(&text).unwrap();
+    assert!(head.managed_fields.is_some(), "they come before the name");
+    let mut tapes = Tapes::new();
+    let mut out = Vec::new();
+    let mut encoder = Encoder::new(&mut out, &tapes.vocabulary, &mut tapes.interner, 0);
+    json::encode(
+        &text,
+        &mut encoder,
+        &|_| panic!("not looked at"),
+        head.managed_fields,
+    )
+    .unwrap();
+    assert_eq!(tapes.value(&out), object());
 }
 
 #[test]

@@ -122,16 +122,20 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
-        self.encoder.begin_list();
-        if self.part == Part::ManagedFields {
-            while items
-                .next_element_seed(ManagedFieldsEntry(self.below(Part::Other)))?
-                .is_some()
-            {}
-        } else {
-            while items.next_element_seed(self.below(Part::Other))?.is_some() {}
+        let (start, mut kept) = (self.encoder.begin_list(), 0);
+        loop {
+            let written = match self.part {
+                Part::ManagedFields => {
+                    items.next_element_seed(ManagedFieldsEntry(self.below(Part::Other)))?
+                }
+                _ => items
+                    .next_element_seed(self.below(Part::Other))?
+                    .map(|()| true),
+            };
+            let Some(written) = written else { break };
+            kept += usize::from(written);
         }
-        self.encoder.end();
+        self.encoder.end_list(start, kept);
         Ok(())
     }
 
@@ -162,21 +166,22 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 struct ManagedFieldsEntry<'a, 'e>(Seed<'a, 'e>);
 
 impl<'de> DeserializeSeed<'de> for ManagedFieldsEntry<'_, '_> {
-    type Value = ();
+    /// Whether it was kept.
+    type Value = bool;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for ManagedFieldsEntry<'_, '_> {
-    type Value = ();
+    type Value = bool;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an entry of managedFields")
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<bool, A::Error> {
         let start = self.0.encoder.out.len();
         let mut kept = None;
         self.0.encoder.begin_map();
@@ -197,7 +202,7 @@ impl<'de> Visitor<'de> for ManagedFieldsEntry<'_, '_> {
         if kept != Some(true) {
             self.0.encoder.out.truncate(start);
         }
-        Ok(())
+        Ok(kept == Some(true))
     }
 }
 
