@@ -2,6 +2,9 @@
 
 use thiserror::Error;
 
+use crate::identity::GroupVersionKind;
+use crate::scheme::Format;
+
 /// A schema that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -57,6 +60,21 @@ pub struct SelectorError {
 }
 
 impl SelectorError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+        }
+    }
+}
+
+/// A shard selector that cannot be parsed. The text is the one Kubernetes answers with.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct ShardError {
+    message: String,
+}
+
+impl ShardError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -147,6 +165,139 @@ impl serde::de::Error for ProtobufError {
             reason: reason.to_string(),
         }
     }
+}
+
+/// A text that names no kind and no resource.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum IdentityError {
+    /// Neither `version` nor `group/version`.
+    #[error("{text:?} is not a group and a version, such as \"apps/v1\"")]
+    GroupVersion {
+        /// What was read.
+        text: String,
+    },
+    /// Neither `name` nor `name.group`.
+    #[error("{text:?} is not a name and a group, such as \"deployments.apps\"")]
+    GroupName {
+        /// What was read.
+        text: String,
+    },
+    /// Not `group/version, Kind=name` or `group/version, Resource=name`.
+    #[error("{text:?} is not a group, a version and a name, such as \"apps/v1{between}NAME\"")]
+    GroupVersionName {
+        /// What was read.
+        text: String,
+        /// What stands between the version and the name.
+        between: &'static str,
+    },
+}
+
+/// A kind or a type that a scheme cannot handle, or an object that is not what it should be.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SchemeError {
+    /// A kind was registered with two types.
+    #[error("{gvk} cannot be {refused}: it is {registered}")]
+    TwoTypes {
+        /// The kind.
+        gvk: GroupVersionKind,
+        /// The type that it has.
+        registered: &'static str,
+        /// The type that it should also have had.
+        refused: &'static str,
+    },
+    /// A kind was not registered.
+    #[error("no type is registered for {gvk}")]
+    UnknownKind {
+        /// The kind.
+        gvk: GroupVersionKind,
+    },
+    /// A type was not registered.
+    #[error("the type {type_name} is not registered")]
+    UnknownType {
+        /// The type.
+        type_name: &'static str,
+    },
+    /// An object does not say what it is.
+    #[error("an object has no {field}")]
+    NoTypeMeta {
+        /// `apiVersion` or `kind`.
+        field: &'static str,
+    },
+    /// An object's `apiVersion` is not a group and a version.
+    #[error("an object has an apiVersion that is none")]
+    ApiVersion {
+        /// What is wrong with it.
+        #[source]
+        cause: IdentityError,
+    },
+    /// The bytes do not read.
+    #[error("an object does not read as {format}")]
+    Unreadable {
+        /// What the bytes look like.
+        format: Format,
+        /// What is wrong with them.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A field that the type does not have.
+    #[error("{gvk} has no field {field}")]
+    UnknownField {
+        /// The kind.
+        gvk: GroupVersionKind,
+        /// The field: `spec.tools[1].size`.
+        field: String,
+    },
+    /// A value that does not fit the type.
+    #[error("{gvk} does not fit its type{}{field}", if .field.is_empty() { "" } else { " at " })]
+    Field {
+        /// The kind.
+        gvk: GroupVersionKind,
+        /// The field; empty for the object itself.
+        field: String,
+        /// What the type says.
+        #[source]
+        cause: serde_json::Error,
+    },
+    /// An object is of another type than it was asked for.
+    #[error("{gvk} is not a {expected}")]
+    OtherType {
+        /// The kind.
+        gvk: GroupVersionKind,
+        /// The type that was asked for.
+        expected: &'static str,
+    },
+    /// An object cannot be written.
+    #[error("cannot write a {what} as {format}")]
+    Unwritable {
+        /// The kind.
+        what: String,
+        /// The format.
+        format: Format,
+        /// Why.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// No function leads from one version to another.
+    #[error("there is no conversion from {from} to {to}")]
+    NoConversion {
+        /// The version that there is.
+        from: Box<GroupVersionKind>,
+        /// The version that was asked for.
+        to: Box<GroupVersionKind>,
+    },
+    /// A conversion has failed.
+    #[error("cannot convert {from} to {to}")]
+    Conversion {
+        /// The version that there is.
+        from: Box<GroupVersionKind>,
+        /// The version that was asked for.
+        to: Box<GroupVersionKind>,
+        /// What the function says.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
 }
 
 /// A server-side apply that was refused.

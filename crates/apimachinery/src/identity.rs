@@ -1,0 +1,391 @@
+//! What a kind and a resource are called, and where the API serves them.
+//!
+//! A *kind* is a type (`Deployment`), a *resource* the collection that serves it
+//! (`deployments`); both are in a group and have versions. The texts are those that Kubernetes
+//! prints and reads.
+
+mod path;
+mod plural;
+mod version;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use crate::error::IdentityError;
+pub use path::ResourcePath;
+pub use plural::guess_plural;
+pub use version::compare_versions;
+
+/// A group and one of its versions: what objects have as `apiVersion`.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::identity::GroupVersion;
+///
+/// let apps: GroupVersion = "apps/v1".parse()?;
+/// assert_eq!((apps.group.as_str(), apps.version.as_str()), ("apps", "v1"));
+/// assert_eq!(GroupVersion::new("", "v1").to_string(), "v1");
+/// # Ok::<(), opkit_apimachinery::identity::IdentityError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupVersion {
+    /// The group; empty for the core group.
+    pub group: String,
+    /// The version.
+    pub version: String,
+}
+
+impl GroupVersion {
+    /// From its parts.
+    pub fn new(group: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            group: group.into(),
+            version: version.into(),
+        }
+    }
+
+    /// A kind in this group and version.
+    pub fn with_kind(&self, kind: impl Into<String>) -> GroupVersionKind {
+        GroupVersionKind::new(&self.group, &self.version, kind)
+    }
+
+    /// A resource in this group and version.
+    pub fn with_resource(&self, resource: impl Into<String>) -> GroupVersionResource {
+        GroupVersionResource::new(&self.group, &self.version, resource)
+    }
+
+    /// Where the API serves it: `/api/v1` or `/apis/apps/v1`.
+    pub fn path(&self) -> String {
+        if self.group.is_empty() {
+            format!("/api/{}", self.version)
+        } else {
+            format!("/apis/{}/{}", self.group, self.version)
+        }
+    }
+}
+
+impl fmt::Display for GroupVersion {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.group.is_empty() {
+            return out.write_str(&self.version);
+        }
+        write!(out, "{}/{}", self.group, self.version)
+    }
+}
+
+impl FromStr for GroupVersion {
+    type Err = IdentityError;
+
+    fn from_str(text: &str) -> Result<Self, IdentityError> {
+        let wrong = || IdentityError::GroupVersion {
+            text: text.to_owned(),
+        };
+        match text.split_once('/') {
+            None if text.is_empty() => Err(wrong()),
+            None => Ok(Self::new("", text)),
+            Some((_, version)) if version.is_empty() || version.contains('/') => Err(wrong()),
+            Some((group, version)) => Ok(Self::new(group, version)),
+        }
+    }
+}
+
+/// A kind in all its versions.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::identity::GroupKind;
+///
+/// let kind: GroupKind = "Deployment.apps".parse()?;
+/// assert_eq!(kind, GroupKind::new("apps", "Deployment"));
+/// # Ok::<(), opkit_apimachinery::identity::IdentityError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupKind {
+    /// The group; empty for the core group.
+    pub group: String,
+    /// The kind.
+    pub kind: String,
+}
+
+impl GroupKind {
+    /// From its parts.
+    pub fn new(group: impl Into<String>, kind: impl Into<String>) -> Self {
+        Self {
+            group: group.into(),
+            kind: kind.into(),
+        }
+    }
+
+    /// The kind in one version.
+    pub fn with_version(&self, version: impl Into<String>) -> GroupVersionKind {
+        GroupVersionKind::new(&self.group, version, &self.kind)
+    }
+}
+
+impl fmt::Display for GroupKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        dotted(out, &self.kind, &self.group)
+    }
+}
+
+impl FromStr for GroupKind {
+    type Err = IdentityError;
+
+    fn from_str(text: &str) -> Result<Self, IdentityError> {
+        let (kind, group) = parse_dotted(text)?;
+        Ok(Self::new(group, kind))
+    }
+}
+
+/// A resource in all its versions.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::identity::GroupResource;
+///
+/// let resource: GroupResource = "pods".parse()?;
+/// assert_eq!(resource, GroupResource::new("", "pods"));
+/// # Ok::<(), opkit_apimachinery::identity::IdentityError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupResource {
+    /// The group; empty for the core group.
+    pub group: String,
+    /// The resource.
+    pub resource: String,
+}
+
+impl GroupResource {
+    /// From its parts.
+    pub fn new(group: impl Into<String>, resource: impl Into<String>) -> Self {
+        Self {
+            group: group.into(),
+            resource: resource.into(),
+        }
+    }
+
+    /// The resource in one version.
+    pub fn with_version(&self, version: impl Into<String>) -> GroupVersionResource {
+        GroupVersionResource::new(&self.group, version, &self.resource)
+    }
+}
+
+impl fmt::Display for GroupResource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        dotted(out, &self.resource, &self.group)
+    }
+}
+
+impl FromStr for GroupResource {
+    type Err = IdentityError;
+
+    fn from_str(text: &str) -> Result<Self, IdentityError> {
+        let (resource, group) = parse_dotted(text)?;
+        Ok(Self::new(group, resource))
+    }
+}
+
+/// A kind in one version.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::identity::GroupVersionKind;
+///
+/// let kind = GroupVersionKind::from_api_version("apps/v1", "Deployment")?;
+/// assert_eq!(kind.api_version(), "apps/v1");
+/// assert_eq!(kind.to_string(), "apps/v1, Kind=Deployment");
+/// assert_eq!(kind.guess_resource().to_string(), "apps/v1, Resource=deployments");
+/// # Ok::<(), opkit_apimachinery::identity::IdentityError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupVersionKind {
+    /// The group; empty for the core group.
+    pub group: String,
+    /// The version.
+    pub version: String,
+    /// The kind.
+    pub kind: String,
+}
+
+impl GroupVersionKind {
+    /// From its parts.
+    pub fn new(
+        group: impl Into<String>,
+        version: impl Into<String>,
+        kind: impl Into<String>,
+    ) -> Self {
+        Self {
+            group: group.into(),
+            version: version.into(),
+            kind: kind.into(),
+        }
+    }
+
+    /// From what an object says of itself.
+    ///
+    /// # Errors
+    ///
+    /// An `apiVersion` that is not a group and a version.
+    pub fn from_api_version(
+        api_version: &str,
+        kind: impl Into<String>,
+    ) -> Result<Self, IdentityError> {
+        Ok(api_version.parse::<GroupVersion>()?.with_kind(kind))
+    }
+
+    /// What objects of the kind have as `apiVersion`.
+    pub fn api_version(&self) -> String {
+        self.group_version().to_string()
+    }
+
+    /// Group and version.
+    pub fn group_version(&self) -> GroupVersion {
+        GroupVersion::new(&self.group, &self.version)
+    }
+
+    /// Group and kind.
+    pub fn group_kind(&self) -> GroupKind {
+        GroupKind::new(&self.group, &self.kind)
+    }
+
+    /// The resource that most likely serves the kind; see [`guess_plural`]. Discovery knows.
+    pub fn guess_resource(&self) -> GroupVersionResource {
+        self.group_version().with_resource(guess_plural(&self.kind))
+    }
+}
+
+impl fmt::Display for GroupVersionKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            group,
+            version,
+            kind,
+        } = self;
+        write!(out, "{group}/{version}, Kind={kind}")
+    }
+}
+
+impl FromStr for GroupVersionKind {
+    type Err = IdentityError;
+
+    fn from_str(text: &str) -> Result<Self, IdentityError> {
+        let (group_version, kind) = parse_pair(text, ", Kind=")?;
+        Ok(group_version.with_kind(kind))
+    }
+}
+
+/// A resource in one version.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::identity::GroupVersionResource;
+///
+/// let deployments: GroupVersionResource = "apps/v1, Resource=deployments".parse()?;
+/// let path = deployments.path().namespace("web").name("shop").subresource("scale");
+/// assert_eq!(path.to_string(), "/apis/apps/v1/namespaces/web/deployments/shop/scale");
+/// # Ok::<(), opkit_apimachinery::identity::IdentityError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupVersionResource {
+    /// The group; empty for the core group.
+    pub group: String,
+    /// The version.
+    pub version: String,
+    /// The resource.
+    pub resource: String,
+}
+
+impl GroupVersionResource {
+    /// From its parts.
+    pub fn new(
+        group: impl Into<String>,
+        version: impl Into<String>,
+        resource: impl Into<String>,
+    ) -> Self {
+        Self {
+            group: group.into(),
+            version: version.into(),
+            resource: resource.into(),
+        }
+    }
+
+    /// What its objects have as `apiVersion`.
+    pub fn api_version(&self) -> String {
+        self.group_version().to_string()
+    }
+
+    /// Group and version.
+    pub fn group_version(&self) -> GroupVersion {
+        GroupVersion::new(&self.group, &self.version)
+    }
+
+    /// Group and resource.
+    pub fn group_resource(&self) -> GroupResource {
+        GroupResource::new(&self.group, &self.resource)
+    }
+
+    /// Where the API serves it: the collection over all namespaces, until the path is told more.
+    pub fn path(&self) -> ResourcePath<'_> {
+        ResourcePath::new(self)
+    }
+}
+
+impl fmt::Display for GroupVersionResource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            group,
+            version,
+            resource,
+        } = self;
+        write!(out, "{group}/{version}, Resource={resource}")
+    }
+}
+
+impl FromStr for GroupVersionResource {
+    type Err = IdentityError;
+
+    fn from_str(text: &str) -> Result<Self, IdentityError> {
+        let (group_version, resource) = parse_pair(text, ", Resource=")?;
+        Ok(group_version.with_resource(resource))
+    }
+}
+
+fn dotted(out: &mut fmt::Formatter<'_>, name: &str, group: &str) -> fmt::Result {
+    if group.is_empty() {
+        return out.write_str(name);
+    }
+    write!(out, "{name}.{group}")
+}
+
+fn parse_dotted(text: &str) -> Result<(&str, &str), IdentityError> {
+    let (name, group) = text.split_once('.').unwrap_or((text, ""));
+    if name.is_empty() || text.contains('/') {
+        return Err(IdentityError::GroupName {
+            text: text.to_owned(),
+        });
+    }
+    Ok((name, group))
+}
+
+fn parse_pair<'a>(
+    text: &'a str,
+    between: &'static str,
+) -> Result<(GroupVersion, &'a str), IdentityError> {
+    let wrong = || IdentityError::GroupVersionName {
+        text: text.to_owned(),
+        between,
+    };
+    let (group_version, name) = text.split_once(between).ok_or_else(wrong)?;
+    if name.is_empty() {
+        return Err(wrong());
+    }
+    Ok((group_version.parse()?, name))
+}
+
+#[cfg(test)]
+mod tests;

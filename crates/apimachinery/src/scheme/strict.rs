@@ -1,0 +1,252 @@
+//! A deserializer over JSON that remembers which fields nobody wanted, and where it failed.
+
+use std::cell::RefCell;
+
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer, MapAccess, SeqAccess,
+    VariantAccess, Visitor,
+};
+use serde::forward_to_deserialize_any;
+use serde_json::{Error, Value};
+
+/// What was found out on the way.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    unknown: RefCell<Vec<String>>,
+    failed: RefCell<Option<String>>,
+}
+
+impl Findings {
+    /// The fields that the type does not have, in their order.
+    pub(super) fn unknown(self) -> Vec<String> {
+        self.unknown.into_inner()
+    }
+
+    /// The innermost field at which an error came up; empty for the object itself.
+    pub(super) fn failed(self) -> String {
+        self.failed.into_inner().unwrap_or_default()
+    }
+
+    /// Remembers where an error came from: the innermost tells first.
+    fn locate<T>(&self, path: Path<'_>, result: Result<T, Error>) -> Result<T, Error> {
+        if result.is_err() {
+            self.failed
+                .borrow_mut()
+                .get_or_insert_with(|| path.to_string());
+        }
+        result
+    }
+}
+
+/// Where in the object.
+#[derive(Debug, Clone, Copy)]
+enum Path<'a> {
+    Root,
+    Field(&'a Path<'a>, &'a str),
+    Item(&'a Path<'a>, usize),
+}
+
+impl std::fmt::Display for Path<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Field(Path::Root, name) => out.write_str(name),
+            Self::Field(parent, name) => write!(out, "{parent}.{name}"),
+            Self::Item(parent, at) => write!(out, "{parent}[{at}]"),
+        }
+    }
+}
+
+/// One value of the object.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Strict<'de, 'a> {
+    value: &'de Value,
+    path: Path<'a>,
+    findings: &'a Findings,
+}
+
+impl<'de, 'a> Strict<'de, 'a> {
+    pub(super) fn new(value: &'de Value, findings: &'a Findings) -> Self {
+        Self {
+            value,
+            path: Path::Root,
+            findings,
+        }
+    }
+
+    fn at<'b>(&'b self, value: &'de Value, path: Path<'b>) -> Strict<'de, 'b> {
+        Strict {
+            value,
+            path,
+            findings: self.findings,
+        }
+    }
+}
+
+impl<'de> Deserializer<'de> for Strict<'de, '_> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.value {
+            Value::Object(object) => visitor.visit_map(Fields {
+                parent: self,
+                fields: object.iter(),
+                value: None,
+            }),
+            Value::Array(items) => visitor.visit_seq(Items {
+                parent: self,
+                items: items.iter().enumerate(),
+            }),
+            scalar => scalar.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.value {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match self.value {
+            Value::String(variant) => visitor.visit_enum(variant.as_str().into_deserializer()),
+            Value::Object(object) if object.len() == 1 => match object.iter().next() {
+                Some((variant, value)) => visitor.visit_enum(Variant {
+                    parent: self,
+                    variant,
+                    value,
+                }),
+                None => Err(Error::custom("expected a variant")),
+            },
+            _ => Err(Error::custom(
+                "expected the name of a variant, or one with its value",
+            )),
+        }
+    }
+
+    /// Nobody wants this field.
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let is_type_meta = matches!(self.path, Path::Field(Path::Root, "apiVersion" | "kind"));
+        if !is_type_meta {
+            let mut unknown = self.findings.unknown.borrow_mut();
+            unknown.push(self.path.to_string());
+        }
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string
+        bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct identifier
+    }
+}
+
+struct Fields<'de, 'a> {
+    parent: Strict<'de, 'a>,
+    fields: serde_json::map::Iter<'de>,
+    value: Option<(&'de str, &'de Value)>,
+}
+
+impl<'de> MapAccess<'de> for Fields<'de, '_> {
+    type Error = Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Error> {
+        let Some((name, value)) = self.fields.next() else {
+            return Ok(None);
+        };
+        self.value = Some((name, value));
+
+        let key = serde::de::value::BorrowedStrDeserializer::new(name);
+        seed.deserialize(key).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
+        let Some((name, value)) = self.value.take() else {
+            return Err(Error::custom("a value was asked for before its key"));
+        };
+        let path = Path::Field(&self.parent.path, name);
+        let result = seed.deserialize(self.parent.at(value, path));
+        self.parent.findings.locate(path, result)
+    }
+}
+
+struct Items<'de, 'a> {
+    parent: Strict<'de, 'a>,
+    items: std::iter::Enumerate<std::slice::Iter<'de, Value>>,
+}
+
+impl<'de> SeqAccess<'de> for Items<'de, '_> {
+    type Error = Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Error> {
+        let Some((at, value)) = self.items.next() else {
+            return Ok(None);
+        };
+        let path = Path::Item(&self.parent.path, at);
+        let result = seed.deserialize(self.parent.at(value, path));
+        self.parent.findings.locate(path, result).map(Some)
+    }
+}
+
+struct Variant<'de, 'a> {
+    parent: Strict<'de, 'a>,
+    variant: &'de str,
+    value: &'de Value,
+}
+
+impl<'de, 'a> EnumAccess<'de> for Variant<'de, 'a> {
+    type Error = Error;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Error> {
+        let variant = serde::de::value::BorrowedStrDeserializer::<Error>::new(self.variant);
+        Ok((seed.deserialize(variant)?, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'de, '_> {
+    type Error = Error;
+
+    fn unit_variant(self) -> Result<(), Error> {
+        serde::Deserialize::deserialize(self.value)
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Error> {
+        let path = Path::Field(&self.parent.path, self.variant);
+        let result = seed.deserialize(self.parent.at(self.value, path));
+        self.parent.findings.locate(path, result)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _length: usize, visitor: V) -> Result<V::Value, Error> {
+        let path = Path::Field(&self.parent.path, self.variant);
+        self.parent.at(self.value, path).deserialize_any(visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.tuple_variant(0, visitor)
+    }
+}

@@ -1,0 +1,103 @@
+use super::*;
+
+fn check_error(text: &str, expected: &str) {
+    assert_eq!(
+        text.parse::<ShardSelector>().unwrap_err().to_string(),
+        expected
+    );
+}
+
+#[test]
+fn the_hash_is_that_of_a_real_server() {
+    assert_eq!(hash(""), 0xcbf2_9ce4_8422_2325);
+    assert_eq!(hash("a"), 0xaf63_dc4c_8601_ec8c);
+    // Namespaces that a kube-apiserver 1.36.3 has put into the lower half.
+    let lower = ShardSelector::part(ShardKey::Uid, 0, 2);
+    for uid in [
+        "d610e45f-7f2f-4c78-8f95-a6d2e9772012",
+        "e109d098-2cc7-4393-8dd2-763ac114ad66",
+    ] {
+        assert!(lower.matches(uid, ""), "{uid}");
+    }
+}
+
+#[test]
+fn parts_are_all_objects_once() {
+    for of in 1..9 {
+        let parts: Vec<_> = (0..of)
+            .map(|index| ShardSelector::part(ShardKey::Namespace, index, of))
+            .collect();
+        for namespace in ["", "a", "b", "kube-system", "default", "x y z"] {
+            let count = parts.iter().filter(|part| part.matches("", namespace));
+            assert_eq!(count.count(), 1);
+        }
+        let printed = parts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert!(printed[0].contains("'0x0000000000000000'"));
+        assert!(printed[of as usize - 1].contains("'0x10000000000000000'"));
+        let all: ShardSelector = printed.join(" || ").parse().unwrap();
+        assert_eq!(all.ranges().len(), of as usize);
+    }
+}
+
+#[test]
+fn spaces_quotes_and_parentheses() {
+    let selector: ShardSelector = "( shardRange( object.metadata.uid ,\"0x0000000000000000\",\
+                                   '0x0000000000000001'))||shardRange(object.metadata.uid, \
+                                   '0x0000000000000005', '0x10000000000000000')"
+        .parse()
+        .unwrap();
+    assert_eq!(
+        selector.to_string(),
+        "shardRange(object.metadata.uid, '0x0000000000000000', '0x0000000000000001') || \
+         shardRange(object.metadata.uid, '0x0000000000000005', '0x10000000000000000')"
+    );
+}
+
+#[test]
+fn errors_are_those_of_kubernetes() {
+    check_error(
+        "shardRange(object.metadata.uid,'0x0','0x8000000000000000')",
+        "hexStart must be a 0x-prefixed 16-digit hex value, got \"0x0\" (did you mean \"0x0000000000000000\"?)",
+    );
+    check_error(
+        "foo",
+        "unexpected expression kind 3; expected shardRange() call or || operator",
+    );
+    check_error(
+        "foo('a')",
+        "unsupported function \"foo\"; only shardRange() and || are allowed",
+    );
+    check_error(
+        "shardRange(object.metadata.name,'0x0','0x1')",
+        "unsupported field path \"object.metadata.name\"; supported: object.metadata.uid, object.metadata.namespace",
+    );
+    check_error(
+        "shardRange(object.metadata.uid, '0x0000000000000005', '0x0000000000000005')",
+        "shard range start 0x0000000000000005 must be less than end 0x0000000000000005",
+    );
+    check_error(
+        "shardRange(object.metadata.uid)",
+        "shardRange() requires exactly 3 arguments, got 1",
+    );
+    check_error(
+        "shardRange(object.metadata.uid, '0x0000000000000000', '0x0000000000000005') || \
+         shardRange(object.metadata.namespace, '0x0000000000000000', '0x0000000000000005')",
+        "all shard ranges must use the same field, got \"object.metadata.uid\" and \"object.metadata.namespace\"",
+    );
+    check_error(
+        " ",
+        "empty shard selector is not allowed; omit the parameter for unfiltered lists",
+    );
+    for broken in [
+        "(",
+        "shardRange(",
+        "shardRange(a, 'b",
+        "|| ||",
+        "shardRange) ",
+        "🦀",
+    ] {
+        assert!(broken.parse::<ShardSelector>().is_err(), "{broken}");
+    }
+    let deep = "(".repeat(100_000);
+    assert!(deep.parse::<ShardSelector>().is_err());
+}
