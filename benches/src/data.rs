@@ -168,9 +168,16 @@ fn pod(number: u64, numbers: &mut Numbers) -> Value {
         [numbers.below(4), numbers.below(16), numbers.below(16)],
         [numbers.below(4), numbers.below(16), numbers.below(16)],
     );
-    let node = format!("ip-10-{}-{}-{}.eu-west-1.compute.internal", node[0], node[1], node[2]);
+    let node = format!(
+        "ip-10-{}-{}-{}.eu-west-1.compute.internal",
+        node[0], node[1], node[2]
+    );
     let host_ip = format!("10.{}.{}.{}", host[0], host[1], host[2]);
-    let pod_ip = [64 + numbers.below(16), numbers.below(255), numbers.below(255)];
+    let pod_ip = [
+        64 + numbers.below(16),
+        numbers.below(255),
+        numbers.below(255),
+    ];
     let pod_ip = format!("100.{}.{}.{}", pod_ip[0], pod_ip[1], pod_ip[2]);
     let token = format!("kube-api-access-{}", numbers.suffix());
     let (containers, statuses) = containers(&deployment, &token, numbers);
@@ -266,7 +273,7 @@ fn containers(
         },
     })];
     let mut states = vec![state(app, image, id, numbers.hex(64), restarts)];
-    if deployment.number % 8 == 0 {
+    if deployment.number.is_multiple_of(8) {
         let image = "registry.example.com/mesh/proxy:2.14.1";
         let id = "registry.example.com/mesh/proxy@sha256:5f1a0f3b2c8d4e6f7a9b0c1d2e3f405162738495a6b7c8d9e0f1a2b3c4d5e6f7";
         containers.push(json!({

@@ -13,7 +13,9 @@ use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Frame, Incoming};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
+use tokio_util::task::TaskTracker;
 
 use crate::data::Kind;
 
@@ -24,6 +26,23 @@ const VERSION: u64 = 300_000_000;
 /// How much is written at once.
 const WRITE: usize = 64 << 10;
 
+/// The version that the last of the first `events` changes has.
+pub fn version_after(events: u64) -> u64 {
+    VERSION + events
+}
+
+/// Asks a stand-in server for something other than objects.
+///
+/// # Errors
+/// When it does not answer.
+pub async fn order(port: u16, path: &str) -> std::io::Result<()> {
+    let mut connection = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: stand-in\r\nconnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await?;
+    connection.read_to_end(&mut Vec::new()).await?;
+    Ok(())
+}
+
 struct State {
     kind: Kind,
     /// Objects as they stand in a list.
@@ -31,6 +50,7 @@ struct State {
     /// The same as events, up to where the version stands and after it.
     events: Vec<[Bytes; 3]>,
     orders: watch::Sender<Order>,
+    tasks: TaskTracker,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -47,14 +67,15 @@ struct Order {
 /// # Errors
 /// When the port cannot be listened on.
 pub async fn serve(kind: Kind, count: u64) -> std::io::Result<()> {
-    let state = Arc::new(State::new(kind, count));
+    let tasks = TaskTracker::new();
+    let state = Arc::new(State::new(kind, count, tasks.clone()));
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
     println!("{}", listener.local_addr()?.port());
     loop {
         let (connection, _) = listener.accept().await?;
         connection.set_nodelay(true)?;
         let state = state.clone();
-        tokio::spawn(async move {
+        tasks.spawn(async move {
             let service = hyper::service::service_fn(move |request| {
                 let state = state.clone();
                 async move { Ok::<_, Infallible>(state.answer(&request)) }
@@ -67,7 +88,7 @@ pub async fn serve(kind: Kind, count: u64) -> std::io::Result<()> {
 }
 
 impl State {
-    fn new(kind: Kind, count: u64) -> Self {
+    fn new(kind: Kind, count: u64, tasks: TaskTracker) -> Self {
         let (mut items, mut events) = (Vec::new(), Vec::new());
         for object in kind.objects(count) {
             let text = object.to_string();
@@ -80,9 +101,9 @@ impl State {
             let whole = format!("{{{}{fields}", kind.type_meta());
             let at = whole.find("\"resourceVersion\":\"").unwrap_or_default() + 19;
             events.push([
-                Bytes::copy_from_slice(whole[..at].as_bytes()),
-                Bytes::copy_from_slice(whole[at..at + 9].as_bytes()),
-                Bytes::copy_from_slice(whole[at + 9..].as_bytes()),
+                Bytes::copy_from_slice(&whole.as_bytes()[..at]),
+                Bytes::copy_from_slice(&whole.as_bytes()[at..at + 9]),
+                Bytes::copy_from_slice(&whole.as_bytes()[at + 9..]),
             ]);
         }
         State {
@@ -90,6 +111,7 @@ impl State {
             items,
             events,
             orders: watch::Sender::default(),
+            tasks,
         }
     }
 
@@ -168,7 +190,7 @@ impl State {
 
     fn watch(self: &Arc<Self>, initial: bool) -> Body {
         let (sender, receiver) = mpsc::channel(16);
-        tokio::spawn(self.clone().tell(initial, sender));
+        self.tasks.spawn(self.clone().tell(initial, sender));
         let pieces = stream::unfold(receiver, |mut receiver| async move {
             let piece = receiver.recv().await?;
             Some((Ok(Frame::data(piece)), receiver))

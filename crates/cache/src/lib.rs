@@ -11,6 +11,8 @@ mod backoff;
 mod delta;
 mod error;
 mod factory;
+#[cfg(test)]
+mod faults;
 mod index;
 mod informer;
 mod listener;
