@@ -1,8 +1,14 @@
-//! Figures, ours and the peers', in one run: `cargo bench -p opkit-benches`.
+//! Figures, ours and the peers', in one run: `cargo bench -p opkit-benches`, and for the cache
+//! `cargo xtask bench cache`.
 //!
 //! Each file in `benches/` measures one room. A figure is the median of several runs, with its spread.
+//! Peers that are not built with the rooms live in `peers/`.
 
 use std::time::Duration;
+
+pub mod data;
+pub mod process;
+pub mod stand_in;
 
 /// Several measurements of one thing.
 #[derive(Clone, Debug, Default)]

@@ -1,20 +1,56 @@
 //! What can go wrong in the cache.
 
-use opkit_client::{Kind, ObjectKey};
+use std::sync::Arc;
 
-/// An object that does not fit its Rust type. It is an error of that one object: the watch goes on,
-/// and the next version of the object is tried again.
+use opkit_client::{Kind, ObjectKey, RequestError};
+
+/// Why a cached object cannot be had. It is an error of that one object: the watch goes on, and the
+/// next version of the object is tried again.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read {} {key} as the Rust type of its kind", kind.kind)]
 #[non_exhaustive]
-pub struct DecodeError {
-    /// The kind.
-    pub kind: Kind,
-    /// The object.
-    pub key: ObjectKey,
-    /// Where it does not fit.
-    #[source]
-    pub cause: serde_json::Error,
+pub enum ObjectError {
+    /// It does not fit its Rust type.
+    #[error("cannot read {} {key} as the Rust type of its kind", kind.kind)]
+    Unreadable {
+        /// The kind.
+        kind: Kind,
+        /// The object.
+        key: ObjectKey,
+        /// Where it does not fit.
+        #[source]
+        cause: serde_json::Error,
+    },
+    /// Its body has given way to the memory budget; its metadata is still there.
+    #[error("{} {key} is not in memory, for its cache has a budget: `Lister::fetch` reads it", kind.kind)]
+    Evicted {
+        /// The kind.
+        kind: Kind,
+        /// The object.
+        key: ObjectKey,
+    },
+}
+
+/// Why an object can neither be had from the cache nor from the API.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// The cache has it and cannot give it.
+    #[error(transparent)]
+    Object(Arc<ObjectError>),
+    /// The API does not give it.
+    #[error(transparent)]
+    Request(Box<RequestError>),
+    /// The API's answer is not an object.
+    #[error("cannot read the answer for {} {key}", kind.kind)]
+    Read {
+        /// The kind.
+        kind: Kind,
+        /// The object.
+        key: ObjectKey,
+        /// Why.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
 }
 
 /// Informers that did not get their first list.

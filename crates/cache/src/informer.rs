@@ -1,26 +1,49 @@
 //! One kind, kept up to date and shared: its store, its listeners, and whether it is synced.
 
+mod sink;
+
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use opkit_client::{Kind, ObjectKey};
+use opkit_apimachinery::protobuf::MessageType;
+use opkit_client::{Kind, ObjectKey, RestClient};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
+pub(crate) use self::sink::InformerSink;
 use crate::listener::Mailbox;
 use crate::object::Codec;
-use crate::store::{Entry, Store, number};
-use crate::{AnyObject, DecodeError, Delta, Listener};
+use crate::options::InformerOptions;
+use crate::sink::{Raw, ReadError};
+use crate::store::{Overlay, Store, number};
+use crate::writer::{Wire, Writer};
+use crate::{AnyObject, Change, Delta, FetchError, Index, Listener, ObjectError, Stored};
 
-/// A shared informer: reflectors write it, listers and listeners read it. Cloning is cheap.
+/// A shared informer: reflectors write it, listers and listeners read it. Cloning is cheap; the
+/// watch ends with the last clone, lister and listener.
 #[derive(Debug, Clone)]
 pub struct Informer {
+    user: Arc<User>,
+}
+
+/// What all users of an informer hold.
+#[derive(Debug)]
+pub(crate) struct User {
     shared: Arc<Shared>,
+    _stop: DropGuard,
 }
 
 #[derive(Debug)]
 struct Shared {
-    codec: Codec,
+    codec: Arc<Codec>,
+    /// What objects are in protobuf.
+    message: Option<MessageType>,
+    options: InformerOptions,
+    client: Option<RestClient>,
+    /// Taken before `state`, never while holding it.
+    writer: Mutex<Writer>,
     state: RwLock<State>,
     synced: watch::Sender<bool>,
     last_error: Mutex<Option<String>>,
@@ -29,95 +52,217 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     store: Store,
+    ours: Overlay,
     listeners: Vec<Weak<Mailbox>>,
     /// Reflectors (one per namespace) that have not completed their first list.
     unsynced: usize,
     /// How far the watch of each namespace, or of all, has come.
     seen: HashMap<Option<String>, u64>,
+    /// How many lists there were.
+    lists: u32,
+    evicted: u64,
+}
+
+/// What an informer holds and has done; see [`Informer::stats`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Objects.
+    pub objects: usize,
+    /// Memory of the stored objects and their strings, in bytes, about.
+    pub bytes: usize,
+    /// Memory of the Rust objects that are kept made, in bytes, about.
+    pub pool_bytes: usize,
+    /// How often a Rust object was made of a stored one.
+    pub decodes: u64,
+    /// How often that failed.
+    pub decode_errors: u64,
+    /// How many lists were begun, the first of each reflector included.
+    pub lists: u64,
+    /// How often a body gave way to the memory budget.
+    pub evictions: u64,
 }
 
 impl Informer {
-    pub(crate) fn new(codec: Codec, reflectors: usize) -> Self {
+    /// An informer that `reflectors` will write, until `stop`, which it cancels itself when its
+    /// last user is gone.
+    pub(crate) fn new(
+        codec: Codec,
+        options: InformerOptions,
+        client: Option<RestClient>,
+        reflectors: usize,
+        stop: CancellationToken,
+    ) -> Self {
+        let codec = Arc::new(codec);
+        let mut store = Store::default();
+        for index in &options.indexes {
+            store.add_index(index.clone());
+        }
         let state = State {
-            store: Store::default(),
+            store,
+            ours: Overlay::default(),
             listeners: Vec::new(),
             unsynced: reflectors,
             seen: HashMap::new(),
+            lists: 0,
+            evicted: 0,
+        };
+        let shared = Shared {
+            writer: Mutex::new(Writer::new(codec.clone(), &options)),
+            message: codec.message(options.metadata_only),
+            codec,
+            options,
+            client,
+            state: RwLock::new(state),
+            synced: watch::Sender::new(reflectors == 0),
+            last_error: Mutex::new(None),
+        };
+        let user = User {
+            shared: Arc::new(shared),
+            _stop: stop.drop_guard(),
         };
         Informer {
-            shared: Arc::new(Shared {
-                codec,
-                state: RwLock::new(state),
-                synced: watch::Sender::new(reflectors == 0),
-                last_error: Mutex::new(None),
-            }),
+            user: Arc::new(user),
         }
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.user.shared
+    }
+
+    /// For a factory, which shares informers and does not keep them.
+    pub(crate) fn downgrade(&self) -> Weak<User> {
+        Arc::downgrade(&self.user)
+    }
+
+    pub(crate) fn upgrade(user: &Weak<User>) -> Option<Self> {
+        Some(Informer {
+            user: user.upgrade()?,
+        })
+    }
+
+    /// What a reflector of `namespace`, or of all, writes into.
+    pub(crate) fn sink(&self, namespace: Option<String>) -> InformerSink {
+        InformerSink::new(self.user.shared.clone(), namespace)
     }
 
     /// The kind.
     pub fn kind(&self) -> &Kind {
-        &self.shared.codec.kind
-    }
-
-    /// Reads an object of the kind, such as the answer to a write.
-    ///
-    /// # Errors
-    /// When it does not fit its Rust type.
-    pub fn decode(&self, json: &[u8]) -> Result<AnyObject, serde_json::Error> {
-        (self.shared.codec.decode)(json)
+        &self.shared().codec.kind
     }
 
     /// Listens from now on. What is stored already comes first, marked as initial.
     pub fn listen(&self) -> Listener {
         let mailbox = Arc::new(Mailbox::default());
         // Under the lock, so that nothing is missed and nothing told twice.
-        let mut state = self.shared.state.write();
-        mailbox.push(state.store.snapshot());
+        let mut state = self.shared().state.write();
+        let added = |stored: &Stored| Delta::new(Change::Added, None, Some(stored.clone()));
+        mailbox.push(state.store.iter().filter_map(added).map(|mut delta| {
+            delta.initial = true;
+            delta
+        }));
         if state.unsynced == 0 {
             mailbox.synced();
         }
         state.listeners.push(Arc::downgrade(&mailbox));
-        Listener::new(mailbox)
+        drop(state);
+        Listener::new(mailbox, self.clone())
+    }
+
+    /// Tells one listener every object again.
+    pub(crate) fn resync(&self, mailbox: &Mailbox) {
+        let state = self.shared().state.read();
+        let sync =
+            |stored: &Stored| Delta::new(Change::Sync, Some(stored.clone()), Some(stored.clone()));
+        mailbox.push(state.store.iter().filter_map(sync));
+    }
+
+    /// The object as it is stored.
+    pub fn stored(&self, key: &ObjectKey) -> Option<Stored> {
+        self.shared().state.read().store.get(key).cloned()
     }
 
     /// The object, if it is stored.
     ///
     /// # Errors
-    /// When the object is there but does not fit its Rust type.
-    pub fn get(&self, key: &ObjectKey) -> Result<Option<AnyObject>, Arc<DecodeError>> {
-        match self.shared.state.read().store.get(key) {
+    /// When the object is there but does not fit its Rust type, or is not in memory.
+    pub fn get(&self, key: &ObjectKey) -> Result<Option<AnyObject>, Arc<ObjectError>> {
+        // The lock is not held while the object is made.
+        match self.stored(key) {
+            Some(stored) => stored.any().map(Some),
             None => Ok(None),
-            Some(Entry::Object(object)) => Ok(Some(object.clone())),
-            Some(Entry::Unreadable { error, .. }) => Err(error.clone()),
         }
     }
 
-    /// The readable objects that `select` takes, of those that `owner` owns if one is given.
-    pub fn select(
-        &self,
-        owner: Option<&str>,
-        select: impl Fn(&AnyObject) -> bool,
-    ) -> Vec<AnyObject> {
-        let state = self.shared.state.read();
-        match owner {
-            Some(uid) => state
-                .store
-                .owned_by(uid)
-                .filter(|o| select(o))
-                .cloned()
-                .collect(),
-            None => state
-                .store
-                .objects()
-                .filter(|o| select(o))
-                .cloned()
-                .collect(),
+    /// The object, read from the API if its body has given way to the memory budget.
+    ///
+    /// # Errors
+    /// As [`get`](Informer::get), and when the API cannot be asked.
+    ///
+    /// # Cancel safety
+    /// May be dropped at any time.
+    pub async fn fetch(&self, key: &ObjectKey) -> Result<Option<AnyObject>, FetchError> {
+        let error = match self.get(key) {
+            Ok(object) => return Ok(object),
+            Err(error) => error,
+        };
+        let client = self.shared().client.as_ref();
+        let (ObjectError::Evicted { .. }, Some(client)) = (&*error, client) else {
+            return Err(FetchError::Object(error));
+        };
+        match client.get(self.kind(), key).await {
+            Ok(answer) => {
+                let read = self.shared().read(Raw::Json(&answer));
+                let object = read.map_err(|cause| FetchError::Read {
+                    kind: self.kind().clone(),
+                    key: key.clone(),
+                    cause: cause.into(),
+                })?;
+                object.any().map(Some).map_err(FetchError::Object)
+            }
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(cause) => Err(FetchError::Request(Box::new(cause))),
         }
+    }
+
+    /// Calls `visit` with each stored object of a selection: of an owner, of a value of an index, of
+    /// a namespace, or all. Nothing is decoded. The informer is locked meanwhile.
+    pub(crate) fn visit(&self, among: Among<'_>, mut visit: impl FnMut(&Stored)) {
+        let state = self.shared().state.read();
+        match among {
+            Among::All => state.store.iter().for_each(visit),
+            Among::Owner(uid) => state.store.owned_by(uid).for_each(visit),
+            Among::Namespace(namespace) => state.store.in_namespace(namespace).for_each(visit),
+            Among::Index(index, value) => {
+                let found = state.store.by_index(index, value);
+                found.into_iter().flatten().for_each(&mut visit);
+            }
+        }
+    }
+
+    /// Adds an index, unless there is one of its name. May be called at any time.
+    pub fn add_index(&self, index: Index) {
+        let mut state = self.shared().state.write();
+        if !state.store.has_index(&index.name) {
+            state.store.add_index(index);
+        }
+    }
+
+    /// Whether there is an index of this name.
+    pub fn has_index(&self, name: &str) -> bool {
+        self.shared().state.read().store.has_index(name)
+    }
+
+    /// The values that objects have in an index, in no particular order.
+    pub fn index_values(&self, index: &str) -> Vec<String> {
+        let state = self.shared().state.read();
+        let values = state.store.index_values(index);
+        values.into_iter().flatten().map(str::to_owned).collect()
     }
 
     /// How many objects are stored.
     pub fn len(&self) -> usize {
-        self.shared.state.read().store.len()
+        self.shared().state.read().store.len()
     }
 
     /// Whether no object is stored.
@@ -125,132 +270,150 @@ impl Informer {
         self.len() == 0
     }
 
-    /// Whether the first list is complete.
-    pub fn is_synced(&self) -> bool {
-        *self.shared.synced.borrow()
+    /// What is stored and was done, in numbers.
+    pub fn stats(&self) -> Stats {
+        let writer = self.shared().writer.lock();
+        let state = self.shared().state.read();
+        let (counts, pool) = (&writer.origin().counts, &writer.origin().pool);
+        Stats {
+            objects: state.store.len(),
+            bytes: state.store.bytes() + writer.bytes(),
+            pool_bytes: pool.bytes(),
+            decodes: counts.decodes.load(Ordering::Relaxed),
+            decode_errors: counts.decode_errors.load(Ordering::Relaxed),
+            lists: u64::from(state.lists),
+            evictions: state.evicted,
+        }
     }
 
-    /// Waits until the first list is complete.
+    /// Whether the first list is complete.
+    pub fn is_synced(&self) -> bool {
+        *self.shared().synced.borrow()
+    }
+
+    /// Waits until the first list is complete. Any number of tasks may wait.
     ///
     /// # Cancel safety
     /// May be dropped and called again at any time.
     pub async fn wait_for_sync(&self) {
         // The sender lives in `self`, so the channel cannot close.
         let _ = self
-            .shared
+            .shared()
             .synced
             .subscribe()
             .wait_for(|synced| *synced)
             .await;
     }
 
-    /// What went wrong last, if the reflector is in trouble.
+    /// What went wrong last, if a reflector is in trouble.
     pub fn last_error(&self) -> Option<String> {
-        self.shared.last_error.lock().clone()
+        self.shared().last_error.lock().clone()
     }
 
-    pub(crate) fn codec(&self) -> &Codec {
-        &self.shared.codec
+    /// Reads an object of the kind, such as the answer to a write, without storing it.
+    ///
+    /// # Errors
+    /// When not even its name can be read.
+    pub fn read(&self, json: &[u8]) -> Result<Stored, serde_json::Error> {
+        let read = self.shared().read(Raw::Json(json));
+        read.map_err(|ReadError::Json(cause)| cause)
     }
 
-    pub(crate) fn set_last_error(&self, error: Option<String>) {
-        *self.shared.last_error.lock() = error;
+    /// Takes in the answer to a write of our own, so that reads, lists and indexes see it before the
+    /// watch tells it. An answer that the watch has passed already is ignored, so that nothing comes
+    /// back from the dead; one that the informer does not select any more is gone for it.
+    pub fn observe(&self, written: &Stored) {
+        let key = written.key();
+        let version = number(written.meta().resource_version().as_deref());
+        let mut state = self.shared().state.write();
+        let seen = state.seen.get(&key.namespace);
+        let seen = seen.or_else(|| state.seen.get(&None)).copied();
+        let Some(version) = version.filter(|version| seen.is_some_and(|seen| *version > seen))
+        else {
+            return;
+        };
+        // A list on its way may have told more than the watch has seen.
+        if (state.store.get(&key)).is_some_and(|stored| stored.version() >= version) {
+            return;
+        }
+        // Answers come in any order.
+        if state.ours.is_deleted(&key, written.meta().uid().as_deref()) {
+            return;
+        }
+        if !self.shared().options.selects(written) {
+            let gone = state.store.remove(&key);
+            state.tell(Delta::new(Change::Deleted, gone, None));
+        } else if state.ours.write(&key, version) {
+            state.upsert(written.clone(), Change::Updated, false);
+        }
     }
 
-    /// Takes in the answer to a write of our own, so that reads see it before the watch tells it. An
-    /// answer that the watch has passed already is ignored, so that nothing comes back from the dead.
-    pub fn observe(&self, object: AnyObject) {
-        let key = ObjectKey::of(object.object_meta());
-        let version = number(object.object_meta().resource_version.as_deref());
-        let mut state = self.shared.state.write();
-        let seen = state
-            .seen
-            .get(&key.namespace)
-            .or_else(|| state.seen.get(&None));
-        if version
-            .zip(seen.copied())
-            .is_some_and(|(version, seen)| version > seen)
-            && let Some(delta) = state.store.write(key, object)
-        {
-            state.tell(&[delta]);
+    /// Takes in the answer to a write of our own, as it came; see [`observe`](Informer::observe). What
+    /// is no object is ignored: the watch will tell.
+    pub fn observe_answer(&self, json: &[u8]) {
+        if let Ok(written) = self.read(json) {
+            self.observe(&written);
         }
     }
 
     /// Takes in that we deleted an object, so that reads do not see it before the watch tells it.
     pub fn observe_deletion(&self, key: &ObjectKey, uid: &str) {
-        let mut state = self.shared.state.write();
-        if let Some(delta) = state.store.delete(key, uid) {
-            state.tell(&[delta]);
+        let mut state = self.shared().state.write();
+        let stored = state.store.get(key);
+        if stored.is_none_or(|stored| stored.meta().uid().as_deref() != Some(uid)) {
+            return;
         }
-    }
-
-    /// Takes in a complete list of one reflector, and the version it is of.
-    pub(crate) fn replace(
-        &self,
-        namespace: Option<&str>,
-        list: Vec<(ObjectKey, Entry)>,
-        version: &str,
-        first: bool,
-    ) {
-        let mut state = self.shared.state.write();
-        let before = state.seen.remove(&namespace.map(str::to_owned));
-        state.saw(namespace, Some(version));
-        // Versions that went backwards are those of a cluster that was restored.
-        let version = number(Some(version)).filter(|version| before.is_some_and(|b| b <= *version));
-        let mut deltas = state.store.replace(namespace, list, version);
-        for delta in &mut deltas {
-            delta.initial = first;
-        }
-        state.tell(&deltas);
-        if first {
-            state.unsynced = state.unsynced.saturating_sub(1);
-            if state.unsynced == 0 {
-                state.mailboxes().for_each(|mailbox| mailbox.synced());
-                self.shared.synced.send_replace(true);
-            }
-        }
-    }
-
-    /// Takes in what the watch of `namespace`, or of all, tells at `version`: of one object, or
-    /// only the version.
-    pub(crate) fn take(&self, namespace: Option<&str>, change: Change, version: Option<&str>) {
-        let mut state = self.shared.state.write();
-        state.saw(namespace, version);
-        let delta = match change {
-            Change::Upsert(key, entry) => {
-                let uid = entry.version().uid;
-                match state.store.catches_up(&key, uid.as_deref(), version, false) {
-                    true => state.store.upsert(key, entry),
-                    false => None,
-                }
-            }
-            Change::Remove(key, uid) => {
-                match state.store.catches_up(&key, uid.as_deref(), version, true) {
-                    true => state.store.remove(&key),
-                    false => None,
-                }
-            }
-            Change::None => None,
-        };
-        if let Some(delta) = delta {
-            state.tell(&[delta]);
-        }
+        state.ours.delete(key, uid);
+        let gone = state.store.remove(key);
+        state.tell(Delta::new(Change::Deleted, gone, None));
     }
 }
 
-/// What a watch tells of one object.
-#[derive(Debug)]
-pub(crate) enum Change {
-    Upsert(ObjectKey, Entry),
-    /// With the UID of what is gone.
-    Remove(ObjectKey, Option<String>),
-    None,
+/// Which stored objects to look at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Among<'a> {
+    All,
+    Owner(&'a str),
+    Namespace(&'a str),
+    /// Name and value of an index.
+    Index(&'a str, &'a str),
+}
+
+impl Shared {
+    /// Makes a stored object of what came, without storing it.
+    fn read(&self, raw: Raw<'_>) -> Result<Stored, ReadError> {
+        let wire = Wire::read(raw, self.message)?;
+        let stored = self.writer.lock().store(&wire, &self.options);
+        stored.ok_or_else(|| ReadError::Json(serde::de::Error::custom("it has no name")))
+    }
 }
 
 impl State {
-    fn saw(&mut self, namespace: Option<&str>, version: Option<&str>) {
-        if let Some(version) = number(version) {
-            self.seen.insert(namespace.map(str::to_owned), version);
+    fn saw(&mut self, namespace: Option<&str>, version: Option<u64>) {
+        let Some(version) = version else { return };
+        // No key is made for a namespace that is known, which is each event's case.
+        match self
+            .seen
+            .iter_mut()
+            .find(|(known, _)| known.as_deref() == namespace)
+        {
+            Some((_, seen)) => *seen = version,
+            None => {
+                self.seen.insert(namespace.map(str::to_owned), version);
+            }
+        }
+    }
+
+    /// Stores an object and tells it, unless it was there in this version already.
+    fn upsert(&mut self, stored: Stored, change: Change, initial: bool) {
+        let old = self.store.insert(stored.clone());
+        if old.as_ref().is_some_and(|old| same_version(old, &stored)) {
+            return;
+        }
+        let change = if old.is_none() { Change::Added } else { change };
+        if let Some(mut delta) = Delta::new(change, old, Some(stored)) {
+            delta.initial = initial;
+            self.tell(Some(delta));
         }
     }
 
@@ -258,13 +421,22 @@ impl State {
         self.listeners.iter().filter_map(Weak::upgrade)
     }
 
-    fn tell(&mut self, deltas: &[Delta]) {
+    fn tell(&mut self, delta: Option<Delta>) {
+        let Some(delta) = delta.filter(|_| !self.listeners.is_empty()) else {
+            return;
+        };
         self.listeners
             .retain(|listener| listener.strong_count() > 0);
         for mailbox in self.mailboxes() {
-            mailbox.push(deltas.iter().cloned());
+            mailbox.push([delta.clone()]);
         }
     }
+}
+
+fn same_version(a: &Stored, b: &Stored) -> bool {
+    a.version() == b.version()
+        && a.meta().uid() == b.meta().uid()
+        && (a.version() != 0 || a.meta().resource_version() == b.meta().resource_version())
 }
 
 #[cfg(test)]

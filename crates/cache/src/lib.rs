@@ -8,24 +8,37 @@
 //! run on the tracker that the factory is given, so whoever starts it joins them.
 
 mod backoff;
+mod delta;
 mod error;
 mod factory;
+#[cfg(test)]
+mod faults;
+mod index;
 mod informer;
 mod listener;
 mod lister;
 mod object;
+mod options;
+mod pool;
 mod random;
+mod record;
 mod reflector;
 #[cfg(test)]
 mod simulate;
 mod sink;
 mod store;
+mod tape;
 mod watch_event;
+mod writer;
 
-pub use error::{DecodeError, SyncError};
+pub use delta::{Change, Delta};
+pub use error::{FetchError, ObjectError, SyncError};
 pub use factory::{InformerFactory, Scope};
-pub use informer::Informer;
-pub use listener::{Event, Listener};
+pub use index::Index;
+pub use informer::{Informer, Stats};
+pub use listener::{Event, Handler, Listener};
 pub use lister::{Lister, Selection};
 pub use object::{AnyObject, CachedObject, downcast};
-pub use store::Delta;
+pub use options::{InformerOptions, Transform};
+pub use record::{StoreForm, Stored};
+pub use tape::meta::{Meta, Owner};

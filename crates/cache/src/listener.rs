@@ -1,21 +1,20 @@
-//! What a listener has not yet seen: one delta per object, newest wins.
+//! Listening to an informer: as a queue of deltas, with functions, or as a stream.
 //!
-//! Full is never: a mailbox holds at most one delta per object of its kind, because a second change
-//! of an object that waits is merged into the first. A slow listener sees fewer, wider deltas, which
-//! say that they are: a label that went and came back is seen in no difference of old and new.
+//! Full is never: what a listener has not seen yet is one delta per object at most. A slow listener
+//! sees fewer, wider deltas, which say that they are: a label that went and came back is seen in no
+//! difference of old and new.
 
-use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use opkit_client::ObjectKey;
+use futures::Stream;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
-use crate::{AnyObject, Delta};
-
-/// How many versions in between a delta keeps.
-const BETWEEN: usize = 8;
+use crate::delta::DeltaQueue;
+use crate::{Delta, Informer, Stored};
 
 /// What a [`Listener`] receives.
 #[derive(Debug, Clone)]
@@ -27,15 +26,42 @@ pub enum Event {
     Synced,
 }
 
-/// A subscription to an informer; dropping it ends it.
+/// A subscription to an informer; dropping it ends it. The informer's watch goes on at least as
+/// long as the listener is there.
 #[derive(Debug)]
 pub struct Listener {
     mailbox: Arc<Mailbox>,
+    informer: Informer,
+    resync: Option<Resync>,
 }
 
+#[derive(Debug)]
+struct Resync {
+    period: Duration,
+    next: Instant,
+}
+
+/// Shorter periods are this one, as in client-go.
+const RESYNC_MIN: Duration = Duration::from_secs(1);
+
 impl Listener {
-    pub(crate) fn new(mailbox: Arc<Mailbox>) -> Self {
-        Listener { mailbox }
+    pub(crate) fn new(mailbox: Arc<Mailbox>, informer: Informer) -> Self {
+        Listener {
+            mailbox,
+            informer,
+            resync: None,
+        }
+    }
+
+    /// Tells every object again each `period`, as a [`Sync`](crate::Change::Sync): for listeners
+    /// whose own actions may have failed. The server is not asked.
+    pub fn resync(mut self, period: Duration) -> Self {
+        let period = period.max(RESYNC_MIN);
+        self.resync = Some(Resync {
+            period,
+            next: Instant::now() + period,
+        });
+        self
     }
 
     /// Waits for the next event.
@@ -49,9 +75,89 @@ impl Listener {
             if let Some(event) = self.mailbox.pending.lock().pop() {
                 return event;
             }
-            changed.await;
+            let Some(resync) = &mut self.resync else {
+                changed.await;
+                continue;
+            };
+            if tokio::time::timeout_at(resync.next, changed).await.is_err() {
+                resync.next += resync.period;
+                self.informer.resync(&self.mailbox);
+            }
         }
     }
+
+    /// How many objects have changed that the listener has not yet seen.
+    pub fn backlog(&self) -> usize {
+        self.mailbox.pending.lock().queue.len()
+    }
+
+    /// Calls `handler` for each event until dropped.
+    ///
+    /// # Cancel safety
+    /// An event that was taken is handled; dropping this between events loses none.
+    pub async fn handle(mut self, mut handler: impl Handler) {
+        loop {
+            match self.recv().await {
+                Event::Synced => handler.synced(),
+                Event::Delta(delta) => match (&delta.old, &delta.new) {
+                    (None, Some(new)) => handler.add(new, delta.initial),
+                    (Some(old), Some(new)) if delta.is_recreated() => {
+                        handler.delete(old);
+                        handler.add(new, false);
+                    }
+                    (Some(old), Some(new)) => handler.update(old, new),
+                    (Some(old), None) => handler.delete(old),
+                    (None, None) => {}
+                },
+            }
+        }
+    }
+
+    /// The events as a stream that never ends.
+    pub fn into_stream(self) -> impl Stream<Item = Event> + Send {
+        futures::stream::unfold(self, |mut listener| async move {
+            let event = listener.recv().await;
+            Some((event, listener))
+        })
+    }
+}
+
+/// What to do when an object changes; each method does nothing unless it is written.
+///
+/// # Examples
+/// ```
+/// use opkit_cache::{Handler, Stored};
+///
+/// #[derive(Default)]
+/// struct Names(Vec<String>);
+///
+/// impl Handler for Names {
+///     fn add(&mut self, object: &Stored, _in_initial_list: bool) {
+///         self.0.push(object.name().into_owned());
+///     }
+///     fn delete(&mut self, object: &Stored) {
+///         self.0.retain(|name| *name != object.name());
+///     }
+/// }
+/// ```
+pub trait Handler: Send {
+    /// An object is new to this listener.
+    fn add(&mut self, object: &Stored, in_initial_list: bool) {
+        let _ = (object, in_initial_list);
+    }
+
+    /// An object changed, or is told again by a resync: then both are the same version.
+    fn update(&mut self, old: &Stored, new: &Stored) {
+        let _ = (old, new);
+    }
+
+    /// An object is gone; this is what is known of it last.
+    fn delete(&mut self, object: &Stored) {
+        let _ = object;
+    }
+
+    /// Everything of the first list was told.
+    fn synced(&mut self) {}
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +170,7 @@ impl Mailbox {
     pub(crate) fn push(&self, deltas: impl IntoIterator<Item = Delta>) {
         let mut pending = self.pending.lock();
         for delta in deltas {
-            pending.push(delta);
+            pending.queue.push(delta);
         }
         drop(pending);
         self.changed.notify_one();
@@ -78,8 +184,7 @@ impl Mailbox {
 
 #[derive(Debug, Default)]
 struct Pending {
-    order: VecDeque<ObjectKey>,
-    deltas: HashMap<ObjectKey, Delta>,
+    queue: DeltaQueue,
     synced: Synced,
 }
 
@@ -92,47 +197,15 @@ enum Synced {
 }
 
 impl Pending {
-    fn push(&mut self, delta: Delta) {
-        let Some(waiting) = self.deltas.get_mut(&delta.key) else {
-            self.order.push_back(delta.key.clone());
-            self.deltas.insert(delta.key.clone(), delta);
-            return;
-        };
-        // Made and deleted again unseen: the last state is kept, so that its owner still hears.
-        if waiting.old.is_none() && delta.new.is_none() {
-            waiting.old = delta.old;
-        }
-        waiting.coalesced = true;
-        if let Some(passed) = std::mem::replace(&mut waiting.new, delta.new) {
-            keep(&mut waiting.between, passed);
-        }
-        waiting.unreadable = delta.unreadable;
-        waiting.initial &= waiting.new.is_some();
-    }
-
     fn pop(&mut self) -> Option<Event> {
-        while let Some(key) = self.order.pop_front() {
-            if let Some(delta) = self.deltas.remove(&key) {
-                return Some(Event::Delta(delta));
-            }
+        if let Some(delta) = self.queue.pop() {
+            return Some(Event::Delta(delta));
         }
         if self.synced == Synced::ToTell {
             self.synced = Synced::Told;
             return Some(Event::Synced);
         }
         None
-    }
-}
-
-/// Keeps a version that nobody saw, if it leads elsewhere than those that are kept: to other
-/// owners, or by other labels.
-fn keep(between: &mut Vec<AnyObject>, passed: AnyObject) {
-    let alike = |kept: &AnyObject| {
-        let (kept, passed) = (kept.object_meta(), passed.object_meta());
-        kept.labels == passed.labels && kept.owner_references == passed.owner_references
-    };
-    if between.len() < BETWEEN && !between.iter().any(alike) {
-        between.push(passed);
     }
 }
 

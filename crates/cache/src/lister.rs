@@ -3,11 +3,14 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use kube::core::{Selector, SelectorExt};
+use kube::core::Selector;
+use opkit_apimachinery::selector::LabelSelector;
 use opkit_client::{Object, ObjectKey};
 
+use crate::informer::Among;
+use crate::options::matches;
 use crate::store::number;
-use crate::{DecodeError, Informer, downcast};
+use crate::{FetchError, Informer, ObjectError, Stored, downcast};
 
 /// Which objects of a kind: by default all.
 ///
@@ -27,6 +30,8 @@ pub struct Selection {
     pub labels: Option<Selector>,
     /// Only objects with an owner reference to this UID.
     pub owner_uid: Option<String>,
+    /// Only objects that have this value in the index of this name.
+    pub index: Option<(String, String)>,
 }
 
 impl Selection {
@@ -54,6 +59,40 @@ impl Selection {
     pub fn owned_by(mut self, uid: impl Into<String>) -> Self {
         self.owner_uid = Some(uid.into());
         self
+    }
+
+    /// Only objects that have `value` in the index `name`. An index that the informer does not have
+    /// has no objects.
+    pub fn by_index(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.index = Some((name.into(), value.into()));
+        self
+    }
+
+    /// Where to look: the smallest set of objects that holds all that are selected.
+    fn among(&self) -> Among<'_> {
+        match (&self.index, &self.owner_uid, &self.namespace) {
+            (Some((name, value)), ..) => Among::Index(name, value),
+            (None, Some(uid), _) => Among::Owner(uid),
+            (None, None, Some(namespace)) => Among::Namespace(namespace),
+            (None, None, None) => Among::All,
+        }
+    }
+
+    /// The labels to look for; `None` if their selector is not one.
+    fn label_selector(&self) -> Option<LabelSelector> {
+        match &self.labels {
+            None => Some(LabelSelector::everything()),
+            Some(labels) => LabelSelector::parse(&labels.to_string()).ok(),
+        }
+    }
+
+    fn selects(&self, stored: &Stored, labels: &LabelSelector) -> bool {
+        let namespace = self.namespace.as_deref();
+        let owned = |uid: &String| stored.meta().owners().iter().any(|owner| owner.uid == *uid);
+        (namespace.is_none() || stored.namespace().as_deref() == namespace)
+            // Either of the two found it; if both are given, the owner is still to be checked.
+            && (self.index.is_none() || self.owner_uid.as_ref().is_none_or(owned))
+            && (labels.is_empty() || matches(labels, stored))
     }
 }
 
@@ -102,9 +141,22 @@ impl<K: Object> Lister<K> {
     /// The object, if it is in the cache.
     ///
     /// # Errors
-    /// When the object is there but does not fit its Rust type.
-    pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, Arc<DecodeError>> {
+    /// When the object is there but does not fit its Rust type, or its body has given way to a
+    /// memory budget.
+    pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, Arc<ObjectError>> {
         Ok(self.informer.get(key)?.and_then(|object| downcast(&object)))
+    }
+
+    /// The object, read from the API if its body has given way to a memory budget.
+    ///
+    /// # Errors
+    /// When the object does not fit its Rust type, or the API cannot be asked.
+    ///
+    /// # Cancel safety
+    /// May be dropped at any time.
+    pub async fn fetch(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, FetchError> {
+        let object = self.informer.fetch(key).await?;
+        Ok(object.and_then(|object| downcast(&object)))
     }
 
     /// `object` itself, or what the cache has if that is a later version of the same object.
@@ -117,23 +169,37 @@ impl<K: Object> Lister<K> {
             .unwrap_or_else(|| object.clone())
     }
 
-    /// The selected objects, in no particular order. Objects that do not fit their type are left out.
+    /// The selected objects, in no particular order. Objects that do not fit their type, or are not
+    /// in memory, are left out.
     pub fn list(&self, selection: &Selection) -> Vec<Arc<K>> {
-        let selected = self
-            .informer
-            .select(selection.owner_uid.as_deref(), |object| {
-                let meta = object.object_meta();
-                let namespace = selection.namespace.as_deref();
-                (namespace.is_none() || meta.namespace.as_deref() == namespace)
-                    && selection
-                        .labels
-                        .as_ref()
-                        .is_none_or(|selector| match &meta.labels {
-                            Some(labels) => selector.matches(labels),
-                            None => selector.matches(&Default::default()),
-                        })
-            });
-        selected.iter().filter_map(downcast).collect()
+        let stored = self.stored(selection);
+        stored
+            .iter()
+            .filter_map(|stored| stored.get().ok())
+            .collect()
+    }
+
+    /// The selected objects as they are stored, for reading their metadata: none is decoded.
+    pub fn stored(&self, selection: &Selection) -> Vec<Stored> {
+        self.collect(selection, Stored::clone)
+    }
+
+    /// The keys of the selected objects: none is decoded.
+    pub fn keys(&self, selection: &Selection) -> Vec<ObjectKey> {
+        self.collect(selection, Stored::key)
+    }
+
+    fn collect<T>(&self, selection: &Selection, take: impl Fn(&Stored) -> T) -> Vec<T> {
+        let mut found = Vec::new();
+        let Some(labels) = selection.label_selector() else {
+            return found;
+        };
+        self.informer.visit(selection.among(), |stored| {
+            if selection.selects(stored, &labels) {
+                found.push(take(stored));
+            }
+        });
+        found
     }
 
     /// How many objects are in the cache.

@@ -1,10 +1,16 @@
-//! A cached object without its Rust type.
+//! A cached object without its Rust type, and what the engine knows of the type.
 
 use std::any::Any;
+use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use opkit_apimachinery::protobuf::MessageType;
 use opkit_client::{Kind, Object};
+
+use crate::tape::deserialize::{self, Types};
+use crate::tape::strings::Vocabulary;
 
 /// An object in the cache: its metadata can be read, and it can be cast back to its type.
 pub trait CachedObject: Any + Send + Sync {
@@ -42,18 +48,53 @@ pub fn downcast<K: Object>(object: &AnyObject) -> Option<Arc<K>> {
     object.clone().into_any().downcast().ok()
 }
 
-/// What the engine knows of a Rust type: its kind, and how to decode it.
+/// Entries of a tape that a type does not look at.
+pub(crate) type Ignored = RefCell<Vec<Range<usize>>>;
+
+type Decode =
+    fn(&[u8], &Vocabulary, Types<'_>, Option<&Ignored>) -> Result<AnyObject, serde_json::Error>;
+
+/// What the engine knows of a Rust type: its kind, and how to read it from a tape.
 #[derive(Debug, Clone)]
 pub(crate) struct Codec {
     pub(crate) kind: Kind,
-    pub(crate) decode: fn(&[u8]) -> Result<AnyObject, serde_json::Error>,
+    api_version: String,
+    decode: Decode,
 }
 
 impl Codec {
     pub(crate) fn of<K: Object>() -> Self {
+        let kind = Kind::of::<K>();
         Codec {
-            kind: Kind::of::<K>(),
-            decode: |bytes| Ok(Arc::new(serde_json::from_slice::<K>(bytes)?)),
+            api_version: kind.api_version(),
+            kind,
+            decode: |tape, vocabulary, types, ignored| {
+                let object: K = deserialize::decode(tape, vocabulary, types, ignored)?;
+                Ok(Arc::new(object))
+            },
+        }
+    }
+
+    /// Reads a tape; notes in `ignored` what the type does not look at.
+    pub(crate) fn decode(
+        &self,
+        tape: &[u8],
+        vocabulary: &Vocabulary,
+        ignored: Option<&Ignored>,
+    ) -> Result<AnyObject, serde_json::Error> {
+        let types = Types {
+            api_version: &self.api_version,
+            kind: &self.kind.kind,
+        };
+        (self.decode)(tape, vocabulary, types, ignored)
+    }
+
+    /// The protobuf message of the kind, or of its metadata alone; `None` if it has none: custom
+    /// resources are sent as JSON only.
+    pub(crate) fn message(&self, metadata_only: bool) -> Option<MessageType> {
+        match metadata_only {
+            true => MessageType::of("meta.k8s.io/v1", "PartialObjectMetadata"),
+            false => MessageType::of(&self.api_version, &self.kind.kind),
         }
     }
 }

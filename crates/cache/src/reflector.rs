@@ -4,7 +4,6 @@
 mod engine;
 mod failure;
 mod page;
-mod present;
 mod text;
 
 use std::time::Duration;
@@ -15,8 +14,6 @@ use tokio::time::Instant;
 use self::engine::PAGE;
 pub(crate) use self::engine::{Action, Engine, Input};
 pub(crate) use self::failure::Failure;
-#[cfg(test)]
-pub(crate) use self::present::InformerSink;
 use crate::random::Random;
 use crate::sink::Sink;
 

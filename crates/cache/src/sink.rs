@@ -8,7 +8,6 @@ pub(crate) enum Raw<'a> {
     /// A JSON object.
     Json(&'a [u8]),
     /// A bare protobuf message of the kind, without its envelope.
-    #[allow(dead_code, reason = "read as soon as the kind's messages are known")]
     Protobuf(&'a [u8]),
 }
 

@@ -1,279 +1,319 @@
-//! The store: objects of one kind by key, with an index by owner. Synchronous, no I/O; every change
+//! The store: the objects of one kind by key, with their indexes. Synchronous, no I/O; every change
 //! answers what was there before.
 
 mod overlay;
 
-use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 use opkit_client::ObjectKey;
 
-use self::overlay::Overlay;
-use crate::{AnyObject, DecodeError};
+pub(crate) use self::overlay::Overlay;
+use crate::Stored;
+use crate::index::{Compact, Index, Indexed};
+use crate::record::Origin;
+use crate::tape::strings::Interner;
 
-/// What happened to one object. Where several changes of it were coalesced, `old` is what the
-/// listener saw last and `new` is what there is now: they may be alike though it was something else
-/// in between.
-#[derive(Debug, Clone)]
-pub struct Delta {
-    /// The object.
-    pub key: ObjectKey,
-    /// What it was; none if it is new to the listener.
-    pub old: Option<AnyObject>,
-    /// What it is; none if it is gone or unreadable.
-    pub new: Option<AnyObject>,
-    /// Why it is unreadable.
-    pub unreadable: Option<Arc<DecodeError>>,
-    /// Whether it was there before the listener began: part of the first list.
-    pub initial: bool,
-    /// Whether several changes were coalesced.
-    pub coalesced: bool,
-    /// Of the versions in between, those with other labels or owners; a few at most.
-    pub between: Vec<AnyObject>,
-}
-
-/// What is stored of one object.
-#[derive(Debug, Clone)]
-pub(crate) enum Entry {
-    Object(AnyObject),
-    Unreadable {
-        error: Arc<DecodeError>,
-        version: Version,
-        /// What it was when it could be read last, so that its owner hears of its end.
-        last: Option<AnyObject>,
-    },
-}
-
-/// Identity and version of an object: equal versions are equal objects.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Version {
-    pub(crate) uid: Option<String>,
-    pub(crate) resource_version: Option<String>,
-}
-
-impl Entry {
-    pub(crate) fn version(&self) -> Version {
-        match self {
-            Entry::Object(object) => Version {
-                uid: object.object_meta().uid.clone(),
-                resource_version: object.object_meta().resource_version.clone(),
-            },
-            Entry::Unreadable { version, .. } => version.clone(),
-        }
-    }
-
-    fn object(&self) -> Option<&AnyObject> {
-        match self {
-            Entry::Object(object) => Some(object),
-            Entry::Unreadable { .. } => None,
-        }
-    }
-
-    /// The object, or what it was when it could be read last.
-    fn last_readable(&self) -> Option<&AnyObject> {
-        match self {
-            Entry::Object(object) => Some(object),
-            Entry::Unreadable { last, .. } => last.as_ref(),
-        }
-    }
-
-    fn unreadable(&self) -> Option<Arc<DecodeError>> {
-        match self {
-            Entry::Object(_) => None,
-            Entry::Unreadable { error, .. } => Some(error.clone()),
-        }
-    }
-}
+/// No list has told the object.
+const UNLISTED: u32 = 0;
+/// So many objects are moved to new strings with each write.
+const MOVED_AT_ONCE: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    entries: HashMap<ObjectKey, Entry>,
-    by_owner: HashMap<String, HashSet<ObjectKey>>,
-    ours: Overlay,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    by_key: HashTable<u32>,
+    hasher: RandomState,
+    by_owner: Compact,
+    by_namespace: Compact,
+    indexes: Vec<Indexed>,
+    /// Memory of the records.
+    bytes: usize,
+    /// Where the eviction looks next.
+    hand: usize,
+    /// Where the moving to new strings looks next.
+    mover: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    stored: Option<Stored>,
+    /// The list that told it last.
+    listed: u32,
 }
 
 impl Store {
-    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&Entry> {
-        self.entries.get(key)
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&Stored> {
+        self.stored(self.find(key)?)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.by_key.len()
     }
 
-    /// The readable objects.
-    pub(crate) fn objects(&self) -> impl Iterator<Item = &AnyObject> {
-        self.entries.values().filter_map(Entry::object)
+    /// The memory of all objects, in bytes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
-    /// The readable objects that have an owner reference to `uid`.
-    pub(crate) fn owned_by(&self, uid: &str) -> impl Iterator<Item = &AnyObject> {
-        let keys = self.by_owner.get(uid).into_iter().flatten();
-        keys.filter_map(|key| self.entries.get(key))
-            .filter_map(Entry::object)
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Stored> {
+        self.slots.iter().filter_map(|slot| slot.stored.as_ref())
     }
 
-    /// Everything, as a listener that begins now sees it.
-    pub(crate) fn snapshot(&self) -> impl Iterator<Item = Delta> {
-        self.entries.iter().map(|(key, entry)| Delta {
-            key: key.clone(),
-            old: None,
-            new: entry.object().cloned(),
-            unreadable: entry.unreadable(),
-            initial: true,
-            coalesced: false,
-            between: Vec::new(),
-        })
+    /// The objects that have an owner reference to `uid`.
+    pub(crate) fn owned_by<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = &'a Stored> {
+        let slots = self.by_owner.slots(self.hasher.hash_one(uid));
+        let stored = slots.filter_map(|slot| self.stored(slot));
+        stored.filter(move |stored| stored.meta().owners().iter().any(|owner| owner.uid == uid))
     }
 
-    /// Stores the answer to a write of our own that the watch has not told yet.
-    pub(crate) fn write(&mut self, key: ObjectKey, object: AnyObject) -> Option<Delta> {
-        let version = number(object.object_meta().resource_version.as_deref())?;
-        match self.ours.write(&key, version) {
-            true => self.upsert(key, Entry::Object(object)),
-            false => None,
-        }
+    /// The objects of a namespace.
+    pub(crate) fn in_namespace<'a>(
+        &'a self,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = &'a Stored> {
+        let slots = self.by_namespace.slots(self.hasher.hash_one(namespace));
+        let stored = slots.filter_map(|slot| self.stored(slot));
+        stored.filter(move |stored| stored.namespace().as_deref() == Some(namespace))
     }
 
-    /// Forgets an object that we deleted, before the watch tells it.
-    pub(crate) fn delete(&mut self, key: &ObjectKey, uid: &str) -> Option<Delta> {
-        if self.entries.get(key)?.version().uid.as_deref() != Some(uid) {
-            return None;
-        }
-        self.ours.delete(key, uid);
-        self.remove(key)
+    /// The objects with a value of an index; `None` if there is no such index.
+    pub(crate) fn by_index(
+        &self,
+        index: &str,
+        value: &str,
+    ) -> Option<impl Iterator<Item = &Stored>> {
+        let slots = self.index(index)?.slots(value);
+        Some(slots.filter_map(|slot| self.stored(slot)))
     }
 
-    /// Whether what the watch tells of the object `key` with this UID at `version` is news, and not
-    /// older than our own write or deletion, which are then forgotten.
-    pub(crate) fn catches_up(
-        &mut self,
-        key: &ObjectKey,
-        uid: Option<&str>,
-        version: Option<&str>,
-        gone: bool,
-    ) -> bool {
-        self.ours.catches_up(key, uid, version, gone)
+    /// The values of an index; `None` if there is no such index.
+    pub(crate) fn index_values(&self, index: &str) -> Option<impl Iterator<Item = &str>> {
+        Some(self.index(index)?.values())
     }
 
-    /// Stores an object. `None` if it was there in this version already.
-    pub(crate) fn upsert(&mut self, key: ObjectKey, mut entry: Entry) -> Option<Delta> {
-        let old = self.entries.get(&key);
-        if old.is_some_and(|old| old.version() == entry.version()) {
-            return None;
-        }
-        if let Entry::Unreadable { last, .. } = &mut entry {
-            *last = old.and_then(Entry::last_readable).cloned();
-        }
-        if let Some(object) = entry.object() {
-            self.index(&key, &object.clone());
-        }
-        let new = entry.object().cloned();
-        let unreadable = entry.unreadable();
-        let old = self.entries.insert(key.clone(), entry);
-        let old = old.and_then(|old| old.object().cloned());
-        if let Some(old) = &old {
-            self.unindex(
-                &key,
-                old.object_meta(),
-                new.as_ref().map(|new| new.object_meta()),
-            );
-        }
-        Some(Delta {
-            key,
-            old,
-            new,
-            unreadable,
-            initial: false,
-            coalesced: false,
-            between: Vec::new(),
-        })
+    pub(crate) fn has_index(&self, name: &str) -> bool {
+        self.index(name).is_some()
     }
 
-    /// Forgets an object. `None` if it was not there.
-    pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Delta> {
-        let old = self.entries.remove(key)?;
-        if let Some(old) = old.object() {
-            self.unindex(key, old.object_meta(), None);
-        }
-        Some(Delta {
-            key: key.clone(),
-            old: old.last_readable().cloned(),
-            new: None,
-            unreadable: None,
-            initial: false,
-            coalesced: false,
-            between: Vec::new(),
-        })
-    }
-
-    /// Makes `list` all there is in `namespace`, or everywhere, and answers what changed: deletions
-    /// first, as client-go has it. An object that was deleted and made again meanwhile is a
-    /// deletion and an addition. What we wrote after `version`, that of the list, stays; without
-    /// one the list is the truth.
-    pub(crate) fn replace(
-        &mut self,
-        namespace: Option<&str>,
-        mut list: Vec<(ObjectKey, Entry)>,
-        version: Option<u64>,
-    ) -> Vec<Delta> {
-        self.ours.outlast(namespace, &mut list, version);
-        let listed: HashMap<_, _> = list
+    fn index(&self, name: &str) -> Option<&Indexed> {
+        self.indexes
             .iter()
-            .map(|(key, entry)| (key, entry.version().uid))
-            .collect();
-        let gone: Vec<_> = self
-            .entries
-            .iter()
-            .filter(|(key, _)| namespace.is_none() || key.namespace.as_deref() == namespace)
-            .filter(|(key, _)| !self.ours.is_written(key))
-            .filter(|(key, old)| listed.get(key).is_none_or(|uid| *uid != old.version().uid))
-            .map(|(key, _)| key.clone())
-            .collect();
-        let mut deltas: Vec<_> = gone.iter().filter_map(|key| self.remove(key)).collect();
-        deltas.extend(
-            list.into_iter()
-                .filter_map(|(key, entry)| self.upsert(key, entry)),
-        );
-        deltas
+            .find(|indexed| indexed.index.name == name)
     }
 
-    fn index(&mut self, key: &ObjectKey, object: &AnyObject) {
-        for uid in owner_uids(object.object_meta()) {
-            self.by_owner
-                .entry(uid.to_owned())
-                .or_default()
-                .insert(key.clone());
+    /// Adds an index and enters what is there.
+    pub(crate) fn add_index(&mut self, index: Index) {
+        let mut indexed = Indexed::new(index);
+        for (slot, stored) in self.numbered() {
+            indexed.set(slot, Some(stored));
         }
+        self.indexes.push(indexed);
     }
 
-    fn unindex(&mut self, key: &ObjectKey, old: &ObjectMeta, new: Option<&ObjectMeta>) {
-        for uid in owner_uids(old) {
-            if new.is_some_and(|new| owner_uids(new).any(|kept| kept == uid)) {
-                continue;
+    fn numbered(&self) -> impl Iterator<Item = (u32, &Stored)> {
+        let slots = (0u32..).zip(&self.slots);
+        slots.filter_map(|(number, slot)| Some((number, slot.stored.as_ref()?)))
+    }
+
+    /// Stores an object and answers what was there.
+    pub(crate) fn insert(&mut self, stored: Stored) -> Option<Stored> {
+        let hash = self.hash(stored.namespace().as_deref(), &stored.name());
+        let found = self
+            .by_key
+            .find(hash, |slot| self.has_key_of(*slot, &stored))
+            .copied();
+        let slot = match found {
+            Some(slot) => slot,
+            None => {
+                let slot = self.free.pop().unwrap_or_else(|| {
+                    self.slots.push(Slot {
+                        stored: None,
+                        listed: UNLISTED,
+                    });
+                    // Four thousand million objects do not fit into any memory.
+                    u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+                });
+                let (slots, hasher) = (&self.slots, &self.hasher);
+                self.by_key.insert_unique(hash, slot, |slot| {
+                    let stored = slots
+                        .get(*slot as usize)
+                        .and_then(|slot| slot.stored.as_ref());
+                    // The one that is being inserted is not there yet, and is not hashed again.
+                    stored.map_or(hash, |stored| {
+                        key_hash(hasher, stored.namespace().as_deref(), &stored.name())
+                    })
+                });
+                slot
             }
-            if let Some(keys) = self.by_owner.get_mut(uid) {
-                keys.remove(key);
-                if keys.is_empty() {
-                    self.by_owner.remove(uid);
+        };
+        self.set(slot, Some(stored))
+    }
+
+    /// Forgets an object and answers what it was.
+    pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Stored> {
+        let slot = self.find(key)?;
+        self.remove_slot(slot)
+    }
+
+    fn remove_slot(&mut self, slot: u32) -> Option<Stored> {
+        let stored = self.stored(slot)?;
+        let hash = self.hash(stored.namespace().as_deref(), &stored.name());
+        if let Ok(entry) = self.by_key.find_entry(hash, |found| *found == slot) {
+            entry.remove();
+        }
+        let old = self.set(slot, None);
+        if let Some(slot) = self.slots.get_mut(slot as usize) {
+            slot.listed = UNLISTED;
+        }
+        self.free.push(slot);
+        old
+    }
+
+    /// Notes that the list `list` has told an object.
+    pub(crate) fn mark(&mut self, key: &ObjectKey, list: u32) {
+        if let Some(slot) = self.find(key)
+            && let Some(slot) = self.slots.get_mut(slot as usize)
+        {
+            slot.listed = list;
+        }
+    }
+
+    /// Forgets what the list `list`, now complete, has not told, of those that it `covers`.
+    pub(crate) fn sweep(&mut self, list: u32, covers: impl Fn(&Stored) -> bool) -> Vec<Stored> {
+        let unlisted = |(number, slot): (u32, &Slot)| {
+            let stored = slot.stored.as_ref()?;
+            (slot.listed != list && covers(stored)).then_some(number)
+        };
+        let gone: Vec<u32> = (0u32..).zip(&self.slots).filter_map(unlisted).collect();
+        gone.into_iter()
+            .filter_map(|slot| self.remove_slot(slot))
+            .collect()
+    }
+
+    /// Takes the bodies of objects that were not read lately until the memory is within `budget`.
+    pub(crate) fn evict(&mut self, budget: usize) -> usize {
+        let mut evicted = 0;
+        // Twice around: in the first round those that were read lately are spared.
+        let mut steps = self.slots.len() * 2;
+        while self.bytes > budget && steps > 0 {
+            steps -= 1;
+            self.hand = if self.hand + 1 < self.slots.len() {
+                self.hand + 1
+            } else {
+                0
+            };
+            let Some(slot) = self.slots.get_mut(self.hand) else {
+                break;
+            };
+            let Some(stored) = slot.stored.as_ref().filter(|stored| !stored.cool()) else {
+                continue;
+            };
+            if let Some(rest) = stored.evicted() {
+                self.bytes = self.bytes - stored.bytes() + rest.bytes();
+                slot.stored = Some(rest);
+                evicted += 1;
+            }
+        }
+        evicted
+    }
+
+    /// Begins to move all objects to the strings of another generation.
+    pub(crate) fn begin_move(&mut self) {
+        self.mover = Some(0);
+    }
+
+    /// Moves some objects to the strings of `origin`; answers whether there are more.
+    pub(crate) fn move_some(&mut self, origin: &Arc<Origin>, interner: &mut Interner) -> bool {
+        let Some(from) = self.mover else { return false };
+        let slots = self.slots.get_mut(from..).unwrap_or_default();
+        let next = from + MOVED_AT_ONCE;
+        for slot in slots.iter_mut().take(MOVED_AT_ONCE) {
+            if let Some(stored) = slot.stored.as_ref().filter(|stored| !stored.is_of(origin))
+                && let Some(moved) = stored.moved_to(origin, interner)
+            {
+                self.bytes = self.bytes - stored.bytes() + moved.bytes();
+                slot.stored = Some(moved);
+            }
+        }
+        self.mover = (next < self.slots.len()).then_some(next);
+        self.mover.is_some()
+    }
+
+    fn set(&mut self, slot: u32, stored: Option<Stored>) -> Option<Stored> {
+        for indexed in &mut self.indexes {
+            indexed.set(slot, stored.as_ref());
+        }
+        let place = self.slots.get_mut(slot as usize)?;
+        let old = std::mem::replace(&mut place.stored, stored);
+        let new = place.stored.as_ref();
+        let owners = |stored: Option<&Stored>| -> Vec<u64> {
+            let owners = stored
+                .map(|stored| stored.meta().owners())
+                .unwrap_or_default();
+            owners
+                .iter()
+                .map(|owner| self.hasher.hash_one(&*owner.uid))
+                .collect()
+        };
+        let (before, after) = (owners(old.as_ref()), owners(new));
+        if before != after {
+            before
+                .into_iter()
+                .for_each(|owner| self.by_owner.remove(owner, slot));
+            after
+                .into_iter()
+                .for_each(|owner| self.by_owner.insert(owner, slot));
+        }
+        if old.is_some() != new.is_some() {
+            let either = new.or(old.as_ref());
+            if let Some(namespace) = either.and_then(|stored| stored.namespace()) {
+                let namespace = self.hasher.hash_one(&*namespace);
+                match new {
+                    Some(_) => self.by_namespace.insert(namespace, slot),
+                    None => self.by_namespace.remove(namespace, slot),
                 }
             }
         }
+        let size = |stored: Option<&Stored>| stored.map_or(0, Stored::bytes);
+        self.bytes = self.bytes + size(new) - size(old.as_ref());
+        old
     }
+
+    fn stored(&self, slot: u32) -> Option<&Stored> {
+        self.slots.get(slot as usize)?.stored.as_ref()
+    }
+
+    fn find(&self, key: &ObjectKey) -> Option<u32> {
+        let hash = self.hash(key.namespace.as_deref(), &key.name);
+        let found = self.by_key.find(hash, |slot| {
+            self.stored(*slot).is_some_and(|stored| {
+                stored.name() == key.name
+                    && stored.namespace().as_deref() == key.namespace.as_deref()
+            })
+        });
+        found.copied()
+    }
+
+    fn has_key_of(&self, slot: u32, other: &Stored) -> bool {
+        self.stored(slot).is_some_and(|stored| {
+            stored.name() == other.name() && stored.namespace() == other.namespace()
+        })
+    }
+
+    fn hash(&self, namespace: Option<&str>, name: &str) -> u64 {
+        key_hash(&self.hasher, namespace, name)
+    }
+}
+
+fn key_hash(hasher: &RandomState, namespace: Option<&str>, name: &str) -> u64 {
+    hasher.hash_one((namespace.unwrap_or_default(), name))
 }
 
 /// Versions are comparable as numbers (KEP-5504).
 pub(crate) fn number(version: Option<&str>) -> Option<u64> {
     version?.parse().ok()
 }
-
-fn owner_uids(meta: &ObjectMeta) -> impl Iterator<Item = &str> {
-    meta.owner_references
-        .iter()
-        .flatten()
-        .map(|owner| owner.uid.as_str())
-}
-
-#[cfg(test)]
-mod tests;

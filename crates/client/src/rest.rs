@@ -11,7 +11,6 @@ use http_body_util::BodyExt;
 use kube::core::Status;
 use kube::core::params::{DeleteParams, PostParams, Preconditions};
 use opkit_apimachinery::protobuf;
-use serde::Deserialize;
 use serde_json::Value;
 
 pub use self::collection::{CollectionOptions, Encoding, Page, PageOptions, WatchOptions};
@@ -318,16 +317,15 @@ impl RestClient {
         if code.is_success() {
             return Ok(response);
         }
-        let (head, body) = response.into_parts();
-        let body = body.collect().await;
+        let encoding = Encoding::of(response.headers());
+        let body = response.into_body().collect().await;
         let body = body.map_err(|cause| unreachable(call, cause))?.to_bytes();
         // A proxy, or a path that nobody serves, answers in plain text or in JSON of its own, which
         // reads as a status without a code.
-        let status = match Encoding::of(&head.headers) {
-            Encoding::Protobuf => protobuf::decode(&body).ok(),
-            _ => serde_json::from_slice(&body).ok(),
+        let status = match encoding {
+            Encoding::Protobuf => protobuf::from_slice::<Status>(&body).ok(),
+            Encoding::Json => serde_json::from_slice::<Status>(&body).ok(),
         };
-        let status = status.and_then(|status| Status::deserialize(status).ok());
         let status = status.filter(|status| status.code != 0);
         let status = status.unwrap_or_else(|| {
             let text = String::from_utf8_lossy(&body);

@@ -20,6 +20,29 @@ enum Created {
     Before(RequestError),
 }
 
+/// A child before it is applied.
+struct Current {
+    meta: ObjectMeta,
+    /// Whether its `managedFields` are all there: the cache keeps only our own.
+    is_whole: bool,
+}
+
+impl Current {
+    fn whole(meta: ObjectMeta) -> Self {
+        Current {
+            meta,
+            is_whole: true,
+        }
+    }
+
+    fn cached(meta: ObjectMeta) -> Self {
+        Current {
+            meta,
+            is_whole: false,
+        }
+    }
+}
+
 impl<S> Context<S> {
     /// Brings `child` to what is given here, by forced server-side apply with the reconciled object
     /// as its controlling owner, and answers the child as it now is.
@@ -62,7 +85,9 @@ impl<S> Context<S> {
                 None => return Err(self.not_at_version(&desired, None)),
             },
             None => match self.create(&desired).await? {
-                Created::Now(meta) => return self.apply_onto::<C>(&desired, *meta).await,
+                Created::Now(meta) => {
+                    return self.apply_onto::<C>(&desired, Current::whole(*meta)).await;
+                }
                 Created::Before(error) => match self.live::<C>(&desired).await? {
                     Some(child) => child,
                     // Gone again: the next attempt creates it.
@@ -82,7 +107,10 @@ impl<S> Context<S> {
         );
         match holds {
             true => Ok(current),
-            false => self.apply_onto::<C>(&desired, current.meta().clone()).await,
+            false => {
+                let current = Current::cached(current.meta().clone());
+                self.apply_onto::<C>(&desired, current).await
+            }
         }
     }
 
@@ -90,12 +118,12 @@ impl<S> Context<S> {
     async fn apply_onto<C: Object>(
         &self,
         desired: &Desired,
-        current: ObjectMeta,
+        current: Current,
     ) -> Result<Arc<C>, ApplyError> {
         let answer = self.patch(desired, current).await?;
         let child: Arc<C> = Arc::new(self.decode(desired, &answer)?);
         if let Ok(lister) = self.shared.reads.lister::<C>() {
-            lister.informer().observe(child.clone());
+            lister.informer().observe_answer(&answer);
             let json = serde_json::to_value(&*child).unwrap_or(Value::Null);
             let manager = &self.shared.field_manager;
             let kind = TypeId::of::<C>();
@@ -136,11 +164,11 @@ impl<S> Context<S> {
     }
 
     /// Turns the ownership by creation into one by application, if need be, and applies.
-    async fn patch(
-        &self,
-        desired: &Desired,
-        mut current: ObjectMeta,
-    ) -> Result<bytes::Bytes, ApplyError> {
+    async fn patch(&self, desired: &Desired, current: Current) -> Result<bytes::Bytes, ApplyError> {
+        let Current {
+            meta: mut current,
+            mut is_whole,
+        } = current;
         let (client, manager) = (&self.shared.client, &self.shared.field_manager);
         let (kind, key) = (&desired.kind, &desired.key);
         loop {
@@ -150,6 +178,11 @@ impl<S> Context<S> {
             let Some(upgrade) = upgrade_patch(&current, manager) else {
                 break;
             };
+            if !is_whole {
+                current = self.ours(desired).await?;
+                is_whole = true;
+                continue;
+            }
             match client
                 .patch(kind, key, None, Patch::Json(&upgrade), manager)
                 .await
@@ -160,13 +193,8 @@ impl<S> Context<S> {
                 }
                 // It changed since it was read, which the test on its version found.
                 Err(error) if error.is_invalid() || error.is_conflict() => {
-                    let live = client.get(kind, key).await;
-                    let live = live.map_err(|error| self.failed(desired, error))?;
                     let seen = current.resource_version;
-                    current = self.decode::<Head>(desired, &live)?.metadata;
-                    if !self.owner.controls(&current) {
-                        return Err(self.not_ours(desired, &current));
-                    }
+                    current = self.ours(desired).await?;
                     if current.resource_version == seen {
                         return Err(self.failed(desired, error));
                     }
@@ -180,6 +208,17 @@ impl<S> Context<S> {
             .patch(kind, key, None, Patch::Apply(&body), manager)
             .await;
         answer.map_err(|error| self.failed(desired, error))
+    }
+
+    /// The metadata of the child as the server has it, if it is ours.
+    async fn ours(&self, desired: &Desired) -> Result<ObjectMeta, ApplyError> {
+        let live = self.shared.client.get(&desired.kind, &desired.key).await;
+        let live = live.map_err(|error| self.failed(desired, error))?;
+        let meta = self.decode::<Head>(desired, &live)?.metadata;
+        match self.owner.controls(&meta) {
+            true => Ok(meta),
+            false => Err(self.not_ours(desired, &meta)),
+        }
     }
 
     fn decode<T: serde::de::DeserializeOwned>(

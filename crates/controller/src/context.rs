@@ -162,12 +162,11 @@ impl<S> Context<S> {
         self.shared.applied.forget(TypeId::of::<K>(), &key);
         if let Ok(lister) = self.shared.reads.lister::<K>() {
             // An object that has finalizers is answered and lives on; else a status is.
-            let lives = answer.and_then(|answer| serde_json::from_slice::<K>(&answer).ok());
-            match lives.filter(|object| object.meta().deletion_timestamp.is_some()) {
-                Some(object) => lister.informer().observe(Arc::new(object)),
-                None => lister
-                    .informer()
-                    .observe_deletion(&key, uid.unwrap_or_default()),
+            let informer = lister.informer();
+            let lives = answer.and_then(|answer| informer.read(&answer).ok());
+            match lives.filter(|object| object.meta().is_deleting()) {
+                Some(object) => informer.observe(&object),
+                None => informer.observe_deletion(&key, uid.unwrap_or_default()),
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use opkit_cache::{AnyObject, Informer, InformerFactory, downcast};
+use opkit_cache::{Informer, InformerFactory, Stored};
 use opkit_client::{Kind, Object, ObjectKey};
 
 use crate::predicate::Predicate;
@@ -83,7 +83,7 @@ pub(crate) struct Finalizer {
     pub(crate) function: Function<Cleanup>,
 }
 
-type Map = dyn Fn(&AnyObject, &MapContext) -> Vec<ObjectKey> + Send + Sync;
+type Map = dyn Fn(&Stored, &MapContext) -> Vec<ObjectKey> + Send + Sync;
 
 /// A kind whose changes lead to reconciles.
 pub(crate) struct Source {
@@ -146,7 +146,9 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// with a controller reference to an object of this kind: what `Context::apply` makes.
     pub fn owns<C: Object>(self) -> Self {
         let owner = self.spec.kind.clone();
-        self.source::<C>(Arc::new(move |child, _| source::owner_of(&owner, child)))
+        self.source::<C>(Arc::new(move |child, _| {
+            source::owner_of(&owner, &child.meta())
+        }))
     }
 
     /// Reconciles the objects that `map` answers when an object of kind `C` changes, and caches
@@ -159,15 +161,12 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     ) -> Self {
         let namespaced = self.spec.kind.namespaced;
         self.source::<C>(Arc::new(move |object, context| {
-            let namespace = object
-                .object_meta()
-                .namespace
-                .as_deref()
-                .filter(|_| namespaced);
-            let keys = downcast::<C>(object).map(|object| map(&object, context));
+            let namespace = object.namespace().filter(|_| namespaced);
+            // One that does not fit its type leads nowhere, as the cache has warned.
+            let keys = object.get::<C>().map(|object| map(&object, context));
             keys.unwrap_or_default()
                 .into_iter()
-                .map(|key| key.or_namespace(namespace))
+                .map(|key| key.or_namespace(namespace.as_deref()))
                 .collect()
         }))
     }

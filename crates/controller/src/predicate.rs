@@ -8,8 +8,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use opkit_cache::Meta;
 
-type Test = dyn Fn(&ObjectMeta, &ObjectMeta) -> bool + Send + Sync;
+type Test = dyn Fn(&Meta<'_>, &Meta<'_>) -> bool + Send + Sync;
 
 /// Decides whether an update is worth a reconcile.
 ///
@@ -31,8 +32,14 @@ impl fmt::Debug for Predicate {
 }
 
 impl Predicate {
-    /// Passes updates for which `test(old, new)` holds.
+    /// Passes updates for which `test(old, new)` holds. Makes the metadata of both;
+    /// [`on`](Predicate::on) reads it in place.
     pub fn new(test: impl Fn(&ObjectMeta, &ObjectMeta) -> bool + Send + Sync + 'static) -> Self {
+        Predicate::on(move |old, new| test(&old.to_object_meta(), &new.to_object_meta()))
+    }
+
+    /// Passes updates for which `test(old, new)` holds.
+    pub fn on(test: impl Fn(&Meta<'_>, &Meta<'_>) -> bool + Send + Sync + 'static) -> Self {
         Predicate {
             test: Arc::new(test),
         }
@@ -40,20 +47,20 @@ impl Predicate {
 
     /// Passes what either passes.
     pub fn or(self, other: Predicate) -> Self {
-        Predicate::new(move |old, new| (self.test)(old, new) || (other.test)(old, new))
+        Predicate::on(move |old, new| (self.test)(old, new) || (other.test)(old, new))
     }
 
     /// Passes what both pass.
     pub fn and(self, other: Predicate) -> Self {
-        Predicate::new(move |old, new| (self.test)(old, new) && (other.test)(old, new))
+        Predicate::on(move |old, new| (self.test)(old, new) && (other.test)(old, new))
     }
 
-    pub(crate) fn passes(&self, old: Option<&ObjectMeta>, new: Option<&ObjectMeta>) -> bool {
+    pub(crate) fn passes(&self, old: Option<Meta<'_>>, new: Option<Meta<'_>>) -> bool {
         match (old, new) {
             (Some(old), Some(new)) => {
-                old.uid != new.uid
-                    || old.deletion_timestamp.is_some() != new.deletion_timestamp.is_some()
-                    || (self.test)(old, new)
+                old.uid() != new.uid()
+                    || old.is_deleting() != new.is_deleting()
+                    || (self.test)(&old, &new)
             }
             _ => true,
         }
@@ -62,17 +69,17 @@ impl Predicate {
 
 /// Passes changes of the spec. Kinds without a generation, such as ConfigMaps, always pass.
 pub fn generation_changed() -> Predicate {
-    Predicate::new(|old, new| new.generation.is_none() || old.generation != new.generation)
+    Predicate::on(|old, new| new.generation().is_none() || old.generation() != new.generation())
 }
 
 /// Passes changes of labels.
 pub fn labels_changed() -> Predicate {
-    Predicate::new(|old, new| old.labels != new.labels)
+    Predicate::on(|old, new| old.labels() != new.labels())
 }
 
 /// Passes changes of annotations.
 pub fn annotations_changed() -> Predicate {
-    Predicate::new(|old, new| old.annotations != new.annotations)
+    Predicate::on(|old, new| old.annotations() != new.annotations())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use opkit_cache::{AnyObject, Delta, Event, InformerFactory, Listener, Selection};
+use opkit_cache::{Delta, Event, InformerFactory, Listener, Meta, Selection, Stored};
 use opkit_client::{Kind, Object, ObjectKey};
 use opkit_workqueue::Reasons;
 use tokio::sync::oneshot;
@@ -11,7 +11,6 @@ use tracing::debug;
 
 use crate::ReadError;
 use crate::controller::Source;
-use crate::owner::controller_of;
 use crate::record::Cause;
 use crate::worker::Running;
 
@@ -60,9 +59,8 @@ impl MapContext {
 
 /// The owner of `child`, if its controller is of kind `owner`. Group and kind are compared, the
 /// version is not: an owner may have been written with another one.
-pub(crate) fn owner_of(owner: &Kind, child: &AnyObject) -> Vec<ObjectKey> {
-    let meta = child.object_meta();
-    let Some(reference) = controller_of(meta) else {
+pub(crate) fn owner_of(owner: &Kind, child: &Meta<'_>) -> Vec<ObjectKey> {
+    let Some(reference) = child.controller() else {
         return Vec::new();
     };
     let group = reference
@@ -72,10 +70,10 @@ pub(crate) fn owner_of(owner: &Kind, child: &AnyObject) -> Vec<ObjectKey> {
     if reference.kind != owner.kind || group != owner.group {
         return Vec::new();
     }
-    let namespace = meta.namespace.clone().filter(|_| owner.namespaced);
+    let namespace = child.namespace().filter(|_| owner.namespaced);
     vec![ObjectKey {
-        namespace,
-        name: reference.name.clone(),
+        namespace: namespace.map(Into::into),
+        name: reference.name.into_owned(),
     }]
 }
 
@@ -112,7 +110,7 @@ pub(crate) async fn run(
 }
 
 fn enqueue(running: &Running, source: &Source, delta: &Delta) {
-    if delta.new.is_none() && delta.unreadable.is_none() {
+    if delta.new.is_none() {
         running.shared.applied.forget(source.type_id, &delta.key);
     }
     let keys: HashSet<ObjectKey> = match &source.map {
@@ -132,10 +130,9 @@ fn enqueue(running: &Running, source: &Source, delta: &Delta) {
 
 fn own(running: &Running, delta: &Delta) -> Option<ObjectKey> {
     let passes = running.spec.predicate.as_ref().is_none_or(|predicate| {
-        let old = delta.old.as_ref().map(|object| object.object_meta());
+        let (old, new) = (delta.old.as_ref(), delta.new.as_ref());
         // What a reconcile may have read in between is in no difference of old and new.
-        delta.coalesced
-            || predicate.passes(old, delta.new.as_ref().map(|object| object.object_meta()))
+        delta.coalesced || predicate.passes(old.map(Stored::meta), new.map(Stored::meta))
     });
     passes.then(|| delta.key.clone())
 }
@@ -148,7 +145,7 @@ fn cause(source: &Source, delta: &Delta) -> Cause {
     let name = delta.key.name.clone();
     if delta.initial {
         Cause::InitialList
-    } else if delta.new.is_none() && delta.unreadable.is_none() {
+    } else if delta.new.is_none() {
         Cause::Deleted { kind, name }
     } else {
         Cause::Changed { kind, name }

@@ -71,7 +71,7 @@ impl<S> Context<S> {
                 Ok(answer) => {
                     let written: Arc<K> = Arc::new(serde_json::from_slice(&answer).map_err(json)?);
                     if let Some(lister) = &lister {
-                        lister.informer().observe(written.clone());
+                        lister.informer().observe_answer(&answer);
                     }
                     return Ok(written);
                 }

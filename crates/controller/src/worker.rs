@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use jiff::Timestamp;
-use opkit_cache::{AnyObject, Informer};
+use opkit_cache::{AnyObject, FetchError, Informer, ObjectError};
 use opkit_client::ObjectKey;
 use opkit_workqueue::{Item, Queue, Reasons};
 use parking_lot::Mutex;
@@ -95,10 +95,15 @@ impl Running {
 
     /// Runs the user's function for one object; `None` if there is no such object any more.
     async fn reconcile_key(&self, key: &ObjectKey) -> Option<Result<Action>> {
-        let object = match self.informer.get(key) {
+        let object = match self.informer.fetch(key).await {
             Ok(object) => object?,
             // Retrying cannot help before it changes.
-            Err(unreadable) => return Some(Err(Error::terminal(unreadable))),
+            Err(FetchError::Object(unreadable))
+                if matches!(&*unreadable, ObjectError::Unreadable { .. }) =>
+            {
+                return Some(Err(Error::terminal(unreadable)));
+            }
+            Err(error) => return Some(Err(error.into())),
         };
         // Polled by this worker, so that a panic is caught here and nothing outlives the key.
         let run = AssertUnwindSafe(self.reconcile_object(object)).catch_unwind();
@@ -139,9 +144,9 @@ impl Running {
         } else {
             match finalizer::add(client, &owner, meta, &declared.name, manager).await? {
                 Changed::Written(answer) => {
-                    let object = self.informer.decode(&answer)?;
-                    self.informer.observe(object.clone());
-                    object
+                    let stored = self.informer.read(&answer)?;
+                    self.informer.observe(&stored);
+                    stored.any()?
                 }
                 // Deleted meanwhile: its event is on the way.
                 Changed::Not | Changed::Gone => return Ok(Action::await_change()),
@@ -156,7 +161,7 @@ impl Running {
     /// no event on its way leads to a second clean-up.
     fn observe_removal(&self, owner: &Owner, removed: Changed) {
         let object = match removed {
-            Changed::Written(answer) => match self.informer.decode(&answer) {
+            Changed::Written(answer) => match self.informer.read(&answer) {
                 Ok(object) => object,
                 // The watch will tell.
                 Err(_) => return,
@@ -164,13 +169,13 @@ impl Running {
             Changed::Not => return,
             Changed::Gone => return self.informer.observe_deletion(&owner.key, &owner.uid),
         };
-        let meta = object.object_meta();
+        let meta = object.meta().to_object_meta();
         let finalizers = meta.finalizers.iter().flatten().count();
         // The server keeps an object on, such as a pod that is ending, for its grace period.
         if finalizers == 0 && meta.deletion_grace_period_seconds.unwrap_or(0) == 0 {
             self.informer.observe_deletion(&owner.key, &owner.uid);
         } else {
-            self.informer.observe(object);
+            self.informer.observe(&object);
         }
     }
 

@@ -17,9 +17,10 @@ use bytes::Bytes;
 use opkit_client::{Encoding, Page};
 use tracing::{debug, warn};
 
-use self::list::{Paging, Reader};
+use self::list::Paging;
 use self::watch::Watching;
 use super::failure::Failure;
+use super::page::Reader;
 use crate::backoff::Backoff;
 use crate::random::Random;
 use crate::sink::{ReadError, Sink};
@@ -180,7 +181,7 @@ impl Engine {
             (state, Input::Go) => self.go(now, state, sink),
             (State::Paging(paging), Input::Page(page)) => {
                 self.counters.heard = Some(now);
-                self.read(now, paging, Reader::new(page), sink)
+                self.begin_page(now, paging, page, sink)
             }
             (State::Paging(paging), Input::Failed(failure)) => {
                 self.list_failed(now, paging, failure, sink)

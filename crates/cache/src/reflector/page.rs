@@ -1,10 +1,78 @@
-//! A page of a list in JSON, cut into its objects one by one. Nothing is parsed but the list's own
+//! A page of a list, cut into its objects one by one. Nothing is parsed but the list's own
 //! metadata: the objects are parsed once, by whoever keeps them.
 
 use bytes::Bytes;
+use opkit_apimachinery::protobuf::{ListParts, ProtobufError, envelope};
+use opkit_client::{Encoding, Page};
 use serde::Deserialize;
 
 use super::text::{object_end, skip_space, value_end};
+use crate::sink::Raw;
+
+/// Cuts a page into objects, whatever it is written in.
+#[derive(Debug)]
+pub(crate) enum Reader {
+    Json(JsonPage),
+    Protobuf(ProtobufPage),
+}
+
+impl Reader {
+    /// Begins with a page.
+    ///
+    /// # Errors
+    /// When it is said to be protobuf and is not. Of JSON this is noticed on the way.
+    pub(crate) fn new(page: Page) -> Result<Self, ProtobufError> {
+        Ok(match page.encoding {
+            Encoding::Protobuf => Reader::Protobuf(ProtobufPage::new(&page.body)?),
+            _ => Reader::Json(JsonPage::new(page.body)),
+        })
+    }
+
+    /// The next object, or `None` after the last.
+    pub(crate) fn next(&mut self) -> Result<Option<Bytes>, PageError> {
+        match self {
+            Reader::Json(page) => page.next(),
+            Reader::Protobuf(page) => Ok(page.items.next()),
+        }
+    }
+
+    /// An object of this page, for whoever keeps it.
+    pub(crate) fn raw<'a>(&self, object: &'a [u8]) -> Raw<'a> {
+        match self {
+            Reader::Json(_) => Raw::Json(object),
+            Reader::Protobuf(_) => Raw::Protobuf(object),
+        }
+    }
+
+    /// What the list says of itself; complete after the last object.
+    pub(crate) fn into_meta(self) -> ListMeta {
+        match self {
+            Reader::Json(page) => page.into_meta(),
+            Reader::Protobuf(page) => page.meta,
+        }
+    }
+}
+
+/// A page in protobuf.
+#[derive(Debug)]
+pub(crate) struct ProtobufPage {
+    meta: ListMeta,
+    items: std::vec::IntoIter<Bytes>,
+}
+
+impl ProtobufPage {
+    fn new(body: &Bytes) -> Result<Self, ProtobufError> {
+        let parts = ListParts::read(envelope(body)?.raw)?;
+        let items: Vec<_> = parts.items().map(|item| body.slice_ref(item)).collect();
+        Ok(ProtobufPage {
+            meta: ListMeta {
+                resource_version: Some(parts.resource_version.to_owned()),
+                continue_token: Some(parts.continue_token.to_owned()),
+            },
+            items: items.into_iter(),
+        })
+    }
+}
 
 /// What a list says of itself.
 #[derive(Debug, Deserialize, Default, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures::FutureExt;
 
 use super::server::{Key, Object};
-use super::subject::{Subject, key, read, unreadable};
+use super::subject::{Subject, key, read};
 use crate::{Delta, Event, Listener};
 
 pub(super) struct Mirror {
@@ -43,22 +43,16 @@ impl Mirror {
         let known = self.objects.get(&key);
         let wrong = |what: &str| Err(format!("{what}: knew {known:?}, was told {delta:?}"));
         let old = delta.old.as_ref().map(read);
-        let new = match &delta.unreadable {
-            Some(error) => Some(unreadable(error)),
-            None => delta.new.as_ref().map(read),
-        };
+        let new = delta.new.as_ref().map(read);
         match (known, &old) {
-            // What could not be read has no old state, or an older one.
-            (Some(known), _) if known.is_broken => {}
             (Some(known), Some(old)) if known == old => {}
             (None, None) => {}
             // Made and gone unseen: only that it was there is told.
-            (None, Some(_)) if delta.coalesced => {}
-            (None, Some(_)) | (Some(_), _) => return wrong("the old state is not the last one"),
+            (None, Some(_)) if new.is_none() && delta.coalesced => {}
+            _ => return wrong("the old state is not the last one"),
         }
         if let (Some(known), Some(new)) = (known, &new)
             && known.uid == new.uid
-            && !known.is_broken
             && new.version <= known.version
             && restored == 0
         {
@@ -76,13 +70,8 @@ impl Mirror {
         if !self.synced {
             return Err("a listener was not told that all is listed".to_owned());
         }
-        let alike = |(found, expected): (&Object, &&Object)| match expected.is_broken {
-            true => found.is_broken && found.key == expected.key,
-            false => found == *expected,
-        };
         let found: Vec<_> = self.objects.values().collect();
-        let pairs = found.iter().copied().zip(expected);
-        if found.len() != expected.len() || !pairs.into_iter().all(alike) {
+        if found != expected {
             return Err(format!(
                 "a listener saw another history\n server   {expected:?}\n listener {found:?}"
             ));

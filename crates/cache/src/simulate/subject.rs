@@ -1,15 +1,13 @@
 //! What is tested: an informer, as far as the model needs to see it.
 
-use std::sync::Arc;
-
 use k8s_openapi::api::core::v1::ConfigMap;
 use opkit_client::ObjectKey;
+use tokio_util::sync::CancellationToken;
 
 use super::server::{Key, NAMESPACES, Object};
 use crate::object::Codec;
-use crate::reflector::InformerSink;
 use crate::sink::Sink;
-use crate::{AnyObject, DecodeError, Informer, Listener};
+use crate::{Informer, InformerOptions, Listener, Stored};
 
 pub(super) struct Subject {
     informer: Informer,
@@ -17,13 +15,16 @@ pub(super) struct Subject {
 
 impl Subject {
     pub(super) fn new(reflectors: usize) -> Self {
+        let codec = Codec::of::<ConfigMap>();
+        let options = InformerOptions::default();
+        let stop = CancellationToken::new();
         Subject {
-            informer: Informer::new(Codec::of::<ConfigMap>(), reflectors),
+            informer: Informer::new(codec, options, None, reflectors, stop),
         }
     }
 
     pub(super) fn sink(&self, namespace: Option<String>) -> Box<dyn Sink> {
-        Box::new(InformerSink::new(self.informer.clone(), namespace))
+        Box::new(self.informer.sink(namespace))
     }
 
     pub(super) fn listen(&self) -> Listener {
@@ -39,9 +40,7 @@ impl Subject {
     }
 
     pub(super) fn observe(&self, object: &Object) {
-        if let Ok(decoded) = self.informer.decode(object.json().as_bytes()) {
-            self.informer.observe(decoded);
-        }
+        self.informer.observe_answer(object.json().as_bytes());
     }
 
     pub(super) fn observe_deletion(&self, object: &Object) {
@@ -50,45 +49,30 @@ impl Subject {
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<Object> {
-        let stored = ObjectKey::from((key.namespace, key.name.as_str()));
-        match self.informer.get(&stored) {
-            Ok(object) => object.as_ref().map(read),
-            Err(error) => Some(unreadable(&error)),
-        }
+        let key = ObjectKey::from((key.namespace, key.name.as_str()));
+        self.informer.stored(&key).as_ref().map(read)
     }
 
     /// Everything, in the order of names.
     pub(super) fn contents(&self) -> Vec<Object> {
         let names = |namespace| (0..10).map(move |n| (namespace, format!("o{n}")));
         let keys = NAMESPACES.into_iter().flat_map(names);
-        keys.filter_map(|(namespace, name)| self.get(&Key { namespace, name }))
-            .collect()
+        let found: Vec<_> = keys
+            .filter_map(|(namespace, name)| self.get(&Key { namespace, name }))
+            .collect();
+        assert_eq!(found.len(), self.informer.len());
+        found
     }
 }
 
 /// What an object in the store says.
-pub(super) fn read(object: &AnyObject) -> Object {
-    let meta = object.object_meta();
+pub(super) fn read(stored: &Stored) -> Object {
+    let meta = stored.meta();
     Object {
-        key: key(&ObjectKey::of(meta)),
-        uid: meta.uid.clone().unwrap_or_default(),
-        version: meta
-            .resource_version
-            .as_deref()
-            .unwrap_or("0")
-            .parse()
-            .unwrap(),
-        is_broken: false,
-    }
-}
-
-/// What is known of an object that does not fit its type.
-pub(super) fn unreadable(error: &Arc<DecodeError>) -> Object {
-    Object {
-        key: key(&error.key),
-        uid: String::new(),
-        version: 0,
-        is_broken: true,
+        key: key(&stored.key()),
+        uid: meta.uid().unwrap_or_default().into_owned(),
+        version: stored.version(),
+        is_broken: stored.any().is_err(),
     }
 }
 

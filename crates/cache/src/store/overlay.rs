@@ -1,22 +1,32 @@
 //! What we wrote and deleted ourselves, until the watch has caught up: older news are held against it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use opkit_client::ObjectKey;
 
-use super::{Entry, number};
-
 #[derive(Debug, Default)]
-pub(super) struct Overlay {
+pub(crate) struct Overlay {
     /// Objects as our own writes left them, by version.
     written: HashMap<ObjectKey, u64>,
     /// Objects that we deleted, by UID.
-    deleted: HashMap<ObjectKey, String>,
+    deleted: HashMap<ObjectKey, Deleted>,
+}
+
+#[derive(Debug)]
+struct Deleted {
+    uid: String,
+    /// Whether the list that is on its way tells the object.
+    listed: bool,
 }
 
 impl Overlay {
+    /// Whether nothing is waited for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.written.is_empty() && self.deleted.is_empty()
+    }
+
     /// Notes a write of ours; false if a later one is noted already.
-    pub(super) fn write(&mut self, key: &ObjectKey, version: u64) -> bool {
+    pub(crate) fn write(&mut self, key: &ObjectKey, version: u64) -> bool {
         if self.is_behind_write(key, version) {
             return false;
         }
@@ -25,22 +35,27 @@ impl Overlay {
     }
 
     /// Notes a deletion of ours.
-    pub(super) fn delete(&mut self, key: &ObjectKey, uid: &str) {
+    pub(crate) fn delete(&mut self, key: &ObjectKey, uid: &str) {
         self.written.remove(key);
-        self.deleted.insert(key.clone(), uid.to_owned());
+        let deleted = Deleted {
+            uid: uid.to_owned(),
+            // A list on its way may have told it before.
+            listed: true,
+        };
+        self.deleted.insert(key.clone(), deleted);
     }
 
     /// Whether what the watch tells of the object `key` with this UID at `version` is news, and not
     /// older than our own write or deletion, which are then forgotten.
-    pub(super) fn catches_up(
+    pub(crate) fn catches_up(
         &mut self,
         key: &ObjectKey,
         uid: Option<&str>,
-        version: Option<&str>,
+        version: Option<u64>,
         gone: bool,
     ) -> bool {
         if let Some(deleted) = self.deleted.get(key) {
-            let same = uid == Some(deleted);
+            let same = uid == Some(&deleted.uid);
             if same && !gone {
                 return false;
             }
@@ -48,7 +63,7 @@ impl Overlay {
                 self.deleted.remove(key);
             }
         }
-        match number(version) {
+        match version {
             Some(version) if self.is_behind_write(key, version) => false,
             _ => {
                 self.written.remove(key);
@@ -57,36 +72,50 @@ impl Overlay {
         }
     }
 
-    /// Takes out of a list of `namespace`, or of all, what we wrote and deleted while it was on its
-    /// way, and forgets what it has caught up with. `version` is the list's own; without one it
-    /// cannot be compared, and is the truth.
-    pub(super) fn outlast(
+    /// A list begins.
+    pub(crate) fn begin_list(&mut self) {
+        for deleted in self.deleted.values_mut() {
+            deleted.listed = false;
+        }
+    }
+
+    /// Whether what a list tells of an object may be stored already. If not, it has to wait for
+    /// the end of the list, which says how old the list is.
+    pub(crate) fn is_listable(
         &mut self,
-        namespace: Option<&str>,
-        list: &mut Vec<(ObjectKey, Entry)>,
+        key: &ObjectKey,
+        uid: Option<&str>,
         version: Option<u64>,
-    ) {
+    ) -> bool {
+        if let Some(deleted) = self.deleted.get_mut(key)
+            && uid == Some(&deleted.uid)
+        {
+            deleted.listed = true;
+            return false;
+        }
+        version.is_none_or(|version| !self.is_behind_write(key, version))
+    }
+
+    /// Forgets what a complete list of `namespace`, or of all, has caught up with. `version` is the
+    /// list's own; without one it cannot be compared, and is the truth.
+    pub(crate) fn end_list(&mut self, namespace: Option<&str>, version: Option<u64>) {
         let elsewhere =
             |key: &ObjectKey| namespace.is_some() && key.namespace.as_deref() != namespace;
         self.written.retain(|key, written| {
             elsewhere(key) || version.is_some_and(|version| version < *written)
         });
-        let mut undone = HashSet::new();
-        list.retain(|(key, entry)| {
-            let uid = entry.version().uid;
-            let deleted = self.deleted.get(key);
-            if version.is_some() && uid.is_some() && uid.as_ref() == deleted {
-                undone.insert(key.clone());
-                return false;
-            }
-            !self.is_written(key)
-        });
         self.deleted
-            .retain(|key, _| elsewhere(key) || undone.contains(key));
+            .retain(|key, deleted| elsewhere(key) || (deleted.listed && version.is_some()));
+    }
+
+    /// Whether we deleted the object of this UID, as far as we know.
+    pub(crate) fn is_deleted(&self, key: &ObjectKey, uid: Option<&str>) -> bool {
+        let deleted = self.deleted.get(key);
+        deleted.is_some_and(|deleted| uid == Some(&deleted.uid))
     }
 
     /// Whether the object is as a write of ours left it, as far as we know.
-    pub(super) fn is_written(&self, key: &ObjectKey) -> bool {
+    pub(crate) fn is_written(&self, key: &ObjectKey) -> bool {
         self.written.contains_key(key)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use opkit_cache::DecodeError;
+use opkit_cache::ObjectError;
 use opkit_client::{Kind, ObjectKey, RequestError};
 
 /// Why `Context::apply` did not apply.
@@ -189,5 +189,5 @@ pub enum ReadError {
     },
     /// The object is there, but does not fit its Rust type.
     #[error(transparent)]
-    Unreadable(#[from] Arc<DecodeError>),
+    Unreadable(#[from] Arc<ObjectError>),
 }

@@ -55,12 +55,15 @@ impl House {
         poster.spawn(async move {
             abort.run_until_cancelled(posting.run(stop)).await;
         });
+        let specs = manager.controllers.iter();
+        let field_managers = specs.map(|spec| field_manager(&manager.operator, spec));
         let factory = InformerFactory::new(
             manager.client.clone(),
             manager.options.scope.clone(),
             caches.clone(),
             stop_caches.clone(),
-        );
+        )
+        .keep_managers(field_managers);
         House {
             operator: manager.operator.clone(),
             client: manager.client.clone(),
@@ -127,7 +130,7 @@ impl House {
         };
         let shared = Shared {
             client: self.client.clone(),
-            field_manager: format!("{}.{}", self.operator, spec.name),
+            field_manager: field_manager(&self.operator, &spec),
             reads,
             applied: AppliedChildren::default(),
             events: self.events.clone(),
@@ -189,6 +192,11 @@ impl House {
         }
         result
     }
+}
+
+/// As whom a controller writes.
+fn field_manager(operator: &str, spec: &ControllerSpec) -> String {
+    format!("{operator}.{}", spec.name)
 }
 
 /// Waits until a task panics; for ever if none does.

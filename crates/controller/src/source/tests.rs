@@ -1,19 +1,21 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::*;
 
-fn child(api_version: &str, kind: &str, controller: bool) -> AnyObject {
-    let mut map = ConfigMap::default();
-    map.metadata.namespace = Some("d".into());
-    map.metadata.owner_references = Some(vec![OwnerReference {
+fn child(api_version: &str, kind: &str, controller: bool) -> ObjectMeta {
+    let owner = OwnerReference {
         api_version: api_version.into(),
         kind: kind.into(),
         name: "one".into(),
         controller: controller.then_some(true),
         ..Default::default()
-    }]);
-    Arc::new(map)
+    };
+    ObjectMeta {
+        namespace: Some("d".into()),
+        owner_references: Some(vec![owner]),
+        ..Default::default()
+    }
 }
 
 #[test]
@@ -24,8 +26,8 @@ fn the_owner_is_found_by_group_and_kind() {
         kind: "Robot".into(),
         ..Kind::of::<ConfigMap>()
     };
-    let check = |owner: &Kind, child: AnyObject, expected: Option<&str>| {
-        let keys: Vec<_> = owner_of(owner, &child)
+    let check = |owner: &Kind, child: ObjectMeta, expected: Option<&str>| {
+        let keys: Vec<_> = owner_of(owner, &Meta::from(&child))
             .iter()
             .map(ToString::to_string)
             .collect();

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use opkit_client::{Encoding, Page};
+use opkit_client::Page;
 
 use super::super::failure::{Class, Failure};
-use super::super::page::{JsonPage, ListMeta, PageError};
+use super::super::page::{ListMeta, Reader};
 use super::{Action, Engine, State};
-use crate::sink::{Raw, Sink};
+use crate::sink::Sink;
 
 /// After so many objects in one go, other tasks get a turn.
 const READ_IN_ONE_GO: usize = 64;
@@ -32,30 +31,6 @@ impl Paging {
     }
 }
 
-/// Cuts a page into objects.
-#[derive(Debug)]
-pub(super) struct Reader {
-    page: JsonPage,
-    encoding: Encoding,
-}
-
-impl Reader {
-    pub(super) fn new(page: Page) -> Self {
-        Reader {
-            page: JsonPage::new(page.body),
-            encoding: page.encoding,
-        }
-    }
-
-    fn next(&mut self) -> Result<Option<Bytes>, PageError> {
-        self.page.next()
-    }
-
-    fn into_meta(self) -> ListMeta {
-        self.page.into_meta()
-    }
-}
-
 impl Engine {
     /// Asks for the next page.
     pub(super) fn ask(&mut self, paging: Paging) -> Action {
@@ -66,6 +41,26 @@ impl Engine {
         };
         self.state = State::Paging(paging);
         action
+    }
+
+    /// Begins to read a page.
+    pub(super) fn begin_page(
+        &mut self,
+        now: Duration,
+        paging: Paging,
+        page: Page,
+        sink: &mut dyn Sink,
+    ) -> Action {
+        match Reader::new(page) {
+            Ok(reader) => self.read(now, paging, reader, sink),
+            Err(_) => self.ask_for_json(paging),
+        }
+    }
+
+    /// What cannot be read as protobuf may still be read as JSON.
+    fn ask_for_json(&mut self, paging: Paging) -> Action {
+        self.protobuf = false;
+        self.ask(paging)
     }
 
     /// Reads some objects of a page.
@@ -80,18 +75,13 @@ impl Engine {
             let object = match reader.next() {
                 Ok(Some(object)) => object,
                 Ok(None) => return self.page_ended(now, paging, reader.into_meta(), sink),
-                Err(_) if reader.encoding == Encoding::Protobuf => {
-                    // What cannot be read so may still be read as JSON.
-                    self.protobuf = false;
-                    return self.ask(paging);
-                }
                 Err(error) => {
                     let why = opkit_client::one_line(&error);
                     return self.pause(now, State::Unlisted, &why, sink);
                 }
             };
             self.told = true;
-            if let Err(error) = sink.listed(Raw::Json(&object)) {
+            if let Err(error) = sink.listed(reader.raw(&object)) {
                 self.unreadable(&error, sink);
             }
         }

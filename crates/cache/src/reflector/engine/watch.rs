@@ -8,8 +8,8 @@ use opkit_client::{Encoding, one_line};
 
 use super::super::failure::{Class, Failure};
 use super::{Action, Engine, Input, State};
-use crate::sink::{Raw, ReadError, Sink};
-use crate::watch_event::{Bookmark, WatchEvent, status_from_json};
+use crate::sink::{ReadError, Sink};
+use crate::watch_event::{Bookmark, EventError, EventKind, WatchEvent};
 
 const TIMEOUT_MIN: Duration = Duration::from_secs(5 * 60);
 /// How long the server may take to begin a watch, or to end one that is over.
@@ -45,7 +45,7 @@ pub(super) struct Watching {
 /// An event as it is told to the sink.
 enum Told {
     /// Something changed; the version it is of.
-    Changed(Option<String>),
+    Changed(EventKind, Option<String>),
     Bookmark(Bookmark),
     Failed(Failure),
     /// The event cannot be read, or says that something is gone which has no name.
@@ -128,7 +128,7 @@ impl Engine {
         };
         self.heard(now, &mut watching);
         match tell(&event, watching.encoding, true, sink) {
-            Told::Changed(_) => self.told = true,
+            Told::Changed(..) => self.told = true,
             Told::Bookmark(bookmark) if bookmark.ends_list => {
                 self.end_list(bookmark.resource_version, sink);
                 watching.unordered = false;
@@ -227,8 +227,8 @@ impl Engine {
         };
         self.heard(now, &mut watching);
         let version = match tell(&event, watching.encoding, false, sink) {
-            Told::Changed(version) => {
-                watching.unordered &= is_added(&event, watching.encoding);
+            Told::Changed(kind, version) => {
+                watching.unordered &= kind == EventKind::Added;
                 version
             }
             Told::Bookmark(bookmark) => {
@@ -315,44 +315,35 @@ fn is_short(now: Duration, watching: &Watching) -> bool {
     now.saturating_sub(watching.begun) < SHORT_WATCH
 }
 
-fn is_added(event: &Bytes, encoding: Encoding) -> bool {
-    let _ = encoding;
-    matches!(WatchEvent::from_json(event), Ok(WatchEvent::Added(_)))
-}
-
 /// Tells the sink what an event says, as part of a list or after it.
 fn tell(event: &Bytes, encoding: Encoding, in_list: bool, sink: &mut dyn Sink) -> Told {
-    let _ = encoding;
-    let event = match WatchEvent::from_json(event) {
-        Ok(event) => event,
-        Err(error) => return Told::Unclear(format!("unreadable event: {error}")),
-    };
-    match event {
-        WatchEvent::Added(object) | WatchEvent::Modified(object) if in_list => {
-            match sink.listed(Raw::Json(object)) {
-                Ok(()) => Told::Changed(None),
-                Err(error) => Told::Unreadable(error),
-            }
-        }
-        WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-            match sink.changed(Raw::Json(object)) {
-                Ok(version) => Told::Changed(version),
-                Err(error) => Told::Unreadable(error),
-            }
-        }
-        WatchEvent::Deleted(object) => match sink.deleted(Raw::Json(object)) {
-            Ok(version) => Told::Changed(version),
+    read_and_tell(event, encoding, in_list, sink)
+        .unwrap_or_else(|error| Told::Unclear(one_line(&error)))
+}
+
+fn read_and_tell(
+    event: &Bytes,
+    encoding: Encoding,
+    in_list: bool,
+    sink: &mut dyn Sink,
+) -> Result<Told, EventError> {
+    let event = WatchEvent::read(event, encoding)?;
+    Ok(match event.kind {
+        EventKind::Added | EventKind::Modified if in_list => match sink.listed(event.raw()?) {
+            Ok(()) => Told::Changed(event.kind, None),
+            Err(error) => Told::Unreadable(error),
+        },
+        EventKind::Added | EventKind::Modified => match sink.changed(event.raw()?) {
+            Ok(version) => Told::Changed(event.kind, version),
+            Err(error) => Told::Unreadable(error),
+        },
+        EventKind::Deleted => match sink.deleted(event.raw()?) {
+            Ok(version) => Told::Changed(event.kind, version),
             Err(error) => Told::Unclear(one_line(&error)),
         },
-        WatchEvent::Bookmark(object) => match Bookmark::from_json(object) {
-            Ok(bookmark) => Told::Bookmark(bookmark),
-            Err(error) => Told::Unclear(format!("unreadable bookmark: {error}")),
-        },
-        WatchEvent::Error(object) => match status_from_json(object) {
-            Ok(status) => Told::Failed(in_stream(&status)),
-            Err(error) => Told::Unclear(format!("unreadable error: {error}")),
-        },
-    }
+        EventKind::Bookmark => Told::Bookmark(event.bookmark()?),
+        EventKind::Error => Told::Failed(in_stream(&event.status()?)),
+    })
 }
 
 /// An error that a watch ends with. One without a code makes the version doubtful.

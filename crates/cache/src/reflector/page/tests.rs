@@ -54,3 +54,28 @@ fn what_is_no_list_is_an_error() {
         assert!(read(&whole[..cut]).is_err(), "{cut}");
     }
 }
+
+#[test]
+fn a_page_in_protobuf_is_cut_as_well() {
+    let list = serde_json::json!({
+        "apiVersion": "v1", "kind": "ConfigMapList",
+        "metadata": {"resourceVersion": "7", "continue": "x"},
+        "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}],
+    });
+    let body = Bytes::from(opkit_apimachinery::protobuf::encode(&list).unwrap());
+    let page = |body: Bytes| Page {
+        body,
+        encoding: Encoding::Protobuf,
+    };
+    let mut reader = Reader::new(page(body.clone())).unwrap();
+    let mut count = 0;
+    while let Some(item) = reader.next().unwrap() {
+        assert!(matches!(reader.raw(&item), Raw::Protobuf(_)));
+        count += 1;
+    }
+    assert_eq!(count, 2);
+    let meta = reader.into_meta();
+    assert_eq!(meta.resource_version.as_deref(), Some("7"));
+    assert_eq!(meta.continue_token.as_deref(), Some("x"));
+    assert!(Reader::new(page(body.slice(..9))).is_err());
+}

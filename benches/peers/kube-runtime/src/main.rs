@@ -1,0 +1,30 @@
+//! kube-runtime as it is, measured as the cache is, and put through the same faults.
+//!
+//! ```text
+//! peer-kube-runtime stand-in pods|robots PORT OBJECTS EVENTS paged|streaming [cleared]
+//! peer-kube-runtime faults
+//! ```
+
+mod faults;
+#[path = "../../../../crates/cache/src/faults/script.rs"]
+mod script;
+mod stand_in;
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["stand-in", kind, port, objects, events, list, rest @ ..] => {
+            stand_in::run(&stand_in::Row {
+                kind,
+                port: port.parse()?,
+                objects: objects.parse()?,
+                events: events.parse()?,
+                streaming: *list == "streaming",
+                cleared: rest.contains(&"cleared"),
+            })
+        }
+        ["faults"] => faults::run(),
+        other => anyhow::bail!("what to do with {other:?}?"),
+    }
+}

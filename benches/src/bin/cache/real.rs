@@ -1,0 +1,111 @@
+//! The cache on a real API server, which answers built-in kinds in protobuf.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::core::v1::Pod;
+use opkit_benches::{data, process};
+use opkit_cache::{InformerFactory, Scope};
+use opkit_client::{CollectionOptions, Encoding, Kind, ObjectKey, PageOptions, Patch, RestClient};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+const AT_ONCE: usize = 16;
+const MANAGER: &str = "bench";
+
+async fn connect() -> Result<RestClient> {
+    Ok(RestClient::new(opkit_client::connect(None).await?))
+}
+
+/// Makes the Pods and gives them their status.
+pub(crate) async fn load(pods: u64) -> Result<()> {
+    let client = connect().await?;
+    let kind = Kind::of::<Pod>();
+    let objects = data::Kind::Pods.objects(pods).enumerate();
+    stream::iter(objects)
+        .map(|(number, mut pod)| {
+            let (client, kind) = (&client, &kind);
+            async move {
+                let name = format!("pod-{number:06}");
+                let status = pod["status"].take();
+                let metadata = &pod["metadata"];
+                let metadata = json!({
+                    "name": name, "labels": metadata["labels"], "annotations": metadata["annotations"],
+                });
+                pod["apiVersion"] = json!("v1");
+                pod["kind"] = json!("Pod");
+                pod["metadata"] = metadata;
+                without_account(&mut pod["spec"]);
+                client.create(kind, Some("default"), &pod, MANAGER).await?;
+                let key = ObjectKey::from(("default", name.as_str()));
+                let status = json!({"status": status});
+                let patch = Patch::Merge(&status);
+                client.patch(kind, &key, Some("status"), patch, MANAGER).await?;
+                Ok::<_, anyhow::Error>(())
+            }
+        })
+        .buffer_unordered(AT_ONCE)
+        .try_collect()
+        .await
+}
+
+/// The server of the bench has no controllers that would make the account.
+fn without_account(spec: &mut Value) {
+    if let Some(spec) = spec.as_object_mut() {
+        spec.remove("serviceAccount");
+        spec.remove("serviceAccountName");
+    }
+}
+
+/// The first sync.
+pub(crate) async fn sync() -> Result<()> {
+    let client = connect().await?;
+    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+    let factory = InformerFactory::new(client, Scope::All, tasks.clone(), stop.clone());
+    let base = process::resident();
+    let began = Instant::now();
+    let pods = factory.informer::<Pod>();
+    pods.informer().wait_for_sync().await;
+    let seconds = began.elapsed().as_secs_f64();
+    let (peak, count) = (process::peak(), pods.len());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let steady = process::resident();
+    let line = json!({
+        "objects": count,
+        "sync_seconds": seconds,
+        "peak_bytes": peak,
+        "steady_bytes": steady,
+        "bytes_per_object": steady.saturating_sub(base) / count.max(1) as u64,
+    });
+    println!("{line}");
+    stop.cancel();
+    tasks.close();
+    tasks.wait().await;
+    Ok(())
+}
+
+/// How long the server needs for the list, read and thrown away.
+pub(crate) async fn server_alone() -> Result<()> {
+    let client = connect().await?;
+    let options = PageOptions {
+        resource_version: "0".to_owned(),
+        collection: CollectionOptions {
+            protobuf: true,
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    let began = Instant::now();
+    let page = client.list_page(&Kind::of::<Pod>(), None, &options).await;
+    let page = page.context("cannot list")?;
+    ensure!(page.encoding == Encoding::Protobuf, "not protobuf");
+    let line = json!({
+        "sync_seconds": began.elapsed().as_secs_f64(),
+        "bytes": page.body.len(),
+    });
+    println!("{line}");
+    Ok(())
+}

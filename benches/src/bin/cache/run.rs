@@ -1,0 +1,233 @@
+//! Runs all measurements, each in a process of its own and several times around, and prints them.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use opkit_benches::data::Kind;
+use serde_json::Value;
+
+use crate::rows::{Outcome, ROWS, Runs};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Print one JSON object a row.
+    #[arg(long)]
+    json: bool,
+    /// Fewer objects and one repetition: whether it works, not how fast it is.
+    #[arg(long)]
+    quick: bool,
+    /// How often everything is measured.
+    #[arg(long)]
+    repetitions: Option<u32>,
+    /// The peer of kube-runtime.
+    #[arg(long)]
+    kube_runtime: Option<PathBuf>,
+    /// The peer of client-go.
+    #[arg(long)]
+    client_go: Option<PathBuf>,
+    /// A kubeconfig of a real API server that holds nothing.
+    #[arg(long)]
+    kubeconfig: Option<PathBuf>,
+}
+
+struct Size {
+    objects: u64,
+    pod_events: u64,
+    robot_events: u64,
+    real_pods: u64,
+    repetitions: u32,
+}
+
+/// A measurement: its name, and how it is made.
+type Measurement<'a> = (String, Box<dyn Fn() -> Result<Value> + 'a>);
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let mut size = match args.quick {
+        true => Size {
+            objects: 5_000,
+            pod_events: 5_000,
+            robot_events: 10_000,
+            real_pods: 1_000,
+            repetitions: 1,
+        },
+        false => Size {
+            objects: 50_000,
+            pod_events: 50_000,
+            robot_events: 100_000,
+            real_pods: 20_000,
+            repetitions: 5,
+        },
+    };
+    size.repetitions = args.repetitions.unwrap_or(size.repetitions);
+    let this = std::env::current_exe().context("where is this program?")?;
+    let servers = [Kind::Pods, Kind::Robots].map(|kind| Server::start(&this, kind, size.objects));
+    let [pods, robots] = servers;
+    let (pods, robots) = (pods?, robots?);
+    let mut measurements = Vec::new();
+    for (kind, server) in [(Kind::Pods, &pods), (Kind::Robots, &robots)] {
+        stand_in(args, &size, &this, kind, server.port, &mut measurements);
+    }
+    if let Some(kubeconfig) = &args.kubeconfig {
+        note(&format!("loading {} Pods", size.real_pods));
+        let pods = size.real_pods.to_string();
+        let mut load = Command::new(&this);
+        load.args(["load", &pods]).env("KUBECONFIG", kubeconfig);
+        if !load.status()?.success() {
+            bail!("cannot load the Pods");
+        }
+        real(args, &this, kubeconfig, &mut measurements);
+    }
+    let mut runs: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    // Repetitions outermost, so that what else the machine does spreads over all.
+    for repetition in 1..=size.repetitions {
+        for (name, measure) in &measurements {
+            note(&format!("{repetition}/{}: {name}", size.repetitions));
+            match measure() {
+                Ok(value) => runs.entry(name.clone()).or_default().push(value),
+                Err(error) => note(&format!("{name}: {error:#}")),
+            }
+        }
+    }
+    print(args, &runs);
+    Ok(())
+}
+
+fn print(args: &Args, runs: &BTreeMap<String, Vec<Value>>) {
+    let of = |name: &str| Runs(runs.get(name).cloned().unwrap_or_default());
+    let outcomes: Vec<Outcome> = ROWS.iter().map(|row| row.outcome(of)).collect();
+    for outcome in &outcomes {
+        match args.json {
+            true => println!("{}", outcome.json()),
+            false => println!("{}", outcome.text()),
+        }
+    }
+    let failed = outcomes
+        .iter()
+        .filter(|row| row.holds == Some(false))
+        .count();
+    let uncounted = outcomes
+        .iter()
+        .filter(|row| row.must.is_some() && row.holds.is_none())
+        .count();
+    note(&format!(
+        "{failed} do not hold, {uncounted} are not counted for lack of a peer"
+    ));
+}
+
+/// Progress goes where figures do not.
+fn note(text: &str) {
+    eprintln!("{text}");
+}
+
+fn stand_in<'a>(
+    args: &'a Args,
+    size: &Size,
+    this: &'a Path,
+    kind: Kind,
+    port: u16,
+    measurements: &mut Vec<Measurement<'a>>,
+) {
+    let events = match kind {
+        Kind::Pods => size.pod_events,
+        Kind::Robots => size.robot_events,
+    };
+    let [port, objects, events] = [u64::from(port), size.objects, events].map(|n| n.to_string());
+    let common = [kind.to_string(), port, objects, events];
+    let mut add = |name: String, program: &'a Path, before: &[&str], after: &[&str]| {
+        let arguments = before.iter().map(|text| (*text).to_owned());
+        let arguments: Vec<String> = arguments
+            .chain(common.iter().cloned())
+            .chain(after.iter().map(|text| (*text).to_owned()))
+            .collect();
+        measurements.push((
+            name,
+            Box::new(move || measure(Command::new(program).args(&arguments))),
+        ));
+    };
+    add(format!("ours {kind}"), this, &["ours"], &[]);
+    if let Some(peer) = &args.kube_runtime {
+        add(format!("kube {kind}"), peer, &["stand-in"], &["paged"]);
+        add(
+            format!("kube {kind} cleared"),
+            peer,
+            &["stand-in"],
+            &["paged", "cleared"],
+        );
+        if kind == Kind::Pods {
+            add(
+                format!("kube {kind} streaming"),
+                peer,
+                &["stand-in"],
+                &["streaming"],
+            );
+        }
+    }
+    if let Some(peer) = &args.client_go {
+        add(format!("go {kind}"), peer, &["stand-in"], &[]);
+    }
+}
+
+fn real<'a>(
+    args: &'a Args,
+    this: &'a Path,
+    kubeconfig: &'a Path,
+    measurements: &mut Vec<Measurement<'a>>,
+) {
+    let mut add = |name: &str, program: &'a Path, arguments: &'static [&str]| {
+        let measure = move || {
+            let mut command = Command::new(program);
+            measure(command.args(arguments).env("KUBECONFIG", kubeconfig))
+        };
+        measurements.push((name.to_owned(), Box::new(measure)));
+    };
+    add("ours real", this, &["real"]);
+    add("server alone", this, &["server"]);
+    if let Some(peer) = &args.client_go {
+        add("go real", peer, &["real", "protobuf"]);
+    }
+}
+
+/// Runs a measurement and reads the line of JSON that it prints.
+fn measure(command: &mut Command) -> Result<Value> {
+    let output = command.output().context("cannot start")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().rev().find(|line| line.starts_with('{'));
+    match line {
+        Some(line) if output.status.success() => Ok(serde_json::from_str(line)?),
+        _ => {
+            let error = String::from_utf8_lossy(&output.stderr);
+            bail!("{} {}", output.status, error.trim());
+        }
+    }
+}
+
+/// A stand-in server in a process of its own, which ends with this.
+struct Server {
+    process: Child,
+    port: u16,
+}
+
+impl Server {
+    fn start(this: &Path, kind: Kind, objects: u64) -> Result<Self> {
+        let mut process = Command::new(this)
+            .args(["serve", &kind.to_string(), &objects.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start the stand-in server")?;
+        let mut line = String::new();
+        let output = process.stdout.take().context("it has no output")?;
+        BufReader::new(output).read_line(&mut line)?;
+        let port = line.trim().parse().context("it did not say its port")?;
+        Ok(Server { process, port })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

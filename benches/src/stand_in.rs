@@ -1,0 +1,276 @@
+//! A stand-in for an API server: lists in pages and streaming, and watches, from bytes that were
+//! written before the first request, over plain HTTP/1.1. It costs its clients next to nothing, so
+//! what is measured is theirs.
+//!
+//! `/go?events=N` sends N changes to every watch; `/expire` ends every watch with 410.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::body::{Frame, Incoming};
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{mpsc, watch};
+use tokio_util::task::TaskTracker;
+
+use crate::data::Kind;
+
+type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// The version of everything at the begin. The changes come after it.
+const VERSION: u64 = 300_000_000;
+/// How much is written at once.
+const WRITE: usize = 64 << 10;
+
+/// The version that the last of the first `events` changes has.
+pub fn version_after(events: u64) -> u64 {
+    VERSION + events
+}
+
+/// Asks a stand-in server for something other than objects.
+///
+/// # Errors
+/// When it does not answer.
+pub async fn order(port: u16, path: &str) -> std::io::Result<()> {
+    let mut connection = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: stand-in\r\nconnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await?;
+    connection.read_to_end(&mut Vec::new()).await?;
+    Ok(())
+}
+
+struct State {
+    kind: Kind,
+    /// Objects as they stand in a list.
+    items: Vec<Bytes>,
+    /// The same as events, up to where the version stands and after it.
+    events: Vec<[Bytes; 3]>,
+    orders: watch::Sender<Order>,
+    tasks: TaskTracker,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Order {
+    number: u64,
+    events: u64,
+    /// How many changes there were before.
+    from: u64,
+    expire: bool,
+}
+
+/// Serves `count` objects of a kind on a port until the process ends. Prints the port when ready.
+///
+/// # Errors
+/// When the port cannot be listened on.
+pub async fn serve(kind: Kind, count: u64) -> std::io::Result<()> {
+    let tasks = TaskTracker::new();
+    let state = Arc::new(State::new(kind, count, tasks.clone()));
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
+    println!("{}", listener.local_addr()?.port());
+    loop {
+        let (connection, _) = listener.accept().await?;
+        connection.set_nodelay(true)?;
+        let state = state.clone();
+        tasks.spawn(async move {
+            let service = hyper::service::service_fn(move |request| {
+                let state = state.clone();
+                async move { Ok::<_, Infallible>(state.answer(&request)) }
+            });
+            let server = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
+            let io = TokioIo::new(connection);
+            let _ = server.serve_connection(io, service).await;
+        });
+    }
+}
+
+impl State {
+    fn new(kind: Kind, count: u64, tasks: TaskTracker) -> Self {
+        let (mut items, mut events) = (Vec::new(), Vec::new());
+        for object in kind.objects(count) {
+            let text = object.to_string();
+            let fields = &text[1..];
+            // The real server leaves the kind out of the items of built-in kinds only.
+            items.push(match kind {
+                Kind::Pods => Bytes::from(text.clone()),
+                Kind::Robots => Bytes::from(format!("{{{}{fields}", kind.type_meta())),
+            });
+            let whole = format!("{{{}{fields}", kind.type_meta());
+            let at = whole.find("\"resourceVersion\":\"").unwrap_or_default() + 19;
+            events.push([
+                Bytes::copy_from_slice(&whole.as_bytes()[..at]),
+                Bytes::copy_from_slice(&whole.as_bytes()[at..at + 9]),
+                Bytes::copy_from_slice(&whole.as_bytes()[at + 9..]),
+            ]);
+        }
+        State {
+            kind,
+            items,
+            events,
+            orders: watch::Sender::default(),
+            tasks,
+        }
+    }
+
+    fn answer(self: &Arc<Self>, request: &Request<Incoming>) -> Response<Body> {
+        let query = request.uri().query().unwrap_or_default();
+        let value = |name: &str| {
+            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            pairs.clone().find(|(n, _)| *n == name).map(|(_, v)| v)
+        };
+        let number = |name: &str| value(name).and_then(|value| value.parse::<u64>().ok());
+        match request.uri().path() {
+            "/go" => {
+                let events = number("events").unwrap_or_default();
+                self.order(|order| order.events = events);
+                return Response::new(Full::default().boxed_unsync());
+            }
+            "/expire" => {
+                self.order(|order| order.expire = true);
+                return Response::new(Full::default().boxed_unsync());
+            }
+            _ => {}
+        }
+        let body = match value("watch") {
+            Some("true" | "1") => self.watch(value("sendInitialEvents") == Some("true")),
+            _ => self.list(number("limit"), number("continue").unwrap_or_default()),
+        };
+        let mut response = Response::new(body);
+        let json = http::HeaderValue::from_static("application/json");
+        response
+            .headers_mut()
+            .insert(http::header::CONTENT_TYPE, json);
+        response
+    }
+
+    fn order(&self, change: impl FnOnce(&mut Order)) {
+        self.orders.send_modify(|order| {
+            order.from += order.events;
+            order.events = 0;
+            order.expire = false;
+            order.number += 1;
+            change(order);
+        });
+    }
+
+    fn list(&self, limit: Option<u64>, begin: u64) -> Body {
+        let count = self.items.len() as u64;
+        let end = match limit {
+            Some(limit) if limit > 0 => count.min(begin + limit),
+            _ => count,
+        };
+        let token = match end < count {
+            true => format!(r#","continue":"{end}""#),
+            false => String::new(),
+        };
+        let version = VERSION + self.orders.borrow().from;
+        let mut pieces = Vec::new();
+        let mut piece = Vec::with_capacity(WRITE * 2);
+        piece.extend_from_slice(self.kind.list_head().as_bytes());
+        let meta = format!(r#","metadata":{{"resourceVersion":"{version}"{token}}},"items":["#);
+        piece.extend_from_slice(meta.as_bytes());
+        for number in begin..end {
+            if number > begin {
+                piece.push(b',');
+            }
+            piece.extend_from_slice(&self.items[number as usize]);
+            if piece.len() >= WRITE {
+                let full = std::mem::replace(&mut piece, Vec::with_capacity(WRITE * 2));
+                pieces.push(Bytes::from(full));
+            }
+        }
+        piece.extend_from_slice(b"]}\n");
+        pieces.push(Bytes::from(piece));
+        let pieces = stream::iter(pieces).map(|piece| Ok(Frame::data(piece)));
+        BodyExt::boxed_unsync(StreamBody::new(pieces))
+    }
+
+    fn watch(self: &Arc<Self>, initial: bool) -> Body {
+        let (sender, receiver) = mpsc::channel(16);
+        self.tasks.spawn(self.clone().tell(initial, sender));
+        let pieces = stream::unfold(receiver, |mut receiver| async move {
+            let piece = receiver.recv().await?;
+            Some((Ok(Frame::data(piece)), receiver))
+        });
+        BodyExt::boxed_unsync(StreamBody::new(pieces))
+    }
+
+    /// Sends the objects if wanted, and then what is ordered, until the client is gone.
+    async fn tell(self: Arc<Self>, initial: bool, sender: mpsc::Sender<Bytes>) {
+        let mut orders = self.orders.subscribe();
+        let begun = *orders.borrow_and_update();
+        let mut writer = Writer {
+            sender,
+            piece: Vec::with_capacity(WRITE * 2),
+        };
+        let told = self.initial(initial, begun, &mut writer);
+        if told.await.is_none() {
+            return;
+        }
+        while orders.changed().await.is_ok() {
+            let order = *orders.borrow_and_update();
+            if self.carry_out(order, &mut writer).await.is_none() || order.expire {
+                return;
+            }
+        }
+    }
+
+    async fn initial(&self, wanted: bool, begun: Order, writer: &mut Writer) -> Option<()> {
+        if !wanted {
+            return Some(());
+        }
+        for [before, version, after] in &self.events {
+            writer.event("ADDED", &[before, version, after]).await?;
+        }
+        let version = VERSION + begun.from + begun.events;
+        let bookmark = format!(
+            r#"{{{}"metadata":{{"resourceVersion":"{version}","annotations":{{"k8s.io/initial-events-end":"true"}}}}}}"#,
+            self.kind.type_meta()
+        );
+        writer.event("BOOKMARK", &[bookmark.as_bytes()]).await?;
+        writer.flush().await
+    }
+
+    async fn carry_out(&self, order: Order, writer: &mut Writer) -> Option<()> {
+        for number in 0..order.events {
+            let [before, _, after] = &self.events[(number % self.events.len() as u64) as usize];
+            let version = (VERSION + order.from + number + 1).to_string();
+            let parts: [&[u8]; 3] = [before, version.as_bytes(), after];
+            writer.event("MODIFIED", &parts).await?;
+        }
+        if order.expire {
+            let status = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}"#;
+            writer.event("ERROR", &[status.as_bytes()]).await?;
+        }
+        writer.flush().await
+    }
+}
+
+/// Writes events in large pieces.
+struct Writer {
+    sender: mpsc::Sender<Bytes>,
+    piece: Vec<u8>,
+}
+
+impl Writer {
+    async fn event(&mut self, kind: &str, object: &[&[u8]]) -> Option<()> {
+        let head = format!(r#"{{"type":"{kind}","object":"#);
+        self.piece.extend_from_slice(head.as_bytes());
+        for part in object {
+            self.piece.extend_from_slice(part);
+        }
+        self.piece.extend_from_slice(b"}\n");
+        match self.piece.len() >= WRITE {
+            true => self.flush().await,
+            false => Some(()),
+        }
+    }
+
+    async fn flush(&mut self) -> Option<()> {
+        let full = std::mem::replace(&mut self.piece, Vec::with_capacity(WRITE * 2));
+        self.sender.send(Bytes::from(full)).await.ok()
+    }
+}

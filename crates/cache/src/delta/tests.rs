@@ -1,0 +1,147 @@
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::object::Codec;
+use crate::{Informer, InformerOptions};
+
+fn object(version: &str, label: &str) -> Option<Stored> {
+    let stop = CancellationToken::new();
+    let informer = Informer::new(
+        Codec::of::<ConfigMap>(),
+        InformerOptions::default(),
+        None,
+        1,
+        stop,
+    );
+    let map =
+        json!({"metadata": {"name": "a", "resourceVersion": version, "labels": {"l": label}}});
+    Some(informer.read(map.to_string().as_bytes()).unwrap())
+}
+
+fn at(version: &str) -> Option<Stored> {
+    object(version, "")
+}
+
+fn delta(change: Change, old: Option<Stored>, new: Option<Stored>) -> Delta {
+    Delta::new(change, old, new).unwrap()
+}
+
+/// What becomes of deltas of one object that all wait at once.
+fn check(deltas: Vec<Delta>, change: Change, old: u64, new: u64) {
+    let mut queue = DeltaQueue::default();
+    deltas.into_iter().for_each(|delta| queue.push(delta));
+    assert_eq!(queue.len(), 1);
+    let delta = queue.pop().unwrap();
+    let version = |stored: &Option<Stored>| stored.as_ref().map_or(0, Stored::version);
+    assert_eq!(
+        (delta.change, version(&delta.old), version(&delta.new)),
+        (change, old, new)
+    );
+    assert!(queue.pop().is_none());
+}
+
+#[test]
+fn changes_of_one_object_become_one() {
+    use Change::{Added, Deleted, Replaced, Sync, Updated};
+    let d = delta;
+    check(
+        vec![d(Updated, at("1"), at("2")), d(Updated, at("2"), at("3"))],
+        Updated,
+        1,
+        3,
+    );
+    check(
+        vec![d(Added, None, at("1")), d(Updated, at("1"), at("2"))],
+        Added,
+        0,
+        2,
+    );
+    // Made and deleted unseen: told as deleted, for its owner.
+    check(
+        vec![d(Added, None, at("1")), d(Deleted, at("1"), None)],
+        Deleted,
+        1,
+        0,
+    );
+    // Remade: both lives are shown.
+    check(
+        vec![d(Deleted, at("1"), None), d(Added, None, at("9"))],
+        Updated,
+        1,
+        9,
+    );
+    check(
+        vec![d(Updated, at("1"), at("2")), d(Replaced, at("2"), at("5"))],
+        Replaced,
+        1,
+        5,
+    );
+    check(
+        vec![d(Updated, at("1"), at("2")), d(Sync, at("2"), at("2"))],
+        Updated,
+        1,
+        2,
+    );
+    check(
+        vec![d(Sync, at("2"), at("2")), d(Updated, at("2"), at("3"))],
+        Updated,
+        2,
+        3,
+    );
+    check(
+        vec![d(Sync, at("2"), at("2")), d(Sync, at("2"), at("2"))],
+        Sync,
+        2,
+        2,
+    );
+}
+
+#[test]
+fn objects_come_in_the_order_of_their_first_change() {
+    let mut queue = DeltaQueue::default();
+    for name in ["a", "b", "a", "c", "b"] {
+        let mut delta = delta(Change::Updated, at("1"), at("2"));
+        delta.key = name.into();
+        queue.push(delta);
+    }
+    let mut order = Vec::new();
+    while let Some(delta) = queue.pop() {
+        order.push(delta.key.name);
+        // What comes while it is being emptied is queued again.
+        if order.len() == 1 {
+            let mut again = self::delta(Change::Updated, at("2"), at("3"));
+            again.key = "a".into();
+            queue.push(again);
+        }
+    }
+    assert_eq!(order, ["a", "b", "c", "a"]);
+}
+
+#[test]
+fn what_came_and_went_unseen_is_told() {
+    let mut queue = DeltaQueue::default();
+    queue.push(delta(Change::Updated, object("1", "x"), object("2", "y")));
+    for _ in 0..100 {
+        queue.push(delta(Change::Updated, object("2", "y"), object("3", "x")));
+        queue.push(delta(Change::Updated, object("3", "x"), object("4", "y")));
+    }
+    queue.push(delta(Change::Updated, object("4", "y"), object("5", "x")));
+    let delta = queue.pop().unwrap();
+    assert!(delta.coalesced);
+    let between = delta
+        .between
+        .iter()
+        .map(|stored| stored.meta().label("l").unwrap().into_owned());
+    assert_eq!(between.collect::<Vec<_>>(), ["y", "x"]);
+}
+
+#[test]
+fn only_a_few_versions_in_between_are_kept() {
+    let mut queue = DeltaQueue::default();
+    for n in 0..100 {
+        queue.push(delta(Change::Added, None, object("1", &n.to_string())));
+    }
+    assert_eq!(queue.pop().unwrap().between.len(), BETWEEN);
+}

@@ -1,0 +1,111 @@
+//! Which object some bytes are of, and in which version: read before anything else is.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::{Deserialize, Deserializer, de::Error};
+
+use super::json::{Field, InvalidJson, Scanner};
+use super::visit::Name;
+
+/// Identity and version of an object on the wire.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Head<'a> {
+    pub(crate) namespace: Option<Cow<'a, str>>,
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) uid: Option<Cow<'a, str>>,
+    pub(crate) resource_version: Option<Cow<'a, str>>,
+    /// Where in the JSON the managed fields are, if they were passed over.
+    pub(crate) managed_fields: Option<Range<usize>>,
+}
+
+impl<'a> Head<'a> {
+    /// Reads it from JSON. An object without a name is an error.
+    pub(crate) fn of_json(json: &'a str) -> Result<Self, InvalidJson> {
+        let mut head = Head::default();
+        let mut scanner = Scanner::new(json);
+        scanner.fields(|scanner, name| {
+            if name != "metadata" {
+                return Ok(Field::Skip);
+            }
+            scanner.fields(|scanner, name| {
+                let text = match name {
+                    "name" | "namespace" | "uid" | "resourceVersion"
+                        if scanner.peek() == Some(b'"') =>
+                    {
+                        Some(scanner.string()?)
+                    }
+                    "managedFields" => {
+                        head.managed_fields = Some(scanner.passed()?);
+                        return Ok(Field::Passed);
+                    }
+                    _ => return Ok(Field::Skip),
+                };
+                match name {
+                    "name" => head.name = text.unwrap_or_default(),
+                    "namespace" => head.namespace = text,
+                    "uid" => head.uid = text,
+                    _ => head.resource_version = text,
+                }
+                // Go writes these first; there is no need to read on.
+                Ok(if head.is_complete() {
+                    Field::Stop
+                } else {
+                    Field::Passed
+                })
+            })?;
+            Ok(Field::Stop)
+        })?;
+        if head.name.is_empty() {
+            return Err(InvalidJson {
+                what: "no metadata.name",
+                at: 0,
+            });
+        }
+        // Go writes the namespace of cluster-scoped objects as an empty string in places.
+        head.namespace = head
+            .namespace
+            .take()
+            .filter(|namespace| !namespace.is_empty());
+        Ok(head)
+    }
+
+    /// Reads it from anything that serde reads.
+    pub(crate) fn of<D: Deserializer<'a>>(object: D) -> Result<Self, D::Error> {
+        let Object { metadata } = Object::deserialize(object)?;
+        let text = |name: Option<Name<'a>>| name.map(|Name(text)| text).filter(|t| !t.is_empty());
+        Ok(Head {
+            name: text(metadata.name).ok_or_else(|| D::Error::custom("no metadata.name"))?,
+            namespace: text(metadata.namespace),
+            uid: text(metadata.uid),
+            resource_version: text(metadata.resource_version),
+            managed_fields: None,
+        })
+    }
+
+    fn is_complete(&self) -> bool {
+        !self.name.is_empty()
+            && self.namespace.is_some()
+            && self.uid.is_some()
+            && self.resource_version.is_some()
+    }
+}
+
+#[derive(Deserialize)]
+struct Object<'a> {
+    #[serde(borrow, default)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    namespace: Option<Name<'a>>,
+    #[serde(borrow)]
+    name: Option<Name<'a>>,
+    #[serde(borrow)]
+    uid: Option<Name<'a>>,
+    #[serde(borrow)]
+    resource_version: Option<Name<'a>>,
+}

@@ -1,0 +1,444 @@
+//! From JSON text to a tape, in one pass and without a tree.
+//!
+//! `metadata.managedFields` is left out while parsing, but for the managers that are asked for;
+//! `apiVersion` and `kind` are left out because the store knows them. The parser takes what
+//! serde_json takes; it is more lenient in numbers and control characters, which no API server
+//! gets wrong.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memchr::memchr2;
+
+use super::DEPTH_MAX;
+use super::encoder::Encoder;
+
+/// Text that is not the JSON of an object.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} at byte {at}")]
+pub(crate) struct InvalidJson {
+    pub(crate) what: &'static str,
+    pub(crate) at: usize,
+}
+
+/// Writes the object `json` into a tape. Of its managed fields only those are kept whose manager
+/// `keeps` answers yes to. What is at `unwanted` is passed over: managed fields of which none are.
+pub(crate) fn encode(
+    json: &str,
+    encoder: &mut Encoder<'_>,
+    keeps: &dyn Fn(&str) -> bool,
+    unwanted: Option<Range<usize>>,
+) -> Result<(), InvalidJson> {
+    let mut scanner = Scanner::new(json);
+    scanner.unwanted = unwanted.unwrap_or_default();
+    scanner.object(encoder, keeps)?;
+    scanner.finish()
+}
+
+/// A position in JSON text.
+#[derive(Debug, Clone)]
+pub(crate) struct Scanner<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    unwanted: Range<usize>,
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Scanner {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+            unwanted: 0..0,
+        }
+    }
+
+    /// Whether nothing follows.
+    pub(crate) fn finish(&mut self) -> Result<(), InvalidJson> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.error("trailing characters")),
+        }
+    }
+
+    fn object(
+        &mut self,
+        encoder: &mut Encoder<'_>,
+        keeps: &dyn Fn(&str) -> bool,
+    ) -> Result<(), InvalidJson> {
+        self.entries(
+            encoder,
+            |scanner, name, encoder| {
+                Ok(match name {
+                    "apiVersion" | "kind" => scanner.skip().map(|()| Entry::LeftOut)?,
+                    "metadata" if scanner.peek() == Some(b'{') => {
+                        encoder.name(name);
+                        scanner.metadata(encoder, keeps).map(|()| Entry::Written)?
+                    }
+                    _ => Entry::Value,
+                })
+            },
+            1,
+        )
+    }
+
+    fn metadata(
+        &mut self,
+        encoder: &mut Encoder<'_>,
+        keeps: &dyn Fn(&str) -> bool,
+    ) -> Result<(), InvalidJson> {
+        self.entries(
+            encoder,
+            |scanner, name, encoder| {
+                if name != "managedFields" {
+                    return Ok(Entry::Value);
+                }
+                scanner.managed_fields(encoder, keeps)?;
+                Ok(Entry::LeftOut)
+            },
+            2,
+        )
+    }
+
+    /// Writes `managedFields` if a manager of it is to be kept.
+    fn managed_fields(
+        &mut self,
+        encoder: &mut Encoder<'_>,
+        keeps: &dyn Fn(&str) -> bool,
+    ) -> Result<(), InvalidJson> {
+        if self.peek() != Some(b'[') {
+            return self.skip();
+        }
+        if self.unwanted.start == self.at {
+            self.at = self.unwanted.end;
+            return Ok(());
+        }
+        self.at += 1;
+        let mut begun = None;
+        let (mut first, mut items) = (true, 0);
+        while self.item(&mut first, b']')? {
+            let mut ahead = self.clone();
+            let kept = ahead.manager()?.is_some_and(|manager| keeps(&manager));
+            if !kept {
+                self.at = ahead.at;
+                continue;
+            }
+            if begun.is_none() {
+                encoder.name("managedFields");
+                begun = Some(encoder.begin_list());
+            }
+            self.value(encoder, 4)?;
+            items += 1;
+        }
+        if let Some(start) = begun {
+            encoder.end_list(start, items);
+        }
+        Ok(())
+    }
+
+    /// Passes over an entry of `managedFields` and answers its manager.
+    fn manager(&mut self) -> Result<Option<Cow<'a, str>>, InvalidJson> {
+        let mut manager = None;
+        self.fields(|scanner, name| {
+            if name == "manager" && scanner.peek() == Some(b'"') {
+                manager = Some(scanner.string()?);
+                return Ok(Field::Passed);
+            }
+            Ok(Field::Skip)
+        })?;
+        Ok(manager)
+    }
+
+    /// Passes over a map: `field` is called with each name, and says how to go on.
+    pub(crate) fn fields(
+        &mut self,
+        mut field: impl FnMut(&mut Self, &str) -> Result<Field, InvalidJson>,
+    ) -> Result<(), InvalidJson> {
+        if self.peek() != Some(b'{') {
+            return self.skip();
+        }
+        self.at += 1;
+        let mut first = true;
+        while self.item(&mut first, b'}')? {
+            let name = self.string()?;
+            self.colon()?;
+            match field(self, &name)? {
+                Field::Passed => {}
+                Field::Skip => self.skip()?,
+                Field::Stop => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the entries of a map; `special` sees each name first.
+    fn entries(
+        &mut self,
+        encoder: &mut Encoder<'_>,
+        special: impl Fn(&mut Self, &str, &mut Encoder<'_>) -> Result<Entry, InvalidJson>,
+        depth: usize,
+    ) -> Result<(), InvalidJson> {
+        if self.peek() != Some(b'{') {
+            return Err(self.error("expected an object"));
+        }
+        self.at += 1;
+        encoder.begin_map();
+        let mut first = true;
+        while self.item(&mut first, b'}')? {
+            let name = self.string()?;
+            self.colon()?;
+            if special(self, &name, encoder)? == Entry::Value {
+                encoder.name(&name);
+                self.value(encoder, depth)?;
+            }
+        }
+        encoder.end();
+        Ok(())
+    }
+
+    fn value(&mut self, encoder: &mut Encoder<'_>, depth: usize) -> Result<(), InvalidJson> {
+        if depth >= DEPTH_MAX {
+            return Err(self.error("nested too deeply"));
+        }
+        match self.peek() {
+            Some(b'"') => {
+                let text = self.string()?;
+                encoder.text(&text);
+            }
+            Some(b'{') => {
+                self.at += 1;
+                encoder.begin_map();
+                let mut first = true;
+                while self.item(&mut first, b'}')? {
+                    self.name(encoder)?;
+                    self.colon()?;
+                    self.value(encoder, depth + 1)?;
+                }
+                encoder.end();
+            }
+            Some(b'[') => {
+                self.at += 1;
+                let start = encoder.begin_list();
+                let (mut first, mut items) = (true, 0);
+                while self.item(&mut first, b']')? {
+                    self.value(encoder, depth + 1)?;
+                    items += 1;
+                }
+                encoder.end_list(start, items);
+            }
+            Some(b't') => self.word("true").map(|()| encoder.bool(true))?,
+            Some(b'f') => self.word("false").map(|()| encoder.bool(false))?,
+            Some(b'n') => self.word("null").map(|()| encoder.null())?,
+            Some(_) => self.number(encoder)?,
+            None => return Err(self.error("the text ends too early")),
+        }
+        Ok(())
+    }
+
+    /// Writes the name of an entry. Most often it is the expected one, which is then neither
+    /// searched for its end nor looked up.
+    fn name(&mut self, encoder: &mut Encoder<'_>) -> Result<(), InvalidJson> {
+        if let Some((id, expected)) = encoder.expected() {
+            let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
+            if self.peek() == Some(b'"')
+                && rest.get(..expected.len()) == Some(expected.as_bytes())
+                && rest.get(expected.len()) == Some(&b'"')
+            {
+                self.at += expected.len() + 2;
+                encoder.expected_name(id);
+                return Ok(());
+            }
+        }
+        let name = self.string()?;
+        encoder.name(&name);
+        Ok(())
+    }
+
+    fn number(&mut self, encoder: &mut Encoder<'_>) -> Result<(), InvalidJson> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let length = rest
+            .iter()
+            .take_while(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'))
+            .count();
+        let end = self.at + length;
+        let text = self.text.get(self.at..end).unwrap_or_default();
+        if let Ok(value) = text.parse::<u64>() {
+            encoder.unsigned(value);
+        } else if let Ok(value) = text.parse::<i64>() {
+            encoder.signed(value);
+        } else {
+            match text.parse::<f64>() {
+                Ok(value) if value.is_finite() => encoder.float(value),
+                _ => return Err(self.error("expected a value")),
+            }
+        }
+        self.at = end;
+        Ok(())
+    }
+
+    /// Passes over the next value and answers where it is.
+    pub(crate) fn passed(&mut self) -> Result<Range<usize>, InvalidJson> {
+        self.peek();
+        let start = self.at;
+        self.skip()?;
+        Ok(start..self.at)
+    }
+
+    /// Passes over the next value.
+    pub(crate) fn skip(&mut self) -> Result<(), InvalidJson> {
+        let mut depth = 0usize;
+        loop {
+            match self.peek() {
+                Some(b'"') => self.skip_string()?,
+                Some(b'{' | b'[') => {
+                    depth += 1;
+                    self.at += 1;
+                    continue;
+                }
+                Some(b'}' | b']') => {
+                    depth = depth
+                        .checked_sub(1)
+                        .ok_or_else(|| self.error("expected a value"))?;
+                    self.at += 1;
+                }
+                Some(b',' | b':') if depth > 0 => {
+                    self.at += 1;
+                    continue;
+                }
+                Some(_) => {
+                    let rest = self.bytes.get(self.at..).unwrap_or_default();
+                    let scalar = |byte: &&u8| {
+                        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
+                    };
+                    let length = rest.iter().take_while(scalar).count();
+                    if length == 0 {
+                        return Err(self.error("expected a value"));
+                    }
+                    self.at += length;
+                }
+                None => return Err(self.error("the text ends too early")),
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next value, a string. Copied only if it has escapes.
+    pub(crate) fn string(&mut self) -> Result<Cow<'a, str>, InvalidJson> {
+        if self.peek() != Some(b'"') {
+            return Err(self.error("expected a string"));
+        }
+        let start = self.at + 1;
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        match memchr2(b'"', b'\\', rest) {
+            Some(length) if rest.get(length) == Some(&b'"') => {
+                self.at = start + length + 1;
+                let text = self.text.get(start..start + length).unwrap_or_default();
+                Ok(Cow::Borrowed(text))
+            }
+            Some(_) => {
+                let from = self.at;
+                self.skip_string()?;
+                let quoted = self.text.get(from..self.at).unwrap_or_default();
+                // Escapes are rare, and serde_json knows them all.
+                let text = serde_json::from_str(quoted);
+                text.map(Cow::Owned).map_err(|_| InvalidJson {
+                    what: "invalid string",
+                    at: from,
+                })
+            }
+            None => Err(self.error("a string has no end")),
+        }
+    }
+
+    fn skip_string(&mut self) -> Result<(), InvalidJson> {
+        let mut at = self.at + 1;
+        loop {
+            let rest = self.bytes.get(at..).unwrap_or_default();
+            match memchr2(b'"', b'\\', rest) {
+                Some(length) if rest.get(length) == Some(&b'"') => {
+                    self.at = at + length + 1;
+                    return Ok(());
+                }
+                // The escaped character, whatever it is.
+                Some(length) => at += length + 2,
+                None => return Err(self.error("a string has no end")),
+            }
+        }
+    }
+
+    /// Whether a list or map has a further item; passes over what separates it.
+    pub(crate) fn item(&mut self, first: &mut bool, end: u8) -> Result<bool, InvalidJson> {
+        match self.peek() {
+            Some(byte) if byte == end => {
+                self.at += 1;
+                return Ok(false);
+            }
+            Some(_) if *first => {}
+            Some(b',') => {
+                self.at += 1;
+                // Nothing else may end here.
+                if self.peek() == Some(end) {
+                    return Err(self.error("expected a value"));
+                }
+            }
+            _ => return Err(self.error("expected a comma")),
+        }
+        *first = false;
+        Ok(true)
+    }
+
+    fn colon(&mut self) -> Result<(), InvalidJson> {
+        if self.peek() != Some(b':') {
+            return Err(self.error("expected a colon"));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn word(&mut self, word: &'static str) -> Result<(), InvalidJson> {
+        let end = self.at + word.len();
+        if self.bytes.get(self.at..end) != Some(word.as_bytes()) {
+            return Err(self.error("expected a value"));
+        }
+        self.at = end;
+        Ok(())
+    }
+
+    /// The next byte that is not white space.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        loop {
+            match self.bytes.get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                byte => return byte.copied(),
+            }
+        }
+    }
+
+    fn error(&self, what: &'static str) -> InvalidJson {
+        InvalidJson { what, at: self.at }
+    }
+}
+
+/// What was done with an entry of a map.
+#[derive(Debug, PartialEq, Eq)]
+enum Entry {
+    /// Nothing yet: it is an ordinary entry.
+    Value,
+    Written,
+    LeftOut,
+}
+
+/// How to go on in a map.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// The value is still to be passed over.
+    Skip,
+    /// The value was passed over.
+    Passed,
+    /// Nothing more is wanted: leave the position where it is.
+    Stop,
+}

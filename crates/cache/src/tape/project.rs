@@ -1,0 +1,15 @@
+//! Leaving out of a tape what a type does not look at.
+
+use crate::object::Ignored;
+
+/// Copies a tape without the entries that a type ignored; see
+/// [`decode`](super::deserialize::decode), which notes them in order.
+pub(crate) fn without(tape: &[u8], ignored: &Ignored, out: &mut Vec<u8>) {
+    out.clear();
+    let mut from = 0;
+    for range in ignored.borrow().iter() {
+        out.extend_from_slice(tape.get(from..range.start).unwrap_or_default());
+        from = range.end;
+    }
+    out.extend_from_slice(tape.get(from..).unwrap_or_default());
+}

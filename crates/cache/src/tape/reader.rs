@@ -1,0 +1,252 @@
+//! Reading a tape, value by value.
+//!
+//! Tapes are written by this crate only, but they are read as if they were not: what does not
+//! read as a tape is an error, never a panic.
+
+use std::borrow::Cow;
+
+use super::packed::Short;
+use super::strings::Vocabulary;
+use super::{END, Tag, packed};
+
+/// The tape is damaged: a fault of this crate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the stored form is damaged")]
+pub(crate) struct Damaged;
+
+/// A position in a tape. Copying it is how one looks ahead.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) at: usize,
+    pub(crate) vocabulary: &'a Vocabulary,
+}
+
+/// A value; lists and maps are entered by it.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Item<'a> {
+    Null,
+    Bool(bool),
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+    Text(Cow<'a, str>),
+    /// With how many items it has, if it has few.
+    List(Option<usize>),
+    Map,
+    /// Of the list or map that was entered last.
+    End,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8], vocabulary: &'a Vocabulary) -> Self {
+        Reader {
+            bytes,
+            at: 0,
+            vocabulary,
+        }
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Item<'a>, Damaged> {
+        let byte = self.byte()?;
+        Ok(match Tag::of(byte).ok_or(Damaged)? {
+            Tag::End => Item::End,
+            Tag::Null => Item::Null,
+            Tag::False => Item::Bool(false),
+            Tag::True => Item::Bool(true),
+            Tag::Unsigned => Item::Unsigned(self.number(byte)?),
+            Tag::Negative => {
+                Item::Signed(-1 - i64::try_from(self.number(byte)?).map_err(|_| Damaged)?)
+            }
+            Tag::Float => {
+                let bytes = self.take(8)?.try_into().map_err(|_| Damaged)?;
+                Item::Float(f64::from_le_bytes(bytes))
+            }
+            Tag::List => Item::List(Some(usize::from(byte >> 4)).filter(|items| *items < 15)),
+            Tag::Map => Item::Map,
+            tag => Item::Text(self.text_of(tag, byte)?),
+        })
+    }
+
+    /// The name of the next entry of a map, or none at its end.
+    pub(crate) fn name(&mut self) -> Result<Option<&'a str>, Damaged> {
+        let byte = self.byte()?;
+        match Tag::of(byte).ok_or(Damaged)? {
+            Tag::End => Ok(None),
+            Tag::Shared => {
+                let id = u32::try_from(self.number(byte)?).map_err(|_| Damaged)?;
+                self.vocabulary.names.get(id).map(Some).ok_or(Damaged)
+            }
+            Tag::Text => self.plain(byte).map(Some),
+            _ => Err(Damaged),
+        }
+    }
+
+    /// Whether the list or map that was entered last ends here.
+    pub(crate) fn is_end(&self) -> bool {
+        self.bytes.get(self.at) == Some(&END)
+    }
+
+    /// Whether the next value is null.
+    pub(crate) fn is_null(&self) -> bool {
+        self.bytes.get(self.at) == Some(&(Tag::Null as u8))
+    }
+
+    /// Passes over the next value, with all that is in it.
+    pub(crate) fn skip(&mut self) -> Result<(), Damaged> {
+        let mut depth = 0usize;
+        // Whether each open container is a map: names are read as values here, which they look
+        // like, so nothing needs to be known of them.
+        loop {
+            let byte = self.byte()?;
+            match Tag::of(byte).ok_or(Damaged)? {
+                Tag::List | Tag::Map => depth += 1,
+                Tag::End => depth = depth.checked_sub(1).ok_or(Damaged)?,
+                Tag::Null | Tag::False | Tag::True => {}
+                Tag::Unsigned | Tag::Negative | Tag::Shared | Tag::Decimal | Tag::Time => {
+                    self.number(byte)?;
+                }
+                Tag::Float => self.pass(8)?,
+                Tag::Uuid => self.pass(16)?,
+                Tag::Text => {
+                    let length = self.number(byte)?;
+                    self.pass(usize::try_from(length).map_err(|_| Damaged)?)?;
+                }
+                Tag::Digest => {
+                    let length = self.number(byte)?;
+                    self.pass(usize::try_from(length).map_err(|_| Damaged)?)?;
+                    // What is before the digits follows as a value.
+                    continue;
+                }
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next value, if it is a string.
+    pub(crate) fn text(&mut self) -> Result<Option<Cow<'a, str>>, Damaged> {
+        match self.peek()? {
+            Tag::Text | Tag::Shared | Tag::Decimal | Tag::Uuid | Tag::Time | Tag::Digest => {
+                let byte = self.byte()?;
+                self.text_of(Tag::of(byte).ok_or(Damaged)?, byte).map(Some)
+            }
+            _ => {
+                self.skip()?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The next value as text, if it is text, a number or a flag.
+    pub(crate) fn scalar(&mut self) -> Result<Option<Cow<'a, str>>, Damaged> {
+        Ok(match self.next()? {
+            Item::Text(text) => Some(text),
+            Item::Unsigned(number) => Some(number.to_string().into()),
+            Item::Signed(number) => Some(number.to_string().into()),
+            Item::Float(number) => Some(number.to_string().into()),
+            Item::Bool(flag) => Some(flag.to_string().into()),
+            Item::Null | Item::List(_) | Item::Map | Item::End => None,
+        })
+    }
+
+    /// What the next value is.
+    pub(crate) fn peek(&self) -> Result<Tag, Damaged> {
+        Tag::of(*self.bytes.get(self.at).ok_or(Damaged)?).ok_or(Damaged)
+    }
+
+    fn text_of(&mut self, tag: Tag, byte: u8) -> Result<Cow<'a, str>, Damaged> {
+        let mut text = String::new();
+        match tag {
+            Tag::Text => return self.plain(byte).map(Cow::Borrowed),
+            Tag::Shared => {
+                let id = u32::try_from(self.number(byte)?).map_err(|_| Damaged)?;
+                return self
+                    .vocabulary
+                    .values
+                    .get(id)
+                    .map(Cow::Borrowed)
+                    .ok_or(Damaged);
+            }
+            Tag::Decimal | Tag::Time | Tag::Uuid => {
+                text.push_str(self.short_of(tag, byte)?.as_str());
+            }
+            Tag::Digest => {
+                let length = usize::try_from(self.number(byte)?).map_err(|_| Damaged)?;
+                let digits = self.take(length)?;
+                let byte = self.byte()?;
+                // Digits do not nest: what is before them ends in none.
+                let before = match Tag::of(byte).ok_or(Damaged)? {
+                    Tag::Digest => return Err(Damaged),
+                    tag => self.text_of(tag, byte)?,
+                };
+                text.reserve(before.len() + length * 2);
+                text.push_str(&before);
+                packed::write_digits(digits, &mut text);
+            }
+            _ => return Err(Damaged),
+        }
+        Ok(Cow::Owned(text))
+    }
+
+    /// The next value, if it is a string that was packed into a few bytes.
+    pub(super) fn short(&mut self) -> Result<Option<Short>, Damaged> {
+        match self.peek()? {
+            tag @ (Tag::Decimal | Tag::Time | Tag::Uuid) => {
+                let byte = self.byte()?;
+                self.short_of(tag, byte).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn short_of(&mut self, tag: Tag, byte: u8) -> Result<Short, Damaged> {
+        Ok(match tag {
+            Tag::Decimal => Short::decimal(self.number(byte)?),
+            Tag::Time => Short::time(self.number(byte)?),
+            _ => Short::uuid(self.take(16)?),
+        })
+    }
+
+    fn plain(&mut self, byte: u8) -> Result<&'a str, Damaged> {
+        let length = usize::try_from(self.number(byte)?).map_err(|_| Damaged)?;
+        std::str::from_utf8(self.take(length)?).map_err(|_| Damaged)
+    }
+
+    fn byte(&mut self) -> Result<u8, Damaged> {
+        let byte = *self.bytes.get(self.at).ok_or(Damaged)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn take(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
+        let end = self.at.checked_add(count).ok_or(Damaged)?;
+        let taken = self.bytes.get(self.at..end).ok_or(Damaged)?;
+        self.at = end;
+        Ok(taken)
+    }
+
+    fn pass(&mut self, count: usize) -> Result<(), Damaged> {
+        self.take(count).map(drop)
+    }
+
+    fn number(&mut self, byte: u8) -> Result<u64, Damaged> {
+        let small = byte >> 4;
+        if small < 15 {
+            return Ok(u64::from(small));
+        }
+        let (mut number, mut shift) = (0u64, 0u32);
+        loop {
+            let byte = self.byte()?;
+            if shift > 63 {
+                return Err(Damaged);
+            }
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return number.checked_add(15).ok_or(Damaged);
+            }
+            shift += 7;
+        }
+    }
+}
