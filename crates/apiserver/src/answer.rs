@@ -19,15 +19,14 @@ impl Representation {
         }
     }
 
-    /// The body for a list read at `revision`.
+    /// The body for a list with this metadata.
     pub(crate) fn of_list(
         self,
         kind: &Kind,
         mut objects: Vec<Value>,
-        revision: u64,
+        mut metadata: Value,
         now: Timestamp,
     ) -> Value {
-        let metadata = json!({"resourceVersion": revision.to_string()});
         match self {
             Self::Table { include } => {
                 let rows: Vec<&Value> = objects.iter().collect();
@@ -45,8 +44,8 @@ impl Representation {
                         object.remove("kind");
                     }
                 }
-                let mut metadata = metadata;
-                if matches!(kind.schema, SchemaSource::Custom(_)) {
+                let is_last = metadata.get("continue").is_none();
+                if is_last && matches!(kind.schema, SchemaSource::Custom(_)) {
                     object::set_field(&mut metadata, "continue", json!(""));
                 }
                 json!({

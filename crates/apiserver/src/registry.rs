@@ -8,6 +8,7 @@ mod create;
 mod delete;
 mod hooks;
 mod metadata;
+mod page;
 mod patch;
 mod prepare;
 mod read;
@@ -30,6 +31,7 @@ use crate::{
 
 pub(crate) use convert::{from_storage, storage_name};
 pub(crate) use delete::{CRD_CLEANUP, DeleteOptions, FOREGROUND, ORPHAN, Preconditions};
+pub(crate) use page::{PageRequest, Token};
 pub(crate) use patch::{Patch, PatchType};
 pub(crate) use read::Filter;
 
@@ -41,6 +43,8 @@ pub(crate) struct Registry {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
     pub(crate) random: Random,
+    /// Whether lists and watches heed `shardSelector`.
+    pub(crate) sharded_list_and_watch: bool,
 }
 
 /// Which object or subresource a request is about.

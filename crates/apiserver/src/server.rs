@@ -33,6 +33,10 @@ pub struct Options {
     pub seed: Option<u64>,
     /// How many past events of each resource a watch can start from.
     pub history: usize,
+    /// Whether lists and watches heed `shardSelector`. In Kubernetes 1.36 this is the feature gate
+    /// `ShardedListAndWatch`, which is off there unless somebody turns it on; a server without it ignores the
+    /// parameter.
+    pub sharded_list_and_watch: bool,
 }
 
 impl Default for Options {
@@ -40,6 +44,7 @@ impl Default for Options {
         Self {
             seed: None,
             history: 10_000,
+            sharded_list_and_watch: true,
         }
     }
 }
@@ -78,6 +83,7 @@ impl Server {
             schemas: Schemas::default(),
             store: Store::new(options.history),
             clock: Clock::start(),
+            sharded_list_and_watch: options.sharded_list_and_watch,
             random: options
                 .seed
                 .map_or_else(Random::from_entropy, Random::from_seed),

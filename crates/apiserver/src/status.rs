@@ -15,6 +15,8 @@ pub(crate) struct ApiError {
     reason: &'static str,
     message: String,
     details: Value,
+    /// What a list that has expired may go on with.
+    continue_token: String,
 }
 
 pub(crate) type ApiResult<T> = Result<T, ApiError>;
@@ -26,6 +28,7 @@ impl ApiError {
             reason,
             message: message.into(),
             details: Value::Null,
+            continue_token: String::new(),
         }
     }
 
@@ -139,6 +142,12 @@ impl ApiError {
 
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
+    }
+
+    /// The same with a token to go on with.
+    pub(crate) fn continuing(mut self, token: String) -> Self {
+        self.continue_token = token;
+        self
     }
 
     pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Self {
@@ -303,6 +312,9 @@ impl ApiError {
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": self.message, "code": self.code,
         });
+        if !self.continue_token.is_empty() {
+            object::set_meta(&mut status, "continue", json!(self.continue_token));
+        }
         if !self.reason.is_empty() {
             object::set_field(&mut status, "reason", json!(self.reason));
         }

@@ -155,6 +155,30 @@ impl Store {
         (objects, state.revision)
     }
 
+    /// The objects as they were at `revision`, by key: the present ones, with what has happened since undone.
+    pub(crate) fn list_at(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        revision: u64,
+    ) -> Result<Vec<Arc<Value>>, TooOld> {
+        let state = self.state.lock();
+        let Some(table) = state.tables.get(resource) else {
+            return Ok(Vec::new());
+        };
+        let mut objects: BTreeMap<Key, Arc<Value>> = table.objects.clone();
+        for event in table.after(revision)?.rev() {
+            let key = Key::of(&event.object);
+            match &event.previous {
+                Some(previous) => objects.insert(key, previous.clone()),
+                None => objects.remove(&key),
+            };
+        }
+        let is_asked = |key: &Key| namespace.is_none_or(|namespace| key.namespace == namespace);
+        let objects = objects.into_iter().filter(|(key, _)| is_asked(key));
+        Ok(objects.map(|(_, object)| object).collect())
+    }
+
     /// The object with that uid, with where it is filed.
     pub(crate) fn by_uid(&self, uid: &str) -> Option<(String, Arc<Value>)> {
         let state = self.state.lock();
@@ -334,7 +358,7 @@ impl Store {
 
 impl Table {
     /// The events after `revision`, if they are all still here.
-    fn after(&self, revision: u64) -> Result<impl Iterator<Item = &Event>, TooOld> {
+    fn after(&self, revision: u64) -> Result<impl DoubleEndedIterator<Item = &Event>, TooOld> {
         if revision < self.forgotten {
             return Err(TooOld {
                 oldest: self.forgotten,

@@ -5,7 +5,9 @@ mod crud;
 mod custom;
 mod deletion;
 mod front;
+mod paging;
 mod protobuf;
+mod sharding;
 mod watching;
 mod workloads;
 

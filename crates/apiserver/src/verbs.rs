@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use crate::{
     auth::Identity,
     kinds::{Kind, SchemaSource},
-    registry::{Filter, Patch, PatchType, Registry, Target, Write, from_storage},
+    object,
+    registry::{Filter, Patch, PatchType, Registry, Target, Token, Write, from_storage},
     request::{Query, ResourcePath},
     reviews,
     status::{ApiError, ApiResult},
@@ -184,10 +185,21 @@ impl Request<'_> {
 
     async fn list(&self) -> ApiResult<Answer> {
         listing::check_list(self.query())?;
+        let request = listing::page(self.query())?;
         self.await_revision().await?;
-        let filter = Filter::parse(self.kind(), self.query())?;
-        let (stored, revision) = self.registry.list(&self.target, &filter)?;
-        Ok(self.list_answer(&stored, revision))
+        if let Some(revision) = request.token.as_ref().and_then(Token::revision) {
+            self.await_at_least(revision).await?;
+        }
+        let filter = self.filter()?;
+        let page = self.registry.list_page(&self.target, &filter, &request)?;
+        let mut metadata = page.metadata();
+        if let Some(shard) = filter.shard()
+            && !matches!(self.representation, Representation::Table { .. })
+        {
+            let info = json!({"selector": shard.to_string()});
+            object::set_field(&mut metadata, "shardInfo", info);
+        }
+        Ok(self.list_answer(&page.objects, metadata))
     }
 
     fn watch(&self) -> ApiResult<Answer> {
@@ -219,7 +231,7 @@ impl Request<'_> {
             }
         };
         Ok(Answer::Watch(Box::new(WatchRequest {
-            filter: Filter::parse(self.kind(), query)?,
+            filter: self.filter()?,
             target: self.target.clone(),
             start,
             bookmarks,
@@ -294,10 +306,20 @@ impl Request<'_> {
         let stored = self
             .registry
             .delete_collection(&self.target, &filter, &options, &write)?;
-        Ok(self.list_answer(&stored, self.registry.store.revision()))
+        let revision = self.registry.store.revision().to_string();
+        Ok(self.list_answer(&stored, json!({"resourceVersion": revision})))
     }
 
-    fn list_answer(&self, stored: &[Arc<Value>], revision: u64) -> Answer {
+    /// What a list or watch selects.
+    fn filter(&self) -> ApiResult<Filter> {
+        let filter = Filter::parse(self.kind(), self.query())?;
+        match self.registry.sharded_list_and_watch {
+            true => filter.sharded(self.query()),
+            false => Ok(filter),
+        }
+    }
+
+    fn list_answer(&self, stored: &[Arc<Value>], metadata: Value) -> Answer {
         let kind = self.kind();
         let objects = stored
             .iter()
@@ -306,7 +328,7 @@ impl Request<'_> {
         let now = self.registry.clock.now();
         Answer::Body {
             code: 200,
-            body: self.representation.of_list(kind, objects, revision, now),
+            body: self.representation.of_list(kind, objects, metadata, now),
             warnings: Vec::new(),
         }
     }
@@ -346,6 +368,10 @@ impl Request<'_> {
             ""
         };
         let wanted = listing::revision(self.query(), doing)?;
+        self.await_at_least(wanted).await
+    }
+
+    async fn await_at_least(&self, wanted: u64) -> ApiResult<()> {
         let store = &self.registry.store;
         if store.revision() >= wanted {
             return Ok(());

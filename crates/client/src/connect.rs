@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
+use crate::ClientOptions;
+
 /// Why no cluster was found. Each message is one sentence that names the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -67,15 +69,23 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ConnectError> 
 /// # Cancel safety
 /// May be dropped at any time.
 pub async fn connect_named(kubeconfig: Option<&Path>) -> Result<(Client, String), ConnectError> {
+    connect_with(kubeconfig, ClientOptions::default()).await
+}
+
+/// As [`connect_named`], sending as `options` say.
+///
+/// # Errors
+/// As [`connect`].
+///
+/// # Cancel safety
+/// May be dropped at any time.
+pub async fn connect_with(
+    kubeconfig: Option<&Path>,
+    options: ClientOptions,
+) -> Result<(Client, String), ConnectError> {
     let config = find(kubeconfig).await?;
     let server = config.cluster_url.to_string();
-    match Client::try_from(config) {
-        Ok(client) => Ok((client, server)),
-        Err(cause) => Err(ConnectError::Client {
-            server,
-            cause: Box::new(cause),
-        }),
-    }
+    Ok((options.client(config)?, server))
 }
 
 async fn find(explicit: Option<&Path>) -> Result<Config, ConnectError> {

@@ -1,5 +1,6 @@
 //! What can go wrong with a request, named by verb, kind and object.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use kube::core::Status;
@@ -19,10 +20,14 @@ pub enum Verb {
     Watch,
     /// Make an object.
     Create,
+    /// Replace an object.
+    Update,
     /// Change an object, by any kind of patch.
     Patch,
     /// Remove an object.
     Delete,
+    /// Remove the objects of a collection.
+    DeleteCollection,
 }
 
 impl fmt::Display for Verb {
@@ -32,8 +37,10 @@ impl fmt::Display for Verb {
             Verb::List => "list",
             Verb::Watch => "watch",
             Verb::Create => "create",
+            Verb::Update => "update",
             Verb::Patch => "patch",
             Verb::Delete => "delete",
+            Verb::DeleteCollection => "deletecollection",
         })
     }
 }
@@ -46,7 +53,7 @@ pub struct Call {
     /// To which kind.
     pub kind: Kind,
     /// To which subresource, such as `status`; none for the object itself.
-    pub subresource: Option<&'static str>,
+    pub subresource: Option<Cow<'static, str>>,
     /// In which namespace; none for all of them, or for kinds of the cluster scope.
     pub namespace: Option<String>,
     /// To which object; none for the collection.
@@ -79,7 +86,7 @@ impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
             Some(name) => {
-                let subresource = self.subresource.map(|s| format!("the {s} of "));
+                let subresource = self.subresource.as_ref().map(|s| format!("the {s} of "));
                 write!(f, "{} {}", self.verb, subresource.unwrap_or_default())?;
                 let key = ObjectKey {
                     namespace: self.namespace.clone(),

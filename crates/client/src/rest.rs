@@ -1,6 +1,7 @@
 //! The calls: one method per verb, erased over kinds, answering in bytes.
 
 mod collection;
+mod request;
 mod watch;
 
 use std::time::Duration;
@@ -13,6 +14,7 @@ use opkit_apimachinery::protobuf;
 use serde_json::Value;
 
 pub use self::collection::{CollectionOptions, Encoding, Page, PageOptions, WatchOptions};
+pub use self::request::RestRequest;
 pub use self::watch::WatchFrames;
 use crate::{Call, Kind, ObjectKey, RequestError, Verb};
 
@@ -55,6 +57,29 @@ pub enum Patch<'a> {
     Merge(&'a Value),
     /// An RFC 6902 JSON patch.
     Json(&'a Value),
+    /// A strategic merge patch, for built-in kinds only.
+    Strategic(&'a Value),
+}
+
+impl Patch<'_> {
+    /// How the server is told which kind of patch it is.
+    pub(crate) fn content_type(&self) -> &'static str {
+        match self {
+            Patch::Apply(_) => "application/apply-patch+yaml",
+            Patch::Merge(_) => "application/merge-patch+json",
+            Patch::Json(_) => "application/json-patch+json",
+            Patch::Strategic(_) => "application/strategic-merge-patch+json",
+        }
+    }
+
+    pub(crate) fn body(&self) -> &Value {
+        match self {
+            Patch::Apply(body)
+            | Patch::Merge(body)
+            | Patch::Json(body)
+            | Patch::Strategic(body) => body,
+        }
+    }
 }
 
 impl RestClient {
@@ -184,11 +209,11 @@ impl RestClient {
         field_manager: &str,
     ) -> Result<Bytes, RequestError> {
         let mut call = Call::object(Verb::Patch, kind, key);
-        call.subresource = subresource;
-        let (content_type, body, force) = match patch {
-            Patch::Apply(body) => ("application/apply-patch+yaml", body, "&force=true"),
-            Patch::Merge(body) => ("application/merge-patch+json", body, ""),
-            Patch::Json(body) => ("application/json-patch+json", body, ""),
+        call.subresource = subresource.map(Into::into);
+        let (content_type, body) = (patch.content_type(), patch.body());
+        let force = match patch {
+            Patch::Apply(_) => "&force=true",
+            _ => "",
         };
         let subresource = subresource
             .map(|name| format!("/{name}"))
@@ -326,7 +351,7 @@ fn built(
 }
 
 /// A name becomes part of the path, so it must not change what the path means.
-fn checked(name: &str) -> Result<(), kube::core::request::Error> {
+pub(crate) fn checked(name: &str) -> Result<(), kube::core::request::Error> {
     if name.is_empty() || name.contains(['/', '?', '#', '%']) || name == "." || name == ".." {
         let message = format!("{name:?} cannot be the name of an object");
         return Err(kube::core::request::Error::Validation(message));

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{client::Body, config::Kubeconfig};
 use opkit_apiserver::{Options, Server};
-use opkit_client::{Kind, ObjectKey, RestClient};
+use opkit_client::{ClientOptions, Kind, ObjectKey, RestClient};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -29,6 +29,8 @@ pub enum Capability {
     /// Deployments become Pods, dependents of what is deleted go, namespaces end. A directory of `setup-envtest`
     /// holds no kube-controller-manager, which does that.
     ControllerManager,
+    /// Pods are evicted, as disruption budgets allow.
+    Eviction,
     /// A server of the test's own, which starts in milliseconds and holds nothing of other tests.
     OwnServer,
 }
@@ -45,7 +47,10 @@ impl Backend {
     /// The embedded one, and a client in the namespace `default`, which nobody shares.
     pub(crate) fn embedded() -> Result<(Self, RestClient), TestError> {
         let server = Server::start(Options::default()).map_err(TestError::Start)?;
-        let client = RestClient::new(kube::Client::new(server.service(), "default"));
+        let mut options = ClientOptions::default();
+        // Within a process it would only cost time.
+        options.gzip = false;
+        let client = RestClient::new(options.in_process(server.service(), "default"));
         Ok((Self::Embedded(server), client))
     }
 
@@ -101,6 +106,9 @@ impl Backend {
                 if !plane.has_controller_manager() =>
             {
                 Some("there is no kube-controller-manager beside kube-apiserver")
+            }
+            (Capability::Eviction, Self::Embedded(_)) => {
+                Some("the embedded control plane does not model pods/eviction")
             }
             (Capability::OwnServer, Self::Binaries(_) | Self::Cluster) => Some(
                 "it needs many servers of its own, and only embedded ones start in milliseconds",

@@ -216,7 +216,8 @@ impl Binaries {
             kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
                 .await
                 .map_err(|error| error.to_string())?;
-        kube::Client::try_from(config).map_err(|error| error.to_string())
+        let client = opkit_client::ClientOptions::default().client(config);
+        client.map_err(|error| opkit_client::one_line(&error))
     }
 
     /// How other processes reach it.

@@ -57,6 +57,64 @@
 
 pub use k8s_openapi;
 pub use kube;
+/// The clients, discovery, the HTTP stack and the effect seam.
+pub use opkit_client as client;
+/// Makes a typed client for a custom resource, with no other verbs than those that are listed.
+///
+/// # Examples
+/// ```
+/// use opkit::prelude::*;
+/// use opkit::client::{Client, ListOptions, RequestError};
+/// use schemars::JsonSchema;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(CustomResource, opkit::TypedClient, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+/// #[kube(group = "robot.opkit.dev", version = "v1", kind = "Robot", namespaced)]
+/// #[client(verbs(get, list, watch))]
+/// pub struct RobotSpec {
+///     size: i32,
+/// }
+///
+/// async fn count(client: Client) -> Result<usize, RequestError> {
+///     Ok(RobotClient::new(client).list_all(&ListOptions::new()).await?.items.len())
+/// }
+/// ```
+///
+/// A verb that is not listed does not compile ("this client may not `delete`"):
+///
+/// ```compile_fail,E0277
+/// # use opkit::prelude::*;
+/// # use opkit::client::{Client, RequestError};
+/// # use schemars::JsonSchema;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(CustomResource, opkit::TypedClient, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+/// # #[kube(group = "robot.opkit.dev", version = "v1", kind = "Robot", namespaced)]
+/// # #[client(verbs(get, list, watch))]
+/// # pub struct RobotSpec { size: i32 }
+/// async fn remove(client: Client, robot: Robot) -> Result<(), RequestError> {
+///     RobotClient::new(client).delete(&robot).await
+/// }
+/// ```
+///
+/// Nor does a status that kube does not declare, or that `no_status` takes away ("this client has no
+/// `status`"):
+///
+/// ```compile_fail,E0277
+/// # use opkit::prelude::*;
+/// # use opkit::client::{Client, RequestError};
+/// # use schemars::JsonSchema;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug)]
+/// # pub struct RobotStatus { ready: bool }
+/// # #[derive(CustomResource, opkit::TypedClient, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+/// # #[kube(group = "robot.opkit.dev", version = "v1", kind = "Robot", namespaced, status = "RobotStatus")]
+/// #[client(no_status)]
+/// # pub struct RobotSpec { size: i32 }
+/// async fn write(client: Client, robot: Robot) -> Result<Robot, RequestError> {
+///     RobotClient::new(client).update_status(&robot).await
+/// }
+/// ```
+pub use opkit_derive::TypedClient;
 pub use opkit_derive::{main, test};
 #[cfg(feature = "test")]
 pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, golden};
@@ -86,6 +144,7 @@ pub mod prelude {
 /// What generated code names. Not part of the API.
 #[doc(hidden)]
 pub mod __private {
+    pub use opkit_client::{TypedClient, verbs};
     #[cfg(feature = "test")]
     pub use opkit_envtest::run as test;
     pub use opkit_operator::entry::main;

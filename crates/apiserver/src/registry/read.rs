@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use opkit_apimachinery::selector::{FieldSelector, LabelSelector};
+use opkit_apimachinery::{
+    selector::{FieldSelector, LabelSelector},
+    shard::{ShardError, ShardSelector},
+};
 use serde_json::Value;
 
 use super::{Registry, Target, from_storage};
@@ -19,6 +22,7 @@ pub(crate) struct Filter {
     labels: Option<LabelSelector>,
     /// With the kind, which knows what its fields are compared by.
     fields: Option<(FieldSelector, Arc<Kind>)>,
+    shard: Option<ShardSelector>,
 }
 
 impl Filter {
@@ -54,11 +58,34 @@ impl Filter {
         Ok(Self {
             labels,
             fields: fields.map(|fields| (fields, kind.clone())),
+            shard: None,
         })
     }
 
+    /// With the `shardSelector` of the request, which Kubernetes heeds behind a feature gate.
+    pub(crate) fn sharded(mut self, query: &Query) -> ApiResult<Self> {
+        self.shard = query
+            .get("shardSelector")
+            .map(str::parse)
+            .transpose()
+            .map_err(|error: ShardError| {
+                ApiError::without_reason(500, format!("invalid shard selector: {error}"))
+            })?;
+        Ok(self)
+    }
+
+    /// Whether there is a selector. A shard is none: Kubernetes counts the objects of all shards.
+    pub(crate) fn selects(&self) -> bool {
+        self.labels.is_some() || self.fields.is_some()
+    }
+
+    /// The shard that is asked for.
+    pub(crate) fn shard(&self) -> Option<&ShardSelector> {
+        self.shard.as_ref()
+    }
+
     fn is_everything(&self) -> bool {
-        self.labels.is_none() && self.fields.is_none()
+        !self.selects() && self.shard.is_none()
     }
 
     /// Whether a stored object is one of those asked for.
@@ -66,6 +93,10 @@ impl Filter {
         self.labels
             .as_ref()
             .is_none_or(|selector| selector.matches(object::labels(stored)))
+            && self
+                .shard
+                .as_ref()
+                .is_none_or(|shard| shard.matches(object::uid(stored), object::namespace(stored)))
             && self.fields.as_ref().is_none_or(|(selector, kind)| {
                 let object = from_storage(kind, stored);
                 selector.matches(|field| Some(kind.field_value(&object, field)))

@@ -106,6 +106,7 @@ async fn a_version_that_is_forgotten_has_expired() {
     let api = Api::with(Options {
         seed: Some(7),
         history: 2,
+        ..Options::default()
     });
     for name in ["one", "two", "three"] {
         api.post(CONFIG_MAPS, config_map(name)).await;

@@ -4,6 +4,7 @@ use opkit_apimachinery::structural::FieldError;
 use serde_json::json;
 
 use crate::{
+    registry::{PageRequest, Token},
     request::Query,
     status::{ApiError, ApiResult},
 };
@@ -25,6 +26,10 @@ pub(super) fn check_list(query: &Query) -> ApiResult<()> {
             let supported = ["Exact", "NotOlderThan", ""];
             errors.push(FieldError::not_supported(MATCH, &json!(wanted), &supported));
         }
+        if query.get("continue").is_some() {
+            let detail = "resourceVersionMatch is forbidden when continue is provided";
+            errors.push(FieldError::forbidden(MATCH, detail));
+        }
         if wanted == "Exact" && version == Some("0") {
             let detail = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
             errors.push(FieldError::forbidden(MATCH, detail));
@@ -35,6 +40,41 @@ pub(super) fn check_list(query: &Query) -> ApiResult<()> {
         errors.push(FieldError::forbidden("sendInitialEvents", detail));
     }
     refuse(&errors)
+}
+
+/// Which part of a list is asked for.
+pub(super) fn page(query: &Query) -> ApiResult<PageRequest> {
+    let limit: i64 = query
+        .get("limit")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
+    let limit = usize::try_from(limit).unwrap_or(0);
+    let version = query.get("resourceVersion").unwrap_or_default();
+    if let Some(token) = query.get("continue") {
+        let token = Some(Token::parse(token)?);
+        if !matches!(version, "" | "0") {
+            return Err(ApiError::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        return Ok(PageRequest {
+            limit,
+            exact: None,
+            token,
+        });
+    }
+    let revision = revision(query, "invalid resource version: ")?;
+    let is_exact = match query.get(MATCH) {
+        Some(wanted) => wanted == "Exact",
+        // A version and a limit meant this before one could say it.
+        None => limit > 0,
+    };
+    Ok(PageRequest {
+        // Whatever the server happens to have at hand is not split into pages.
+        limit: if version == "0" { 0 } else { limit },
+        exact: Some(revision).filter(|revision| is_exact && *revision > 0),
+        token: None,
+    })
 }
 
 /// Checks the parameters of a watch.

@@ -1,8 +1,11 @@
 //! From a tape to any Rust type, through serde.
 
+use std::borrow::Cow;
+
 use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StringDeserializer};
 use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor,
+    DeserializeSeed, Deserializer, Error as _, Expected, IntoDeserializer, MapAccess, SeqAccess,
+    Unexpected, Visitor,
 };
 use serde::{Deserialize, de};
 use serde_json::Error;
@@ -74,6 +77,25 @@ impl<'de, 'r> TapeDeserializer<'de, 'r> {
         }
     }
 
+    /// The error that there is something else than `expected`.
+    #[cold]
+    fn unexpected(&mut self, expected: &dyn Expected) -> Error {
+        let found = match self.reader.next() {
+            Ok(Item::Null) => Unexpected::Unit,
+            Ok(Item::Bool(value)) => Unexpected::Bool(value),
+            Ok(Item::Unsigned(value)) => Unexpected::Unsigned(value),
+            Ok(Item::Signed(value)) => Unexpected::Signed(value),
+            Ok(Item::Float(value)) => Unexpected::Float(value),
+            Ok(Item::Text(text)) => {
+                return Error::invalid_type(Unexpected::Str(&text), expected);
+            }
+            Ok(Item::List(_)) => Unexpected::Seq,
+            Ok(Item::Map) => Unexpected::Map,
+            Ok(Item::End) | Err(_) => return Damaged.into(),
+        };
+        Error::invalid_type(found, expected)
+    }
+
     /// Passes over what a visitor has left of a list or map.
     fn finish(reader: &mut Reader<'de>) -> Result<(), Error> {
         while !reader.is_end() {
@@ -97,8 +119,8 @@ impl<'de> Deserializer<'de> for TapeDeserializer<'de, '_> {
             Item::Unsigned(value) => visitor.visit_u64(value),
             Item::Signed(value) => visitor.visit_i64(value),
             Item::Float(value) => visitor.visit_f64(value),
-            Item::Text(std::borrow::Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
-            Item::Text(std::borrow::Cow::Owned(text)) => visitor.visit_string(text),
+            Item::Text(Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
+            Item::Text(Cow::Owned(text)) => visitor.visit_string(text),
             Item::List(items) => {
                 let mut list = self.container();
                 list.items = items;
@@ -115,6 +137,7 @@ impl<'de> Deserializer<'de> for TapeDeserializer<'de, '_> {
         }
     }
 
+    #[inline]
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         if self.reader.is_null() {
             self.reader.next()?;
@@ -166,9 +189,74 @@ impl<'de> Deserializer<'de> for TapeDeserializer<'de, '_> {
         visitor.visit_unit()
     }
 
+    // serde_json's rules: what is asked for is what there must be. Each of these is small, so that a
+    // large type is built where it will be and not moved from call to call.
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.deserialize_map(visitor)
+    }
+
+    #[inline]
+    fn deserialize_map<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
+        if self.reader.peek()? != Tag::Map {
+            return Err(self.unexpected(&visitor));
+        }
+        self.reader.next()?;
+        let value = visitor.visit_map(self.container())?;
+        Self::finish(self.reader)?;
+        Ok(value)
+    }
+
+    #[inline]
+    fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
+        if self.reader.peek()? != Tag::List {
+            return Err(self.unexpected(&visitor));
+        }
+        let mut list = self.container();
+        if let Item::List(items) = list.reader.next()? {
+            list.items = items;
+        }
+        let value = visitor.visit_seq(list)?;
+        Self::finish(self.reader)?;
+        Ok(value)
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
+        if let Some(short) = self.reader.short()? {
+            return visitor.visit_str(short.as_str());
+        }
+        match self.reader.peek()? {
+            Tag::Text | Tag::Shared | Tag::Digest => match self.reader.text()? {
+                Some(Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
+                Some(Cow::Owned(text)) => visitor.visit_string(text),
+                None => Err(Damaged.into()),
+            },
+            _ => Err(self.unexpected(&visitor)),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
+        match self.reader.peek()? {
+            tag @ (Tag::True | Tag::False) => {
+                self.reader.next()?;
+                visitor.visit_bool(tag == Tag::True)
+            }
+            _ => Err(self.unexpected(&visitor)),
+        }
+    }
+
     serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct identifier
+        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct tuple
+        tuple_struct identifier
     }
 }
 
@@ -187,6 +275,7 @@ struct Container<'de, 'r> {
 impl<'de> SeqAccess<'de> for Container<'de, '_> {
     type Error = Error;
 
+    #[inline]
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
@@ -239,6 +328,7 @@ impl<'de> MapAccess<'de> for Container<'de, '_> {
         }
     }
 
+    #[inline]
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
         if let Some(types) = self.types {
             let text = if self.entries == 1 {

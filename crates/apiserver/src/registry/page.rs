@@ -1,0 +1,230 @@
+//! Pages of a list: `limit` and `continue`.
+//!
+//! A token says where the next page begins and which revision all pages are read at. The store undoes its
+//! history up to that revision, so pages fit together whatever happens in between; a revision that has left
+//! the history has expired, and the answer then offers to go on with the present state.
+
+use std::sync::Arc;
+
+use base64::{
+    DecodeError, Engine as _, alphabet,
+    engine::general_purpose::{GeneralPurpose, NO_PAD},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Filter, Registry, Target};
+use crate::{
+    object,
+    status::{ApiError, ApiResult},
+    store::Key,
+};
+
+const TOKEN_VERSION: &str = "meta.k8s.io/v1";
+/// As Go reads it: bits that are left over at the end do not matter.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::URL_SAFE,
+    NO_PAD.with_decode_allow_trailing_bits(true),
+);
+const TOO_OLD: &str = "The resourceVersion for the provided list is too old.";
+const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. \
+     You can start a new list without the continue parameter, or use the continue token in this response to \
+     retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - \
+     objects that were created, modified, or deleted between the time the first chunk was returned and now may \
+     show up in the list.";
+
+/// Which part of a list is asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PageRequest {
+    /// No more objects than this; 0 for all.
+    pub(crate) limit: usize,
+    /// Exactly this revision, and not a later one.
+    pub(crate) exact: Option<u64>,
+    /// Where an earlier page has ended.
+    pub(crate) token: Option<Token>,
+}
+
+/// What a `continue` parameter holds.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Token {
+    #[serde(default)]
+    v: String,
+    /// The revision of the first page; below zero for whatever is there now.
+    #[serde(default)]
+    rv: i64,
+    /// The first key that may be on the page.
+    #[serde(default)]
+    start: String,
+}
+
+impl Token {
+    pub(crate) fn parse(text: &str) -> ApiResult<Self> {
+        let refuse = |why: &str| {
+            ApiError::bad_request(format!(
+                "invalid continue token: continue key is not valid: {why}"
+            ))
+        };
+        let bytes = BASE64.decode(text).map_err(|error| {
+            let at = match error {
+                DecodeError::InvalidByte(at, _)
+                | DecodeError::InvalidLastSymbol { offset: at, .. } => at,
+                // Go counts from the last group of four that it has begun.
+                _ => text.len() / 4 * 4,
+            };
+            refuse(&format!("illegal base64 data at input byte {at}"))
+        })?;
+        let token: Self = serde_json::from_slice(&bytes).map_err(|_| {
+            let first = bytes.first().copied().map_or(' ', char::from);
+            refuse(&format!(
+                "invalid character '{first}' looking for beginning of value"
+            ))
+        })?;
+        if token.v != TOKEN_VERSION {
+            let version = &token.v;
+            return Err(refuse(&format!(
+                "server does not recognize this encoded version {version}"
+            )));
+        }
+        if token.rv == 0 {
+            return Err(refuse(
+                "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+            ));
+        }
+        let start = token.start.strip_prefix('/').unwrap_or(&token.start);
+        if start.is_empty() {
+            return Err(refuse("encoded start key empty (version meta.k8s.io/v1)"));
+        }
+        let is_path = start
+            .split('/')
+            .all(|part| !matches!(part, "" | "." | ".."));
+        if !is_path {
+            return Err(refuse(&token.start));
+        }
+        Ok(token)
+    }
+
+    /// The revision to read at; none for the present.
+    pub(crate) fn revision(&self) -> Option<u64> {
+        u64::try_from(self.rv).ok()
+    }
+
+    fn to_text(&self) -> String {
+        let token = json!({"v": self.v, "rv": self.rv, "start": self.start});
+        BASE64.encode(token.to_string())
+    }
+
+    /// The key of the first object that may be on the page.
+    fn key(&self, target: &Target) -> Key {
+        let start = self.start.strip_prefix('/').unwrap_or(&self.start);
+        match start.split_once('/') {
+            _ if !target.namespace.is_empty() => Key::new(target.namespace.as_str(), start),
+            _ if !target.kind.namespaced => Key::new("", start),
+            Some((namespace, name)) => Key::new(namespace, name),
+            None => Key::new(start, ""),
+        }
+    }
+}
+
+/// A part of a list.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) objects: Vec<Arc<Value>>,
+    pub(crate) revision: u64,
+    /// What to ask for the next page with; empty on the last one.
+    pub(crate) token: String,
+    /// How many objects are on later pages; not known if some were filtered out.
+    pub(crate) remaining: Option<usize>,
+}
+
+impl Page {
+    /// The metadata of the list.
+    pub(crate) fn metadata(&self) -> Value {
+        let mut metadata = json!({"resourceVersion": self.revision.to_string()});
+        if !self.token.is_empty() {
+            object::set_field(&mut metadata, "continue", json!(self.token));
+        }
+        if let Some(remaining) = self.remaining {
+            object::set_field(&mut metadata, "remainingItemCount", json!(remaining));
+        }
+        metadata
+    }
+}
+
+impl Registry {
+    /// The objects of a kind that belong on the page.
+    pub(crate) fn list_page(
+        &self,
+        target: &Target,
+        filter: &Filter,
+        request: &PageRequest,
+    ) -> ApiResult<Page> {
+        let namespace = Some(target.namespace.as_str()).filter(|n| !n.is_empty());
+        let token = request.token.as_ref();
+        let exact = token.map_or(request.exact, Token::revision);
+        let (objects, revision) = match exact {
+            None => self.store.list(&target.storage(), namespace),
+            Some(exact) => {
+                let objects = self.store.list_at(&target.storage(), namespace, exact);
+                (objects.map_err(|_| expired(token))?, exact)
+            }
+        };
+        let start = token.map(|token| token.key(target));
+        let skipped = start.map_or(0, |start| {
+            objects.partition_point(|object| Key::of(object) < start)
+        });
+        let mut page = Page {
+            objects: Vec::new(),
+            revision,
+            token: String::new(),
+            remaining: None,
+        };
+        let count = objects.len();
+        for (at, object) in objects.into_iter().enumerate().skip(skipped) {
+            if !filter.matches(&object) {
+                continue;
+            }
+            page.objects.push(object);
+            if page.objects.len() == request.limit && at + 1 < count {
+                page.token = page.next(target, revision);
+                page.remaining = (!filter.selects()).then(|| count - at - 1);
+                break;
+            }
+        }
+        Ok(page)
+    }
+}
+
+impl Page {
+    /// The token for what comes after the last object.
+    fn next(&self, target: &Target, revision: u64) -> String {
+        let Some(last) = self.objects.last() else {
+            return String::new();
+        };
+        let (namespace, name) = (object::namespace(last), object::name(last));
+        let start = if namespace.is_empty() || !target.namespace.is_empty() {
+            format!("{name}\0")
+        } else {
+            format!("{namespace}/{name}\0")
+        };
+        let token = Token {
+            v: TOKEN_VERSION.to_owned(),
+            rv: i64::try_from(revision).unwrap_or(i64::MAX),
+            start,
+        };
+        token.to_text()
+    }
+}
+
+/// The revision has left the history. A list that has begun may go on, but not consistently.
+fn expired(token: Option<&Token>) -> ApiError {
+    match token {
+        None => ApiError::expired(TOO_OLD),
+        Some(token) => {
+            let token = Token {
+                rv: -1,
+                ..token.clone()
+            };
+            ApiError::expired(CONTINUE_TOO_OLD).continuing(token.to_text())
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Asking the server.
+
+use futures::StreamExt;
+use http::{Method, header};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResourceList, APIVersions};
+use kube::client::{APIGroupDiscovery, APIGroupDiscoveryList, APIResourceDiscovery};
+use serde_json::Value;
+
+use super::{ApiResource, Discovered, DiscoveryError, GroupFailure};
+use crate::{RequestError, RestClient, one_line};
+
+/// In order of preference; a server that knows none of the first two answers in the last.
+const ACCEPT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+    application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+
+/// How many versions are asked for at once where the server does not aggregate.
+const AT_ONCE: usize = 8;
+
+/// All that the server serves, the core group first.
+pub(super) async fn everything(rest: &RestClient) -> Result<Discovered, DiscoveryError> {
+    let mut found = Discovered::default();
+    for root in ["/api", "/apis"] {
+        let request = rest.request(Method::GET, root);
+        let answer: Result<Value, RequestError> =
+            request.header(header::ACCEPT, ACCEPT).typed().await;
+        let answer = match answer {
+            // A server may serve groups only.
+            Err(error) if error.is_not_found() && root == "/api" => continue,
+            answer => answer.map_err(|cause| DiscoveryError::Request(Box::new(cause)))?,
+        };
+        let kind = answer.get("kind").and_then(Value::as_str);
+        if kind == Some("APIGroupDiscoveryList") {
+            match serde_json::from_value::<APIGroupDiscoveryList>(answer) {
+                Ok(list) => list
+                    .items
+                    .into_iter()
+                    .for_each(|it| aggregated(it, &mut found)),
+                Err(cause) => return Err(unreadable(rest, root, cause)),
+            }
+        } else {
+            let versions = group_versions(answer).map_err(|cause| unreadable(rest, root, cause))?;
+            one_by_one(rest, root, versions, &mut found).await;
+        }
+    }
+    Ok(found)
+}
+
+fn unreadable(rest: &RestClient, root: &str, cause: serde_json::Error) -> DiscoveryError {
+    let call = rest.request(Method::GET, root).into_call();
+    DiscoveryError::Request(Box::new(RequestError::Decode { call, cause }))
+}
+
+fn aggregated(group: APIGroupDiscovery, found: &mut Discovered) {
+    let name = group.metadata.and_then(|it| it.name).unwrap_or_default();
+    for version in group.versions {
+        let number = version.version.unwrap_or_default();
+        let group_version = join(&name, &number);
+        if version.freshness.as_deref() == Some("Stale") {
+            found.failures.push(GroupFailure {
+                group_version: group_version.clone(),
+                error: "its server cannot be reached; what is known may be old".to_owned(),
+            });
+        }
+        found.group_versions.push(group_version);
+        let resources = version.resources.into_iter();
+        found
+            .resources
+            .extend(resources.filter_map(|it| resource(it, &name, &number)));
+    }
+}
+
+/// A resource without a kind is only a place where subresources hang.
+fn resource(it: APIResourceDiscovery, group: &str, version: &str) -> Option<ApiResource> {
+    let kind = it.response_kind?;
+    let plural = it.resource?;
+    let subresources = it.subresources.into_iter();
+    Some(ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: kind.kind.filter(|kind| !kind.is_empty())?,
+        plural,
+        singular: it.singular_resource.unwrap_or_default(),
+        short_names: it.short_names,
+        categories: it.categories,
+        namespaced: it.scope.as_deref() == Some("Namespaced"),
+        verbs: it.verbs,
+        subresources: subresources.filter_map(|it| it.subresource).collect(),
+    })
+}
+
+/// The groups of `/apis`, or the versions of `/api`: the preferred version of each first.
+fn group_versions(answer: Value) -> Result<Vec<(String, String)>, serde_json::Error> {
+    if answer.get("kind").and_then(Value::as_str) == Some("APIVersions") {
+        let versions: APIVersions = serde_json::from_value(answer)?;
+        let versions = versions.versions.into_iter();
+        return Ok(versions.map(|version| (String::new(), version)).collect());
+    }
+    let groups: APIGroupList = serde_json::from_value(answer)?;
+    let mut found = Vec::new();
+    for group in groups.groups {
+        let preferred = group.preferred_version.map(|it| it.version);
+        let mut versions: Vec<String> = group.versions.into_iter().map(|it| it.version).collect();
+        versions.sort_by_key(|version| Some(version) != preferred.as_ref());
+        found.extend(versions.into_iter().map(|it| (group.name.clone(), it)));
+    }
+    Ok(found)
+}
+
+async fn one_by_one(
+    rest: &RestClient,
+    root: &str,
+    versions: Vec<(String, String)>,
+    found: &mut Discovered,
+) {
+    let requests = versions.into_iter().map(|(group, version)| async move {
+        let path = format!("{root}/{}", join(&group, &version));
+        let request = rest.request(Method::GET, &path);
+        let request = request.header(header::ACCEPT, "application/json");
+        let list = request.typed::<APIResourceList>().await;
+        (group, version, list)
+    });
+    let mut answers = futures::stream::iter(requests).buffered(AT_ONCE);
+    while let Some((group, version, list)) = answers.next().await {
+        let group_version = join(&group, &version);
+        found.group_versions.push(group_version.clone());
+        match list {
+            Ok(list) => found.resources.extend(resources(list, &group, &version)),
+            Err(error) => found.failures.push(GroupFailure {
+                group_version,
+                error: one_line(&error),
+            }),
+        }
+    }
+}
+
+/// The resources of one version, each with its subresources, which the list has beside them.
+fn resources(list: APIResourceList, group: &str, version: &str) -> Vec<ApiResource> {
+    let mut found: Vec<ApiResource> = Vec::new();
+    let mut parts = Vec::new();
+    for it in list.resources {
+        match it.name.split_once('/') {
+            Some((plural, part)) => parts.push((plural.to_owned(), part.to_owned())),
+            None => found.push(ApiResource {
+                group: group.to_owned(),
+                version: version.to_owned(),
+                kind: it.kind,
+                plural: it.name,
+                singular: it.singular_name,
+                short_names: it.short_names.unwrap_or_default(),
+                categories: it.categories.unwrap_or_default(),
+                namespaced: it.namespaced,
+                verbs: it.verbs,
+                subresources: Vec::new(),
+            }),
+        }
+    }
+    for (plural, part) in parts {
+        if let Some(resource) = found.iter_mut().find(|it| it.plural == plural) {
+            resource.subresources.push(part);
+        }
+    }
+    found
+}
+
+fn join(group: &str, version: &str) -> String {
+    match group {
+        "" => version.to_owned(),
+        group => format!("{group}/{version}"),
+    }
+}

@@ -1,0 +1,310 @@
+//! An object whose type nobody knows.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, OwnerReference};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Kind, ObjectKey};
+
+/// Any object, as JSON, with the accessors that every object has.
+///
+/// # Examples
+/// ```
+/// use opkit_client::Unstructured;
+/// use serde_json::json;
+///
+/// let mut robot = Unstructured::from(json!({
+///     "apiVersion": "robot.opkit.dev/v1", "kind": "Robot", "metadata": {"name": "one"},
+/// }));
+/// robot.set(&["spec", "replicas"], 3)?;
+/// robot.set_label("team", "red");
+/// assert_eq!(robot.get(&["spec", "replicas"]), Some(&json!(3)));
+/// assert_eq!(robot.labels()["team"], "red");
+/// assert_eq!(robot.name(), "one");
+/// # Ok::<(), opkit_client::NotAnObject>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Unstructured {
+    fields: Map<String, Value>,
+}
+
+/// A path leads through a value that has no fields.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot set the field {path:?}: {at:?} is not an object")]
+#[non_exhaustive]
+pub struct NotAnObject {
+    /// The path that was to be set.
+    pub path: String,
+    /// Where it could not go on.
+    pub at: String,
+}
+
+impl From<Value> for Unstructured {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Object(fields) => Unstructured { fields },
+            _ => Unstructured::default(),
+        }
+    }
+}
+
+impl From<Unstructured> for Value {
+    fn from(object: Unstructured) -> Self {
+        Value::Object(object.fields)
+    }
+}
+
+impl Unstructured {
+    /// An object of a kind with a key, and nothing else.
+    pub fn new(kind: &Kind, key: impl Into<ObjectKey>) -> Self {
+        let key = key.into();
+        let mut object = Unstructured::default();
+        object.identify(kind);
+        let mut metadata = Map::new();
+        metadata.insert("name".to_owned(), key.name.into());
+        if let Some(namespace) = key.namespace {
+            metadata.insert("namespace".to_owned(), namespace.into());
+        }
+        let fields = &mut object.fields;
+        fields.insert("metadata".to_owned(), metadata.into());
+        object
+    }
+
+    /// The top-level fields.
+    pub fn fields(&self) -> &Map<String, Value> {
+        &self.fields
+    }
+
+    /// The top-level fields, to change.
+    pub fn fields_mut(&mut self) -> &mut Map<String, Value> {
+        &mut self.fields
+    }
+
+    /// The value at a path of field names; none if a part of it is not there.
+    pub fn get(&self, path: &[&str]) -> Option<&Value> {
+        let (first, rest) = path.split_first()?;
+        let start = self.fields.get(*first)?;
+        rest.iter().try_fold(start, |value, name| value.get(*name))
+    }
+
+    /// The text at a path.
+    pub fn get_str(&self, path: &[&str]) -> Option<&str> {
+        self.get(path)?.as_str()
+    }
+
+    /// The whole number at a path.
+    pub fn get_i64(&self, path: &[&str]) -> Option<i64> {
+        self.get(path)?.as_i64()
+    }
+
+    /// The truth at a path.
+    pub fn get_bool(&self, path: &[&str]) -> Option<bool> {
+        self.get(path)?.as_bool()
+    }
+
+    /// Sets the value at a path, making the objects on the way.
+    ///
+    /// # Errors
+    /// If something on the way is there and is no object. Nothing is changed then.
+    pub fn set(&mut self, path: &[&str], value: impl Into<Value>) -> Result<(), NotAnObject> {
+        let Some((last, parents)) = path.split_last() else {
+            return Ok(());
+        };
+        // First look, then touch.
+        for end in 1..=parents.len() {
+            let parent = parents.get(..end).unwrap_or_default();
+            if self
+                .get(parent)
+                .is_some_and(|value| !value.is_object() && !value.is_null())
+            {
+                return Err(NotAnObject {
+                    path: path.join("."),
+                    at: parent.join("."),
+                });
+            }
+        }
+        let mut fields = &mut self.fields;
+        for name in parents {
+            let next = fields.entry(*name).or_insert(Value::Null);
+            if next.is_null() {
+                *next = Value::Object(Map::new());
+            }
+            match next {
+                Value::Object(next) => fields = next,
+                _ => return Ok(()),
+            }
+        }
+        fields.insert((*last).to_owned(), value.into());
+        Ok(())
+    }
+
+    /// Removes the value at a path; returns it if it was there.
+    pub fn remove(&mut self, path: &[&str]) -> Option<Value> {
+        let (last, parents) = path.split_last()?;
+        let mut fields = &mut self.fields;
+        for name in parents {
+            fields = fields.get_mut(*name)?.as_object_mut()?;
+        }
+        fields.remove(*last)
+    }
+
+    /// `group/version`, or the version alone in the core group.
+    pub fn api_version(&self) -> &str {
+        self.get_str(&["apiVersion"]).unwrap_or_default()
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> &str {
+        self.get_str(&["kind"]).unwrap_or_default()
+    }
+
+    /// The name; empty if there is none yet.
+    pub fn name(&self) -> &str {
+        self.meta("name")
+    }
+
+    /// The namespace; none for kinds of the cluster scope.
+    pub fn namespace(&self) -> Option<&str> {
+        Some(self.meta("namespace")).filter(|namespace| !namespace.is_empty())
+    }
+
+    /// The name and the namespace.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey {
+            namespace: self.namespace().map(str::to_owned),
+            name: self.name().to_owned(),
+        }
+    }
+
+    /// The UID; empty before the server gave one.
+    pub fn uid(&self) -> &str {
+        self.meta("uid")
+    }
+
+    /// The version; empty before the server gave one.
+    pub fn resource_version(&self) -> &str {
+        self.meta("resourceVersion")
+    }
+
+    /// How often the spec changed.
+    pub fn generation(&self) -> Option<i64> {
+        self.get_i64(&["metadata", "generation"])
+    }
+
+    /// Whether it is being deleted.
+    pub fn is_deleting(&self) -> bool {
+        self.get(&["metadata", "deletionTimestamp"])
+            .is_some_and(|it| !it.is_null())
+    }
+
+    /// The labels.
+    pub fn labels(&self) -> BTreeMap<&str, &str> {
+        self.texts("labels")
+    }
+
+    /// The annotations.
+    pub fn annotations(&self) -> BTreeMap<&str, &str> {
+        self.texts("annotations")
+    }
+
+    /// Sets a label.
+    pub fn set_label(&mut self, key: &str, value: &str) {
+        self.set_text("labels", key, value);
+    }
+
+    /// Sets an annotation.
+    pub fn set_annotation(&mut self, key: &str, value: &str) {
+        self.set_text("annotations", key, value);
+    }
+
+    /// The finalizers.
+    pub fn finalizers(&self) -> Vec<&str> {
+        let list = self.get(&["metadata", "finalizers"]);
+        let list = list.and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(Value::as_str).collect()
+    }
+
+    /// The owners; one that cannot be read is left out.
+    pub fn owner_references(&self) -> Vec<OwnerReference> {
+        self.items(&["metadata", "ownerReferences"])
+    }
+
+    /// Replaces the owners.
+    pub fn set_owner_references(&mut self, owners: &[OwnerReference]) {
+        let owners = serde_json::to_value(owners).unwrap_or_default();
+        if let Some(metadata) = object_in(&mut self.fields, "metadata") {
+            metadata.insert("ownerReferences".to_owned(), owners);
+        }
+    }
+
+    /// The conditions of the status; one that cannot be read is left out.
+    pub fn conditions(&self) -> Vec<Condition> {
+        self.items(&["status", "conditions"])
+    }
+
+    /// The status of one condition: `True`, `False` or `Unknown`; none if it is not there.
+    pub fn condition(&self, type_: &str) -> Option<&str> {
+        let list = self.get(&["status", "conditions"])?.as_array()?;
+        let is = |condition: &&Value| condition.get("type").and_then(Value::as_str) == Some(type_);
+        list.iter().find(is)?.get("status")?.as_str()
+    }
+
+    /// Says what it is, where it does not.
+    pub(super) fn identify(&mut self, kind: &Kind) {
+        let fields = &mut self.fields;
+        let api_version = || kind.api_version().into();
+        fields.entry("apiVersion").or_insert_with(api_version);
+        fields
+            .entry("kind")
+            .or_insert_with(|| kind.kind.clone().into());
+    }
+
+    pub(super) fn identified(&self, kind: &Kind) -> Self {
+        let mut object = self.clone();
+        object.identify(kind);
+        object
+    }
+
+    fn items<T: serde::de::DeserializeOwned>(&self, path: &[&str]) -> Vec<T> {
+        let list = self.get(path).and_then(Value::as_array);
+        let items = list.into_iter().flatten();
+        items.filter_map(|item| T::deserialize(item).ok()).collect()
+    }
+
+    fn meta(&self, name: &str) -> &str {
+        self.get_str(&["metadata", name]).unwrap_or_default()
+    }
+
+    fn texts(&self, name: &str) -> BTreeMap<&str, &str> {
+        let fields = self.get(&["metadata", name]).and_then(Value::as_object);
+        let pairs = fields.into_iter().flatten();
+        pairs
+            .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+            .collect()
+    }
+
+    fn set_text(&mut self, name: &str, key: &str, value: &str) {
+        let metadata = object_in(&mut self.fields, "metadata");
+        if let Some(texts) = metadata.and_then(|metadata| object_in(metadata, name)) {
+            texts.insert(key.to_owned(), value.into());
+        }
+    }
+}
+
+/// The object at a field, made where there is none; anything else there is replaced.
+fn object_in<'a>(
+    fields: &'a mut Map<String, Value>,
+    name: &str,
+) -> Option<&'a mut Map<String, Value>> {
+    let field = fields.entry(name).or_insert(Value::Null);
+    if !field.is_object() {
+        *field = Value::Object(Map::new());
+    }
+    field.as_object_mut()
+}
+
+#[cfg(test)]
+mod tests;

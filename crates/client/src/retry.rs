@@ -1,0 +1,76 @@
+//! Doing a read and a write again when somebody else wrote in between.
+
+use crate::{Backoff, RequestError};
+
+/// An error that can say whether it is a conflict: the object changed since it was read.
+pub trait IsConflict {
+    /// Whether it is one.
+    fn is_conflict(&self) -> bool;
+}
+
+impl IsConflict for RequestError {
+    fn is_conflict(&self) -> bool {
+        RequestError::is_conflict(self)
+    }
+}
+
+impl IsConflict for kube::Error {
+    fn is_conflict(&self) -> bool {
+        matches!(self, kube::Error::Api(status) if status.code == 409 && status.reason == "Conflict")
+    }
+}
+
+/// Calls `attempt` until it ends with something other than a conflict, five times at most, 10 ms
+/// apart: client-go's `RetryOnConflict` with `DefaultRetry`. The attempt must read the object anew.
+///
+/// # Examples
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use opkit_client::{Client, RequestError, retry_on_conflict};
+///
+/// async fn count(client: &Client) -> Result<ConfigMap, RequestError> {
+///     retry_on_conflict(async || {
+///         let mut map: ConfigMap = client.get("settings").await?;
+///         map.data.get_or_insert_default().insert("seen".into(), "true".into());
+///         client.update(&map).await
+///     })
+///     .await
+/// }
+/// ```
+///
+/// # Errors
+/// That of the last attempt.
+///
+/// # Cancel safety
+/// That of the attempt.
+pub async fn retry_on_conflict<T, E: IsConflict>(
+    attempt: impl AsyncFnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    retry_on_conflict_with(Backoff::DEFAULT_RETRY, attempt).await
+}
+
+/// As [`retry_on_conflict`], with waits of one's own.
+///
+/// # Errors
+/// That of the last attempt.
+///
+/// # Cancel safety
+/// That of the attempt.
+pub async fn retry_on_conflict_with<T, E: IsConflict>(
+    backoff: Backoff,
+    mut attempt: impl AsyncFnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    let mut number: u32 = 1;
+    loop {
+        match attempt().await {
+            Err(error) if error.is_conflict() && number < backoff.steps => {
+                tokio::time::sleep(backoff.wait(number)).await;
+                number = number.saturating_add(1);
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! What a server does to an object when it is written.
+
+use serde_json::{Map, Value, json};
+
+use crate::RequestInfo;
+
+/// The path of an object of the collection that `info` is about.
+pub(super) fn path(info: &RequestInfo, name: &str) -> String {
+    // What stands before the group's root, for servers behind a proxy.
+    let root = if info.group.is_empty() {
+        "/api/"
+    } else {
+        "/apis/"
+    };
+    let prefix = info.path.split_once(root).map_or("", |(prefix, _)| prefix);
+    let group = if info.group.is_empty() {
+        info.version.clone()
+    } else {
+        format!("{}/{}", info.group, info.version)
+    };
+    let is_namespace = info.group.is_empty() && info.plural == "namespaces";
+    match &info.namespace {
+        Some(namespace) if !is_namespace => {
+            format!(
+                "{prefix}{root}{group}/namespaces/{namespace}/{}/{name}",
+                info.plural
+            )
+        }
+        _ => format!("{prefix}{root}{group}/{}/{name}", info.plural),
+    }
+}
+
+/// The metadata of an object, made where it has none.
+pub(super) fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    let fields = object.as_object_mut()?;
+    let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+    metadata.as_object_mut()
+}
+
+/// Gives a new object what a server gives it.
+pub(super) fn created(object: &mut Value, info: &RequestInfo, name: &str, number: usize) {
+    let namespace = info.namespace.clone();
+    let Some(metadata) = metadata(object) else {
+        return;
+    };
+    metadata.insert("name".to_owned(), name.into());
+    if let Some(namespace) = namespace.filter(|_| info.plural != "namespaces") {
+        metadata.insert("namespace".to_owned(), namespace.into());
+    }
+    let uid = format!("00000000-0000-4000-8000-{number:012}");
+    metadata.insert("uid".to_owned(), uid.into());
+    metadata.insert("generation".to_owned(), 1.into());
+    metadata.insert("resourceVersion".to_owned(), version(number).into());
+}
+
+/// Gives a changed object its new version, and a new generation if more than metadata and status
+/// changed.
+pub(super) fn updated(object: &mut Value, before: &Value, number: usize) {
+    let intent = |value: &Value| {
+        let mut value = value.clone();
+        if let Value::Object(fields) = &mut value {
+            fields.remove("metadata");
+            fields.remove("status");
+        }
+        value
+    };
+    let changed = intent(object) != intent(before);
+    let generation = before
+        .pointer("/metadata/generation")
+        .and_then(Value::as_i64);
+    let kept = ["name", "namespace", "uid", "creationTimestamp"];
+    let old = before.get("metadata").cloned().unwrap_or_default();
+    let Some(metadata) = metadata(object) else {
+        return;
+    };
+    for name in kept {
+        if let Some(value) = old.get(name) {
+            metadata.insert(name.to_owned(), value.clone());
+        }
+    }
+    if let Some(generation) = generation {
+        let generation = generation.saturating_add(i64::from(changed));
+        metadata.insert("generation".to_owned(), generation.into());
+    }
+    metadata.insert("resourceVersion".to_owned(), version(number).into());
+}
+
+/// The version that the `number`-th change gives. A server's versions are smaller by far.
+fn version(number: usize) -> String {
+    format!("9000000000{number:06}")
+}
+
+/// The Scale of an object that has `spec.replicas`.
+pub(super) fn scale(object: &Value) -> Value {
+    let field = |pointer: &str| object.pointer(pointer).cloned().unwrap_or_default();
+    json!({
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {
+            "name": field("/metadata/name"),
+            "namespace": field("/metadata/namespace"),
+            "uid": field("/metadata/uid"),
+            "resourceVersion": field("/metadata/resourceVersion"),
+        },
+        "spec": {"replicas": object.pointer("/spec/replicas").cloned().unwrap_or(0.into())},
+        "status": {"replicas": object.pointer("/status/replicas").cloned().unwrap_or(0.into())},
+    })
+}

@@ -1,0 +1,135 @@
+//! How a connection reaches the server: directly, or through the proxy of the kubeconfig or of the
+//! environment, which kube reads.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use base64::Engine;
+use http::{HeaderValue, Uri};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use kube::client::ConfigExt;
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service, ServiceExt};
+
+/// How often the system asks an idle peer whether it still lives; Go's default.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// Opens connections, before TLS with the API server.
+pub(super) type Dialer = BoxCloneSyncService<Uri, Io, BoxError>;
+
+/// A connection of any kind, so that the HTTP stack is compiled once.
+pub(super) struct Io(Box<dyn Stream>);
+
+trait Stream: Read + Write + Connection + Send + Unpin {}
+
+impl<S: Read + Write + Connection + Send + Unpin> Stream for S {}
+
+/// The dialer for `config`.
+pub(super) fn dialer(config: &kube::Config) -> Result<Dialer, Box<kube::Error>> {
+    let mut direct = HttpConnector::new();
+    direct.enforce_http(false);
+    direct.set_nodelay(true);
+    direct.set_keepalive(Some(KEEP_ALIVE));
+    let Some(proxy) = config.proxy_url.clone() else {
+        return Ok(erased(direct));
+    };
+    match proxy.scheme_str() {
+        Some("socks5") => Ok(erased(SocksV5::new(proxy, direct))),
+        Some("http") => {
+            let credentials = credentials(&proxy);
+            Ok(erased(authorized(Tunnel::new(proxy, direct), credentials)))
+        }
+        Some("https") => {
+            let secure = config.rustls_https_connector_with_connector(direct);
+            let secure = secure.map_err(Box::new)?;
+            let credentials = credentials(&proxy);
+            Ok(erased(authorized(Tunnel::new(proxy, secure), credentials)))
+        }
+        _ => Err(Box::new(kube::Error::ProxyProtocolUnsupported {
+            proxy_url: Box::new(proxy),
+        })),
+    }
+}
+
+fn authorized<C>(tunnel: Tunnel<C>, credentials: Option<HeaderValue>) -> Tunnel<C> {
+    match credentials {
+        Some(credentials) => tunnel.with_auth(credentials),
+        None => tunnel,
+    }
+}
+
+/// User and password of the proxy's URL, where they may be escaped, as a header.
+fn credentials(proxy: &Uri) -> Option<HeaderValue> {
+    let (user, _) = proxy.authority()?.as_str().rsplit_once('@')?;
+    let plain: Vec<u8> = percent_encoding::percent_decode_str(user).collect();
+    let encoded = base64::engine::general_purpose::STANDARD.encode(plain);
+    let mut header = HeaderValue::from_str(&format!("Basic {encoded}")).ok()?;
+    header.set_sensitive(true);
+    Some(header)
+}
+
+fn erased<C>(connector: C) -> Dialer
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Read + Write + Connection + Send + Unpin + 'static,
+    C::Error: Into<BoxError>,
+    C::Future: Send + 'static,
+{
+    let connector = connector
+        .map_response(|stream| Io(Box::new(stream)))
+        .map_err(Into::into);
+    BoxCloneSyncService::new(connector)
+}
+
+impl Connection for Io {
+    fn connected(&self) -> Connected {
+        self.0.connected()
+    }
+}
+
+impl Read for Io {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_read(cx, buffer)
+    }
+}
+
+impl Write for Io {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.0).poll_write_vectored(cx, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

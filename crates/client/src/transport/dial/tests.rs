@@ -1,0 +1,27 @@
+use super::*;
+
+#[test]
+fn the_credentials_of_a_proxy_are_unescaped() {
+    let check = |proxy: &str, expected: Option<&str>| {
+        let header = credentials(&proxy.parse().unwrap());
+        let encoded = expected
+            .map(|plain| base64::engine::general_purpose::STANDARD.encode(plain))
+            .map(|encoded| format!("Basic {encoded}"));
+        assert_eq!(
+            header.as_ref().map(|header| header.to_str().unwrap()),
+            encoded.as_deref()
+        );
+    };
+    check("http://proxy:3128", None);
+    check("http://user:pa%40ss@proxy:3128", Some("user:pa@ss"));
+}
+
+#[test]
+fn an_unknown_proxy_is_refused_and_named() {
+    let mut config = kube::Config::new("https://example.com".parse().unwrap());
+    config.proxy_url = Some("gopher://proxy:1".parse().unwrap());
+    let error = dialer(&config).err().unwrap();
+    assert!(error.to_string().contains("gopher"), "{error}");
+    config.proxy_url = Some("socks5://proxy:1".parse().unwrap());
+    assert!(dialer(&config).is_ok());
+}

@@ -1,0 +1,136 @@
+//! At most so many requests a second, in the order in which they came.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::Request;
+use kube::client::Body;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tower::{BoxError, Layer, Service, ServiceExt};
+
+use super::metrics::Metrics;
+use super::{Answer, host_of};
+
+/// A wait that is worth a line in the log; client-go's limit.
+const LONG_WAIT: Duration = Duration::from_millis(50);
+
+/// A token bucket: `burst` requests at once, then `qps` a second.
+///
+/// # Examples
+/// ```
+/// use opkit_client::{ClientOptions, RateLimit};
+/// let mut options = ClientOptions::default();
+/// // client-go's default.
+/// options.rate_limit = Some(RateLimit { qps: 5.0, burst: 10 });
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateLimit {
+    /// Requests a second in the long run; zero and less is no limit.
+    pub qps: f64,
+    /// Requests at once after a rest; at least one.
+    pub burst: u32,
+}
+
+/// When the bucket will be full again, as a time since its making. One reservation after the other
+/// moves it on, so that waits end in the order in which they began.
+#[derive(Debug)]
+struct Bucket {
+    period: Duration,
+    room: Duration,
+    full_at: Duration,
+}
+
+impl Bucket {
+    fn new(limit: RateLimit) -> Option<Self> {
+        let period = Duration::try_from_secs_f64(limit.qps.recip()).ok();
+        let period = period.filter(|period| !period.is_zero() && limit.qps > 0.0)?;
+        Some(Bucket {
+            period,
+            room: period.saturating_mul(limit.burst.max(1)),
+            full_at: Duration::ZERO,
+        })
+    }
+
+    /// Takes one token; how long until it is there. A wait that is given up has still taken it.
+    fn take(&mut self, now: Duration) -> Duration {
+        self.full_at = self.full_at.max(now).saturating_add(self.period);
+        self.full_at.saturating_sub(now.saturating_add(self.room))
+    }
+}
+
+/// Makes requests wait for their turn.
+#[derive(Clone)]
+pub(super) struct RateLimitLayer {
+    bucket: Option<Arc<Mutex<Bucket>>>,
+    origin: Instant,
+    metrics: Metrics,
+}
+
+impl RateLimitLayer {
+    pub(super) fn new(limit: RateLimit, metrics: Metrics) -> Self {
+        RateLimitLayer {
+            bucket: Bucket::new(limit).map(|bucket| Arc::new(Mutex::new(bucket))),
+            origin: Instant::now(),
+            metrics,
+        }
+    }
+}
+
+impl<S> Layer<S> for RateLimitLayer {
+    type Service = RateLimited<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        let limit = self.clone();
+        RateLimited { inner, limit }
+    }
+}
+
+/// See [`RateLimitLayer`].
+#[derive(Clone)]
+pub(super) struct RateLimited<S> {
+    inner: S,
+    limit: RateLimitLayer,
+}
+
+impl<S> Service<Request<Body>> for RateLimited<S>
+where
+    S: Service<Request<Body>, Response = Answer, Error = BoxError> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Answer;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Answer, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let inner = self.inner.clone();
+        let wait = self.limit.bucket.as_ref().map(|bucket| {
+            let now = self.limit.origin.elapsed();
+            bucket.lock().take(now)
+        });
+        let wait = wait.unwrap_or_default();
+        let metrics = &self.limit.metrics;
+        metrics.waited(request.method(), &host_of(request.uri()), wait);
+        async move {
+            if !wait.is_zero() {
+                if wait > LONG_WAIT {
+                    let path = request.uri().path();
+                    tracing::info!(?wait, path, "request waits for the client's rate limit");
+                }
+                tokio::time::sleep(wait).await;
+            }
+            inner.oneshot(request).await
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests;

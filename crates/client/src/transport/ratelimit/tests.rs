@@ -1,0 +1,32 @@
+use super::*;
+
+fn bucket(qps: f64, burst: u32) -> Bucket {
+    Bucket::new(RateLimit { qps, burst }).unwrap()
+}
+
+#[test]
+fn a_burst_passes_and_the_rest_wait_in_order() {
+    let mut bucket = bucket(10.0, 3);
+    let now = Duration::from_secs(7);
+    let waits: Vec<u128> = (0..6).map(|_| bucket.take(now).as_millis()).collect();
+    assert_eq!(waits, [0, 0, 0, 100, 200, 300]);
+    // Half a second later the debt of the three that wait is paid, and two tokens are there.
+    let later = now + Duration::from_millis(500);
+    let waits: Vec<u128> = (0..3).map(|_| bucket.take(later).as_millis()).collect();
+    assert_eq!(waits, [0, 0, 100]);
+}
+
+#[test]
+fn a_rest_fills_the_bucket_and_no_more() {
+    let mut bucket = bucket(10.0, 2);
+    assert!(bucket.take(Duration::from_secs(3600)).is_zero());
+    assert!(bucket.take(Duration::from_secs(3600)).is_zero());
+    assert_eq!(bucket.take(Duration::from_secs(3600)).as_millis(), 100);
+}
+
+#[test]
+fn no_rate_is_no_limit() {
+    for qps in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(Bucket::new(RateLimit { qps, burst: 1 }).is_none(), "{qps}");
+    }
+}

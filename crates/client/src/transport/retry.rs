@@ -1,0 +1,279 @@
+//! Sending a request again, where that cannot do a thing twice. The rules are client-go's
+//! (`rest/with_retry.go`), but for refused connections:
+//!
+//! - An answer 429 or 5xx that carries `Retry-After` says that the server did not act: any request is
+//!   sent again after that time.
+//! - A connection that broke before the answer came leaves open whether the server acted: only GET
+//!   and HEAD are sent again.
+//! - A connection that was not made, and an HTTP/2 stream that the server refused, prove that the
+//!   server has not seen the request: any request is sent again, a few times.
+//!
+//! The end of a connection by GOAWAY proves nothing: a request below the last one that it names may
+//! have been acted on.
+
+use std::error::Error;
+use std::io::ErrorKind;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{Method, Request, StatusCode, header};
+use kube::client::Body;
+use tower::{BoxError, Layer, Service, ServiceExt};
+
+use super::metrics::Metrics;
+use super::{Answer, host_of};
+use crate::backoff::Backoff;
+
+/// How often a connection is tried again within one request. An unreachable server is for the caller
+/// to wait for; this bridges the moment in which one of several goes away.
+const CONNECTS_MAX: u32 = 3;
+
+/// When a request is sent again. The default is client-go's ten times.
+///
+/// # Examples
+/// ```
+/// use opkit_client::{ClientOptions, RetryOptions};
+/// let mut options = ClientOptions::default();
+/// options.retry = RetryOptions::never();
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RetryOptions {
+    /// How often at most.
+    pub retries_max: u32,
+    /// The longest `Retry-After` that is waited for; an answer that asks for more is the caller's.
+    pub retry_after_max: Duration,
+    /// The waits after broken connections.
+    pub backoff: Backoff,
+}
+
+impl Default for RetryOptions {
+    fn default() -> Self {
+        RetryOptions {
+            retries_max: 10,
+            retry_after_max: Duration::from_secs(30),
+            backoff: Backoff {
+                first: Duration::from_millis(50),
+                factor: 2.0,
+                jitter: 0.5,
+                steps: 10,
+                max: Duration::from_secs(2),
+            },
+        }
+    }
+}
+
+impl RetryOptions {
+    /// Every request once.
+    pub fn never() -> Self {
+        RetryOptions {
+            retries_max: 0,
+            ..Default::default()
+        }
+    }
+
+    /// How long to wait before the request is sent again; none if it must not be. `attempt` counts
+    /// from 1.
+    fn step(&self, attempt: u32, method: &Method, outcome: &Outcome) -> Option<Duration> {
+        if attempt > self.retries_max {
+            return None;
+        }
+        match outcome {
+            Outcome::Answer(code, retry_after) => {
+                if *code != StatusCode::TOO_MANY_REQUESTS && !code.is_server_error() {
+                    return None;
+                }
+                let wait = Duration::from_secs((*retry_after)?);
+                // Those that were turned away together shall not come back together.
+                let spread = Duration::from_millis(100).mul_f64(crate::backoff::random());
+                (wait <= self.retry_after_max).then_some(wait.saturating_add(spread))
+            }
+            Outcome::Failure(fate) => match fate {
+                Fate::Unsent if attempt <= CONNECTS_MAX => Some(self.backoff.wait(attempt)),
+                Fate::Broken if *method == Method::GET || *method == Method::HEAD => {
+                    Some(self.backoff.wait(attempt))
+                }
+                _ => None,
+            },
+        }
+    }
+}
+
+enum Outcome {
+    Answer(StatusCode, Option<u64>),
+    Failure(Fate),
+}
+
+#[derive(Debug, PartialEq)]
+enum Fate {
+    /// The server cannot have seen the request.
+    Unsent,
+    /// The connection broke; who knows.
+    Broken,
+    /// Something that will be the same next time, such as credentials that cannot be had.
+    Final,
+}
+
+fn fate(failure: &(dyn Error + 'static)) -> Fate {
+    let mut fate = Fate::Final;
+    let mut next = Some(failure);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<hyper_util::client::legacy::Error>()
+            && error.is_connect()
+        {
+            return connect_fate(error);
+        }
+        if let Some(error) = error.downcast_ref::<h2::Error>() {
+            if error.is_remote()
+                && error.is_reset()
+                && error.reason() == Some(h2::Reason::REFUSED_STREAM)
+            {
+                return Fate::Unsent;
+            }
+            if error.is_remote() || error.is_io() {
+                fate = Fate::Broken;
+            }
+        }
+        if let Some(error) = error.downcast_ref::<hyper::Error>()
+            && (error.is_incomplete_message() || error.is_closed())
+        {
+            fate = Fate::Broken;
+        }
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            match error.kind() {
+                ErrorKind::ConnectionReset
+                | ErrorKind::ConnectionAborted
+                | ErrorKind::BrokenPipe
+                | ErrorKind::UnexpectedEof => fate = Fate::Broken,
+                ErrorKind::ConnectionRefused => return Fate::Unsent,
+                _ => {}
+            }
+        }
+        if error.downcast_ref::<crate::seam::Refused>().is_some() {
+            return Fate::Unsent;
+        }
+        if error.downcast_ref::<crate::seam::Dropped>().is_some() {
+            fate = Fate::Broken;
+        }
+        next = error.source();
+    }
+    fate
+}
+
+/// A name that does not resolve and a certificate that does not fit stay so.
+fn connect_fate(error: &hyper_util::client::legacy::Error) -> Fate {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<std::io::Error>()
+            && matches!(
+                error.kind(),
+                ErrorKind::ConnectionRefused
+                    | ErrorKind::ConnectionReset
+                    | ErrorKind::ConnectionAborted
+                    | ErrorKind::UnexpectedEof
+            )
+        {
+            return Fate::Unsent;
+        }
+        next = error.source();
+    }
+    Fate::Final
+}
+
+/// Sends requests again.
+#[derive(Clone)]
+pub(super) struct RetryLayer {
+    options: RetryOptions,
+    metrics: Metrics,
+}
+
+impl RetryLayer {
+    pub(super) fn new(options: RetryOptions, metrics: Metrics) -> Self {
+        RetryLayer { options, metrics }
+    }
+}
+
+impl<S> Layer<S> for RetryLayer {
+    type Service = Retry<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        let retry = self.clone();
+        Retry { inner, retry }
+    }
+}
+
+/// See [`RetryLayer`].
+#[derive(Clone)]
+pub(super) struct Retry<S> {
+    inner: S,
+    retry: RetryLayer,
+}
+
+/// The request once more. A body that streams cannot be repeated; extensions are for the first
+/// attempt, as kube sets them for nothing but the name of a span.
+fn copy(request: &Request<Body>) -> Option<Request<Body>> {
+    let mut copy = Request::new(request.body().try_clone()?);
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.version_mut() = request.version();
+    *copy.headers_mut() = request.headers().clone();
+    Some(copy)
+}
+
+impl<S> Service<Request<Body>> for Retry<S>
+where
+    S: Service<Request<Body>, Response = Answer, Error = BoxError> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Answer;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Answer, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let Retry { inner, retry } = self.clone();
+        let mut next = request;
+        async move {
+            let mut attempt: u32 = 1;
+            loop {
+                let copy = copy(&next);
+                let method = next.method().clone();
+                let outcome = inner.clone().oneshot(next).await;
+                let Some(copy) = copy else { return outcome };
+                let seen = match &outcome {
+                    Ok(answer) => Outcome::Answer(answer.status(), retry_after(answer)),
+                    Err(error) => Outcome::Failure(fate(error.as_ref())),
+                };
+                let code = match &seen {
+                    Outcome::Answer(code, _) => code.as_str().to_owned(),
+                    Outcome::Failure(_) => "<error>".to_owned(),
+                };
+                let Some(wait) = retry.options.step(attempt, &method, &seen) else {
+                    return outcome;
+                };
+                drop(outcome);
+                let path = copy.uri().path();
+                tracing::debug!(%method, path, attempt, code, ?wait, "request is sent again");
+                retry.metrics.retried(&code, &method, &host_of(copy.uri()));
+                tokio::time::sleep(wait).await;
+                attempt = attempt.saturating_add(1);
+                next = copy;
+            }
+        }
+        .boxed()
+    }
+}
+
+/// The seconds of `Retry-After`; Kubernetes never sends a date.
+fn retry_after(answer: &Answer) -> Option<u64> {
+    let value = answer.headers().get(header::RETRY_AFTER)?;
+    value.to_str().ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

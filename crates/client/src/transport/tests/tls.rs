@@ -1,0 +1,137 @@
+//! Connections to a real listener with TLS.
+
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+
+use super::*;
+
+/// A server that takes 100 requests on a connection, as kube-apiserver does. It answers `/hang`
+/// with a body that never ends, and all else with the version of HTTP and the number of connections.
+async fn serve(protocols: &'static [&'static [u8]]) -> (kube::Config, JoinSet<()>) {
+    let signed = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let (der, key) = (
+        signed.cert.der().clone(),
+        signed.signing_key.serialize_der(),
+    );
+    let mut tls = ServerConfig::builder_with_provider(Arc::new(
+        tokio_rustls::rustls::crypto::ring::default_provider(),
+    ))
+    .with_safe_default_protocol_versions()
+    .unwrap()
+    .with_no_client_auth()
+    .with_single_cert(vec![der.clone()], key.try_into().unwrap())
+    .unwrap();
+    tls.alpn_protocols = protocols.iter().map(|it| it.to_vec()).collect();
+    let acceptor = TlsAcceptor::from(Arc::new(tls));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let mut connections = JoinSet::new();
+        let count = Arc::new(AtomicUsize::new(0));
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let (acceptor, count) = (acceptor.clone(), count.clone());
+            connections.spawn(async move {
+                let stream = acceptor.accept(stream).await.unwrap();
+                count.fetch_add(1, Ordering::Relaxed);
+                let answer = hyper::service::service_fn(|request: Request<Incoming>| {
+                    let text = format!("{:?} {}", request.version(), count.load(Ordering::Relaxed));
+                    async move {
+                        let body = if request.uri().path() == "/hang" {
+                            let frame = futures::stream::iter([Ok::<_, Infallible>(
+                                hyper::body::Frame::data(bytes::Bytes::from_static(b"x")),
+                            )]);
+                            let rest = futures::stream::pending();
+                            let stream = futures::StreamExt::chain(frame, rest);
+                            boxed(http_body_util::StreamBody::new(stream))
+                        } else {
+                            boxed(http_body_util::Full::new(bytes::Bytes::from(text)))
+                        };
+                        Ok::<_, Infallible>(Response::new(body))
+                    }
+                });
+                let mut builder = auto::Builder::new(TokioExecutor::new());
+                builder.http2().max_concurrent_streams(100);
+                let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
+            });
+        }
+    });
+    let url = format!("https://127.0.0.1:{port}").parse().unwrap();
+    let mut config = kube::Config::new(url);
+    config.root_cert = Some(vec![der.to_vec()]);
+    config.tls_server_name = Some("localhost".to_owned());
+    (config, tasks)
+}
+
+async fn text(client: &kube::Client, request: http::request::Builder) -> String {
+    let request = request.body(Vec::new()).unwrap();
+    client.request_text(request).await.unwrap()
+}
+
+#[tokio::test]
+async fn http2_is_spoken_where_the_server_does_but_not_for_upgrades() {
+    let (config, _tasks) = serve(&[b"h2", b"http/1.1"]).await;
+    let client = ClientOptions::default().client(config.clone()).unwrap();
+    assert_eq!(text(&client, Request::get("/x")).await, "HTTP/2.0 1");
+    assert_eq!(text(&client, Request::get("/x")).await, "HTTP/2.0 1");
+    let upgrade = Request::get("/x").header("upgrade", "websocket");
+    assert_eq!(text(&client, upgrade).await, "HTTP/1.1 2");
+
+    let options = ClientOptions {
+        http2: false,
+        ..Default::default()
+    };
+    let client = options.client(config).unwrap();
+    assert_eq!(text(&client, Request::get("/x")).await, "HTTP/1.1 3");
+
+    let (config, _tasks) = serve(&[]).await;
+    let client = ClientOptions::default().client(config).unwrap();
+    assert_eq!(text(&client, Request::get("/x")).await, "HTTP/1.1 1");
+}
+
+#[tokio::test]
+async fn more_watches_than_a_connection_takes_get_another() {
+    let (config, _tasks) = serve(&[b"h2"]).await;
+    let client = ClientOptions::default().client(config).unwrap();
+    let mut hanging = Vec::new();
+    for _ in 0..250 {
+        let request = Request::get("/hang").body(Body::empty()).unwrap();
+        let answer = client.send(request).await.unwrap();
+        let mut body = answer.into_body();
+        http_body_util::BodyExt::frame(&mut body)
+            .await
+            .unwrap()
+            .unwrap();
+        hanging.push(body);
+    }
+    // 96 on the first two, the rest on the third, with room for one more.
+    assert_eq!(text(&client, Request::get("/x")).await, "HTTP/2.0 3");
+    drop(hanging);
+    assert_eq!(text(&client, Request::get("/x")).await, "HTTP/2.0 3");
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_tried_again_and_then_named() {
+    // Nobody listens where a listener was.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let config = kube::Config::new(format!("http://127.0.0.1:{port}").parse().unwrap());
+    let options = ClientOptions::default();
+    let metrics = options.metrics.clone();
+    let client = options.client(config).unwrap();
+    let request = Request::get("/x").body(Body::empty()).unwrap();
+    let error = crate::one_line(&client.send(request).await.err().unwrap());
+    assert!(error.to_lowercase().contains("refused"), "{error}");
+    let line = format!(
+        r#"rest_client_requests_total{{code="<error>",method="GET",host="127.0.0.1:{port}"}} 4"#
+    );
+    let text = metrics.encode();
+    assert!(text.contains(&line), "{text}");
+}

@@ -1,0 +1,162 @@
+//! The derive `TypedClient`: a type that stands for the verbs, and a name for the client.
+
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::{format_ident, quote};
+use syn::{DeriveInput, Error, LitStr, Meta, Token, punctuated::Punctuated, spanned::Spanned};
+
+/// The verbs, and the traits that stand for them.
+const VERBS: [(&str, &str); 8] = [
+    ("get", "Get"),
+    ("list", "List"),
+    ("watch", "Watch"),
+    ("create", "Create"),
+    ("update", "Update"),
+    ("patch", "Patch"),
+    ("delete", "Delete"),
+    ("deletecollection", "DeleteCollection"),
+];
+
+/// What `#[client(...)]` says.
+#[derive(Default)]
+struct Options {
+    verbs: Option<Vec<Ident>>,
+    no_status: bool,
+    no_scale: bool,
+    name: Option<LitStr>,
+}
+
+/// What `#[kube(...)]` says that matters here.
+#[derive(Default)]
+struct Kube {
+    kind: Option<LitStr>,
+    status: bool,
+    scale: bool,
+}
+
+/// The client of the kind that kube makes of `input`.
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
+    let (options, kube) = (options(input)?, kube(input));
+    let Some(kind) = kube.kind else {
+        let message = "#[derive(TypedClient)] stands beside kube's CustomResource and needs its `#[kube(kind = \"...\")]`";
+        return Err(Error::new_spanned(&input.ident, message));
+    };
+    let kind = Ident::new(&kind.value(), kind.span());
+    let client = match &options.name {
+        Some(name) => Ident::new(&name.value(), name.span()),
+        None => format_ident!("{kind}Client"),
+    };
+    let marker = format_ident!("{client}Verbs");
+    let mut traits: Vec<Ident> = match &options.verbs {
+        Some(verbs) => verbs.iter().filter_map(trait_of).collect(),
+        None => VERBS.iter().map(|(_, it)| format_ident!("{it}")).collect(),
+    };
+    if kube.status && !options.no_status {
+        traits.push(format_ident!("Status"));
+    }
+    if kube.scale && !options.no_scale {
+        traits.push(format_ident!("Scale"));
+    }
+    let vis = &input.vis;
+    let (client_doc, marker_doc) = (
+        format!("A client for objects of the kind [`{kind}`]."),
+        format!("The verbs of [`{client}`]."),
+    );
+    Ok(quote! {
+        #[doc = #marker_doc]
+        #[derive(::core::fmt::Debug, ::core::clone::Clone, ::core::marker::Copy)]
+        #vis struct #marker;
+        #(impl ::opkit::__private::verbs::#traits for #marker {})*
+        #[doc = #client_doc]
+        #vis type #client = ::opkit::__private::TypedClient<#kind, #marker>;
+    })
+}
+
+fn trait_of(verb: &Ident) -> Option<Ident> {
+    let (_, name) = VERBS.iter().find(|(known, _)| verb == known)?;
+    Some(Ident::new(name, verb.span()))
+}
+
+fn options(input: &DeriveInput) -> Result<Options, Error> {
+    let mut options = Options::default();
+    for attribute in input.attrs.iter().filter(|it| it.path().is_ident("client")) {
+        attribute.parse_nested_meta(|meta| {
+            if meta.path.is_ident("verbs") {
+                let content;
+                syn::parenthesized!(content in meta.input);
+                let verbs = Punctuated::<Ident, Token![,]>::parse_terminated(&content)?;
+                for verb in &verbs {
+                    if trait_of(verb).is_none() {
+                        let known: Vec<&str> = VERBS.iter().map(|(verb, _)| *verb).collect();
+                        let known = known.join(", ");
+                        let message =
+                            format!("`{verb}` is not a verb of Kubernetes; known are {known}");
+                        return Err(Error::new_spanned(verb, message));
+                    }
+                }
+                options.verbs = Some(verbs.into_iter().collect());
+                return Ok(());
+            }
+            if meta.path.is_ident("no_status") {
+                options.no_status = true;
+                return Ok(());
+            }
+            if meta.path.is_ident("no_scale") {
+                options.no_scale = true;
+                return Ok(());
+            }
+            if meta.path.is_ident("name") {
+                let name: LitStr = meta.value()?.parse()?;
+                if syn::parse_str::<Ident>(&name.value()).is_err() {
+                    let message = format!("{:?} cannot be the name of a type", name.value());
+                    return Err(Error::new_spanned(name, message));
+                }
+                options.name = Some(name);
+                return Ok(());
+            }
+            let message =
+                "#[client(...)] takes `verbs(...)`, `no_status`, `no_scale` and `name = \"...\"`";
+            Err(Error::new(meta.path.span(), message))
+        })?;
+    }
+    Ok(options)
+}
+
+/// Looks through kube's attributes. What else is in them is kube's to judge, so nothing is parsed:
+/// `kind` and `status` stand before an equals sign, `scale` begins a group.
+fn kube(input: &DeriveInput) -> Kube {
+    let mut found = Kube::default();
+    for attribute in input.attrs.iter().filter(|it| it.path().is_ident("kube")) {
+        let Meta::List(list) = &attribute.meta else {
+            continue;
+        };
+        let tokens: Vec<TokenTree> = list.tokens.clone().into_iter().collect();
+        for (at, token) in tokens.iter().enumerate() {
+            // A word begins an argument at the start and after a comma; elsewhere it is a value.
+            let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+            let begins = match before {
+                None => true,
+                Some(TokenTree::Punct(punct)) => punct.as_char() == ',',
+                Some(_) => false,
+            };
+            let TokenTree::Ident(word) = token else {
+                continue;
+            };
+            if !begins {
+                continue;
+            }
+            let value = tokens.get(at.saturating_add(2));
+            if word == "kind" {
+                let value = value.map(|value| syn::parse2(TokenStream::from(value.clone())));
+                found.kind = value.and_then(Result::ok);
+            } else if word == "status" {
+                found.status = true;
+            } else if word == "scale" {
+                found.scale = true;
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;
