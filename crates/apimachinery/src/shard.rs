@@ -128,6 +128,33 @@ impl ShardSelector {
         Self::new(key, vec![range])
     }
 
+    /// The shard in `of` parts, about equal. They are all its objects, and no two of them share one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opkit_apimachinery::shard::{ShardKey, ShardSelector};
+    ///
+    /// let half = ShardSelector::part(ShardKey::Uid, 1, 2);
+    /// let last = ShardSelector::part(ShardKey::Uid, 3, 4);
+    /// assert_eq!(half.split(2).get(1), Some(&last));
+    /// ```
+    pub fn split(&self, of: u32) -> Vec<Self> {
+        let of = u128::from(of.max(1));
+        let part = |index: u128| {
+            let ranges = self.ranges.iter().map(|range| {
+                let length = range.end.saturating_sub(range.start);
+                let edge = |index: u128| range.start + length * index / of;
+                ShardRange {
+                    start: edge(index),
+                    end: edge(index + 1),
+                }
+            });
+            Self::new(self.key, ranges.collect())
+        };
+        (0..of).map(part).collect()
+    }
+
     /// What objects are split by.
     pub fn key(&self) -> ShardKey {
         self.key

@@ -24,6 +24,7 @@ mod pool;
 mod random;
 mod record;
 mod reflector;
+mod shard;
 #[cfg(test)]
 mod simulate;
 mod sink;
@@ -43,4 +44,5 @@ pub use lister::{Lister, Selection};
 pub use object::{AnyObject, CachedObject, downcast};
 pub use options::{InformerOptions, Transform};
 pub use record::{StoreForm, Stored};
+pub use shard::Shards;
 pub use tape::meta::{Meta, Owner};
