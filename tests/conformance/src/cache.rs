@@ -2,6 +2,7 @@
 
 mod informers;
 mod projections;
+mod streams;
 mod writes;
 
 use std::sync::Arc;
