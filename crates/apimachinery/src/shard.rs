@@ -2,8 +2,10 @@
 //!
 //! A list or watch with `shardSelector` sees only the objects whose hash is in given ranges (the
 //! feature gate `ShardedListAndWatch`, alpha and off in Kubernetes 1.36). A server without it
-//! ignores the parameter and answers with everything and without `metadata.shardInfo`; a client
-//! then picks its objects by the same hash itself.
+//! ignores the parameter and answers with everything. One with it says so in
+//! `metadata.shardInfo`, but only in full lists of built-in kinds: not for custom resources, not
+//! in lists of metadata and not in watches. A client that cannot know picks its objects by the
+//! same hash once more; that costs a hash for each object.
 
 mod parser;
 
@@ -124,6 +126,33 @@ impl ShardSelector {
             end: edge(index + 1),
         };
         Self::new(key, vec![range])
+    }
+
+    /// The shard in `of` parts, about equal. They are all its objects, and no two of them share one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opkit_apimachinery::shard::{ShardKey, ShardSelector};
+    ///
+    /// let half = ShardSelector::part(ShardKey::Uid, 1, 2);
+    /// let last = ShardSelector::part(ShardKey::Uid, 3, 4);
+    /// assert_eq!(half.split(2).get(1), Some(&last));
+    /// ```
+    pub fn split(&self, of: u32) -> Vec<Self> {
+        let of = u128::from(of.max(1));
+        let part = |index: u128| {
+            let ranges = self.ranges.iter().map(|range| {
+                let length = range.end.saturating_sub(range.start);
+                let edge = |index: u128| range.start + length * index / of;
+                ShardRange {
+                    start: edge(index),
+                    end: edge(index + 1),
+                }
+            });
+            Self::new(self.key, ranges.collect())
+        };
+        (0..of).map(part).collect()
     }
 
     /// What objects are split by.

@@ -203,8 +203,10 @@ impl Request<'_> {
         let filter = self.filter()?;
         let page = self.registry.list_page(&self.target, &filter, &request)?;
         let mut metadata = page.metadata();
+        // Kubernetes tells so in full lists of built-in kinds only, and shards all the same elsewhere.
         if let Some(shard) = filter.shard()
-            && !matches!(self.representation, Representation::Table { .. })
+            && self.representation == Representation::Object
+            && !self.is_custom()
         {
             let info = json!({"selector": shard.to_string()});
             object::set_field(&mut metadata, "shardInfo", info);

@@ -15,7 +15,8 @@ use crate::informer::User;
 use crate::object::Codec;
 use crate::random::Random;
 use crate::reflector::{Reflector, ReflectorOptions};
-use crate::{Informer, InformerOptions, Lister, StoreForm, SyncError};
+use crate::shard::Part;
+use crate::{Informer, InformerOptions, Lister, Shards, StoreForm, SyncError};
 
 /// Which part of the cluster is cached. Kinds of the cluster scope are always cached whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -143,32 +144,72 @@ impl InformerFactory {
             return Lister::new(informer);
         }
         informers.retain(|_, user| user.strong_count() > 0);
-        let stop = self.stop.child_token();
+        let shards = options.shards.clone();
+        let parts = shards.parts(&identity.namespaces);
         let informer = Informer::new(
             codec,
             options,
             Some(self.client.clone()),
-            identity.namespaces.len(),
-            stop.clone(),
+            parts.len(),
+            self.stop.child_token(),
         );
-        for namespace in identity.namespaces.clone() {
-            let reflector = Reflector::with_sink(
-                self.client.clone(),
-                informer.sink(namespace.clone()),
-                ReflectorOptions {
-                    namespace,
-                    collection: identity.collection.clone(),
-                    ..Default::default()
+        self.start(&informer, parts, &identity.collection);
+        informers.insert(identity, informer.downgrade());
+        Lister::new(informer)
+    }
+
+    /// Reads what an informer of this factory caches by other watches, or another part of it. What is
+    /// cached stays readable; listeners are told what the new lists find changed, and nothing twice.
+    /// Objects that are not in the new part are gone for this informer. Does nothing for an
+    /// informer of another factory.
+    ///
+    /// # Examples
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use opkit_apimachinery::shard::ShardKey;
+    /// use opkit_cache::{InformerFactory, InformerOptions, Shards};
+    ///
+    /// fn share(factory: &InformerFactory) {
+    ///     let options = InformerOptions::default().shards(Shards::part(ShardKey::Uid, 0, 2));
+    ///     let pods = factory.informer_with::<Pod>(options);
+    ///     // A third process has come.
+    ///     factory.resplit(&pods, Shards::part(ShardKey::Uid, 0, 3));
+    /// }
+    /// ```
+    pub fn resplit<K: Object>(&self, lister: &Lister<K>, shards: Shards) {
+        let user = lister.informer().downgrade();
+        let mut informers = self.informers.lock();
+        let known = informers.iter().find(|(_, known)| known.ptr_eq(&user));
+        let Some(mut identity) = known.map(|(identity, _)| identity.clone()) else {
+            return;
+        };
+        informers.remove(&identity);
+        identity.collection.shard_selector = selector(&shards);
+        let parts = shards.parts(&identity.namespaces);
+        self.start(lister.informer(), parts, &identity.collection);
+        informers.insert(identity, user);
+    }
+
+    /// Starts the reflectors of an informer.
+    fn start(&self, informer: &Informer, parts: Vec<Part>, collection: &CollectionOptions) {
+        let (sinks, stop) = informer.split(parts.clone());
+        for (part, sink) in parts.into_iter().zip(sinks) {
+            let shard = part.shard.as_ref().map(ToString::to_string);
+            let options = ReflectorOptions {
+                namespace: part.namespace,
+                collection: CollectionOptions {
+                    shard_selector: shard.unwrap_or_default(),
+                    ..collection.clone()
                 },
-                Random::new(Random::seed()),
-            );
+                ..Default::default()
+            };
+            let random = Random::new(Random::seed());
+            let reflector = Reflector::with_sink(self.client.clone(), sink, options, random);
             let stop = stop.clone();
             self.tasks.spawn(async move {
                 stop.run_until_cancelled(reflector.run()).await;
             });
         }
-        informers.insert(identity, informer.downgrade());
-        Lister::new(informer)
     }
 
     /// A lister of a kind that was started with [`informer`](InformerFactory::informer) and is
@@ -196,9 +237,9 @@ impl InformerFactory {
             collection: CollectionOptions {
                 label_selector: text(options.labels.as_ref().map(ToString::to_string)),
                 field_selector: text(options.fields.as_ref().map(ToString::to_string)),
+                shard_selector: selector(&options.shards),
                 metadata_only: options.metadata_only,
                 protobuf: codec.message(options.metadata_only).is_some(),
-                ..Default::default()
             },
             form: options.form,
         }
@@ -231,4 +272,10 @@ impl InformerFactory {
         }
         Ok(())
     }
+}
+
+/// The part that all watches of an informer read together.
+fn selector(shards: &Shards) -> String {
+    let range = shards.range.as_ref();
+    range.map(ToString::to_string).unwrap_or_default()
 }

@@ -2,7 +2,6 @@
 
 mod sink;
 
-use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -16,6 +15,7 @@ pub(crate) use self::sink::InformerSink;
 use crate::listener::Mailbox;
 use crate::object::Codec;
 use crate::options::InformerOptions;
+use crate::shard::Part;
 use crate::sink::{Raw, ReadError};
 use crate::store::{Overlay, Store, number};
 use crate::writer::{Wire, Writer};
@@ -47,6 +47,9 @@ struct Shared {
     state: RwLock<State>,
     synced: watch::Sender<bool>,
     last_error: Mutex<Option<String>>,
+    stop: CancellationToken,
+    /// Stops the reflectors of the present split.
+    running: Mutex<CancellationToken>,
 }
 
 #[derive(Debug)]
@@ -56,11 +59,19 @@ struct State {
     listeners: Vec<Weak<Mailbox>>,
     /// Reflectors (one per namespace) that have not completed their first list.
     unsynced: usize,
-    /// How far the watch of each namespace, or of all, has come.
-    seen: HashMap<Option<String>, u64>,
+    /// What the reflectors read, and how far each has come.
+    parts: Vec<Progress>,
+    /// How often it was split anew. The reflectors of before have no say any more.
+    generation: u32,
     /// How many lists there were.
     lists: u32,
     evicted: u64,
+}
+
+#[derive(Debug)]
+struct Progress {
+    part: Part,
+    seen: Option<u64>,
 }
 
 /// What an informer holds and has done; see [`Informer::stats`].
@@ -103,7 +114,8 @@ impl Informer {
             ours: Overlay::default(),
             listeners: Vec::new(),
             unsynced: reflectors,
-            seen: HashMap::new(),
+            parts: Vec::new(),
+            generation: 0,
             lists: 0,
             evicted: 0,
         };
@@ -116,6 +128,8 @@ impl Informer {
             state: RwLock::new(state),
             synced: watch::Sender::new(reflectors == 0),
             last_error: Mutex::new(None),
+            running: Mutex::new(stop.child_token()),
+            stop: stop.clone(),
         };
         let user = User {
             shared: Arc::new(shared),
@@ -141,9 +155,44 @@ impl Informer {
         })
     }
 
-    /// What a reflector of `namespace`, or of all, writes into.
-    pub(crate) fn sink(&self, namespace: Option<String>) -> InformerSink {
-        InformerSink::new(self.user.shared.clone(), namespace)
+    /// What a reflector of `part` writes into.
+    #[cfg(test)]
+    pub(crate) fn sink(&self, part: impl Into<Part>) -> InformerSink {
+        let mut state = self.shared().state.write();
+        state.sink(&self.user.shared, part.into(), false)
+    }
+
+    /// Lets other reflectors read other parts, and answers what they write into and what stops them.
+    /// The reflectors of before are stopped and have no say from now on. What is in none of the parts is gone; all else stays, and the
+    /// first lists, which are quorum reads, tell what changed meanwhile: nothing is lost and nothing
+    /// told twice.
+    pub(crate) fn split(&self, parts: Vec<Part>) -> (Vec<InformerSink>, CancellationToken) {
+        let running = self.shared().stop.child_token();
+        std::mem::replace(&mut *self.shared().running.lock(), running.clone()).cancel();
+        let mut state = self.shared().state.write();
+        let state = &mut *state;
+        let is_synced = self.is_synced();
+        state.generation = state.generation.wrapping_add(1);
+        let before = std::mem::take(&mut state.parts);
+        if !is_synced {
+            state.unsynced = parts.len();
+        }
+        state.ours.keep(&parts);
+        let covered = |stored: &Stored| parts.iter().any(|part| part.covers_stored(stored));
+        let gone = state.store.take(|stored| !covered(stored));
+        for stored in gone {
+            state.tell(Delta::new(Change::Deleted, Some(stored), None));
+        }
+        let sinks = parts
+            .into_iter()
+            .map(|part| state.sink(&self.user.shared, part, is_synced))
+            .collect();
+        // Until a new watch has begun, answers to our own writes are news as they were before.
+        let seen = before.iter().map(|progress| progress.seen).min().flatten();
+        for progress in &mut state.parts {
+            progress.seen = seen;
+        }
+        (sinks, running)
     }
 
     /// The kind.
@@ -326,8 +375,11 @@ impl Informer {
         let key = written.key();
         let version = number(written.meta().resource_version().as_deref());
         let mut state = self.shared().state.write();
-        let seen = state.seen.get(&key.namespace);
-        let seen = seen.or_else(|| state.seen.get(&None)).copied();
+        let part = state
+            .parts
+            .iter()
+            .find(|progress| progress.part.covers_stored(written));
+        let seen = part.and_then(|progress| progress.seen);
         let Some(version) = version.filter(|version| seen.is_some_and(|seen| *version > seen))
         else {
             return;
@@ -343,7 +395,10 @@ impl Informer {
         if !self.shared().options.selects(written) {
             let gone = state.store.remove(&key);
             state.tell(Delta::new(Change::Deleted, gone, None));
-        } else if state.ours.write(&key, version) {
+        } else if state
+            .ours
+            .write(&key, written.meta().uid().as_deref(), version)
+        {
             state.upsert(written.clone(), Change::Updated, false);
         }
     }
@@ -389,18 +444,20 @@ impl Shared {
 }
 
 impl State {
-    fn saw(&mut self, namespace: Option<&str>, version: Option<u64>) {
-        let Some(version) = version else { return };
-        // No key is made for a namespace that is known, which is each event's case.
-        match self
-            .seen
-            .iter_mut()
-            .find(|(known, _)| known.as_deref() == namespace)
+    fn sink(&mut self, shared: &Arc<Shared>, part: Part, synced: bool) -> InformerSink {
+        let place = self.parts.len();
+        self.parts.push(Progress {
+            part: part.clone(),
+            seen: None,
+        });
+        InformerSink::new(shared.clone(), part, (self.generation, place), synced)
+    }
+
+    fn saw(&mut self, place: usize, version: Option<u64>) {
+        if let Some(progress) = self.parts.get_mut(place)
+            && version.is_some()
         {
-            Some((_, seen)) => *seen = version,
-            None => {
-                self.seen.insert(namespace.map(str::to_owned), version);
-            }
+            progress.seen = version;
         }
     }
 

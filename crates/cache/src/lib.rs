@@ -8,6 +8,7 @@
 //! run on the tracker that the factory is given, so whoever starts it joins them.
 
 mod backoff;
+mod cached_client;
 mod delta;
 mod error;
 mod factory;
@@ -23,6 +24,7 @@ mod pool;
 mod random;
 mod record;
 mod reflector;
+mod shard;
 #[cfg(test)]
 mod simulate;
 mod sink;
@@ -31,8 +33,9 @@ mod tape;
 mod watch_event;
 mod writer;
 
+pub use cached_client::CachedClient;
 pub use delta::{Change, Delta};
-pub use error::{FetchError, ObjectError, SyncError};
+pub use error::{FetchError, ObjectError, ReadError, SyncError};
 pub use factory::{InformerFactory, Scope};
 pub use index::Index;
 pub use informer::{Informer, Stats};
@@ -41,4 +44,5 @@ pub use lister::{Lister, Selection};
 pub use object::{AnyObject, CachedObject, downcast};
 pub use options::{InformerOptions, Transform};
 pub use record::{StoreForm, Stored};
+pub use shard::Shards;
 pub use tape::meta::{Meta, Owner};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use opkit_apimachinery::selector::{FieldSelector, LabelSelector, SelectorError};
 use serde_json::Value;
 
-use crate::{Index, StoreForm, Stored};
+use crate::{Index, Shards, StoreForm, Stored};
 
 type Function = dyn Fn(&mut Value) + Send + Sync;
 
@@ -50,6 +50,8 @@ pub struct InformerOptions {
     pub fields: Option<FieldSelector>,
     /// Only metadata: the server is not asked for more.
     pub metadata_only: bool,
+    /// Which part of the objects, and by how many watches.
+    pub shards: Shards,
     /// How objects are stored.
     pub form: StoreForm,
     /// Changes each object before it is stored.
@@ -74,6 +76,7 @@ impl Default for InformerOptions {
             labels: None,
             fields: None,
             metadata_only: false,
+            shards: Shards::default(),
             form: StoreForm::default(),
             transform: None,
             managers: Vec::new(),
@@ -101,6 +104,12 @@ impl InformerOptions {
     pub fn fields(mut self, selector: &str) -> Result<Self, SelectorError> {
         self.fields = Some(FieldSelector::parse(selector)?);
         Ok(self)
+    }
+
+    /// Only a part of the objects, or all of them by several watches.
+    pub fn shards(mut self, shards: Shards) -> Self {
+        self.shards = shards;
+        self
     }
 
     /// Stores objects in this form.

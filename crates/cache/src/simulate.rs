@@ -12,11 +12,14 @@ mod subject;
 
 use std::time::Duration;
 
+use opkit_apimachinery::shard::ShardKey;
+
 use self::link::Link;
 use self::mirror::Mirror;
-use self::server::{Key, Server};
+use self::server::Server;
 use self::subject::Subject;
 use crate::random::Random;
+use crate::shard::{Part, Shards};
 
 /// One run: what exists, and what may still go wrong.
 struct World {
@@ -24,6 +27,9 @@ struct World {
     server: Server,
     subject: Subject,
     links: Vec<Link>,
+    /// Reflectors of before, which may go on for a while.
+    former: Vec<Link>,
+    namespaces: Vec<Option<String>>,
     mirrors: Vec<Mirror>,
     /// Whether some of the writes are our own. A restore would undo them, which nobody can know.
     writes: bool,
@@ -42,7 +48,7 @@ impl World {
     fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let server = Server::new(&mut random);
-        // One reflector for everything, or one for each of some namespaces.
+        // Everything, or some namespaces.
         let namespaces: Vec<Option<String>> = match random.percent(60) {
             true => vec![None],
             false => {
@@ -51,20 +57,17 @@ impl World {
                 names.map(|name| Some((*name).to_owned())).collect()
             }
         };
-        let subject = Subject::new(namespaces.len());
-        let links = namespaces
-            .into_iter()
-            .map(|namespace| {
-                let sink = subject.sink(namespace.clone());
-                Link::new(namespace, sink, &mut random)
-            })
-            .collect();
+        let subject = Subject::new();
+        let parts = shards(&mut random).parts(&namespaces);
+        let links = links(&subject, parts, &mut random);
         World {
             writes: random.percent(60),
             random,
             server,
             subject,
             links,
+            former: Vec::new(),
+            namespaces,
             mirrors: Vec::new(),
             answers: Vec::new(),
             now: Duration::ZERO,
@@ -72,8 +75,15 @@ impl World {
     }
 
     /// Whether some reflector reads this object.
-    fn is_read(&self, key: &Key) -> bool {
-        self.links.iter().any(|link| link.reads(key))
+    fn is_read(&self, object: &server::Object) -> bool {
+        self.links.iter().any(|link| link.reads(object))
+    }
+
+    /// Other reflectors read it all, or another part of it.
+    fn resplit(&mut self) {
+        let parts = shards(&mut self.random).parts(&self.namespaces);
+        let links = links(&self.subject, parts, &mut self.random);
+        self.former = std::mem::replace(&mut self.links, links);
     }
 
     /// Something happens somewhere.
@@ -84,6 +94,12 @@ impl World {
                 let link = self.random.below(self.links.len() as u64) as usize;
                 self.links[link].turn(&mut self.now, &mut self.server, &mut self.random, true);
             }
+            85 if !self.former.is_empty() => {
+                let link = self.random.below(self.former.len() as u64) as usize;
+                let (server, random) = (&mut self.server, &mut self.random);
+                self.former[link].turn(&mut self.now, server, random, true);
+            }
+            86 if self.server.restored() == 0 && self.random.percent(30) => self.resplit(),
             85..88 => self.server.compact(&mut self.random),
             88..91 if self.mirrors.len() < 4 => self.mirrors.push(Mirror::new(&self.subject)),
             91..96 if !self.mirrors.is_empty() => {
@@ -92,7 +108,11 @@ impl World {
                 self.mirrors[mirror].receive(some, self.server.restored())?;
             }
             96..99 => self.take_in_answer()?,
-            99 if !self.writes && self.random.percent(10) => {
+            // A life that the restore undid, in one shard, hides an earlier one in another.
+            99 if !self.writes
+                && self.links.iter().all(|link| !link.is_sharded())
+                && self.random.percent(10) =>
+            {
                 self.server.restore(&mut self.random);
             }
             _ => self.now += Duration::from_millis(self.random.below(5000)),
@@ -106,7 +126,7 @@ impl World {
             return;
         }
         let (object, is_gone) = self.server.write(&mut self.random);
-        if self.writes && self.is_read(&object.key) && self.random.percent(30) {
+        if self.writes && self.is_read(&object) && self.random.percent(30) {
             self.answers.push(match is_gone {
                 true => Answer::Deleted(object),
                 false => Answer::Written(object),
@@ -121,6 +141,9 @@ impl World {
         }
         let at = self.random.below(self.answers.len() as u64) as usize;
         match self.answers.swap_remove(at) {
+            // It was read when it was written, but not all the time since.
+            Answer::Written(object) | Answer::Deleted(object)
+                if !self.is_read(&object) || !self.links.iter().all(Link::has_listed) => {}
             Answer::Written(written) => {
                 self.subject.observe(&written);
                 let read = self.subject.get(&written.key);
@@ -163,7 +186,7 @@ impl World {
             self.take_in_answer()?;
         }
         let expected: Vec<_> = self.server.objects();
-        let expected: Vec<_> = expected.iter().filter(|o| self.is_read(&o.key)).collect();
+        let expected: Vec<_> = expected.iter().filter(|o| self.is_read(o)).collect();
         let found = self.subject.contents();
         if !found.iter().eq(expected.iter().copied()) {
             return Err(format!(
@@ -180,6 +203,31 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// Some way to split the objects.
+fn shards(random: &mut Random) -> Shards {
+    let key = match random.percent(80) {
+        true => ShardKey::Uid,
+        false => ShardKey::Namespace,
+    };
+    let shards = match random.percent(75) {
+        true => Shards::default(),
+        false => Shards::part(key, random.below(2) as u32, 2),
+    };
+    match random.percent(50) {
+        true => shards,
+        false => shards.watches(1 + random.below(4) as u32),
+    }
+}
+
+/// Reflectors for these parts.
+fn links(subject: &Subject, parts: Vec<Part>, random: &mut Random) -> Vec<Link> {
+    let sinks = subject.split(parts.clone());
+    let pairs = parts.into_iter().zip(sinks);
+    pairs
+        .map(|(part, sink)| Link::new(part, sink, random))
+        .collect()
 }
 
 /// One run from `seed`.

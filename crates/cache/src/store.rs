@@ -194,6 +194,16 @@ impl Store {
             .collect()
     }
 
+    /// Forgets the objects that `which` names, and answers what they were.
+    pub(crate) fn take(&mut self, which: impl Fn(&Stored) -> bool) -> Vec<Stored> {
+        let taken = self.numbered().filter(|(_, stored)| which(stored));
+        let taken: Vec<u32> = taken.map(|(slot, _)| slot).collect();
+        taken
+            .into_iter()
+            .filter_map(|slot| self.remove_slot(slot))
+            .collect()
+    }
+
     /// Takes the bodies of objects that were not read lately until the memory is within `budget`.
     pub(crate) fn evict(&mut self, budget: usize) -> usize {
         let mut evicted = 0;

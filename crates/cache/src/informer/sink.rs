@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use opkit_client::{Kind, ObjectKey};
+use parking_lot::RwLockWriteGuard;
 
-use super::Shared;
+use super::{Shared, State};
+use crate::shard::Part;
 use crate::sink::{Raw, ReadError, Sink};
 use crate::store::number;
 use crate::tape::head::Head;
@@ -16,7 +18,10 @@ use crate::{Change, Delta, Stored};
 #[derive(Debug)]
 pub(crate) struct InformerSink {
     shared: Arc<Shared>,
-    namespace: Option<String>,
+    part: Part,
+    /// The split that it is of, and which of its parts.
+    generation: u32,
+    place: usize,
     /// The number of the list that is on its way.
     list: u32,
     /// Whether it is.
@@ -29,13 +34,20 @@ pub(crate) struct InformerSink {
 }
 
 impl InformerSink {
-    pub(super) fn new(shared: Arc<Shared>, namespace: Option<String>) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        part: Part,
+        (generation, place): (u32, usize),
+        synced: bool,
+    ) -> Self {
         InformerSink {
             shared,
-            namespace,
+            part,
+            generation,
+            place,
             list: 0,
             in_list: false,
-            synced: false,
+            synced,
             held: Vec::new(),
         }
     }
@@ -59,7 +71,9 @@ impl InformerSink {
 
     /// Whether the object is stored in this very version; notes then that the list told it.
     fn is_known(&self, key: &ObjectKey, head: &Head<'_>) -> bool {
-        let mut state = self.shared.state.write();
+        let Some(mut state) = self.state() else {
+            return true;
+        };
         let known = state.store.get(key).is_some_and(|stored| {
             let meta = stored.meta();
             meta.resource_version() == head.resource_version && meta.uid() == head.uid
@@ -68,6 +82,27 @@ impl InformerSink {
             state.store.mark(key, self.list);
         }
         known
+    }
+
+    /// The state, unless other reflectors have taken over.
+    fn state(&self) -> Option<RwLockWriteGuard<'_, State>> {
+        let state = self.shared.state.write();
+        (state.generation == self.generation).then_some(state)
+    }
+
+    /// Whether an object belongs to this part. A server that knows no shards sends them all.
+    fn is_ours(&self, head: &Head<'_>) -> bool {
+        self.part
+            .covers(head.namespace.as_deref(), head.uid.as_deref())
+    }
+
+    /// Whether another shard has told a later life of this object: two watches have no order.
+    fn is_outlived(&self, state: &State, key: &ObjectKey, head: &Head<'_>) -> bool {
+        let version = number(head.resource_version.as_deref());
+        self.part.shard.is_some()
+            && state.store.get(key).is_some_and(|stored| {
+                Some(stored.version()) > version && !self.part.covers_stored(stored)
+            })
     }
 
     fn evict(&self) {
@@ -85,17 +120,24 @@ impl Sink for InformerSink {
     }
 
     fn begin_list(&mut self) {
-        let mut state = self.shared.state.write();
+        let Some(mut state) = self.state() else {
+            return;
+        };
         state.lists = state.lists.wrapping_add(1).max(1);
-        self.list = state.lists;
+        let list = state.lists;
+        state.ours.begin_list(&self.part);
+        drop(state);
+        self.list = list;
         self.in_list = true;
-        state.ours.begin_list();
         self.held.clear();
     }
 
     fn listed(&mut self, object: Raw<'_>) -> Result<(), ReadError> {
         let wire = Wire::read(object, self.shared.message)?;
         let head = &wire.head;
+        if !self.is_ours(head) {
+            return Ok(());
+        }
         let key = key_of(head);
         // A streaming list may tell an object again, in a later version.
         self.held.retain(|held| held.key() != key);
@@ -105,9 +147,15 @@ impl Sink for InformerSink {
         let Some(stored) = self.store(&wire) else {
             return Ok(());
         };
-        let mut state = self.shared.state.write();
+        let Some(mut state) = self.state() else {
+            return Ok(());
+        };
+        if self.is_outlived(&state, &key, head) {
+            return Ok(());
+        }
         let version = number(head.resource_version.as_deref());
         if !state.ours.is_listable(&key, head.uid.as_deref(), version) {
+            drop(state);
             self.held.push(stored);
             return Ok(());
         }
@@ -119,16 +167,19 @@ impl Sink for InformerSink {
     }
 
     fn end_list(&mut self, resource_version: &str) {
-        let namespace = self.namespace.as_deref();
         self.in_list = false;
-        let mut state = self.shared.state.write();
-        let before = state.seen.remove(&self.namespace);
+        let held = std::mem::take(&mut self.held);
+        let Some(mut state) = self.state() else {
+            return;
+        };
+        let place = state.parts.get_mut(self.place);
+        let before = place.and_then(|progress| progress.seen.take());
         let version = number(Some(resource_version));
-        state.saw(namespace, version);
+        state.saw(self.place, version);
         // Versions that went backwards are those of a cluster that was restored.
         let comparable = version.filter(|version| before.is_some_and(|before| before <= *version));
-        state.ours.end_list(namespace, comparable);
-        for stored in self.held.drain(..) {
+        state.ours.end_list(&self.part, comparable);
+        for stored in held {
             let key = stored.key();
             let uid = stored.meta().uid();
             let version = Some(stored.version()).filter(|version| *version > 0);
@@ -137,33 +188,39 @@ impl Sink for InformerSink {
                 state.store.mark(&key, self.list);
             }
         }
-        let state = &mut *state;
-        let ours = &state.ours;
-        let gone = state.store.sweep(self.list, |stored| {
-            (namespace.is_none() || stored.namespace().as_deref() == namespace)
-                && (ours.is_empty() || !ours.is_written(&stored.key()))
+        let all = &mut *state;
+        let ours = &all.ours;
+        let gone = all.store.sweep(self.list, |stored| {
+            self.part.covers_stored(stored) && (ours.is_empty() || !ours.is_written(&stored.key()))
         });
         for stored in gone {
-            state.tell(Delta::new(Change::Deleted, Some(stored), None));
+            all.tell(Delta::new(Change::Deleted, Some(stored), None));
         }
         if !self.synced {
-            self.synced = true;
             state.unsynced = state.unsynced.saturating_sub(1);
             if state.unsynced == 0 {
                 state.mailboxes().for_each(|mailbox| mailbox.synced());
                 self.shared.synced.send_replace(true);
             }
         }
+        drop(state);
+        self.synced = true;
     }
 
     fn changed(&mut self, object: Raw<'_>) -> Result<Option<String>, ReadError> {
         let wire = Wire::read(object, self.shared.message)?;
         let head = &wire.head;
-        let stored = self.store(&wire);
-        let mut state = self.shared.state.write();
+        let stored = match self.is_ours(head) {
+            true => self.store(&wire),
+            false => None,
+        };
+        let Some(mut state) = self.state() else {
+            return Ok(None);
+        };
         let version = number(head.resource_version.as_deref());
-        state.saw(self.namespace.as_deref(), version);
+        state.saw(self.place, version);
         if let Some(stored) = stored
+            && !self.is_outlived(&state, &key_of(head), head)
             && (state.ours.is_empty()
                 || state
                     .ours
@@ -181,15 +238,19 @@ impl Sink for InformerSink {
         let head = &wire.head;
         let key = key_of(head);
         self.held.retain(|held| held.key() != key);
-        let mut state = self.shared.state.write();
+        let Some(mut state) = self.state() else {
+            return Ok(None);
+        };
         let version = number(head.resource_version.as_deref());
         // Within a list other objects have not come as far.
         if !self.in_list {
-            state.saw(self.namespace.as_deref(), version);
+            state.saw(self.place, version);
         }
-        if state
-            .ours
-            .catches_up(&key, head.uid.as_deref(), version, true)
+        if self.is_ours(head)
+            && !self.is_outlived(&state, &key, head)
+            && state
+                .ours
+                .catches_up(&key, head.uid.as_deref(), version, true)
         {
             let gone = state.store.remove(&key);
             state.tell(Delta::new(Change::Deleted, gone, None));
@@ -198,12 +259,15 @@ impl Sink for InformerSink {
     }
 
     fn bookmark(&mut self, resource_version: &str) {
-        let mut state = self.shared.state.write();
-        state.saw(self.namespace.as_deref(), number(Some(resource_version)));
+        if let Some(mut state) = self.state() {
+            state.saw(self.place, number(Some(resource_version)));
+        }
     }
 
     fn set_last_error(&mut self, error: Option<String>) {
-        *self.shared.last_error.lock() = error;
+        if self.state().is_some() {
+            *self.shared.last_error.lock() = error;
+        }
     }
 }
 

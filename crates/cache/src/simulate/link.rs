@@ -6,13 +6,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use opkit_client::{Encoding, Page};
 
-use super::server::{Change, Happened, Key, Object, Server, Streaming};
+use super::server::{Change, Happened, Object, Server, Streaming};
 use crate::random::Random;
 use crate::reflector::{Action, Engine, Failure, Input};
+use crate::shard::Part;
 use crate::sink::Sink;
 
 pub(super) struct Link {
-    namespace: Option<String>,
+    part: Part,
     engine: Engine,
     sink: Box<dyn Sink>,
     action: Action,
@@ -39,7 +40,7 @@ struct Watch {
 impl std::fmt::Debug for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Link")
-            .field("namespace", &self.namespace)
+            .field("part", &self.part)
             .field("engine", &self.engine)
             .field("action", &self.action)
             .field("watch", &self.watch)
@@ -48,11 +49,11 @@ impl std::fmt::Debug for Link {
 }
 
 impl Link {
-    pub(super) fn new(namespace: Option<String>, sink: Box<dyn Sink>, random: &mut Random) -> Self {
+    pub(super) fn new(part: Part, sink: Box<dyn Sink>, random: &mut Random) -> Self {
         let page_size = 1 + random.below(6) as u32;
         let seed = random.below(u64::MAX);
         Link {
-            namespace,
+            part,
             engine: Engine::new(Random::new(seed), page_size, false),
             sink,
             action: Action::Yield,
@@ -63,9 +64,30 @@ impl Link {
         }
     }
 
-    pub(super) fn reads(&self, key: &Key) -> bool {
-        let namespace = self.namespace.as_deref();
-        namespace.is_none_or(|namespace| namespace == key.namespace)
+    /// Whether the reflector is there for this object.
+    pub(super) fn reads(&self, object: &Object) -> bool {
+        self.part
+            .covers(Some(object.key.namespace), Some(&object.uid))
+    }
+
+    pub(super) fn is_sharded(&self) -> bool {
+        self.part.shard.is_some()
+    }
+
+    /// Whether the reflector has completed a list.
+    pub(super) fn has_listed(&self) -> bool {
+        self.engine.counters().lists > 0
+    }
+
+    /// Whether the server sends this object: one that knows no shards sends those of others too.
+    fn is_sent(&self, server: &Server, object: &Object) -> bool {
+        match server.has_shards {
+            true => self.reads(object),
+            false => {
+                let namespace = self.part.namespace.as_deref();
+                namespace.is_none_or(|namespace| namespace == object.key.namespace)
+            }
+        }
     }
 
     pub(super) fn knows_restore(&self, restored: u64) -> bool {
@@ -154,7 +176,10 @@ impl Link {
             }
         };
         let objects = server.at(version);
-        let objects: Vec<_> = objects.values().filter(|o| self.reads(&o.key)).collect();
+        let objects: Vec<_> = objects
+            .values()
+            .filter(|o| self.is_sent(server, o))
+            .collect();
         let end = match limit {
             0 => objects.len(),
             limit => objects.len().min(begin + limit as usize),
@@ -202,7 +227,7 @@ impl Link {
             let behind = server.version - from.unwrap_or(server.version);
             let version = server.version - random.below(behind + 1);
             let mut objects: Vec<_> = server.at(version).into_values().collect();
-            objects.retain(|object| self.reads(&object.key));
+            objects.retain(|object| self.is_sent(server, object));
             for n in (1..objects.len()).rev() {
                 objects.swap(n, random.below(n as u64 + 1) as usize);
             }
@@ -223,7 +248,7 @@ impl Link {
             // What is known already is told again.
             let again = server.after(sent.saturating_sub(1)).next();
             if let Some(again) = again.filter(|again| again.object.version == sent)
-                && self.reads(&again.object.key)
+                && self.is_sent(server, &again.object)
             {
                 lines.push_back(happened(again));
             }
@@ -240,7 +265,7 @@ impl Link {
     fn send(&self, server: &Server, lines: &mut VecDeque<String>, sent: &mut u64, until: u64) {
         let after = server.after(*sent);
         for event in after.take_while(|event| event.object.version <= until) {
-            if self.reads(&event.object.key) {
+            if self.is_sent(server, &event.object) {
                 lines.push_back(happened(event));
             }
         }

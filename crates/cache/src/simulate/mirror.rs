@@ -53,7 +53,8 @@ impl Mirror {
         }
         if let (Some(known), Some(new)) = (known, &new)
             && known.uid == new.uid
-            && new.version <= known.version
+            // It may have been gone for the informer, and have come back.
+            && (new.version < known.version || new.version == known.version && !delta.coalesced)
             && restored == 0
         {
             return wrong("a version went back");

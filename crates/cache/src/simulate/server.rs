@@ -61,6 +61,8 @@ pub(super) enum Streaming {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) streaming: Streaming,
+    /// Whether it knows shards.
+    pub(super) has_shards: bool,
     pub(super) version: u64,
     /// The first version that a watch can no longer begin at.
     pub(super) compacted: u64,
@@ -80,6 +82,7 @@ impl Server {
         };
         Server {
             streaming,
+            has_shards: random.percent(50),
             version: 1 + random.below(100),
             compacted: 0,
             history: Vec::new(),

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::server::{Key, NAMESPACES, Object};
 use crate::object::Codec;
+use crate::shard::Part;
 use crate::sink::Sink;
 use crate::{Informer, InformerOptions, Listener, Stored};
 
@@ -14,17 +15,19 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    pub(super) fn new(reflectors: usize) -> Self {
+    pub(super) fn new() -> Self {
         let codec = Codec::of::<ConfigMap>();
         let options = InformerOptions::default();
         let stop = CancellationToken::new();
         Subject {
-            informer: Informer::new(codec, options, None, reflectors, stop),
+            informer: Informer::new(codec, options, None, 1, stop),
         }
     }
 
-    pub(super) fn sink(&self, namespace: Option<String>) -> Box<dyn Sink> {
-        Box::new(self.informer.sink(namespace))
+    pub(super) fn split(&self, parts: Vec<Part>) -> Vec<Box<dyn Sink>> {
+        let (sinks, _) = self.informer.split(parts);
+        let boxed = |sink| -> Box<dyn Sink> { Box::new(sink) };
+        sinks.into_iter().map(boxed).collect()
     }
 
     pub(super) fn listen(&self) -> Listener {

@@ -4,12 +4,20 @@ use std::collections::HashMap;
 
 use opkit_client::ObjectKey;
 
+use crate::shard::Part;
+
 #[derive(Debug, Default)]
 pub(crate) struct Overlay {
-    /// Objects as our own writes left them, by version.
-    written: HashMap<ObjectKey, u64>,
+    /// Objects as our own writes left them.
+    written: HashMap<ObjectKey, Written>,
     /// Objects that we deleted, by UID.
     deleted: HashMap<ObjectKey, Deleted>,
+}
+
+#[derive(Debug)]
+struct Written {
+    version: u64,
+    uid: Option<String>,
 }
 
 #[derive(Debug)]
@@ -26,11 +34,12 @@ impl Overlay {
     }
 
     /// Notes a write of ours; false if a later one is noted already.
-    pub(crate) fn write(&mut self, key: &ObjectKey, version: u64) -> bool {
+    pub(crate) fn write(&mut self, key: &ObjectKey, uid: Option<&str>, version: u64) -> bool {
         if self.is_behind_write(key, version) {
             return false;
         }
-        self.written.insert(key.clone(), version);
+        let uid = uid.map(str::to_owned);
+        self.written.insert(key.clone(), Written { version, uid });
         true
     }
 
@@ -72,10 +81,24 @@ impl Overlay {
         }
     }
 
-    /// A list begins.
-    pub(crate) fn begin_list(&mut self) {
-        for deleted in self.deleted.values_mut() {
-            deleted.listed = false;
+    /// Forgets what is in none of `parts`.
+    pub(crate) fn keep(&mut self, parts: &[Part]) {
+        let covers = |key: &ObjectKey, uid: Option<&str>| {
+            let namespace = key.namespace.as_deref();
+            parts.iter().any(|part| part.covers(namespace, uid))
+        };
+        self.written
+            .retain(|key, written| covers(key, written.uid.as_deref()));
+        self.deleted
+            .retain(|key, deleted| covers(key, Some(&deleted.uid)));
+    }
+
+    /// A list of `part` begins.
+    pub(crate) fn begin_list(&mut self, part: &Part) {
+        for (key, deleted) in &mut self.deleted {
+            if part.covers(key.namespace.as_deref(), Some(&deleted.uid)) {
+                deleted.listed = false;
+            }
         }
     }
 
@@ -96,16 +119,17 @@ impl Overlay {
         version.is_none_or(|version| !self.is_behind_write(key, version))
     }
 
-    /// Forgets what a complete list of `namespace`, or of all, has caught up with. `version` is the
-    /// list's own; without one it cannot be compared, and is the truth.
-    pub(crate) fn end_list(&mut self, namespace: Option<&str>, version: Option<u64>) {
-        let elsewhere =
-            |key: &ObjectKey| namespace.is_some() && key.namespace.as_deref() != namespace;
+    /// Forgets what a complete list of `part` has caught up with. `version` is the list's own;
+    /// without one it cannot be compared, and is the truth.
+    pub(crate) fn end_list(&mut self, part: &Part, version: Option<u64>) {
         self.written.retain(|key, written| {
-            elsewhere(key) || version.is_some_and(|version| version < *written)
+            !part.covers(key.namespace.as_deref(), written.uid.as_deref())
+                || version.is_some_and(|version| version < written.version)
         });
-        self.deleted
-            .retain(|key, deleted| elsewhere(key) || (deleted.listed && version.is_some()));
+        self.deleted.retain(|key, deleted| {
+            !part.covers(key.namespace.as_deref(), Some(&deleted.uid))
+                || (deleted.listed && version.is_some())
+        });
     }
 
     /// Whether we deleted the object of this UID, as far as we know.
@@ -122,6 +146,6 @@ impl Overlay {
     fn is_behind_write(&self, key: &ObjectKey, version: u64) -> bool {
         self.written
             .get(key)
-            .is_some_and(|written| version < *written)
+            .is_some_and(|written| version < written.version)
     }
 }
