@@ -2,8 +2,10 @@
 //!
 //! A list or watch with `shardSelector` sees only the objects whose hash is in given ranges (the
 //! feature gate `ShardedListAndWatch`, alpha and off in Kubernetes 1.36). A server without it
-//! ignores the parameter and answers with everything and without `metadata.shardInfo`; a client
-//! then picks its objects by the same hash itself.
+//! ignores the parameter and answers with everything. One with it says so in
+//! `metadata.shardInfo`, but only in full lists of built-in kinds: not for custom resources, not
+//! in lists of metadata and not in watches. A client that cannot know picks its objects by the
+//! same hash once more; that costs a hash for each object.
 
 mod parser;
 

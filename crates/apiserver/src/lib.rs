@@ -10,12 +10,14 @@
 mod answer;
 mod auth;
 mod clock;
+mod compression;
 mod controllers;
 mod crd;
 mod discovery;
 mod error;
 mod front;
 mod kinds;
+mod negotiation;
 mod object;
 mod openapi;
 mod random;

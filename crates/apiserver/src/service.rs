@@ -20,8 +20,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     auth::Authenticator,
-    discovery,
+    compression, discovery,
     kinds::{Kind, SchemaSource},
+    negotiation::Media,
     openapi,
     registry::Registry,
     request::{Query, ResourcePath},
@@ -69,6 +70,7 @@ where
         let service = self.clone();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
+            let accept = header_text(&parts, header::ACCEPT);
             let answer = match Limited::new(body, BODY_LIMIT).collect().await {
                 Ok(body) => service.answer(&parts, body.to_bytes()).await,
                 Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large(
@@ -76,7 +78,8 @@ where
                 )),
                 Err(error) => Err(ApiError::bad_request(error.to_string())),
             };
-            Ok(answer.unwrap_or_else(|error| failure(&error)))
+            let answer = answer.unwrap_or_else(|error| failure(&error, Media::of_error(accept)));
+            Ok(answer)
         })
     }
 }
@@ -125,17 +128,22 @@ impl Service {
             identity: &identity,
             body,
         };
-        Ok(match verbs::dispatch(registry, request).await? {
+        let (media, content) = verbs::dispatch(registry, request).await?;
+        Ok(match content {
             verbs::Answer::Body {
                 code,
                 body,
                 warnings,
-            } => with_warnings(json_answer(code, "application/json", &body), &warnings),
+            } => {
+                let accepted = header_text(parts, header::ACCEPT_ENCODING);
+                let response = encoded(code, media, media.encode(&body)?, accepted);
+                with_warnings(response, &warnings)
+            }
             verbs::Answer::Watch(request) => {
                 let stop = self.shared.stop.clone();
                 let frames = crate::watch::frames(registry.clone(), *request, stop);
                 let body = StreamBody::new(frames.map(|bytes| Ok(Frame::data(bytes))));
-                answer(200, "application/json", BodyExt::boxed_unsync(body))
+                answer(200, media.stream_type(), BodyExt::boxed_unsync(body))
             }
         })
     }
@@ -190,6 +198,18 @@ fn whole(body: impl Into<Bytes>) -> ResponseBody {
     BodyExt::boxed_unsync(Full::new(body.into()))
 }
 
+/// A body in the form that was negotiated, compressed if it is long and the client accepts that.
+fn encoded(code: u16, media: Media, body: Bytes, accepted: &str) -> Response<ResponseBody> {
+    let Some(compressed) = compression::gzip(accepted, &body) else {
+        return answer(code, media.content_type(), whole(body));
+    };
+    let mut response = answer(code, media.content_type(), whole(compressed));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    response
+}
+
 fn text(code: u16, body: &'static str) -> Response<ResponseBody> {
     answer(code, "text/plain; charset=utf-8", whole(body))
 }
@@ -198,8 +218,12 @@ fn json_answer(code: u16, content_type: &str, body: &Value) -> Response<Response
     answer(code, content_type, whole(body.to_string()))
 }
 
-fn failure(error: &ApiError) -> Response<ResponseBody> {
-    json_answer(error.code, "application/json", &error.to_status())
+fn failure(error: &ApiError, media: Media) -> Response<ResponseBody> {
+    let status = error.to_status();
+    match media.encode(&status) {
+        Ok(body) => answer(error.code, media.content_type(), whole(body)),
+        Err(_) => json_answer(error.code, "application/json", &status),
+    }
 }
 
 /// Warnings as the header that clients print (RFC 7234, code 299).

@@ -3,10 +3,7 @@
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
-use crate::{
-    kinds::{Kind, SchemaSource},
-    object,
-};
+use crate::{kinds::Kind, negotiation::NotAcceptable, object};
 
 /// What went wrong with a request.
 #[derive(Clone, Debug)]
@@ -98,10 +95,13 @@ impl ApiError {
 
     /// A form of answer that there is none of. A media type that a built-in resource does not know does not
     /// get as far as that.
-    pub(crate) fn not_acceptable(kind: &Kind, accept: &str) -> Self {
-        let types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
-        let is_json = accept.contains("application/json") || accept.contains("*/*");
-        if is_json || matches!(kind.schema, SchemaSource::Custom(_)) {
+    pub(crate) fn not_acceptable(why: NotAcceptable) -> Self {
+        let mut types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        if why == NotAcceptable::Stream {
+            types =
+                "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+        }
+        if why != NotAcceptable::Type {
             let message = format!("only the following media types are accepted: {types}");
             return Self::new(406, "NotAcceptable", message);
         }

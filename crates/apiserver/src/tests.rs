@@ -5,6 +5,7 @@ mod crud;
 mod custom;
 mod deletion;
 mod front;
+mod negotiation;
 mod paging;
 mod protobuf;
 mod sharding;
@@ -76,6 +77,19 @@ impl Api {
             code,
             serde_json::from_slice(&bytes).unwrap_or(Value::String(text)),
         )
+    }
+
+    /// The answer to a GET with these headers.
+    async fn raw(&self, path: &str, headers: &[(&str, &str)]) -> http::Response<Bytes> {
+        let mut request = Request::get(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(Bytes::new())).unwrap();
+        let response = self.server.service().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        http::Response::from_parts(parts, body)
     }
 
     async fn get(&self, path: &str) -> (u16, Value) {

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     auth::Identity,
     kinds::{Kind, SchemaSource},
+    negotiation::{Media, Offer, negotiate},
     object,
     registry::{Filter, Patch, PatchType, Registry, Target, Token, Write, from_storage},
     request::{Query, ResourcePath},
@@ -57,7 +58,10 @@ pub(crate) enum Answer {
 }
 
 /// Carries out a request on a resource.
-pub(crate) async fn dispatch(registry: &Registry, incoming: Incoming<'_>) -> ApiResult<Answer> {
+pub(crate) async fn dispatch(
+    registry: &Registry,
+    incoming: Incoming<'_>,
+) -> ApiResult<(Media, Answer)> {
     let path = &incoming.path;
     let kind = registry
         .catalog
@@ -85,11 +89,14 @@ pub(crate) async fn dispatch(registry: &Registry, incoming: Incoming<'_>) -> Api
                  must be 'Metadata', 'Object', 'None', or empty"
         ))
     })?;
-    let representation = Representation::negotiate(incoming.accept)
-        .map_err(|_| ApiError::not_acceptable(&kind, incoming.accept))?
-        .including(include);
-
     let verb = verb(&incoming);
+    let offer = Offer {
+        is_custom: matches!(kind.schema, SchemaSource::Custom(_)) && target.subresource != "scale",
+        is_watch: verb == "watch",
+    };
+    let (media, representation) =
+        negotiate(incoming.accept, offer).map_err(ApiError::not_acceptable)?;
+    let representation = representation.including(include);
     // Across namespaces one can only look; questions have no namespace.
     let everywhere = kind.namespaced && target.namespace.is_empty();
     let looks = matches!(verb, "list" | "watch") || reviews::is_review(&kind);
@@ -100,9 +107,10 @@ pub(crate) async fn dispatch(registry: &Registry, incoming: Incoming<'_>) -> Api
         registry,
         target,
         representation,
+        media,
         incoming: &incoming,
     };
-    match verb {
+    let answer = match verb {
         "get" => request.get().await,
         "list" => request.list().await,
         "watch" => request.watch(),
@@ -112,7 +120,8 @@ pub(crate) async fn dispatch(registry: &Registry, incoming: Incoming<'_>) -> Api
         "delete" => request.delete(),
         "deletecollection" => request.delete_collection(),
         _ => Err(ApiError::method_not_allowed()),
-    }
+    };
+    answer.map(|answer| (media, answer))
 }
 
 fn verb(incoming: &Incoming<'_>) -> &'static str {
@@ -165,6 +174,7 @@ struct Request<'a> {
     registry: &'a Registry,
     target: Target,
     representation: Representation,
+    media: Media,
     incoming: &'a Incoming<'a>,
 }
 
@@ -193,8 +203,10 @@ impl Request<'_> {
         let filter = self.filter()?;
         let page = self.registry.list_page(&self.target, &filter, &request)?;
         let mut metadata = page.metadata();
+        // Kubernetes tells so in full lists of built-in kinds only, and shards all the same elsewhere.
         if let Some(shard) = filter.shard()
-            && !matches!(self.representation, Representation::Table { .. })
+            && self.representation == Representation::Object
+            && !self.is_custom()
         {
             let info = json!({"selector": shard.to_string()});
             object::set_field(&mut metadata, "shardInfo", info);
@@ -237,6 +249,7 @@ impl Request<'_> {
             bookmarks,
             timeout,
             representation: self.representation,
+            media: self.media,
         })))
     }
 

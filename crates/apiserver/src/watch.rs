@@ -1,4 +1,4 @@
-//! Watch: the present state where it is asked for, then every change, as frames of JSON.
+//! Watch: the present state where it is asked for, then every change, as frames of JSON or protobuf.
 //!
 //! A watcher pulls from the store's history at its own speed. One that is slower than the history is long
 //! gets 410 Expired, as from a real server.
@@ -7,14 +7,16 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{Stream, stream};
+use opkit_apimachinery::protobuf::WatchEventParts;
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    negotiation::Media,
     object,
     registry::{Filter, Registry, Target, from_storage},
-    status::ApiError,
+    status::{ApiError, ApiResult},
     store::{Change, Event},
     table::Representation,
 };
@@ -35,6 +37,7 @@ pub(crate) struct WatchRequest {
     pub(crate) bookmarks: bool,
     pub(crate) timeout: Duration,
     pub(crate) representation: Representation,
+    pub(crate) media: Media,
 }
 
 /// Where a watch begins.
@@ -231,8 +234,32 @@ impl Watcher {
     }
 
     fn frame(&mut self, type_: &str, object: &Value) {
-        let mut text = json!({"type": type_, "object": object}).to_string();
-        text.push('\n');
-        self.pending.push(text.into());
+        let frame = match self.request.media {
+            Media::Protobuf => match protobuf_frame(type_, object) {
+                Ok(frame) => frame,
+                // A Status can always be written.
+                Err(error) if type_ != "ERROR" => return self.fail(&error),
+                Err(_) => Bytes::new(),
+            },
+            Media::Json | Media::Yaml => {
+                let mut text = json!({"type": type_, "object": object}).to_string();
+                text.push('\n');
+                text.into()
+            }
+        };
+        self.pending.push(frame);
     }
+}
+
+/// The length of a `WatchEvent` in four bytes, and the event, whose object has an envelope of its own.
+fn protobuf_frame(type_: &str, object: &Value) -> ApiResult<Bytes> {
+    let object = Media::Protobuf.encode(object)?;
+    let event = WatchEventParts {
+        type_,
+        object: &object,
+    };
+    let event = event.to_vec();
+    let length = u32::try_from(event.len())
+        .map_err(|_| ApiError::internal("an event of more than 4 GiB"))?;
+    Ok([&length.to_be_bytes(), event.as_slice()].concat().into())
 }

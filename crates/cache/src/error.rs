@@ -53,6 +53,27 @@ pub enum FetchError {
     },
 }
 
+/// Why a [`CachedClient`](crate::CachedClient) does not answer a read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The kind has no informer.
+    #[error(
+        "{} is not cached: start its informer, allow live reads, or read it with `CachedClient::live`",
+        kind.kind
+    )]
+    NotCached {
+        /// The kind.
+        kind: Box<Kind>,
+    },
+    /// The object cannot be had.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    /// The API does not answer.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
+
 /// Informers that did not get their first list.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -8,6 +8,7 @@
 //! run on the tracker that the factory is given, so whoever starts it joins them.
 
 mod backoff;
+mod cached_client;
 mod delta;
 mod error;
 mod factory;
@@ -33,8 +34,9 @@ mod tape;
 mod watch_event;
 mod writer;
 
+pub use cached_client::CachedClient;
 pub use delta::{Change, Delta};
-pub use error::{FetchError, ObjectError, SyncError};
+pub use error::{FetchError, ObjectError, ReadError, SyncError};
 pub use factory::{InformerFactory, Scope};
 pub use index::Index;
 pub use informer::{Informer, Stats};

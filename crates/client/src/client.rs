@@ -404,7 +404,9 @@ pub(crate) fn configuration(
     let mut object = object?;
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".to_owned(), kind.api_version().into());
-        fields.insert("kind".to_owned(), kind.kind.clone().into());
+        if !kind.kind.is_empty() {
+            fields.insert("kind".to_owned(), kind.kind.clone().into());
+        }
         if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }

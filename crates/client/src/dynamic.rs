@@ -45,7 +45,8 @@ impl DynamicClient {
         self
     }
 
-    /// The objects of a kind.
+    /// The objects of a kind: a [`Kind`], what a [`RestMapper`](crate::RestMapper) found, or
+    /// [`Kind::at`] a resource.
     pub fn resource(&self, kind: impl Into<Kind>) -> DynamicResource {
         DynamicResource {
             calls: self.calls.clone(),

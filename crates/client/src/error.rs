@@ -92,7 +92,7 @@ impl fmt::Display for Call {
                     namespace: self.namespace.clone(),
                     name: name.clone(),
                 };
-                write!(f, "{} {key}", self.kind.kind)
+                write!(f, "{} {key}", self.kind.noun())
             }
             None => {
                 let resource = match self.kind.group.as_str() {

@@ -3,6 +3,8 @@
 use std::any::TypeId;
 use std::fmt;
 
+use opkit_apimachinery::identity::{GroupVersionKind, GroupVersionResource};
+
 use crate::Object;
 
 /// A kind and where the API serves it.
@@ -21,7 +23,7 @@ pub struct Kind {
     pub group: String,
     /// The version within the group.
     pub version: String,
-    /// The name of the kind, such as `Deployment`.
+    /// The name of the kind, such as `Deployment`; empty if only the resource is known.
     pub kind: String,
     /// The name of its resource, such as `deployments`.
     pub plural: String,
@@ -39,6 +41,44 @@ impl Kind {
             plural: K::plural(&()).into_owned(),
             namespaced: TypeId::of::<K::Scope>()
                 == TypeId::of::<k8s_openapi::NamespaceResourceScope>(),
+        }
+    }
+
+    /// What is served as `resource`. The name of the kind stays unknown; objects that are written
+    /// have to say it themselves.
+    ///
+    /// # Examples
+    /// ```
+    /// use opkit_client::{GroupVersionResource, Kind};
+    /// let kind = Kind::at(&GroupVersionResource::new("apps", "v1", "deployments"), true);
+    /// assert_eq!(kind.path(None), "/apis/apps/v1/deployments");
+    /// ```
+    pub fn at(resource: &GroupVersionResource, namespaced: bool) -> Self {
+        Kind {
+            group: resource.group.clone(),
+            version: resource.version.clone(),
+            kind: String::new(),
+            plural: resource.resource.clone(),
+            namespaced,
+        }
+    }
+
+    /// Group, version and kind.
+    pub fn group_version_kind(&self) -> GroupVersionKind {
+        GroupVersionKind::new(&self.group, &self.version, &self.kind)
+    }
+
+    /// Group, version and resource.
+    pub fn group_version_resource(&self) -> GroupVersionResource {
+        GroupVersionResource::new(&self.group, &self.version, &self.plural)
+    }
+
+    /// What to call an object of it: the kind, or the resource where that is all there is.
+    pub(crate) fn noun(&self) -> &str {
+        if self.kind.is_empty() {
+            &self.plural
+        } else {
+            &self.kind
         }
     }
 
@@ -73,7 +113,7 @@ impl Kind {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.kind, self.api_version())
+        write!(f, "{} ({})", self.noun(), self.api_version())
     }
 }
 

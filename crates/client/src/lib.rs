@@ -46,6 +46,9 @@ pub use kube::api::LogParams;
 pub use kube::api::{AttachParams, AttachedProcess, Portforwarder, TerminalSize};
 pub use metadata::{MetadataClient, PartialObjectMetadata};
 pub use object::Object;
+pub use opkit_apimachinery::identity::{
+    GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource,
+};
 pub use request_info::RequestInfo;
 pub use rest::{
     CollectionOptions, Encoding, Page, PageOptions, Patch, RestClient, RestRequest, WatchFrames,

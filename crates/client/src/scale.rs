@@ -29,7 +29,8 @@ pub struct ScaleClient {
 }
 
 impl ScaleClient {
-    /// For the resource of `kind`, which may come from a [`RestMapper`](crate::RestMapper).
+    /// For the resource of `kind`, which may come from a [`RestMapper`](crate::RestMapper) or from
+    /// [`Kind::at`].
     pub fn new(kube: kube::Client, kind: Kind) -> Self {
         ScaleClient::from_calls(Calls::new(kube), kind)
     }

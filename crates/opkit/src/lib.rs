@@ -57,6 +57,8 @@
 
 pub use k8s_openapi;
 pub use kube;
+/// Informers, stores, indexes, listers, and the client that reads through them.
+pub use opkit_cache as cache;
 /// The clients, discovery, the HTTP stack and the effect seam.
 pub use opkit_client as client;
 /// Makes a typed client for a custom resource, with no other verbs than those that are listed.

@@ -3,6 +3,8 @@
 //! One binary: linking is what tests of this kind cost most.
 
 #[cfg(test)]
+mod cache;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod crash;

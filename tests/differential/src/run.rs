@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
 use http::{Request, Response, header};
+use opkit_apimachinery::protobuf::{self, WatchEventParts};
 use serde_json::{Value, json};
 
 use crate::{Answer, Normalizer, Script, Step, Wait};
@@ -198,9 +199,20 @@ fn is_met(wait: &Wait, reply: &Reply) -> bool {
             .all(|(pointer, value)| body.pointer(pointer) == Some(value))
 }
 
-/// JSON as such, the frames of a watch as a list, anything else as text.
+/// JSON, YAML and protobuf as the JSON they are, the frames of a watch as a list, anything else as text.
 fn body_of(reply: &Reply) -> Value {
     let bytes = reply.body();
+    let content_type = reply.headers().get(header::CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok());
+    let read = match content_type.unwrap_or_default().split_once(';') {
+        Some((protobuf::CONTENT_TYPE, "stream=watch")) => protobuf_frames(bytes),
+        None if bytes.starts_with(protobuf::MAGIC) => protobuf::decode(bytes).ok(),
+        None if content_type == Some("application/yaml") => serde_saphyr::from_slice(bytes).ok(),
+        _ => None,
+    };
+    if let Some(body) = read {
+        return body;
+    }
     if let Ok(body) = serde_json::from_slice(bytes) {
         // A watch of one frame is a watch as well.
         return match body {
@@ -214,6 +226,20 @@ fn body_of(reply: &Reply) -> Value {
         Ok(frames) if !frames.is_empty() => Value::Array(frames),
         _ => Value::String(text.into_owned()),
     }
+}
+
+/// The frames of a watch in protobuf: each a length in four bytes and as many bytes.
+fn protobuf_frames(mut bytes: &[u8]) -> Option<Value> {
+    let mut frames = Vec::new();
+    while let Some((length, rest)) = bytes.split_first_chunk() {
+        let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+        let (frame, rest) = rest.split_at_checked(length)?;
+        let event = WatchEventParts::read(frame).ok()?;
+        let object = protobuf::decode(event.object).ok()?;
+        frames.push(json!({"type": event.type_, "object": object}));
+        bytes = rest;
+    }
+    bytes.is_empty().then_some(Value::Array(frames))
 }
 
 fn is_frame(object: &serde_json::Map<String, Value>) -> bool {

@@ -164,16 +164,25 @@ fn inline(table: &'static Table, field: &Field) -> Option<&'static Message> {
 /// Whether each field's values stand together, and fields with one value have no more.
 fn is_sorted(table: &'static Table, message: &Message, bytes: &[u8]) -> Result<bool, Flaw> {
     let mut last = 0;
-    for item in Reader::new(bytes) {
-        let (number, datum) = item?;
-        if number <= last {
-            let field = message.field(number);
-            let repeats = field.is_none_or(|field| {
-                matches!(field.cardinality, Cardinality::List | Cardinality::Map)
-            });
-            if number < last || !repeats {
+    let mut reader = Reader::new(bytes);
+    let repeats = |number: u32| {
+        let field = message.field(number);
+        field.is_none_or(|field| matches!(field.cardinality, Cardinality::List | Cardinality::Map))
+    };
+    if !message.has_inline {
+        while !reader.is_empty() {
+            let number = reader.pass_over()?;
+            if number <= last && (number < last || !repeats(number)) {
                 return Ok(false);
             }
+            last = number;
+        }
+        return Ok(true);
+    }
+    for item in reader {
+        let (number, datum) = item?;
+        if number <= last && (number < last || !repeats(number)) {
+            return Ok(false);
         }
         last = number;
         if let Some(inner) = message.field(number).and_then(|field| inline(table, field))

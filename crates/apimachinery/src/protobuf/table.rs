@@ -44,6 +44,8 @@ pub(super) struct Message {
     pub(super) form: Form,
     /// Whether it is a kind, whose `apiVersion` and `kind` are in the envelope.
     pub(super) is_kind: bool,
+    /// Whether fields of other messages stand among its own.
+    pub(super) has_inline: bool,
     /// By number: numbers are small, and this is read for every field on the wire.
     fields: Vec<Option<Field>>,
 }
@@ -203,7 +205,9 @@ impl Table {
                 table.header(line).ok_or(line)?;
             } else {
                 let field = field(line, &indices).ok_or(line)?;
-                let fields = &mut table.messages.last_mut().ok_or(line)?.fields;
+                let message = table.messages.last_mut().ok_or(line)?;
+                message.has_inline |= field.cardinality == Cardinality::Inline;
+                let fields = &mut message.fields;
                 let at = usize::try_from(field.number).map_err(|_| line)?;
                 if fields.len() > at || at > NUMBER_MAX {
                     return Err(line.to_owned());
@@ -231,6 +235,7 @@ impl Table {
             name,
             form,
             is_kind: self.kinds.len() > kinds,
+            has_inline: false,
             fields: Vec::new(),
         });
         Some(())

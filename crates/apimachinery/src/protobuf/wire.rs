@@ -141,6 +141,22 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
+    /// Passes over a field, and tells its number.
+    #[inline]
+    pub(super) fn pass_over(&mut self) -> Result<u32, Flaw> {
+        // A short field with a short length, as most are, is passed over in one step.
+        if let [tag, length, ref rest @ ..] = *self.rest
+            && tag & 0x87 == 2
+            && length < 0x80
+            && tag >= 8
+            && let Some((_, rest)) = rest.split_at_checked(usize::from(length))
+        {
+            self.rest = rest;
+            return Ok(u32::from(tag >> 3));
+        }
+        self.field().map(|(number, _)| number)
+    }
+
     #[inline]
     fn field(&mut self) -> Result<(u32, Datum<'a>), Flaw> {
         let tag = self.varint()?;

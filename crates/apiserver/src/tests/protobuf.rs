@@ -3,7 +3,7 @@ use opkit_apimachinery::protobuf::CONTENT_TYPE;
 use super::*;
 
 #[tokio::test]
-async fn protobuf_bodies_are_read_and_answered_in_json() {
+async fn protobuf_bodies_are_read() {
     let api = Api::start();
     // A ConfigMap named "a" with the datum k=v.
     let body: &[u8] =

@@ -35,6 +35,25 @@ async fn a_shard_is_its_part_of_lists_and_watches() {
 }
 
 #[tokio::test]
+async fn only_full_lists_of_built_in_kinds_tell_their_shard() {
+    let api = with_robots().await;
+    let shard = ShardSelector::part(ShardKey::Uid, 0, 1);
+    let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    let table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+    let robots = path(&shard, "").replace(CONFIG_MAPS, ROBOTS);
+    for (path, accept) in [
+        (path(&shard, ""), metadata),
+        (path(&shard, ""), table),
+        (robots, "application/json"),
+    ] {
+        let answer = api.raw(&path, &[("accept", accept)]).await;
+        let list: Value = serde_json::from_slice(answer.body()).unwrap();
+        assert_eq!(answer.status(), 200, "{list}");
+        assert_eq!(list["metadata"].get("shardInfo"), None, "{accept}");
+    }
+}
+
+#[tokio::test]
 async fn a_bad_shard_is_refused_as_by_kubernetes() {
     let api = Api::start();
     let answer = api.get(&format!("{CONFIG_MAPS}?shardSelector=foo")).await;

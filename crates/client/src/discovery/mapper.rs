@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use opkit_apimachinery::identity::{GroupVersionKind, GroupVersionResource};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -93,6 +94,38 @@ impl RestMapper {
             let found = resources.find(|it| {
                 it.group == group && it.kind == kind && version.is_none_or(|v| it.version == v)
             });
+            found.cloned().ok_or_else(|| no_match(known, &name))
+        })
+        .await
+    }
+
+    /// The resource of a kind in exactly its version, such as that of a manifest.
+    ///
+    /// # Errors
+    /// [`DiscoveryError::NoMatch`].
+    ///
+    /// # Cancel safety
+    /// May be dropped at any time.
+    pub async fn of_kind(&self, kind: &GroupVersionKind) -> Result<ApiResource, DiscoveryError> {
+        self.kind(&kind.group, &kind.kind, Some(&kind.version))
+            .await
+    }
+
+    /// What is served as a resource, its kind included.
+    ///
+    /// # Errors
+    /// [`DiscoveryError::NoMatch`].
+    ///
+    /// # Cancel safety
+    /// May be dropped at any time.
+    pub async fn of_resource(
+        &self,
+        resource: &GroupVersionResource,
+    ) -> Result<ApiResource, DiscoveryError> {
+        let name = resource.to_string();
+        self.find(&name, |known| {
+            let (group, version) = (&resource.group, &resource.version);
+            let found = known.resource(group, version, &resource.resource);
             found.cloned().ok_or_else(|| no_match(known, &name))
         })
         .await

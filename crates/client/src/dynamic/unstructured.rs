@@ -257,9 +257,10 @@ impl Unstructured {
         let fields = &mut self.fields;
         let api_version = || kind.api_version().into();
         fields.entry("apiVersion").or_insert_with(api_version);
-        fields
-            .entry("kind")
-            .or_insert_with(|| kind.kind.clone().into());
+        if !kind.kind.is_empty() {
+            let kind = || kind.kind.clone().into();
+            fields.entry("kind").or_insert_with(kind);
+        }
     }
 
     pub(super) fn identified(&self, kind: &Kind) -> Self {

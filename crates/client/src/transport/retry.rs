@@ -8,8 +8,8 @@
 //! - A connection that was not made, and an HTTP/2 stream that the server refused, prove that the
 //!   server has not seen the request: any request is sent again, a few times.
 //!
-//! The end of a connection by GOAWAY proves nothing: a request below the last one that it names may
-//! have been acted on.
+//! GOAWAY proves it as well for requests above the last one that the server took, and those alone;
+//! `wire/ending.rs` tells them from the others.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -23,6 +23,7 @@ use kube::client::Body;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
 use super::metrics::Metrics;
+use super::wire::NotTaken;
 use super::{Answer, host_of};
 use crate::backoff::Backoff;
 
@@ -151,7 +152,9 @@ fn fate(failure: &(dyn Error + 'static)) -> Fate {
                 _ => {}
             }
         }
-        if error.downcast_ref::<crate::seam::Refused>().is_some() {
+        if error.downcast_ref::<NotTaken>().is_some()
+            || error.downcast_ref::<crate::seam::Refused>().is_some()
+        {
             return Fate::Unsent;
         }
         if error.downcast_ref::<crate::seam::Dropped>().is_some() {

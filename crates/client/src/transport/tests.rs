@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::*;
 
+mod goaway;
 mod tls;
 
 type Script = fn(usize, &Request<Body>) -> Response<Body>;

@@ -5,6 +5,8 @@
 //! there are lanes: each a connection of its own, the next one used when one is full, as Go's
 //! transport does. A lane that is not used any more closes its connection after the pool's timeout.
 
+mod ending;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
@@ -19,8 +21,11 @@ use hyper_util::client::legacy::{Builder, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ConfigExt};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use tower::{BoxError, Service};
 
+pub(super) use self::ending::NotTaken;
+use self::ending::{Noting, judge};
 use super::dial::{Dialer, dialer};
 use super::{Answer, TailedBody, boxed};
 
@@ -36,7 +41,7 @@ const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 30;
 const IDLE_MAX: Duration = Duration::from_secs(90);
 
-type Http = Client<TimeoutConnector<HttpsConnector<Dialer>>, Body>;
+type Http = Client<Noting<TimeoutConnector<HttpsConnector<Dialer>>>, Body>;
 
 /// Sends requests over the right connection.
 #[derive(Clone)]
@@ -95,7 +100,7 @@ pub(super) fn connect(config: &kube::Config, http2: bool) -> Result<Wire, Box<ku
         connector.set_read_timeout(config.read_timeout);
         connector.set_write_timeout(config.write_timeout);
         connector.set_reset_reader_on_write(config.reset_reader_on_write);
-        connector
+        Noting(connector)
     };
     let mut builder = Builder::new(TokioExecutor::new());
     builder
@@ -154,7 +159,9 @@ impl Service<Request<Body>> for Wire {
         }
         let (http, place) = self.lanes.take();
         async move {
-            let answer = http.request(request).await?;
+            let start = Instant::now();
+            let answer = http.request(request).await;
+            let answer = answer.map_err(|error| judge(error, start.elapsed()))?;
             Ok(answer.map(|body| boxed(TailedBody::new(boxed(body), move |_| drop(place)))))
         }
         .boxed()

@@ -28,6 +28,10 @@ async fn names_lead_to_resources(plane: ControlPlane) -> opkit::Result {
     assert!(!namespaces.namespaced && namespaces.has_verb("watch"));
     let deployments = mapper.kind("apps", "Deployment", Some("v1")).await?;
     assert!(deployments.has_subresource("scale") && deployments.namespaced);
+    let resource = deployments.kind().group_version_resource();
+    assert_eq!(mapper.of_resource(&resource).await?.kind, "Deployment");
+    let kind = deployments.kind().group_version_kind();
+    assert_eq!(mapper.of_kind(&kind).await?, deployments);
     let all: Vec<String> = mapper
         .resources("all")
         .await?

@@ -3,8 +3,8 @@
 use futures::StreamExt;
 use kube::core::WatchEvent;
 use opkit::client::{
-    DeleteOptions, DynamicClient, Patch, RestMapper, ScaleClient, Unstructured, VersionMatch,
-    WriteOptions,
+    DeleteOptions, DynamicClient, GroupVersionResource, Kind, Patch, RestMapper, ScaleClient,
+    Unstructured, VersionMatch, WriteOptions,
 };
 use opkit::prelude::*;
 use serde_json::json;
@@ -84,6 +84,13 @@ async fn a_custom_resource_needs_no_type(plane: ControlPlane) -> opkit::Result {
 #[opkit::test]
 async fn a_built_in_kind_is_unstructured_as_well(plane: ControlPlane) -> opkit::Result {
     let mapper = RestMapper::new(plane.client());
+    let resource = GroupVersionResource::new("", "v1", "configmaps");
+    let bare = DynamicClient::new(plane.client()).resource(Kind::at(&resource, true));
+    let error = bare.get("one").await.unwrap_err();
+    assert!(
+        error.is_not_found() && error.to_string().starts_with("cannot get configmaps "),
+        "{error}"
+    );
     let maps = DynamicClient::new(plane.client()).resource(mapper.resource("cm").await?);
     let made = Unstructured::from(json!({"metadata": {"name": "one"}, "data": {"a": "b"}}));
     maps.create(&made).await?;

@@ -3,6 +3,7 @@
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -10,26 +11,35 @@ use tokio_rustls::rustls::ServerConfig;
 
 use super::*;
 
-/// A server that takes 100 requests on a connection, as kube-apiserver does. It answers `/hang`
-/// with a body that never ends, and all else with the version of HTTP and the number of connections.
-async fn serve(protocols: &'static [&'static [u8]]) -> (kube::Config, JoinSet<()>) {
+/// A listener with a certificate of its own, and how to reach it.
+pub(super) async fn listen(protocols: &[&[u8]]) -> (TlsAcceptor, TcpListener, kube::Config) {
     let signed = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let (der, key) = (
         signed.cert.der().clone(),
         signed.signing_key.serialize_der(),
     );
-    let mut tls = ServerConfig::builder_with_provider(Arc::new(
-        tokio_rustls::rustls::crypto::ring::default_provider(),
-    ))
-    .with_safe_default_protocol_versions()
-    .unwrap()
-    .with_no_client_auth()
-    .with_single_cert(vec![der.clone()], key.try_into().unwrap())
-    .unwrap();
+    let provider = tokio_rustls::rustls::crypto::ring::default_provider();
+    let mut tls = ServerConfig::builder_with_provider(Arc::new(provider))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![der.clone()], key.try_into().unwrap())
+        .unwrap();
     tls.alpn_protocols = protocols.iter().map(|it| it.to_vec()).collect();
     let acceptor = TlsAcceptor::from(Arc::new(tls));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
+    let url = format!("https://127.0.0.1:{port}").parse().unwrap();
+    let mut config = kube::Config::new(url);
+    config.root_cert = Some(vec![der.to_vec()]);
+    config.tls_server_name = Some("localhost".to_owned());
+    (acceptor, listener, config)
+}
+
+/// A server that takes 100 requests on a connection, as kube-apiserver does. It answers `/hang`
+/// with a body that never ends, and all else with the version of HTTP and the number of connections.
+async fn serve(protocols: &'static [&'static [u8]]) -> (kube::Config, JoinSet<()>) {
+    let (acceptor, listener, config) = listen(protocols).await;
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
         let mut connections = JoinSet::new();
@@ -43,6 +53,13 @@ async fn serve(protocols: &'static [&'static [u8]]) -> (kube::Config, JoinSet<()
                 let answer = hyper::service::service_fn(|request: Request<Incoming>| {
                     let text = format!("{:?} {}", request.version(), count.load(Ordering::Relaxed));
                     async move {
+                        if request
+                            .headers()
+                            .get("upgrade")
+                            .is_some_and(|it| it == "echo")
+                        {
+                            return Ok::<_, Infallible>(upgraded(request));
+                        }
                         let body = if request.uri().path() == "/hang" {
                             let frame = futures::stream::iter([Ok::<_, Infallible>(
                                 hyper::body::Frame::data(bytes::Bytes::from_static(b"x")),
@@ -53,20 +70,36 @@ async fn serve(protocols: &'static [&'static [u8]]) -> (kube::Config, JoinSet<()
                         } else {
                             boxed(http_body_util::Full::new(bytes::Bytes::from(text)))
                         };
-                        Ok::<_, Infallible>(Response::new(body))
+                        Ok(Response::new(body))
                     }
                 });
                 let mut builder = auto::Builder::new(TokioExecutor::new());
                 builder.http2().max_concurrent_streams(100);
-                let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
+                let connection = TokioIo::new(stream);
+                let _ = builder
+                    .serve_connection_with_upgrades(connection, answer)
+                    .await;
             });
         }
     });
-    let url = format!("https://127.0.0.1:{port}").parse().unwrap();
-    let mut config = kube::Config::new(url);
-    config.root_cert = Some(vec![der.to_vec()]);
-    config.tls_server_name = Some("localhost".to_owned());
     (config, tasks)
+}
+
+/// Changes the protocol to one that sends back what it gets.
+#[expect(clippy::disallowed_methods, reason = "it ends with its connection")]
+fn upgraded(mut request: Request<Incoming>) -> Response<AnswerBody> {
+    let upgrade = hyper::upgrade::on(&mut request);
+    tokio::spawn(async move {
+        let stream = TokioIo::new(upgrade.await.unwrap());
+        let (mut read, mut write) = tokio::io::split(stream);
+        let _ = tokio::io::copy(&mut read, &mut write).await;
+    });
+    Response::builder()
+        .status(101)
+        .header("connection", "upgrade")
+        .header("upgrade", "echo")
+        .body(boxed(http_body_util::Empty::new()))
+        .unwrap()
 }
 
 async fn text(client: &kube::Client, request: http::request::Builder) -> String {
@@ -134,4 +167,63 @@ async fn a_refused_connection_is_tried_again_and_then_named() {
     );
     let text = metrics.encode();
     assert!(text.contains(&line), "{text}");
+}
+
+#[tokio::test]
+async fn a_protocol_can_be_changed_through_all_layers() {
+    let (config, _tasks) = serve(&[b"h2", b"http/1.1"]).await;
+    let seam = crate::Seam::new();
+    let options = ClientOptions {
+        seam: Some(seam.layer()),
+        ..Default::default()
+    };
+    let client = options.client(config).unwrap();
+    let request = Request::get("/api/v1/namespaces/a/pods/b/exec")
+        .header("connection", "upgrade")
+        .header("upgrade", "echo")
+        .body(Body::empty());
+    let answer = client.send(request.unwrap()).await.unwrap();
+    assert_eq!(answer.status(), 101);
+    let mut stream = TokioIo::new(hyper::upgrade::on(answer).await.unwrap());
+    stream.write_all(b"hello").await.unwrap();
+    let mut echo = [0; 5];
+    stream.read_exact(&mut echo).await.unwrap();
+    assert_eq!(&echo, b"hello");
+}
+
+/// A proxy for one connection; what it was asked.
+async fn proxy(listener: TcpListener) -> String {
+    let (mut client, _) = listener.accept().await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(client.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap();
+    let target = head.split_whitespace().nth(1).unwrap();
+    let mut server = tokio::net::TcpStream::connect(target).await.unwrap();
+    client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+    let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+    head
+}
+
+#[tokio::test]
+async fn a_proxy_is_used_with_its_credentials() {
+    let (mut config, _tasks) = serve(&[b"h2"]).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut proxies = JoinSet::new();
+    proxies.spawn(proxy(listener));
+    config.proxy_url = Some(
+        format!("http://me:p%40ss@127.0.0.1:{port}")
+            .parse()
+            .unwrap(),
+    );
+    let client = ClientOptions::default().client(config.clone()).unwrap();
+    assert_eq!(text(&client, Request::get("/x")).await, "HTTP/2.0 1");
+    drop(client);
+    let head = proxies.join_next().await.unwrap().unwrap();
+    let authority = config.cluster_url.authority().unwrap();
+    assert!(head.starts_with(&format!("CONNECT {authority} ")), "{head}");
+    let credentials = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, "me:p@ss");
+    assert!(head.contains(&credentials), "{head}");
 }

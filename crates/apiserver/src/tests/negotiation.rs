@@ -1,0 +1,176 @@
+use std::io::Read;
+
+use opkit_apimachinery::protobuf::{CONTENT_TYPE, WatchEventParts, decode};
+
+use super::*;
+
+async fn protobuf(api: &Api, path: &str) -> (u16, Value) {
+    let answer = api.raw(path, &[("accept", CONTENT_TYPE)]).await;
+    assert_eq!(answer.headers()["content-type"], CONTENT_TYPE);
+    (answer.status().as_u16(), decode(answer.body()).unwrap())
+}
+
+/// Without what Go's JSON shows although it is empty.
+fn without_empty(value: &Value) -> Value {
+    match value {
+        Value::Object(object) => object
+            .iter()
+            .map(|(name, value)| (name.clone(), without_empty(value)))
+            .filter(|(_, value)| *value != json!({}) && !value.is_null())
+            .collect(),
+        Value::Array(items) => items.iter().map(without_empty).collect(),
+        other => other.clone(),
+    }
+}
+
+#[tokio::test]
+async fn protobuf_says_what_json_says() {
+    let api = with_robots().await;
+    api.post(CONFIG_MAPS, config_map("a")).await;
+    api.post(DEPLOYMENTS, deployment("d", 2, "nginx")).await;
+    let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    for path in [
+        &format!("{CONFIG_MAPS}/a"),
+        CONFIG_MAPS,
+        &format!("{CONFIG_MAPS}/none"),
+        &format!("{DEPLOYMENTS}/d"),
+        &format!("{DEPLOYMENTS}/d/scale"),
+        DEPLOYMENTS,
+        "/api/v1/namespaces/default/services",
+        crds,
+    ] {
+        let (code, json) = api.get(path).await;
+        let (same, read) = protobuf(&api, path).await;
+        assert_eq!(
+            (same, without_empty(&read)),
+            (code, without_empty(&json)),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn every_listed_kind_has_protobuf() {
+    let api = Api::start();
+    let (_, groups) = api.get("/apis").await;
+    let mut versions = vec!["/api/v1".to_owned()];
+    for group in groups["groups"].as_array().unwrap() {
+        for version in group["versions"].as_array().unwrap() {
+            let version = version["groupVersion"].as_str().unwrap();
+            versions.push(format!("/apis/{version}"));
+        }
+    }
+    let mut count = 0;
+    for version in versions {
+        let (_, resources) = api.get(&version).await;
+        for resource in resources["resources"].as_array().unwrap() {
+            let verbs = resource["verbs"].as_array().unwrap();
+            if !verbs.contains(&json!("list")) {
+                continue;
+            }
+            let path = format!("{version}/{}", resource["name"].as_str().unwrap());
+            let (code, list) = protobuf(&api, &path).await;
+            assert_eq!(code, 200, "{path}: {list}");
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_are_frames_with_their_length() {
+    let api = Api::start();
+    api.post(CONFIG_MAPS, config_map("a")).await;
+    let path = format!(
+        "{CONFIG_MAPS}?watch=true&timeoutSeconds=1&sendInitialEvents=true\
+         &resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    );
+    for (form, kind) in [
+        ("", "ConfigMap"),
+        (
+            ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+            "PartialObjectMetadata",
+        ),
+    ] {
+        let accept = format!("{CONTENT_TYPE};stream=watch{form}");
+        let answer = api.raw(&path, &[("accept", &accept)]).await;
+        assert_eq!(
+            answer.headers()["content-type"],
+            format!("{CONTENT_TYPE};stream=watch")
+        );
+        let mut rest = &answer.body()[..];
+        let mut events = Vec::new();
+        while let Some((length, frame)) = rest.split_first_chunk() {
+            let (frame, after) = frame.split_at(u32::from_be_bytes(*length) as usize);
+            let event = WatchEventParts::read(frame).unwrap();
+            events.push((event.type_.to_owned(), decode(event.object).unwrap()));
+            rest = after;
+        }
+        assert!(rest.is_empty());
+        assert_eq!(events.len(), 2);
+        assert_eq!(events[0].0, "ADDED");
+        assert_eq!(events[0].1["kind"], kind);
+        assert_eq!(events[0].1["metadata"]["name"], "a");
+        assert_eq!(events[1].0, "BOOKMARK");
+        let end = &events[1].1["metadata"]["annotations"]["k8s.io/initial-events-end"];
+        assert_eq!(end, "true");
+    }
+}
+
+#[tokio::test]
+async fn custom_resources_have_metadata_in_protobuf_only() {
+    let api = with_robots().await;
+    let (code, answer) = api.post(ROBOTS, robot("a")).await;
+    assert_eq!(code, 201, "{answer}");
+    let (code, status) = protobuf(&api, ROBOTS).await;
+    assert_eq!((code, &status["reason"]), (406, &json!("NotAcceptable")));
+    let accept = format!("{CONTENT_TYPE};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
+    let answer = api.raw(ROBOTS, &[("accept", &accept)]).await;
+    let list = decode(answer.body()).unwrap();
+    assert_eq!(list["kind"], "PartialObjectMetadataList");
+    assert_eq!(list["items"][0]["metadata"]["name"], "a");
+    let either = format!("{CONTENT_TYPE},application/json");
+    let answer = api.raw(ROBOTS, &[("accept", &either)]).await;
+    assert_eq!(answer.headers()["content-type"], "application/json");
+}
+
+#[tokio::test]
+async fn long_answers_are_compressed_for_who_asks() {
+    let api = Api::start();
+    let mut big = config_map("big");
+    big["data"]["a"] = json!("x".repeat(200 * 1024));
+    api.post(CONFIG_MAPS, big).await;
+    let plain = api.raw(CONFIG_MAPS, &[]).await;
+    assert!(!plain.headers().contains_key("content-encoding"));
+    let answer = api
+        .raw(CONFIG_MAPS, &[("accept-encoding", "deflate, gzip")])
+        .await;
+    assert_eq!(answer.headers()["content-encoding"], "gzip");
+    assert_eq!(answer.headers()["vary"], "Accept-Encoding");
+    assert!(answer.body().len() < 20 * 1024);
+    let mut text = Vec::new();
+    let mut decoder = flate2::read::GzDecoder::new(&answer.body()[..]);
+    decoder.read_to_end(&mut text).unwrap();
+    assert_eq!(Bytes::from(text), *plain.body());
+
+    let short = "/api/v1/namespaces";
+    for (path, accepted) in [
+        (short, "gzip"),
+        (CONFIG_MAPS, "gzip;q=0.5"),
+        (CONFIG_MAPS, "br"),
+    ] {
+        let answer = api.raw(path, &[("accept-encoding", accepted)]).await;
+        assert!(!answer.headers().contains_key("content-encoding"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn yaml_is_answered_in_yaml() {
+    let api = Api::start();
+    api.post(CONFIG_MAPS, config_map("a")).await;
+    let path = format!("{CONFIG_MAPS}/a");
+    let answer = api.raw(&path, &[("accept", "application/yaml")]).await;
+    assert_eq!(answer.headers()["content-type"], "application/yaml");
+    let object: Value = serde_saphyr::from_slice(answer.body()).unwrap();
+    assert_eq!(object, api.get(&path).await.1);
+}

@@ -1,0 +1,94 @@
+//! Reading one's own writes, at once and everywhere.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use opkit::cache::{CachedClient, Index, InformerOptions, ReadError, Selection};
+use opkit::prelude::*;
+
+use super::{Cache, client, map};
+
+#[opkit::test]
+async fn writes_are_read_at_once(plane: ControlPlane) -> opkit::Result {
+    let cache = Cache::new(&plane);
+    let maps = cache.factory.informer::<ConfigMap>();
+    maps.informer()
+        .add_index(Index::field("colour", "data.colour"));
+    cache.synced().await?;
+    let client = CachedClient::new(client(&plane), cache.factory.clone());
+    let here = |name: &str| (plane.namespace().to_owned(), name.to_owned());
+    for round in 0..20 {
+        let (name, colour) = (format!("map-{round}"), format!("colour-{round}"));
+        let made = client.create(&map(&name, "grey")).await?;
+        let read = client
+            .get::<ConfigMap>(here(&name))
+            .await?
+            .expect("it was just made");
+        assert_eq!(
+            read.metadata.resource_version,
+            made.metadata.resource_version
+        );
+
+        let mut changed = map(&name, &colour);
+        changed.metadata.resource_version = made.metadata.resource_version.clone();
+        client.update(&changed).await?;
+        for selection in [
+            Selection::default().by_index("colour", &colour),
+            Selection::from(kube::core::Selector::from_iter([
+                kube::core::Expression::Equal("colour".into(), colour.clone()),
+            ])),
+        ] {
+            assert_eq!(
+                client.list::<ConfigMap>(&selection).await?.len(),
+                1,
+                "{selection:?}"
+            );
+        }
+        let changed = client
+            .get::<ConfigMap>(here(&name))
+            .await?
+            .expect("it was just changed");
+        client.delete(&*changed).await?;
+        assert!(client.get::<ConfigMap>(here(&name)).await?.is_none());
+        assert!(
+            maps.keys(&Selection::default().by_index("colour", &colour))
+                .is_empty()
+        );
+    }
+    cache.end().await
+}
+
+#[opkit::test]
+async fn what_is_not_cached_is_refused_or_live(plane: ControlPlane) -> opkit::Result {
+    let cache = Cache::new(&plane);
+    let client = CachedClient::new(client(&plane), cache.factory.clone());
+    let refused = client.get::<Secret>((plane.namespace(), "none")).await;
+    assert!(
+        matches!(refused, Err(ReadError::NotCached { .. })),
+        "{refused:?}"
+    );
+    let live = client.live_reads();
+    assert!(
+        live.get::<Secret>((plane.namespace(), "none"))
+            .await?
+            .is_none()
+    );
+    cache.end().await
+}
+
+#[opkit::test]
+async fn a_selector_holds_for_writes_too(plane: ControlPlane) -> opkit::Result {
+    let (cache, client) = (Cache::new(&plane), client(&plane));
+    let options = InformerOptions::default().labels("colour=red")?;
+    let red = cache.factory.informer_with::<ConfigMap>(options);
+    cache.synced().await?;
+    for colour in ["red", "blue"] {
+        let made = client.create(&map(colour, colour)).await?;
+        red.informer().observe_answer(&serde_json::to_vec(&made)?);
+    }
+    let names: Vec<_> = red
+        .keys(&Selection::default())
+        .into_iter()
+        .map(|key| key.name)
+        .collect();
+    assert_eq!(names, ["red"]);
+    cache.end().await
+}
