@@ -14,6 +14,7 @@ use std::{
 
 use clap::{Parser, Subcommand};
 
+mod bench;
 mod ci;
 mod conformance;
 mod control_plane;
@@ -35,6 +36,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Measure a room beside its peers.
+    Bench(bench::Args),
     /// Run everything that must pass before a change is merged.
     Ci(ci::Args),
     /// Run the conformance suite on a control plane, and count the tests that it cannot run.
@@ -57,6 +60,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
+        Task::Bench(args) => bench::run(&args),
         Task::Ci(args) => ci::run(&args),
         Task::Conformance(args) => conformance::run(&args),
         Task::ControlPlane(args) => control_plane::run(&args),

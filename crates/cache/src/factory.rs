@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 use std::collections::HashMap;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use kube::core::PartialObjectMeta;
@@ -16,7 +16,7 @@ use crate::object::Codec;
 use crate::random::Random;
 use crate::reflector::{Reflector, ReflectorOptions};
 use crate::shard::Part;
-use crate::{Informer, InformerOptions, Lister, Shards, StoreForm, SyncError};
+use crate::{CacheMetrics, Informer, InformerOptions, Lister, Shards, StoreForm, SyncError};
 
 /// Which part of the cluster is cached. Kinds of the cluster scope are always cached whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,16 +70,42 @@ pub struct InformerFactory {
     tasks: TaskTracker,
     stop: CancellationToken,
     managers: Vec<String>,
-    informers: Mutex<HashMap<Identity, Weak<User>>>,
+    informers: Informers,
 }
+
+/// The informers of a factory that somebody uses.
+pub(crate) type Informers = Arc<Mutex<HashMap<Identity, Weak<User>>>>;
 
 /// What makes two requests for an informer the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Identity {
+pub(crate) struct Identity {
     type_id: TypeId,
     namespaces: Vec<Option<String>>,
     collection: CollectionOptions,
     form: StoreForm,
+}
+
+impl Identity {
+    /// What it leaves out, in words.
+    pub(crate) fn selector(&self) -> String {
+        let collection = &self.collection;
+        let namespaces = self.namespaces.iter().flatten();
+        let namespaces = namespaces.map(|name| format!("namespace={name}"));
+        let selectors = [
+            &collection.label_selector,
+            &collection.field_selector,
+            &collection.shard_selector,
+        ];
+        let selectors = selectors.into_iter().filter(|text| !text.is_empty());
+        let mut parts: Vec<_> = namespaces.chain(selectors.cloned()).collect();
+        if collection.metadata_only {
+            parts.push("metadata".to_owned());
+        }
+        if self.form != StoreForm::default() {
+            parts.push(format!("{:?}", self.form).to_lowercase());
+        }
+        parts.join(";")
+    }
 }
 
 impl InformerFactory {
@@ -96,7 +122,7 @@ impl InformerFactory {
             tasks,
             stop,
             managers: Vec::new(),
-            informers: Mutex::default(),
+            informers: Informers::default(),
         }
     }
 
@@ -243,6 +269,21 @@ impl InformerFactory {
             },
             form: options.form,
         }
+    }
+
+    /// The metrics of all informers, those started later included.
+    ///
+    /// # Examples
+    /// ```
+    /// use opkit_cache::InformerFactory;
+    /// use prometheus_client::registry::Registry;
+    ///
+    /// fn register(factory: &InformerFactory, registry: &mut Registry) {
+    ///     registry.register_collector(Box::new(factory.metrics()));
+    /// }
+    /// ```
+    pub fn metrics(&self) -> CacheMetrics {
+        CacheMetrics::new(self.informers.clone())
     }
 
     /// Waits until every informer that was started has its first list.

@@ -2,7 +2,7 @@
 //! on a scripted server. `benches/peers/kube-runtime` runs the same scripts and prints what comes of
 //! them there.
 
-mod script;
+pub(crate) mod script;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -2,8 +2,9 @@
 
 mod sink;
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use opkit_apimachinery::protobuf::MessageType;
 use opkit_client::{Kind, ObjectKey, RestClient};
@@ -13,6 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use self::sink::InformerSink;
 use crate::listener::Mailbox;
+use crate::metrics::WatchStats;
 use crate::object::Codec;
 use crate::options::InformerOptions;
 use crate::shard::Part;
@@ -72,6 +74,7 @@ struct State {
 struct Progress {
     part: Part,
     seen: Option<u64>,
+    stats: Arc<WatchStats>,
 }
 
 /// What an informer holds and has done; see [`Informer::stats`].
@@ -92,6 +95,16 @@ pub struct Stats {
     pub lists: u64,
     /// How often a body gave way to the memory budget.
     pub evictions: u64,
+    /// Events of watches since the kind was split last, bookmarks included.
+    pub events: u64,
+    /// Complete lists after the first of each watch since the kind was split last.
+    pub relists: u64,
+    /// Lists and watches that failed since the kind was split last.
+    pub failures: u64,
+    /// How long the youngest watch that is open has lasted.
+    pub watch_age: Option<Duration>,
+    /// How long the quietest watch has told nothing, bookmarks included.
+    pub lag: Option<Duration>,
 }
 
 impl Informer {
@@ -324,14 +337,27 @@ impl Informer {
         let writer = self.shared().writer.lock();
         let state = self.shared().state.read();
         let (counts, pool) = (&writer.origin().counts, &writer.origin().pool);
+        let watches = || state.parts.iter().map(|progress| &*progress.stats);
+        let sum = |count: fn(&WatchStats) -> &AtomicU64| -> u64 {
+            watches()
+                .map(|watch| count(watch).load(Ordering::Relaxed))
+                .sum()
+        };
+        let relists = watches().map(|watch| watch.lists.load(Ordering::Relaxed).saturating_sub(1));
         Stats {
             objects: state.store.len(),
             bytes: state.store.bytes() + writer.bytes(),
             pool_bytes: pool.bytes(),
             decodes: counts.decodes.load(Ordering::Relaxed),
-            decode_errors: counts.decode_errors.load(Ordering::Relaxed),
+            decode_errors: counts.decode_errors.load(Ordering::Relaxed)
+                + sum(|watch| &watch.unreadable),
             lists: u64::from(state.lists),
             evictions: state.evicted,
+            events: sum(|watch| &watch.events),
+            relists: relists.sum(),
+            failures: sum(|watch| &watch.failures),
+            watch_age: watches().filter_map(WatchStats::age).min(),
+            lag: watches().filter_map(WatchStats::silence).max(),
         }
     }
 
@@ -446,11 +472,14 @@ impl Shared {
 impl State {
     fn sink(&mut self, shared: &Arc<Shared>, part: Part, synced: bool) -> InformerSink {
         let place = self.parts.len();
+        let stats = Arc::new(WatchStats::default());
         self.parts.push(Progress {
             part: part.clone(),
             seen: None,
+            stats: stats.clone(),
         });
-        InformerSink::new(shared.clone(), part, (self.generation, place), synced)
+        let place = (self.generation, place);
+        InformerSink::new(shared.clone(), part, place, stats, synced)
     }
 
     fn saw(&mut self, place: usize, version: Option<u64>) {

@@ -12,7 +12,7 @@ use opkit_client::{CollectionOptions, Kind, PageOptions, RestClient, WatchFrames
 use tokio::time::Instant;
 
 use self::engine::PAGE;
-pub(crate) use self::engine::{Action, Engine, Input};
+pub(crate) use self::engine::{Action, Counters, Engine, Input};
 pub(crate) use self::failure::Failure;
 use crate::random::Random;
 use crate::sink::Sink;
@@ -86,6 +86,7 @@ impl<S: Sink> Reflector<S> {
         loop {
             let now = self.origin.elapsed();
             let action = self.engine.step(now, input, &mut self.sink);
+            self.sink.set_counters(now, self.engine.counters());
             input = self.act(action).await;
         }
     }

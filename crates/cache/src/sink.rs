@@ -1,6 +1,10 @@
 //! The seam between a reflector, which reads a collection, and whatever keeps it.
 
+use std::time::Duration;
+
 use opkit_client::Kind;
+
+use crate::reflector::Counters;
 
 /// The bytes of one object as they came.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +56,9 @@ pub(crate) trait Sink: Send + 'static {
 
     /// What went wrong last; `None` when all is well again.
     fn set_last_error(&mut self, error: Option<String>);
+
+    /// What the reflector has done so far, `now` after it began.
+    fn set_counters(&mut self, now: Duration, counters: &Counters);
 }
 
 /// An object whose name cannot be read.

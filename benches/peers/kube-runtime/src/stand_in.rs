@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use futures::TryStreamExt;
+use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
@@ -68,17 +68,19 @@ where
     let base = status("VmRSS:");
     let began = Instant::now();
     let stream = watcher(api, config)
+        .default_backoff()
         .modify(move |object| {
             if cleared {
                 object.managed_fields_mut().clear();
             }
         })
         .reflect(writer);
-    tokio::spawn(stream.try_for_each(move |event| {
-        if let watcher::Event::Apply(_) = event {
+    tokio::spawn(stream.for_each(move |event| {
+        // An expired watch is an error that the watcher recovers from.
+        if let Ok(watcher::Event::Apply(_)) = event {
             count.fetch_add(1, Ordering::Relaxed);
         }
-        async { Ok(()) }
+        async {}
     }));
     reader.wait_until_ready().await?;
     let seconds = began.elapsed().as_secs_f64();

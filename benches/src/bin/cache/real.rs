@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use opkit_benches::{data, process};
 use opkit_cache::{InformerFactory, Scope};
 use opkit_client::{CollectionOptions, Encoding, Kind, ObjectKey, PageOptions, Patch, RestClient};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -38,7 +38,6 @@ pub(crate) async fn load(pods: u64) -> Result<()> {
                 pod["apiVersion"] = json!("v1");
                 pod["kind"] = json!("Pod");
                 pod["metadata"] = metadata;
-                without_account(&mut pod["spec"]);
                 client.create(kind, Some("default"), &pod, MANAGER).await?;
                 let key = ObjectKey::from(("default", name.as_str()));
                 let status = json!({"status": status});
@@ -50,14 +49,6 @@ pub(crate) async fn load(pods: u64) -> Result<()> {
         .buffer_unordered(AT_ONCE)
         .try_collect()
         .await
-}
-
-/// The server of the bench has no controllers that would make the account.
-fn without_account(spec: &mut Value) {
-    if let Some(spec) = spec.as_object_mut() {
-        spec.remove("serviceAccount");
-        spec.remove("serviceAccountName");
-    }
 }
 
 /// The first sync.

@@ -3,11 +3,14 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use opkit_client::{Kind, ObjectKey};
 use parking_lot::RwLockWriteGuard;
 
 use super::{Shared, State};
+use crate::metrics::WatchStats;
+use crate::reflector::Counters;
 use crate::shard::Part;
 use crate::sink::{Raw, ReadError, Sink};
 use crate::store::number;
@@ -22,6 +25,7 @@ pub(crate) struct InformerSink {
     /// The split that it is of, and which of its parts.
     generation: u32,
     place: usize,
+    stats: Arc<WatchStats>,
     /// The number of the list that is on its way.
     list: u32,
     /// Whether it is.
@@ -38,6 +42,7 @@ impl InformerSink {
         shared: Arc<Shared>,
         part: Part,
         (generation, place): (u32, usize),
+        stats: Arc<WatchStats>,
         synced: bool,
     ) -> Self {
         InformerSink {
@@ -45,6 +50,7 @@ impl InformerSink {
             part,
             generation,
             place,
+            stats,
             list: 0,
             in_list: false,
             synced,
@@ -268,6 +274,10 @@ impl Sink for InformerSink {
         if self.state().is_some() {
             *self.shared.last_error.lock() = error;
         }
+    }
+
+    fn set_counters(&mut self, now: Duration, counters: &Counters) {
+        self.stats.set(now, counters);
     }
 }
 

@@ -164,7 +164,6 @@ impl Engine {
         self.protobuf
     }
 
-    #[allow(dead_code, reason = "read by the metrics")]
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -199,7 +198,7 @@ impl Engine {
         match state {
             State::Unlisted if self.streams && !self.in_pages => {
                 self.begin_list(sink);
-                let action = self.begin_watch(now, true);
+                let action = self.begin_watch(true);
                 let Action::Watch { timeout, .. } = &action else {
                     return action;
                 };
@@ -213,7 +212,7 @@ impl Engine {
             State::Paging(paging) => self.ask(paging),
             State::Reading(paging, reader) => self.read(now, paging, reader, sink),
             State::Unwatched | State::Streaming(_) | State::Watching(_) => {
-                let action = self.begin_watch(now, false);
+                let action = self.begin_watch(false);
                 if let Action::Watch { timeout, .. } = &action {
                     // Such a watch begins with made-up additions, in any order.
                     let unordered = self.version.is_empty() || self.version == "0";

@@ -75,7 +75,8 @@ impl Watching {
 }
 
 impl Engine {
-    pub(super) fn begin_watch(&mut self, _now: Duration, send_initial_events: bool) -> Action {
+    pub(super) fn begin_watch(&mut self, send_initial_events: bool) -> Action {
+        self.counters.watching_since = None;
         Action::Watch {
             resource_version: match send_initial_events {
                 true => self.list_version(),

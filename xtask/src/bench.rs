@@ -1,0 +1,147 @@
+//! `cargo xtask bench cache`: the figures of the cache beside those of its peers.
+//!
+//! kube-runtime is a peer in a workspace of its own, client-go one in a Go module; both live in
+//! `benches/peers`. A peer that cannot be built is absent, its rows say so, and they are not counted.
+
+mod server;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, ensure};
+
+use self::server::Server;
+use crate::control_plane;
+
+/// What to measure, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    room: Room,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Room {
+    /// The cache: first sync, memory, events and reads.
+    Cache(Cache),
+}
+
+#[derive(Debug, clap::Args)]
+struct Cache {
+    /// Print one JSON object a row.
+    #[arg(long)]
+    json: bool,
+    /// Fewer objects and one repetition: whether it works, not how fast it is.
+    #[arg(long)]
+    quick: bool,
+    /// How often everything is measured.
+    #[arg(long)]
+    repetitions: Option<u32>,
+    /// Leave the real API server out.
+    #[arg(long)]
+    no_real: bool,
+}
+
+/// Builds ours and the peers, starts a real API server, and measures.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let Room::Cache(cache) = &args.room;
+    let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec()?;
+    let root = metadata.workspace_root.as_std_path();
+    let target = metadata.target_directory.as_std_path();
+    cargo(
+        root,
+        target,
+        &["--package", "opkit-benches", "--bin", "bench-cache"],
+    )?;
+    let mut command = Command::new(target.join("release/bench-cache"));
+    command.arg("run");
+    if cache.json {
+        command.arg("--json");
+    }
+    if cache.quick {
+        command.arg("--quick");
+    }
+    if let Some(repetitions) = cache.repetitions {
+        command.args(["--repetitions", &repetitions.to_string()]);
+    }
+    let peers = target.join("peers");
+    command
+        .arg("--kube-runtime")
+        .arg(kube_runtime(root, &peers)?);
+    if let Some(peer) = client_go(root, &peers)? {
+        command.arg("--client-go").arg(peer);
+    }
+    let server = match cache.no_real {
+        true => None,
+        false => real(&peers),
+    };
+    if let Some(server) = &server {
+        command.arg("--kubeconfig").arg(server.kubeconfig());
+    }
+    let status = command.status().context("cannot run the bench")?;
+    Ok(match status.success() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// Progress goes to standard error: the figures are for whoever reads standard output.
+fn note(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+fn cargo(directory: &Path, target: &Path, arguments: &[&str]) -> Result<()> {
+    let mut command = Command::new("cargo");
+    command
+        .args(["build", "--release", "--quiet"])
+        .args(arguments)
+        .arg("--target-dir")
+        .arg(target)
+        .current_dir(directory);
+    let status = command.status().context("cannot run cargo build")?;
+    ensure!(status.success(), "cargo does not build {arguments:?}");
+    Ok(())
+}
+
+fn kube_runtime(root: &Path, peers: &Path) -> Result<PathBuf> {
+    cargo(
+        &root.join("benches/peers/kube-runtime"),
+        peers,
+        &["--locked"],
+    )?;
+    Ok(peers.join("release/peer-kube-runtime"))
+}
+
+fn client_go(root: &Path, peers: &Path) -> Result<Option<PathBuf>> {
+    if !control_plane::has_go() {
+        note("there is no Go: client-go is not measured");
+        return Ok(None);
+    }
+    let peer = peers.join("client-go");
+    let status = Command::new("go")
+        .args(["build", "-trimpath", "-o"])
+        .arg(&peer)
+        .arg(".")
+        .current_dir(root.join("benches/peers/client-go"))
+        .env("GOFLAGS", "-mod=readonly -buildvcs=false")
+        .status()
+        .context("cannot run go build")?;
+    if !status.success() {
+        note("go does not build the peer: client-go is not measured");
+        return Ok(None);
+    }
+    Ok(Some(peer))
+}
+
+fn real(directory: &Path) -> Option<Server> {
+    let started = control_plane::ensure(None)
+        .and_then(|executables| Server::start(&executables, &directory.join("real-server")));
+    match started {
+        Ok(server) => Some(server),
+        Err(error) => {
+            note(&format!("{error:#}: the real API server is not measured"));
+            None
+        }
+    }
+}
