@@ -57,6 +57,8 @@
 
 pub use k8s_openapi;
 pub use kube;
+/// Kubernetes' object rules: identity, schemes, selectors, patches, protobuf.
+pub use opkit_apimachinery as apimachinery;
 /// Informers, stores, indexes, listers, and the client that reads through them.
 pub use opkit_cache as cache;
 /// The clients, discovery, the HTTP stack and the effect seam.

@@ -17,3 +17,13 @@ mod robot;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
+
+/// The guides, whose examples run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/cache.md")]
+pub struct Cache;
+
+/// The guides, whose examples run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/client.md")]
+pub struct Client;
