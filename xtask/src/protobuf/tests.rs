@@ -13,6 +13,10 @@ message Volume { // the volume
   map<string, bytes> data = 3;
 }
 
+message VolumeList {
+  repeated Volume items = 2;
+}
+
 message VolumeSource {
   optional EmptyDir emptyDir = 1;
   optional .k8s.io.apimachinery.pkg.apis.meta.v1.Time at = 3;
@@ -36,6 +40,10 @@ type Volume struct {
 	Data map[string][]byte `json:"$data,omitempty" protobuf:"bytes,3,rep,name=data"`
 }
 
+type VolumeList struct {
+	Items []Volume `json:"items" protobuf:"bytes,2,rep,name=items"`
+}
+
 type VolumeSource struct {
 	EmptyDir *EmptyDir `json:"emptyDir,omitempty" protobuf:"bytes,1,opt,name=emptyDir"`
 	Ports []int32 `json:"ports,omitempty" protobuf:"varint,2,rep,name=ports"`
@@ -45,19 +53,24 @@ type VolumeSource struct {
 type EmptyDir struct{}
 "#;
 
-const KINDS: &str = r#"[{"group":"","version":"v1","kind":"Volume",
+const KINDS: &str = r#"[{"group":"","version":"v1","kind":"Volume","verbs":["get","list"],
     "schema":{"definition":"io.k8s.api.core.v1.Volume"}}]"#;
 
 const META: &str = "
 package k8s.io.apimachinery.pkg.apis.meta.v1;
 message DeleteOptions {
 }
+message PartialObjectMetadata {
+}
+message PartialObjectMetadataList {
+}
 message Status {
 }
 ";
 
 fn sources(properties: &str) -> Sources {
-    let meta_go = "type DeleteOptions struct{}\ntype Status struct{}\n";
+    let meta_go = "type DeleteOptions struct{}\ntype PartialObjectMetadata struct{}\n\
+                   type PartialObjectMetadataList struct{}\ntype Status struct{}\n";
     Sources {
         packages: vec![
             (PROTO.to_owned(), vec![GO.to_owned()]),
@@ -81,12 +94,19 @@ message core.v1.Volume v1/Volume
 2 (inline) core.v1.VolumeSource
 3 $data? map[string]bytes
 
+message core.v1.VolumeList v1/VolumeList
+2 items []core.v1.Volume
+
 message core.v1.VolumeSource
 1 emptyDir? *core.v1.EmptyDir
 2 ports? []int32
 3 at? time
 
 message meta.v1.DeleteOptions */DeleteOptions
+
+message meta.v1.PartialObjectMetadata meta.k8s.io/v1/PartialObjectMetadata
+
+message meta.v1.PartialObjectMetadataList meta.k8s.io/v1/PartialObjectMetadataList
 
 message meta.v1.Status v1/Status
 ";
