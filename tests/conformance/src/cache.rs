@@ -2,6 +2,8 @@
 
 mod informers;
 mod projections;
+mod reflector;
+mod shards;
 mod writes;
 
 use std::sync::Arc;
