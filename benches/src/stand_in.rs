@@ -2,7 +2,8 @@
 //! written before the first request, over plain HTTP/1.1. It costs its clients next to nothing, so
 //! what is measured is theirs.
 //!
-//! `/go?events=N` sends N changes to every watch; `/expire` ends every watch with 410.
+//! `/go?events=N` sends N changes to every watch; `/expire` ends every watch with 410; `/ready` answers
+//! once there is a watch that has been told all objects it asked for.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -50,6 +51,8 @@ struct State {
     /// The same as events, up to where the version stands and after it.
     events: Vec<[Bytes; 3]>,
     orders: watch::Sender<Order>,
+    /// How many watches wait for orders.
+    waiting: watch::Sender<u32>,
     tasks: TaskTracker,
 }
 
@@ -78,7 +81,7 @@ pub async fn serve(kind: Kind, count: u64) -> std::io::Result<()> {
         tasks.spawn(async move {
             let service = hyper::service::service_fn(move |request| {
                 let state = state.clone();
-                async move { Ok::<_, Infallible>(state.answer(&request)) }
+                async move { Ok::<_, Infallible>(state.answer(&request).await) }
             });
             let server = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
             let io = TokioIo::new(connection);
@@ -111,11 +114,12 @@ impl State {
             items,
             events,
             orders: watch::Sender::default(),
+            waiting: watch::Sender::default(),
             tasks,
         }
     }
 
-    fn answer(self: &Arc<Self>, request: &Request<Incoming>) -> Response<Body> {
+    async fn answer(self: &Arc<Self>, request: &Request<Incoming>) -> Response<Body> {
         let query = request.uri().query().unwrap_or_default();
         let value = |name: &str| {
             let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -130,6 +134,11 @@ impl State {
             }
             "/expire" => {
                 self.order(|order| order.expire = true);
+                return Response::new(Full::default().boxed_unsync());
+            }
+            "/ready" => {
+                let mut waiting = self.waiting.subscribe();
+                let _ = waiting.wait_for(|waiting| *waiting > 0).await;
                 return Response::new(Full::default().boxed_unsync());
             }
             _ => {}
@@ -210,12 +219,18 @@ impl State {
         if told.await.is_none() {
             return;
         }
-        while orders.changed().await.is_ok() {
+        self.waiting.send_modify(|waiting| *waiting += 1);
+        loop {
+            tokio::select! {
+                () = writer.sender.closed() => break,
+                changed = orders.changed() => if changed.is_err() { break },
+            }
             let order = *orders.borrow_and_update();
             if self.carry_out(order, &mut writer).await.is_none() || order.expire {
-                return;
+                break;
             }
         }
+        self.waiting.send_modify(|waiting| *waiting -= 1);
     }
 
     async fn initial(&self, wanted: bool, begun: Order, writer: &mut Writer) -> Option<()> {

@@ -71,10 +71,9 @@ func standIn(kind, port string, objects, events int, cleared bool) map[string]fl
 	})
 	check(err)
 	row := sync(informer, objects)
+	order(port, "/ready")
 	began := time.Now()
-	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%s/go?events=%d", port, events))
-	check(err)
-	answer.Body.Close()
+	order(port, fmt.Sprintf("/go?events=%d", events))
 	for seen.Load() < int64(events) {
 		time.Sleep(2 * time.Millisecond)
 	}
@@ -127,6 +126,13 @@ func sync(informer cache.SharedIndexInformer, objects int) map[string]float64 {
 		"bytes_per_object": (steady - base) / float64(max(count, 1)),
 		"as_is_per_object": (asIs - base) / float64(max(count, 1)),
 	}
+}
+
+// Asks the stand-in server for something other than objects.
+func order(port, path string) {
+	answer, err := http.Get("http://127.0.0.1:" + port + path)
+	check(err)
+	answer.Body.Close()
 }
 
 // What a reader of the cache pays who wants to change what it read.

@@ -192,8 +192,7 @@ impl InformerFactory {
     /// # Examples
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use opkit_apimachinery::shard::ShardKey;
-    /// use opkit_cache::{InformerFactory, InformerOptions, Shards};
+    /// use opkit_cache::{InformerFactory, InformerOptions, ShardKey, Shards};
     ///
     /// fn share(factory: &InformerFactory) {
     ///     let options = InformerOptions::default().shards(Shards::part(ShardKey::Uid, 0, 2));

@@ -46,5 +46,5 @@ pub use metrics::CacheMetrics;
 pub use object::{AnyObject, CachedObject, downcast};
 pub use options::{InformerOptions, Transform};
 pub use record::{StoreForm, Stored};
-pub use shard::Shards;
+pub use shard::{ShardKey, ShardRange, ShardSelector, Shards};
 pub use tape::meta::{Meta, Owner};

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use opkit_apimachinery::shard::{ShardKey, ShardSelector};
+pub use opkit_apimachinery::shard::{ShardKey, ShardRange, ShardSelector};
 
 use crate::Stored;
 
@@ -12,8 +12,7 @@ use crate::Stored;
 ///
 /// # Examples
 /// ```
-/// use opkit_apimachinery::shard::ShardKey;
-/// use opkit_cache::Shards;
+/// use opkit_cache::{ShardKey, Shards};
 ///
 /// // The second of three processes, each of which reads its part by four watches.
 /// let shards = Shards::part(ShardKey::Uid, 1, 3).watches(4);

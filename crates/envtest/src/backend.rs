@@ -31,6 +31,8 @@ pub enum Capability {
     ControllerManager,
     /// Pods are evicted, as disruption budgets allow.
     Eviction,
+    /// Lists and watches of a shard of a kind: the feature gate `ShardedListAndWatch`, alpha in Kubernetes 1.36.
+    Shards,
     /// A server of the test's own, which starts in milliseconds and holds nothing of other tests.
     OwnServer,
 }
@@ -109,6 +111,12 @@ impl Backend {
             }
             (Capability::Eviction, Self::Embedded(_)) => {
                 Some("the embedded control plane does not model pods/eviction")
+            }
+            (Capability::Shards, Self::Binaries(plane)) if !plane.has_shards() => {
+                Some("this kube-apiserver has no feature gate ShardedListAndWatch")
+            }
+            (Capability::Shards, Self::Cluster) => {
+                Some("the feature gate ShardedListAndWatch is off unless somebody switches it on")
             }
             (Capability::OwnServer, Self::Binaries(_) | Self::Cluster) => Some(
                 "it needs many servers of its own, and only embedded ones start in milliseconds",

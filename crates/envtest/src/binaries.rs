@@ -143,7 +143,7 @@ impl Binaries {
         } = &self.assets;
         let arguments = arguments::etcd(directory, self.ports);
         self.watchdog.run("etcd", etcd, &arguments).await?;
-        let arguments = arguments::apiserver(directory, self.ports);
+        let arguments = arguments::apiserver(directory, self.ports, self.assets.has_shards());
         self.watchdog
             .run("kube-apiserver", apiserver, &arguments)
             .await?;
@@ -228,6 +228,11 @@ impl Binaries {
             &self.token,
             namespace,
         )
+    }
+
+    /// Whether a list or watch may ask for a shard.
+    pub(crate) fn has_shards(&self) -> bool {
+        self.assets.has_shards()
     }
 
     /// Whether Deployments become Pods, and what nobody owns any more goes.

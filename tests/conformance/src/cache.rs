@@ -2,6 +2,8 @@
 
 mod informers;
 mod projections;
+mod reflector;
+mod shards;
 mod streams;
 mod writes;
 

@@ -90,9 +90,11 @@ where
     let steady = status("VmRSS:");
 
     let _ = std::fs::write("/proc/self/clear_refs", "5");
+    order(row.port, "/ready").await?;
     order(row.port, "/expire").await?;
-    // The relist has no end that can be seen from here; it takes as long as the first list.
-    tokio::time::sleep(Duration::from_secs_f64(seconds * 1.5 + 2.0)).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    // After the relist there is a watch again.
+    order(row.port, "/ready").await?;
     let relist = status("VmHWM:");
 
     let began = Instant::now();

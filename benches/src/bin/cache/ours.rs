@@ -91,17 +91,15 @@ async fn measure<K: Object>(args: &Args, client: RestClient) -> Result<()> {
     let steady = process::resident();
 
     process::forget_peak();
-    let lists = lister.informer().stats().lists;
+    stand_in::order(args.port, "/ready").await?;
     stand_in::order(args.port, "/expire").await?;
-    let relist = async {
-        while lister.informer().stats().lists == lists {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-        // The relist has no end that can be seen from here; it takes no longer than the first list.
-        tokio::time::sleep(Duration::from_secs_f64(seconds * 1.5 + 1.0)).await;
-    };
-    let waited = tokio::time::timeout(Duration::from_secs(60), relist).await;
-    waited.context("there was no relist")?;
+    settle().await;
+    // After the relist there is a watch again.
+    stand_in::order(args.port, "/ready").await?;
+    ensure!(
+        lister.informer().stats().relists == 1,
+        "there was no relist"
+    );
     let relist_peak = process::peak();
 
     let list = list_by_index(&lister);

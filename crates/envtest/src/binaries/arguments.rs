@@ -49,9 +49,10 @@ pub(crate) fn etcd(directory: &Path, ports: Ports) -> Vec<String> {
 
 /// kube-apiserver with a certificate of its own making and one token. Without the plugin ServiceAccount, pods
 /// do not wait for an account that a control plane without kube-controller-manager never makes.
-pub(crate) fn apiserver(directory: &Path, ports: Ports) -> Vec<String> {
+/// With `shards`, lists and watches may ask for shards: alpha in 1.36.
+pub(crate) fn apiserver(directory: &Path, ports: Ports, shards: bool) -> Vec<String> {
     let file = |name: &str| directory.join(name).display().to_string();
-    vec![
+    let mut arguments = vec![
         format!("--etcd-servers={}", local("http", ports.etcd)),
         "--bind-address=127.0.0.1".to_owned(),
         "--advertise-address=127.0.0.1".to_owned(),
@@ -65,7 +66,11 @@ pub(crate) fn apiserver(directory: &Path, ports: Ports) -> Vec<String> {
         "--authorization-mode=RBAC".to_owned(),
         "--allow-privileged=true".to_owned(),
         "--disable-admission-plugins=ServiceAccount".to_owned(),
-    ]
+    ];
+    if shards {
+        arguments.push("--feature-gates=ShardedListAndWatch=true".to_owned());
+    }
+    arguments
 }
 
 /// kube-controller-manager without what would miss the heartbeat of our node.

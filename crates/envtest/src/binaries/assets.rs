@@ -61,6 +61,19 @@ impl Assets {
     }
 }
 
+impl Assets {
+    /// Whether the server has the feature gate `ShardedListAndWatch`, as the name of its directory says: `v1.36.3`
+    /// here, `1.36.0-linux-amd64` for `setup-envtest`. A server does not start with a gate that it does not know.
+    pub(crate) fn has_shards(&self) -> bool {
+        let directory = self.apiserver.parent().and_then(Path::file_name);
+        let name = directory.map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let mut numbers = name.trim_start_matches('v').split(['.', '-']);
+        let mut next = || numbers.next()?.parse::<u32>().ok();
+        next() == Some(1) && next() >= Some(36)
+    }
+}
+
 /// The newest that `cargo xtask control-plane` has built.
 fn cache(set: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let base = match set("XDG_CACHE_HOME") {

@@ -60,3 +60,20 @@ fn a_missing_executable_is_named_with_what_to_do() {
         error.starts_with("there is no etcd at /nowhere/etcd: run `cargo xtask control-plane`")
     );
 }
+
+#[test]
+fn the_name_of_the_directory_says_whether_there_are_shards() {
+    let has_shards = |directory: &str| {
+        let assets = Assets {
+            etcd: PathBuf::new(),
+            apiserver: Path::new(directory).join("kube-apiserver"),
+            controller_manager: None,
+            kubectl: None,
+        };
+        assets.has_shards()
+    };
+    assert!(has_shards("/cache/v1.36.3"));
+    assert!(has_shards("/k8s/1.37.0-linux-amd64"));
+    assert!(!has_shards("/cache/v1.35.9"));
+    assert!(!has_shards("/usr/local/kubebuilder/bin"));
+}

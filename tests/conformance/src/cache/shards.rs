@@ -1,0 +1,175 @@
+//! A kind that is split over watches, and over processes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use opkit::Capability;
+use opkit::cache::{
+    Change, Event, InformerOptions, Listener, Lister, Selection, ShardKey, ShardSelector, Shards,
+};
+use opkit::client::{CollectionOptions, Kind, PageOptions, RestClient};
+use opkit::prelude::*;
+use serde_json::Value;
+
+use super::{Cache, client, eventually, map};
+
+fn sharded(shards: Shards) -> InformerOptions {
+    InformerOptions::default().shards(shards)
+}
+
+fn names(maps: &Lister<ConfigMap>) -> BTreeSet<String> {
+    let keys = maps.keys(&Selection::default()).into_iter();
+    keys.map(|key| key.name)
+        .filter(|name| name.starts_with("map-"))
+        .collect()
+}
+
+fn all(count: usize) -> BTreeSet<String> {
+    (0..count).map(|number| format!("map-{number}")).collect()
+}
+
+/// How often each object was told as added, changed and deleted, until it is quiet.
+async fn told(listener: &mut Listener) -> BTreeMap<String, [u32; 3]> {
+    let mut told = BTreeMap::<String, [u32; 3]>::new();
+    while let Ok(event) = tokio::time::timeout(Duration::from_millis(300), listener.recv()).await {
+        let Event::Delta(delta) = event else { continue };
+        let counts = told.entry(delta.key.name).or_default();
+        match delta.change {
+            Change::Added => counts[0] += 1,
+            Change::Deleted => counts[2] += 1,
+            _ => counts[1] += 1,
+        }
+    }
+    told.retain(|name, _| name.starts_with("map-"));
+    told
+}
+
+#[opkit::test]
+async fn several_watches_fill_one_store(plane: ControlPlane) -> opkit::Result {
+    let (cache, client) = (Cache::new(&plane), client(&plane));
+    for number in 0..6 {
+        client.create(&map(&format!("map-{number}"), "red")).await?;
+    }
+    let options = sharded(Shards::default().watches(3));
+    let maps = cache.factory.informer_with::<ConfigMap>(options);
+    let mut listener = maps.informer().listen();
+    cache.synced().await?;
+    assert_eq!(cache.tasks.len(), 3);
+    assert_eq!(names(&maps), all(6));
+    let before = told(&mut listener).await;
+    for number in 6..12 {
+        client.create(&map(&format!("map-{number}"), "red")).await?;
+    }
+    client
+        .delete(
+            &*maps
+                .get(&(plane.namespace(), "map-0").into())?
+                .expect("it is there"),
+        )
+        .await?;
+    eventually("all objects", || names(&maps).len() == 11).await;
+    let expected = all(12).into_iter().skip(1).map(|name| (name, [1, 0, 0]));
+    let mut expected: BTreeMap<_, _> = expected.collect();
+    expected.insert("map-0".to_owned(), [1, 0, 1]);
+    let mut told = told(&mut listener).await;
+    for (name, counts) in before {
+        told.entry(name).or_default()[0] += counts[0];
+    }
+    assert_eq!(told, expected);
+    cache.end().await
+}
+
+#[opkit::test]
+async fn processes_share_a_kind(plane: ControlPlane) -> opkit::Result {
+    let client = client(&plane);
+    let caches = [0, 1, 2].map(|_| Cache::new(&plane));
+    let parts = [0, 1, 2].map(|index| {
+        let options = sharded(Shards::part(ShardKey::Uid, index, 3).watches(2));
+        caches[index as usize]
+            .factory
+            .informer_with::<ConfigMap>(options)
+    });
+    for cache in &caches {
+        cache.synced().await?;
+    }
+    for number in 0..12 {
+        client.create(&map(&format!("map-{number}"), "red")).await?;
+    }
+    let total = || parts.iter().map(|part| names(part).len()).sum::<usize>();
+    eventually("all objects", || total() == 12).await;
+    let union: BTreeSet<_> = parts.iter().flat_map(names).collect();
+    assert_eq!(union, all(12), "everybody has others");
+    for cache in caches {
+        cache.end().await?;
+    }
+    Ok(())
+}
+
+#[opkit::test]
+async fn splitting_anew_loses_and_doubles_nothing(plane: ControlPlane) -> opkit::Result {
+    let (cache, client) = (Cache::new(&plane), client(&plane));
+    let maps = cache
+        .factory
+        .informer_with::<ConfigMap>(sharded(Shards::default()));
+    let mut listener = maps.informer().listen();
+    cache.synced().await?;
+    for (round, watches) in [3, 2, 5, 1].into_iter().enumerate() {
+        for number in round * 5..round * 5 + 3 {
+            client.create(&map(&format!("map-{number}"), "red")).await?;
+        }
+        cache
+            .factory
+            .resplit(&maps, Shards::default().watches(watches));
+        for number in round * 5 + 3..round * 5 + 5 {
+            client.create(&map(&format!("map-{number}"), "red")).await?;
+        }
+        eventually("all objects", || names(&maps) == all(round * 5 + 5)).await;
+    }
+    let expected = all(20).into_iter().map(|name| (name, [1, 0, 0])).collect();
+    assert_eq!(told(&mut listener).await, expected);
+    // Another process takes half of it.
+    let half = ShardSelector::part(ShardKey::Uid, 0, 2);
+    cache.factory.resplit(&maps, Shards::range(half));
+    let kept = names(&maps);
+    let told = told(&mut listener).await;
+    let gone: BTreeSet<_> = told.keys().cloned().collect();
+    assert!(told.values().all(|counts| *counts == [0, 0, 1]), "{told:?}");
+    assert!(gone.is_disjoint(&kept) && &gone | &kept == all(20));
+    cache.end().await
+}
+
+#[opkit::test]
+async fn the_server_sends_a_shard_alone(plane: ControlPlane) -> opkit::Result {
+    plane.require(Capability::Shards)?;
+    let (rest, client) = (RestClient::new(plane.client()), client(&plane));
+    for number in 0..12 {
+        client.create(&map(&format!("map-{number}"), "red")).await?;
+    }
+    let mut seen = Vec::new();
+    for part in [0, 1].map(|index| ShardSelector::part(ShardKey::Uid, index, 2)) {
+        let options = PageOptions {
+            collection: CollectionOptions {
+                shard_selector: part.to_string(),
+                ..Default::default()
+            },
+            ..Default::default()
+        };
+        let kind = Kind::of::<ConfigMap>();
+        let page = rest
+            .list_page(&kind, Some(plane.namespace()), &options)
+            .await?;
+        let list: Value = serde_json::from_slice(&page.body)?;
+        for item in list["items"].as_array().expect("items") {
+            let text = |name: &str| item["metadata"][name].as_str().unwrap_or_default();
+            assert!(
+                part.matches(text("uid"), text("namespace")),
+                "the same hash"
+            );
+            seen.push(text("name").to_owned());
+        }
+    }
+    seen.retain(|name| name.starts_with("map-"));
+    seen.sort();
+    assert_eq!(seen, all(12).into_iter().collect::<Vec<_>>(), "each once");
+    Ok(())
+}
