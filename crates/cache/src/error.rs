@@ -44,7 +44,7 @@ pub enum FetchError {
     #[error("cannot read the answer for {} {key}", kind.kind)]
     Read {
         /// The kind.
-        kind: Kind,
+        kind: Box<Kind>,
         /// The object.
         key: ObjectKey,
         /// Why.

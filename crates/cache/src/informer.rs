@@ -276,7 +276,7 @@ impl Informer {
             Ok(answer) => {
                 let read = self.shared().read(Raw::Json(&answer));
                 let object = read.map_err(|cause| FetchError::Read {
-                    kind: self.kind().clone(),
+                    kind: Box::new(self.kind().clone()),
                     key: key.clone(),
                     cause: cause.into(),
                 })?;

@@ -123,7 +123,9 @@ fn project(fields: &Value, value: Option<&Value>) -> Value {
         return Value::Null;
     };
     if fields.is_empty() {
-        return value.clone();
+        // Protobuf does not tell an empty object from none, and the cache may read protobuf.
+        let is_empty = value.as_object().is_some_and(Map::is_empty);
+        return if is_empty { Value::Null } else { value.clone() };
     }
     let mut part = Map::new();
     for (step, below) in fields {

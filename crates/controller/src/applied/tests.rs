@@ -107,3 +107,16 @@ fn a_forgotten_child_is_applied() {
         "apply"
     );
 }
+
+#[test]
+fn an_empty_object_is_as_good_as_none() {
+    let with = |resources: Value| {
+        let fields = json!({"f:spec": {"f:resources": {}, "f:image": {}}});
+        hash_of(&project(
+            &fields,
+            Some(&json!({"spec": {"image": "a", "resources": resources}})),
+        ))
+    };
+    assert_eq!(with(json!({})), with(Value::Null));
+    assert_ne!(with(json!({})), with(json!({"limits": {"cpu": "1"}})));
+}

@@ -95,9 +95,8 @@ async fn a_gap_is_told_exactly(plane: ControlPlane) -> opkit::Result {
 
     let mut told = Vec::new();
     while let Ok(event) = tokio::time::timeout(Duration::from_millis(300), listener.recv()).await {
-        match event {
-            Event::Delta(delta) => told.push((delta.key.name, delta.change)),
-            _ => {}
+        if let Event::Delta(delta) = event {
+            told.push((delta.key.name, delta.change));
         }
     }
     told.retain(|(name, _)| name != "kube-root-ca.crt");
