@@ -34,6 +34,9 @@ type Values = dyn Fn(&Stored) -> Vec<String> + Send + Sync;
 pub struct Index {
     pub(crate) name: String,
     values: Arc<Values>,
+    /// Whether values are remembered: it costs to compute them again, or the body they came from
+    /// may have given way to a memory budget.
+    remembers: bool,
 }
 
 impl fmt::Debug for Index {
@@ -45,7 +48,7 @@ impl fmt::Debug for Index {
 }
 
 impl Index {
-    /// By what `values` answers for an object's metadata.
+    /// By what `values` answers for an object's metadata; always the same for the same metadata.
     pub fn meta(
         name: impl Into<String>,
         values: impl Fn(&Meta<'_>) -> Vec<String> + Send + Sync + 'static,
@@ -53,6 +56,7 @@ impl Index {
         Index {
             name: name.into(),
             values: Arc::new(move |stored| values(&stored.meta())),
+            remembers: false,
         }
     }
 
@@ -65,6 +69,7 @@ impl Index {
             values: Arc::new(move |stored| {
                 stored.field(&path).map(String::from).into_iter().collect()
             }),
+            remembers: true,
         }
     }
 
@@ -81,6 +86,7 @@ impl Index {
                     .map(|object| values(&object))
                     .unwrap_or_default()
             }),
+            remembers: true,
         }
     }
 }
@@ -90,8 +96,8 @@ impl Index {
 pub(crate) struct Indexed {
     pub(crate) index: Index,
     slots: HashMap<Box<str>, BTreeSet<u32>, RandomState>,
-    /// The values of each slot, so that leaving an index never computes them again.
-    values: HashMap<u32, Box<[Box<str>]>, RandomState>,
+    /// The values of each slot, if they are remembered.
+    values: HashMap<u32, Vec<String>, RandomState>,
 }
 
 impl Indexed {
@@ -103,29 +109,28 @@ impl Indexed {
         }
     }
 
-    /// Enters what is stored in a slot now, in place of what was.
-    pub(crate) fn set(&mut self, slot: u32, stored: Option<&Stored>) {
-        let values = stored
-            .map(|stored| (self.index.values)(stored))
-            .unwrap_or_default();
-        let values: Box<[Box<str>]> = values.into_iter().map(String::into_boxed_str).collect();
-        let before = match values.is_empty() {
-            true => self.values.remove(&slot),
-            false => self.values.insert(slot, values.clone()),
+    /// Enters what is stored in a slot now, in place of `old`.
+    pub(crate) fn set(&mut self, slot: u32, old: Option<&Stored>, new: Option<&Stored>) {
+        let values = new.map(|new| (self.index.values)(new)).unwrap_or_default();
+        let before = match self.index.remembers {
+            true if values.is_empty() => self.values.remove(&slot),
+            true => self.values.insert(slot, values.clone()),
+            false => old.map(|old| (self.index.values)(old)),
         };
-        if before.as_ref() == Some(&values) {
+        let before = before.unwrap_or_default();
+        if before == values {
             return;
         }
-        for value in before.iter().flatten() {
-            if let Some(slots) = self.slots.get_mut(value) {
+        for value in before {
+            if let Some(slots) = self.slots.get_mut(&*value) {
                 slots.remove(&slot);
                 if slots.is_empty() {
-                    self.slots.remove(value);
+                    self.slots.remove(&*value);
                 }
             }
         }
         for value in values {
-            self.slots.entry(value).or_default().insert(slot);
+            self.slots.entry(value.into()).or_default().insert(slot);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The pool: Rust objects made lately, kept so that those in use are made once.
+//! The pool: Rust objects that were made twice lately, kept so that they are not made again.
 //!
 //! A clock over the stored objects: whoever was read since the hand passed last stays for another
 //! round. It holds about as much as its budget; an object that somebody else holds is found again

@@ -243,7 +243,10 @@ impl Stored {
             Ok(object) => {
                 *decoded = Decoded::Yes(Arc::downgrade(&object));
                 drop(decoded);
-                self.record.origin.pool.keep(self, &object);
+                // What is read once, as in a scan, does not push out what is read all the time.
+                if self.record.hot.swap(true, Ordering::Relaxed) {
+                    self.record.origin.pool.keep(self, &object);
+                }
                 Ok(object)
             }
             Err(error) => {

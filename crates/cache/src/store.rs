@@ -109,7 +109,7 @@ impl Store {
     pub(crate) fn add_index(&mut self, index: Index) {
         let mut indexed = Indexed::new(index);
         for (slot, stored) in self.numbered() {
-            indexed.set(slot, Some(stored));
+            indexed.set(slot, None, Some(stored));
         }
         self.indexes.push(indexed);
     }
@@ -254,10 +254,10 @@ impl Store {
     }
 
     fn set(&mut self, slot: u32, stored: Option<Stored>) -> Option<Stored> {
-        for indexed in &mut self.indexes {
-            indexed.set(slot, stored.as_ref());
-        }
         let place = self.slots.get_mut(slot as usize)?;
+        for indexed in &mut self.indexes {
+            indexed.set(slot, place.stored.as_ref(), stored.as_ref());
+        }
         let old = std::mem::replace(&mut place.stored, stored);
         let new = place.stored.as_ref();
         let owners = |stored: Option<&Stored>| -> Vec<u64> {
