@@ -12,6 +12,8 @@ mod crash;
 mod demo;
 #[cfg(test)]
 mod robot;
+#[cfg(test)]
+mod scheme;
 
 /// The README, whose examples compile.
 #[cfg(doctest)]
