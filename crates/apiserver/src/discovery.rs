@@ -6,13 +6,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use opkit_apimachinery::identity::compare_versions;
 use serde_json::{Value, json};
 
 use crate::kinds::{Catalog, Kind, SchemaSource, Subresource};
 
 #[cfg(test)]
 mod tests;
-mod version;
 
 /// A version of a group and its kinds.
 type Version = (String, Vec<Arc<Kind>>);
@@ -93,7 +93,7 @@ fn groups(catalog: &Catalog) -> Vec<(String, Vec<Version>)> {
         .into_iter()
         .map(|(group, versions)| {
             let mut versions: Vec<Version> = versions.into_iter().collect();
-            versions.sort_by(|(a, _), (b, _)| version::compare(a, b));
+            versions.sort_by(|(a, _), (b, _)| compare_versions(b, a));
             (group, versions)
         })
         .collect()

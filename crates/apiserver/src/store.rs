@@ -155,28 +155,39 @@ impl Store {
         (objects, state.revision)
     }
 
-    /// The objects as they were at `revision`, by key: the present ones, with what has happened since undone.
+    /// The objects from `start` on as they were at `revision`, by key: the present ones, with what has happened
+    /// since undone. Without a revision it is the present one. Also the revision they were read at.
     pub(crate) fn list_at(
         &self,
         resource: &str,
         namespace: Option<&str>,
-        revision: u64,
-    ) -> Result<Vec<Arc<Value>>, TooOld> {
+        start: &Key,
+        revision: Option<u64>,
+    ) -> Result<(Vec<Arc<Value>>, u64), TooOld> {
         let state = self.state.lock();
+        let revision = revision.unwrap_or(state.revision);
         let Some(table) = state.tables.get(resource) else {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), revision));
         };
-        let mut objects: BTreeMap<Key, Arc<Value>> = table.objects.clone();
+        // What the objects that have changed since were then; the earliest change tells.
+        let mut then: BTreeMap<Key, Option<Arc<Value>>> = BTreeMap::new();
         for event in table.after(revision)?.rev() {
-            let key = Key::of(&event.object);
-            match &event.previous {
-                Some(previous) => objects.insert(key, previous.clone()),
-                None => objects.remove(&key),
-            };
+            then.insert(Key::of(&event.object), event.previous.clone());
         }
         let is_asked = |key: &Key| namespace.is_none_or(|namespace| key.namespace == namespace);
-        let objects = objects.into_iter().filter(|(key, _)| is_asked(key));
-        Ok(objects.map(|(_, object)| object).collect())
+        let unchanged = table
+            .objects
+            .range(start..)
+            .take_while(|(key, _)| is_asked(key))
+            .filter(|(key, _)| !then.contains_key(key))
+            .map(|(_, object)| object.clone());
+        let mut objects: Vec<Arc<Value>> = unchanged.collect();
+        if !then.is_empty() {
+            let changed = then.range(start..).take_while(|(key, _)| is_asked(key));
+            objects.extend(changed.filter_map(|(_, object)| object.clone()));
+            objects.sort_by_cached_key(|object| Key::of(object));
+        }
+        Ok((objects, revision))
     }
 
     /// The object with that uid, with where it is filed.

@@ -314,13 +314,14 @@ impl Request<'_> {
     }
 
     fn delete_collection(&self) -> ApiResult<Answer> {
+        listing::check_list(self.query())?;
+        let request = listing::page(self.query())?;
         let filter = Filter::parse(self.kind(), self.query())?;
         let (options, write) = self.delete_options()?;
-        let stored = self
-            .registry
-            .delete_collection(&self.target, &filter, &options, &write)?;
-        let revision = self.registry.store.revision().to_string();
-        Ok(self.list_answer(&stored, json!({"resourceVersion": revision})))
+        let page = self.registry.list_page(&self.target, &filter, &request)?;
+        self.registry
+            .delete_all(self.kind(), &page.objects, &options, &write)?;
+        Ok(self.list_answer(&page.objects, page.metadata()))
     }
 
     /// What a list or watch selects.

@@ -57,6 +57,18 @@ impl DynamicClient {
 }
 
 /// The objects of one kind; see [`DynamicClient::resource`].
+///
+/// # Examples
+/// ```
+/// use opkit_client::{DynamicResource, Patch, RequestError};
+/// use serde_json::json;
+///
+/// async fn ready(robots: &DynamicResource) -> Result<(), RequestError> {
+///     let status = json!({"status": {"ready": true}});
+///     robots.subresource("status").patch("one", Patch::Merge(&status)).await?;
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct DynamicResource {
     calls: Calls,

@@ -1,11 +1,19 @@
-//! Requests to the Kubernetes API, all through one seam.
+//! Requests to the Kubernetes API, all through one stack.
 //!
-//! [`connect`] finds the cluster; [`RestClient`] sends every request of the other rooms and names verb,
-//! kind and object in each error; [`Kind`] and [`ObjectKey`] say what a request is about. Answers
-//! are bytes: whoever asked decodes them, once.
+//! - [`connect`] finds the cluster.
+//! - [`Client`] reads and writes Rust types; [`DynamicClient`] kinds that are known only at run time;
+//!   [`MetadataClient`] metadata alone; [`ScaleClient`] the scale of anything. [`TypedClient`] has the
+//!   verbs that it is given and no others.
+//! - [`RestClient`] is below them: any path, answers in bytes. Every error names verb, kind and object.
+//! - [`Discovery`] finds out what the server serves, and remembers it; [`RestMapper`] leads from names
+//!   and kinds to resources.
+//! - [`ClientOptions`] is the HTTP stack below all: connections, retries, limits, metrics, warnings.
+//! - The [`Seam`] in it records, disturbs or answers requests, those of a user's own `kube::Api`
+//!   included.
 //!
-//! [`ClientOptions`] is the HTTP stack below: connections, retries, limits, metrics, warnings. The
-//! [`Seam`] in it records, disturbs or answers requests; a user's own `kube::Api` calls pass both.
+//! [`Kind`] and [`ObjectKey`] say what a request is about; [`retry_on_conflict`] does a read and a
+//! write again when somebody else wrote in between. Logs, and with the feature `ws` exec, attach and
+//! port-forward, are kube's, through [`Api`].
 
 mod backoff;
 mod calls;

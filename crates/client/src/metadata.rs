@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
 use crate::calls::{Calls, Form};
-use crate::client::{ObjectList, decode, events, whole};
+use crate::client::{ObjectList, all, decode, events, whole};
 use crate::{DeleteOptions, Kind, ListOptions, ObjectKey, Patch, RequestError, WriteOptions};
 
 /// In protobuf where the server has it, which it does for every kind, custom ones included.
@@ -97,6 +97,22 @@ impl MetadataClient {
         options: &ListOptions,
     ) -> Result<ObjectList<PartialObjectMetadata>, RequestError> {
         decode(self.calls.list(kind, options, ACCEPT_LIST).await?)
+    }
+
+    /// Reads the metadata of a collection page by page; see
+    /// [`Client::list_all`](crate::Client::list_all).
+    ///
+    /// # Errors
+    /// As [`get`](MetadataClient::get).
+    ///
+    /// # Cancel safety
+    /// As [`Client::get`](crate::Client::get).
+    pub async fn list_all(
+        &self,
+        kind: &Kind,
+        options: &ListOptions,
+    ) -> Result<ObjectList<PartialObjectMetadata>, RequestError> {
+        all(options, async |options| self.list(kind, &options).await).await
     }
 
     /// Follows a collection; see [`Client::watch`](crate::Client::watch).

@@ -3,6 +3,23 @@
 use crate::{Backoff, RequestError};
 
 /// An error that can say whether it is a conflict: the object changed since it was read.
+///
+/// # Examples
+/// ```
+/// use opkit_client::{IsConflict, RequestError};
+///
+/// enum Error {
+///     Request(RequestError),
+///     NoRoom,
+/// }
+///
+/// impl IsConflict for Error {
+///     fn is_conflict(&self) -> bool {
+///         matches!(self, Error::Request(error) if error.is_conflict())
+///     }
+/// }
+/// # assert!(!Error::NoRoom.is_conflict());
+/// ```
 pub trait IsConflict {
     /// Whether it is one.
     fn is_conflict(&self) -> bool;

@@ -1,7 +1,7 @@
 //! The HTTP stack inside a [`kube::Client`]: every request of opkit, and every one of a user's own
 //! [`kube::Api`], passes it.
 //!
-//! From the outside in: base URL, decompression, warnings, measuring, the rate limit, retries, the
+//! From the outside in: base URL, decompression, user agent, warnings, measuring, the rate limit, retries, the
 //! [effect seam](crate::Seam) where one is installed, credentials, the connections. What stands in
 //! the middle can be put around any service, such as an API server in the same process:
 //! [`ClientOptions::layer`].
@@ -146,6 +146,8 @@ impl ClientOptions {
     }
 
     fn layers(self, innermost: LayeredService) -> LayeredService {
+        let agent = HeaderValue::from_str(&self.user_agent)
+            .unwrap_or_else(|_| HeaderValue::from_static("opkit"));
         let service = match &self.seam {
             Some(seam) => BoxCloneService::new(seam.layer(innermost)),
             None => innermost,
@@ -161,6 +163,11 @@ impl ClientOptions {
             .layer(AttemptLayer::new(self.metrics))
             .service(service);
         let service = service.map_err(BoxError::from);
+        let service = service.map_request(move |mut request: Request<Body>| {
+            let headers = request.headers_mut();
+            headers.entry(header::USER_AGENT).or_insert(agent.clone());
+            request
+        });
         if !self.gzip {
             return BoxCloneService::new(service);
         }
@@ -174,19 +181,12 @@ impl ClientOptions {
 
     fn service(mut self, config: kube::Config) -> Result<LayeredService, Box<kube::Error>> {
         self.gzip &= !config.disable_compression;
-        let agent = HeaderValue::from_str(&self.user_agent)
-            .unwrap_or_else(|_| HeaderValue::from_static("opkit"));
         let wire = wire::connect(&config, self.http2)?;
         let wire = ServiceBuilder::new()
             .option_layer(config.auth_layer().map_err(Box::new)?)
             .layer(config.extra_headers_layer().map_err(Box::new)?)
             .service(wire)
-            .map_err(BoxError::from)
-            .map_request(move |mut request: Request<Body>| {
-                let headers = request.headers_mut();
-                headers.entry(header::USER_AGENT).or_insert(agent.clone());
-                request
-            });
+            .map_err(BoxError::from);
         let base = config.base_uri_layer();
         let service = self.layers(BoxCloneService::new(wire));
         Ok(BoxCloneService::new(base.layer(service)))

@@ -133,6 +133,7 @@ pub mod prelude {
     pub use std::time::Duration;
 
     pub use kube::{CustomResource, ResourceExt};
+    pub use opkit_derive::TypedClient;
 
     #[cfg(feature = "test")]
     pub use crate::ControlPlane;

@@ -4,6 +4,7 @@ mod informers;
 mod projections;
 mod reflector;
 mod shards;
+mod streams;
 mod writes;
 
 use std::sync::Arc;

@@ -35,6 +35,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "opkit-envtest",
         &["opkit-apiserver", "opkit-client", "opkit-operator"],
     ),
+    ("opkit-kube-streams", &["opkit-cache", "opkit-client"]),
     ("opkit-manifests", &["opkit-apimachinery"]),
     (
         "opkit-operator",

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{answer, version};
+use super::answer;
 use crate::kinds::{Catalog, Kind, SchemaSource, Subresource};
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -127,36 +127,4 @@ fn other_paths_are_not_answered() {
     ] {
         assert!(get(path, "*/*").is_none(), "{path}");
     }
-}
-
-#[test]
-fn versions_are_ordered_by_stability_and_number() {
-    let mut versions = [
-        "foo10",
-        "v1",
-        "v2alpha1",
-        "v11alpha2",
-        "v10",
-        "v3beta1",
-        "v12alpha1",
-        "foo1",
-        "v2",
-        "v10beta3",
-    ];
-    versions.sort_by(|a, b| version::compare(a, b));
-    assert_eq!(
-        versions,
-        [
-            "v10",
-            "v2",
-            "v1",
-            "v10beta3",
-            "v3beta1",
-            "v12alpha1",
-            "v11alpha2",
-            "v2alpha1",
-            "foo1",
-            "foo10"
-        ]
-    );
 }

@@ -7,9 +7,11 @@ use opkit_apimachinery::structural::FieldError;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Filter, Registry, Target, Write, rules, update::is_finished};
+use super::{Registry, Target, Write, rules, update::is_finished};
 use crate::{
-    clock, object,
+    clock,
+    kinds::Kind,
+    object,
     status::{ApiError, ApiResult},
     store::{CommitError, Expected},
 };
@@ -95,27 +97,22 @@ impl Registry {
         }
     }
 
-    /// Deletes every object of a kind that the filter lets through.
-    pub(crate) fn delete_collection(
+    /// Deletes these objects of a kind. One that somebody else has deleted meanwhile is no error.
+    pub(crate) fn delete_all(
         &self,
-        target: &Target,
-        filter: &Filter,
+        kind: &Arc<Kind>,
+        objects: &[Arc<Value>],
         options: &DeleteOptions,
         write: &Write,
-    ) -> ApiResult<Vec<Arc<Value>>> {
-        let (objects, _) = self.list(target, filter)?;
-        for object in &objects {
-            let one = Target::new(
-                &target.kind,
-                object::namespace(object),
-                object::name(object),
-            );
+    ) -> ApiResult<()> {
+        for object in objects {
+            let one = Target::new(kind, object::namespace(object), object::name(object));
             match self.delete(&one, options, write) {
                 Err(error) if !error.is_not_found() => return Err(error),
                 _ => {}
             }
         }
-        Ok(objects)
+        Ok(())
     }
 
     /// The body that answers a delete.

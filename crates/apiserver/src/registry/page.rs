@@ -161,17 +161,14 @@ impl Registry {
         let namespace = Some(target.namespace.as_str()).filter(|n| !n.is_empty());
         let token = request.token.as_ref();
         let exact = token.map_or(request.exact, Token::revision);
-        let (objects, revision) = match exact {
-            None => self.store.list(&target.storage(), namespace),
-            Some(exact) => {
-                let objects = self.store.list_at(&target.storage(), namespace, exact);
-                (objects.map_err(|_| expired(token))?, exact)
-            }
+        let start = match token {
+            Some(token) => token.key(target),
+            None => Key::new(target.namespace.as_str(), ""),
         };
-        let start = token.map(|token| token.key(target));
-        let skipped = start.map_or(0, |start| {
-            objects.partition_point(|object| Key::of(object) < start)
-        });
+        let (objects, revision) = self
+            .store
+            .list_at(&target.storage(), namespace, &start, exact)
+            .map_err(|_| expired(token))?;
         let mut page = Page {
             objects: Vec::new(),
             revision,
@@ -179,7 +176,7 @@ impl Registry {
             remaining: None,
         };
         let count = objects.len();
-        for (at, object) in objects.into_iter().enumerate().skip(skipped) {
+        for (at, object) in objects.into_iter().enumerate() {
             if !filter.matches(&object) {
                 continue;
             }

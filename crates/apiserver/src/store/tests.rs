@@ -91,3 +91,50 @@ fn dependents_follow_owner_references() {
     assert!(names(&store).is_empty());
     assert!(store.by_uid("uid-child").is_some());
 }
+
+#[test]
+fn the_past_is_what_was_listed_then() {
+    const HISTORY: usize = 40;
+    let mut state = 7_u64;
+    let mut random = move |limit: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % limit
+    };
+    let store = Store::new(HISTORY);
+    let mut snapshots = vec![(0, Vec::new())];
+    for _ in 0..200 {
+        let name = format!("p{}", random(12));
+        let key = Key::new("ns", name.as_str());
+        match store.get(PODS, &key) {
+            None => drop(store.put(PODS, Expected::Absent, pod(&name, None)).unwrap()),
+            Some(present) => {
+                let revision = object::revision(&present);
+                if random(2) == 0 {
+                    drop(store.remove(PODS, &key, revision).unwrap());
+                } else {
+                    let expected = Expected::Revision(revision);
+                    drop(store.put(PODS, expected, pod(&name, None)).unwrap());
+                }
+            }
+        }
+        let (objects, revision) = store.list(PODS, None);
+        snapshots.push((revision, objects));
+    }
+    let start = Key::new("ns", "");
+    let mut too_old = 0;
+    for (revision, objects) in &snapshots {
+        match store.list_at(PODS, Some("ns"), &start, Some(*revision)) {
+            Ok((then, at)) => assert_eq!((&then, &at), (objects, revision)),
+            Err(TooOld { oldest }) => {
+                assert!(*revision < oldest);
+                too_old += 1;
+            }
+        }
+    }
+    assert_eq!(too_old, snapshots.len() - 1 - HISTORY);
+    let after = Key::new("ns", "p5");
+    let (rest, _) = store.list_at(PODS, None, &after, None).unwrap();
+    assert!(rest.iter().all(|object| Key::of(object) >= after));
+}

@@ -37,6 +37,13 @@ pub struct ListOptions {
 }
 
 /// How the resourceVersion of a list is meant.
+///
+/// # Examples
+/// ```
+/// use opkit_client::{ListOptions, VersionMatch};
+/// // From the server's cache, however old.
+/// let options = ListOptions::new().version("0", VersionMatch::NotOlderThan);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum VersionMatch {
     /// That or newer; "0" may come from the server's cache.
@@ -140,6 +147,14 @@ pub enum FieldValidation {
 }
 
 /// How a client writes.
+///
+/// # Examples
+/// ```
+/// use opkit_client::{FieldValidation, WriteOptions};
+/// let mut options = WriteOptions::default();
+/// options.field_manager = Some("tidy".to_owned());
+/// options.field_validation = Some(FieldValidation::Strict);
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct WriteOptions {

@@ -89,6 +89,14 @@ impl std::fmt::Display for ApiResource {
 }
 
 /// All that a server serves.
+///
+/// # Examples
+/// ```
+/// use opkit_client::Discovered;
+/// let nothing = Discovered::default();
+/// assert!(!nothing.has_group("apps"));
+/// assert!(nothing.resource("apps", "v1", "deployments").is_none());
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Discovered {

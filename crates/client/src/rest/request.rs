@@ -11,6 +11,17 @@ use super::{Encoding, Page, RestClient, escaped, unreachable};
 use crate::{Call, Kind, RequestError, RequestInfo, Verb, codec};
 
 /// A request that is being put together; see [`RestClient::request`].
+///
+/// # Examples
+/// ```
+/// use http::Method;
+/// use opkit_client::{RequestError, RestClient};
+///
+/// async fn last_lines(client: &RestClient, pod: &str) -> Result<bytes::Bytes, RequestError> {
+///     let path = format!("/api/v1/namespaces/shops/pods/{pod}/log");
+///     client.request(Method::GET, &path).query("tailLines", "10").bytes().await
+/// }
+/// ```
 #[derive(Debug)]
 #[must_use = "it is sent by the method that says how the answer is wanted"]
 pub struct RestRequest {

@@ -23,6 +23,16 @@ use crate::transport::{Answer, boxed};
 const OBJECTS_MAX: usize = 10_000;
 
 /// A write that plan mode answered.
+///
+/// # Examples
+/// ```
+/// use opkit_client::Seam;
+/// let seam = Seam::new();
+/// seam.start_plan();
+/// for change in seam.end_plan() {
+///     println!("{} {}", change.info.verb, change.info.resource());
+/// }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PlannedChange {

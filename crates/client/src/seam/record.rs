@@ -19,6 +19,16 @@ use crate::RequestInfo;
 use crate::transport::{Answer, AnswerBody, boxed};
 
 /// A request and what became of it. Its `Display` is one line.
+///
+/// # Examples
+/// ```
+/// use opkit_client::{RecordedOutcome, Seam};
+/// fn refusals(seam: &Seam) -> usize {
+///     let refused = |outcome: &RecordedOutcome| matches!(outcome, RecordedOutcome::Answered { code: 400.., .. });
+///     seam.exchanges().iter().filter(|exchange| refused(&exchange.outcome)).count()
+/// }
+/// assert_eq!(refusals(&Seam::new()), 0);
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Exchange {

@@ -229,6 +229,12 @@ async fn a_plan_answers_writes_and_shows_them_to_reads() {
     let (code, _) = send(&client, "PUT", &format!("{MAPS}/a"), map("a")).await;
     assert_eq!(code, 409, "the version is that of before the patch");
 
+    let stale = json!({"metadata": {"resourceVersion": "7"}});
+    let (code, _) = send_as(&client, "PATCH", &format!("{MAPS}/a"), merge, stale).await;
+    assert_eq!(code, 409);
+    let other = json!({"preconditions": {"uid": "another"}});
+    let (code, _) = send(&client, "DELETE", &format!("{MAPS}/b"), other).await;
+    assert_eq!(code, 409);
     assert_eq!(
         send(&client, "DELETE", &format!("{MAPS}/b"), Value::Null)
             .await

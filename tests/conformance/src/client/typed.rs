@@ -3,10 +3,10 @@
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use opkit::Capability;
 use opkit::client::{DeleteOptions, FieldValidation, Patch, Propagation, retry_on_conflict};
 use opkit::prelude::*;
-use serde_json::json;
+use opkit::{Capability, Kind};
+use serde_json::{Value, json};
 
 use super::{client, map};
 
@@ -229,5 +229,41 @@ async fn many_writers_each_have_their_turn(plane: ControlPlane) -> opkit::Result
     a.and(b).and(c)?;
     let counter: ConfigMap = client.get("counter").await?;
     assert_eq!(counter.data.unwrap()["n"], "15");
+    Ok(())
+}
+
+/// Without objects that have no fields, which JSON shows where Go has a value and not a pointer.
+fn without_empty(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields
+                .into_iter()
+                .map(|(name, value)| (name, without_empty(value)));
+            fields.filter(|(_, value)| *value != json!({})).collect()
+        }
+        Value::Array(items) => items.into_iter().map(without_empty).collect(),
+        other => other,
+    }
+}
+
+#[opkit::test]
+async fn both_forms_of_an_object_say_the_same(plane: ControlPlane) -> opkit::Result {
+    let client = client(&plane);
+    let made = client.create(&web()).await?;
+    let kind = Kind::of::<Deployment>();
+    let key = ObjectKey::from((plane.namespace(), "web"));
+    // Its controller may write in between.
+    let (compact, plain) = super::eventually(async || {
+        let plain = client.rest().get(&kind, &key).await?;
+        let plain: Value = serde_json::from_slice(&plain)?;
+        let compact: Deployment = client.get(key.clone()).await?;
+        let version = plain.pointer("/metadata/resourceVersion");
+        let same = version.and_then(Value::as_str) == compact.metadata.resource_version.as_deref();
+        Ok(same.then_some((compact, plain)))
+    })
+    .await?;
+    assert_eq!(compact.metadata.uid, made.metadata.uid);
+    let compact = serde_json::to_value(&compact)?;
+    assert_eq!(without_empty(compact), without_empty(plain));
     Ok(())
 }

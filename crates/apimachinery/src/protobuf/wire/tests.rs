@@ -15,7 +15,7 @@ fn every_wire_type() {
     check(&[], &[]);
     check(&[0x08, 0x96, 0x01], &[(1, Datum::Varint(150))]);
     check(&[0x09, 1, 0, 0, 0, 0, 0, 0, 0], &[(1, Datum::Fixed64(1))]);
-    check(&[0x0d, 1, 0, 0, 0], &[(1, Datum::Fixed32(1))]);
+    check(&[0x0d, 1, 0, 0, 0], &[(1, Datum::Fixed32)]);
     check(
         &[0x0a, 1, b'a', 0x12, 0],
         &[(1, Datum::Bytes(b"a")), (2, Datum::Bytes(b""))],

@@ -23,7 +23,12 @@ impl Overlay {
         let subresource = info.subresource.as_deref();
         match (info.verb.as_ref(), subresource) {
             ("create", None) => self.create(server, &parts, info, body).await,
-            ("create", Some("eviction")) => self.delete(server, &parts, info, true).await,
+            ("create", Some("eviction")) => {
+                let eviction = decode(&parts, body)?;
+                let options = eviction.get("deleteOptions").cloned().unwrap_or_default();
+                self.delete(server, &parts, info, &options).await?;
+                Ok(json(201, &success(201))?)
+            }
             ("update", None | Some("status" | "scale")) => {
                 let new = decode(&parts, body)?;
                 self.change(server, &parts, info, |current| {
@@ -35,7 +40,14 @@ impl Overlay {
             ("patch", None | Some("status" | "scale")) => {
                 self.patch(server, &parts, info, body).await
             }
-            ("delete", None) => self.delete(server, &parts, info, false).await,
+            ("delete", None) => {
+                let options = match body {
+                    [] => Value::Null,
+                    body => decode(&parts, body)?,
+                };
+                let object = self.delete(server, &parts, info, &options).await?;
+                Ok(json(200, &object)?)
+            }
             ("deletecollection", None) => self.delete_all(server, &parts, info).await,
             _ => {
                 let message = format!(
@@ -133,6 +145,7 @@ impl Overlay {
                     return Err(refuse(415, "UnsupportedMediaType", message));
                 }
             }
+            check_version(info, current, &new)?;
             Ok(new)
         })
         .await
@@ -187,21 +200,25 @@ impl Overlay {
         server: S,
         parts: &http::request::Parts,
         info: &RequestInfo,
-        evicted: bool,
-    ) -> Result<Answer, Stop> {
+        options: &Value,
+    ) -> Result<Value, Stop> {
         let name = info.name.clone().unwrap_or_default();
         let before = self.load(server, parts, info, &name).await?;
         let Some(before) = before else {
             return Err(not_found(info, &name));
         };
+        for field in ["uid", "resourceVersion"] {
+            let wanted = options.pointer(&format!("/preconditions/{field}"));
+            let found = before.pointer(&format!("/metadata/{field}"));
+            if wanted.is_some_and(|wanted| !wanted.is_null() && Some(wanted) != found) {
+                let message = format!("Precondition failed: {field} of {name:?} is another one");
+                return Err(refuse(409, "Conflict", message));
+            }
+        }
         let after = self.deleted(&before);
         let answer = after.clone().unwrap_or_else(|| before.clone());
         self.store(info, &name, Some(before), after)?;
-        if evicted {
-            let success = serde_json::json!({"apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success", "code": 201});
-            return Ok(json(201, &success)?);
-        }
-        Ok(json(200, &answer)?)
+        Ok(answer)
     }
 
     /// What is left of an object that is deleted: one with finalizers waits for them.
@@ -267,9 +284,14 @@ impl Overlay {
             let after = self.deleted(&before);
             self.store(&one, &name, Some(before), after)?;
         }
-        let success = serde_json::json!({"apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success", "code": 200});
-        Ok(json(200, &success)?)
+        Ok(json(200, &success(200))?)
     }
+}
+
+fn success(code: u16) -> Value {
+    serde_json::json!({
+        "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success", "code": code,
+    })
 }
 
 /// Whether an object was deleted before and has lost its last finalizer.
