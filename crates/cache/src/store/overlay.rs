@@ -54,6 +54,15 @@ impl Overlay {
         self.deleted.insert(key.clone(), deleted);
     }
 
+    /// Notes that a list on its way told a deletion: until its end, answers from before are old.
+    pub(crate) fn gone_in_list(&mut self, key: &ObjectKey, uid: &str) {
+        let deleted = Deleted {
+            uid: uid.to_owned(),
+            listed: false,
+        };
+        self.deleted.entry(key.clone()).or_insert(deleted);
+    }
+
     /// Whether what the watch tells of the object `key` with this UID at `version` is news, and not
     /// older than our own write or deletion, which are then forgotten.
     pub(crate) fn catches_up(
