@@ -261,6 +261,12 @@ impl Sink for InformerSink {
             let gone = state.store.remove(&key);
             state.tell(Delta::new(Change::Deleted, gone, None));
         }
+        if self.in_list
+            && self.is_ours(head)
+            && let Some(uid) = &head.uid
+        {
+            state.ours.gone_in_list(&key, uid);
+        }
         Ok(wire.head.resource_version.map(Cow::into_owned))
     }
 

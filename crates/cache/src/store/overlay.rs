@@ -12,6 +12,8 @@ pub(crate) struct Overlay {
     written: HashMap<ObjectKey, Written>,
     /// Objects that we deleted, by UID.
     deleted: HashMap<ObjectKey, Deleted>,
+    /// UIDs of objects that a list on its way told as deleted. Lists tell the truth of them.
+    gone_in_list: HashMap<ObjectKey, String>,
 }
 
 #[derive(Debug)]
@@ -52,6 +54,11 @@ impl Overlay {
             listed: true,
         };
         self.deleted.insert(key.clone(), deleted);
+    }
+
+    /// Notes that a list on its way told a deletion: until its end, answers from before are old.
+    pub(crate) fn gone_in_list(&mut self, key: &ObjectKey, uid: &str) {
+        self.gone_in_list.insert(key.clone(), uid.to_owned());
     }
 
     /// Whether what the watch tells of the object `key` with this UID at `version` is news, and not
@@ -130,12 +137,15 @@ impl Overlay {
             !part.covers(key.namespace.as_deref(), Some(&deleted.uid))
                 || (deleted.listed && version.is_some())
         });
+        self.gone_in_list
+            .retain(|key, uid| !part.covers(key.namespace.as_deref(), Some(uid)));
     }
 
-    /// Whether we deleted the object of this UID, as far as we know.
+    /// Whether the object of this UID is deleted, by us or as a list on its way says.
     pub(crate) fn is_deleted(&self, key: &ObjectKey, uid: Option<&str>) -> bool {
-        let deleted = self.deleted.get(key);
-        deleted.is_some_and(|deleted| uid == Some(&deleted.uid))
+        let deleted = self.deleted.get(key).map(|deleted| &deleted.uid);
+        let gone = [deleted, self.gone_in_list.get(key)];
+        gone.into_iter().flatten().any(|gone| uid == Some(gone))
     }
 
     /// Whether the object is as a write of ours left it, as far as we know.
