@@ -306,14 +306,20 @@ fn message(declared: &[proto::Field], go: Option<&golang::Struct>) -> Result<Mes
         let tag = go
             .get(&field.number)
             .with_context(|| format!("no Go field is number {} ({})", field.number, field.name))?;
+        let type_ = type_(field, tag.pointer)?;
+        // Go prints a struct that is not a pointer even if it is empty, whatever `omitempty` says.
+        let is_struct = field.cardinality == proto::Cardinality::One
+            && !tag.pointer
+            && field.type_.contains('.');
         let name = match &tag.json {
             None if form == Form::Choice => field.name.clone(),
             None => bail!("field {} has no JSON name", field.name),
             Some(json) if json.inline => "(inline)".to_owned(),
-            Some(json) if json.omit_empty => format!("{}?", json.name),
+            Some(json) if json.omit_zero || json.omit_empty && !is_struct => {
+                format!("{}?", json.name)
+            }
             Some(json) => json.name.clone(),
         };
-        let type_ = type_(field, tag.pointer)?;
         fields.insert(field.number, Field { name, type_ });
     }
     Ok(Message { form, fields })

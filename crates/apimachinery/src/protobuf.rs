@@ -11,10 +11,11 @@
 //! - [`ListParts`] and [`WatchEventParts`] take a list or a watch event apart without decoding
 //!   the objects in it.
 //!
-//! Protobuf says less than JSON: an empty list is not on the wire at all, so it is absent here
-//! as well. Values that Go's JSON leaves out when empty are left out, and so are empty structs
-//! that Go would print as `{}`; what is a pointer in Go is kept whatever it holds. What is
-//! written is what Go writes: all that is not a pointer, even if it is empty.
+//! What is read is the JSON of the same server: values that Go's JSON leaves out when empty are
+//! left out, a struct that is not a pointer in Go is `{}` if nothing is in it, and what is a
+//! pointer is kept whatever it holds. Protobuf says less than JSON in one thing: an empty list is
+//! not on the wire at all, so it is absent here where Go prints `null` or `[]`. What is written
+//! is what Go writes: all that is not a pointer, even if it is empty.
 //!
 //! It does not know custom resources, which are never sent so.
 

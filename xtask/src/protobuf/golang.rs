@@ -20,7 +20,10 @@ pub(crate) struct Tag {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Json {
     pub(crate) name: String,
+    /// An empty scalar, list or map is left out; it says nothing of a struct.
     pub(crate) omit_empty: bool,
+    /// The zero of any type is left out, that of a struct as well.
+    pub(crate) omit_zero: bool,
     pub(crate) inline: bool,
 }
 
@@ -68,7 +71,8 @@ fn field(line: &str) -> Option<(u32, Tag)> {
         let options: Vec<&str> = parts.collect();
         Json {
             inline: options.contains(&"inline"),
-            omit_empty: options.contains(&"omitempty") || options.contains(&"omitzero"),
+            omit_empty: options.contains(&"omitempty"),
+            omit_zero: options.contains(&"omitzero"),
             name,
         }
     });

@@ -21,8 +21,12 @@ use crate::error::ProtobufError;
 /// use opkit_apimachinery::protobuf::{decode, encode};
 /// use serde_json::json;
 ///
-/// let object = json!({"apiVersion": "v1", "kind": "Secret", "data": {"password": "c2VjcmV0"}});
-/// assert_eq!(decode(&encode(&object)?)?, object);
+/// let mut object =
+///     json!({"apiVersion": "v1", "kind": "Secret", "data": {"password": "c2VjcmV0"}});
+/// let read = decode(&encode(&object)?)?;
+/// // Go has this struct even if nothing is in it.
+/// object["metadata"] = json!({});
+/// assert_eq!(read, object);
 /// # Ok::<(), opkit_apimachinery::protobuf::ProtobufError>(())
 /// ```
 ///

@@ -232,8 +232,8 @@ fn order(path: &[u32]) -> u64 {
         .fold(0, |order, number| order << 16 | u64::from(number))
 }
 
-/// Whether Go's JSON would leave the value out, or show a struct without anything in it. A
-/// quantity is text and never empty: Go prints `"0"`. What does not read is not empty, so that
+/// Whether the value of a field with the mark `?` is one that Go's JSON leaves out. A quantity is
+/// text and never empty: Go prints `"0"`. What does not read is not empty, so that
 /// reading it says what is wrong.
 pub(super) fn is_empty(table: &'static Table, type_: Type, datum: Datum<'_>, depth: usize) -> bool {
     match (type_, datum) {
@@ -286,7 +286,7 @@ fn is_empty_message(
         match field.cardinality {
             Cardinality::One => {
                 message.form == Form::Message
-                    && field.omit_empty
+                    && !field.is_pointer
                     && is_empty(table, field.type_, datum, depth)
             }
             Cardinality::Inline => is_empty(table, field.type_, datum, depth),

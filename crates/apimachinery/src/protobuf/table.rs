@@ -11,8 +11,9 @@
 //!
 //! - `message` is an object of its fields, `list` is its only field, `choice` is the one of its
 //!   fields with the highest number that is set.
-//! - `name?` is left out of JSON when it is empty, unless its type is a pointer; `(inline)` puts
-//!   the fields of a message among those of the message around it.
+//! - `name?` is left out of JSON when it is empty, unless its type is a pointer; a struct without
+//!   the mark is `{}` then. `(inline)` puts the fields of a message among those of the message
+//!   around it.
 //! - `*T` is a pointer, `[]T` a list, `map[string]T` a map.
 
 use std::collections::HashMap;

@@ -203,3 +203,26 @@ impl Random {
         (self.0 >> 33) as usize % limit
     }
 }
+
+#[test]
+fn empty_structs_stay_where_go_has_no_pointer() {
+    let raw = [field(1, b""), field(2, b""), field(3, b"")].concat();
+    let object = decode(&enveloped("apps/v1", "Deployment", &raw)).unwrap();
+    let expected = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {}, "spec": {}, "status": {},
+    });
+    assert_eq!(object, expected);
+
+    // firstTimestamp, lastTimestamp and eventTime of an Event are no pointers.
+    let raw = [field(6, b""), field(7, b""), field(10, b"")].concat();
+    let object = decode(&enveloped("v1", "Event", &raw)).unwrap();
+    let expected = json!({
+        "apiVersion": "v1", "kind": "Event",
+        "firstTimestamp": null, "lastTimestamp": null, "eventTime": null,
+    });
+    assert_eq!(object, expected);
+
+    // A creationTimestamp is marked with omitzero.
+    let object = decode(&enveloped("v1", "Namespace", &field(1, &field(8, b"")))).unwrap();
+    assert_eq!(object["metadata"], json!({}));
+}

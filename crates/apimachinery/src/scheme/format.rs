@@ -61,7 +61,8 @@ impl Scheme {
     /// Reads one object of any registered kind, from JSON, YAML or protobuf.
     ///
     /// A field that the type does not have is an error; a type that collects unknown fields, as
-    /// with serde's `flatten`, has every field.
+    /// with serde's `flatten`, has every field. An empty struct in protobuf is no such field, as
+    /// it is there whether somebody has set it or not.
     ///
     /// # Errors
     ///
@@ -172,7 +173,7 @@ impl Scheme {
         let gvk = GroupVersionKind::from_api_version(api_version, kind)
             .map_err(|cause| SchemeError::ApiVersion { cause })?;
         let entry = self.entry(&gvk)?;
-        let findings = Findings::default();
+        let findings = Findings::of(Format::of(bytes));
         match (entry.decode)(&value, &findings) {
             Ok(object) => {
                 let decoded = Decoded { gvk, object };

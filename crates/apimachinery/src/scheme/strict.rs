@@ -9,14 +9,26 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::{Error, Value};
 
+use super::Format;
+
 /// What was found out on the way.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
+    /// The object was protobuf, which always has the structs that are no pointers in Go: one
+    /// without anything in it is not a field that somebody has set.
+    from_protobuf: bool,
     unknown: RefCell<Vec<String>>,
     failed: RefCell<Option<String>>,
 }
 
 impl Findings {
+    pub(super) fn of(format: Format) -> Self {
+        Self {
+            from_protobuf: format == Format::Protobuf,
+            ..Self::default()
+        }
+    }
+
     /// The fields that the type does not have, in their order.
     pub(super) fn unknown(self) -> Vec<String> {
         self.unknown.into_inner()
@@ -35,6 +47,15 @@ impl Findings {
                 .get_or_insert_with(|| path.to_string());
         }
         result
+    }
+}
+
+/// Whether nothing is in the value, at any depth.
+fn is_hollow(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(fields) => fields.values().all(is_hollow),
+        _ => false,
     }
 }
 
@@ -141,7 +162,8 @@ impl<'de> Deserializer<'de> for Strict<'de, '_> {
     /// Nobody wants this field.
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let is_type_meta = matches!(self.path, Path::Field(Path::Root, "apiVersion" | "kind"));
-        if !is_type_meta {
+        let is_nothing = self.findings.from_protobuf && is_hollow(self.value);
+        if !is_type_meta && !is_nothing {
             let mut unknown = self.findings.unknown.borrow_mut();
             unknown.push(self.path.to_string());
         }

@@ -55,10 +55,33 @@ impl Bucket {
         })
     }
 
-    /// Takes one token; how long until it is there. A wait that is given up has still taken it.
+    /// Takes one token; how long until it is there.
     fn take(&mut self, now: Duration) -> Duration {
         self.full_at = self.full_at.max(now).saturating_add(self.period);
         self.full_at.saturating_sub(now.saturating_add(self.room))
+    }
+
+    /// Gives a token back that was not used. Those that wait already go on waiting as long.
+    fn give_back(&mut self) {
+        self.full_at = self.full_at.saturating_sub(self.period);
+    }
+}
+
+/// A token that is given back if its wait is given up: else callers that time out and try again
+/// would make the queue longer and longer, with nobody in it.
+struct Token(Option<Arc<Mutex<Bucket>>>);
+
+impl Token {
+    fn spend(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        if let Some(bucket) = &self.0 {
+            bucket.lock().give_back();
+        }
     }
 }
 
@@ -116,6 +139,7 @@ where
             bucket.lock().take(now)
         });
         let wait = wait.unwrap_or_default();
+        let token = Token(self.limit.bucket.clone());
         let metrics = &self.limit.metrics;
         metrics.waited(request.method(), &host_of(request.uri()), wait);
         async move {
@@ -126,6 +150,7 @@ where
                 }
                 tokio::time::sleep(wait).await;
             }
+            token.spend();
             inner.oneshot(request).await
         }
         .boxed()

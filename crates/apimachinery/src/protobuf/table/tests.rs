@@ -9,8 +9,10 @@ fn the_table_reads() {
     let spec = pod.field(2).unwrap();
     assert_eq!(
         (spec.name, spec.cardinality, spec.omit_empty),
-        ("spec", Cardinality::One, true)
+        ("spec", Cardinality::One, false)
     );
+    let node_name = table.named("core.v1.PodSpec").unwrap().field(10).unwrap();
+    assert_eq!((node_name.name, node_name.omit_empty), ("nodeName", true));
     assert!(table.kind("apps/v1", "Pod").is_none());
 }
 
@@ -89,4 +91,27 @@ fn lines_that_make_no_sense() {
     check("enum a.B", "enum a.B");
     check("message a.B\n2 a string\n1 b string", "1 b string");
     check("message a.B\n9999 a string", "9999 a string");
+}
+
+#[test]
+fn a_marked_struct_is_left_out_when_all_of_it_is_zero() {
+    use serde::Deserialize;
+
+    let text = "message a.B\n1 c? a.C\nmessage a.C\n1 d string\n2 e *string\n3 f a.D\nmessage a.D\n1 g? int32";
+    let table: &'static Table = Box::leak(Box::new(Table::parse(text).unwrap()));
+    let message = table.named("a.B").unwrap();
+    let check = |bytes: &[u8], expected: serde_json::Value| {
+        let deserializer =
+            crate::protobuf::Deserializer::new(MessageType { table, message }, bytes);
+        let read = serde_json::Value::deserialize(deserializer).unwrap();
+        assert_eq!(read, expected);
+    };
+    // Zeros on the wire, as Go writes them, are zeros.
+    check(b"\x0a\x06\x0a\x00\x1a\x02\x08\x00", serde_json::json!({}));
+    // A pointer that is set is not zero.
+    check(b"\x0a\x02\x12\x00", serde_json::json!({"c": {"e": ""}}));
+    check(
+        b"\x0a\x04\x1a\x02\x08\x01",
+        serde_json::json!({"c": {"f": {"g": 1}}}),
+    );
 }

@@ -8,42 +8,28 @@ fn answers() -> Vec<(Vec<u8>, Value)> {
     answers
 }
 
-/// Without what Go's JSON shows although it is empty, which protobuf cannot tell from nothing,
-/// and without the kinds of claims inside of a StatefulSet, which are not on the wire.
-fn without_empty(value: &Value) -> Value {
-    match value {
-        Value::Object(object) => object
-            .iter()
-            .map(|(name, value)| (name.clone(), without_empty(value)))
-            .filter(|(_, value)| *value != json!({}) && !value.is_null())
-            .collect(),
-        Value::Array(items) => items
-            .iter()
-            .map(|item| {
-                let mut item = without_empty(item);
-                if item["kind"] == "PersistentVolumeClaim"
-                    && let Value::Object(claim) = &mut item
-                {
-                    claim.remove("apiVersion");
-                    claim.remove("kind");
-                }
-                item
-            })
-            .collect(),
-        other => other.clone(),
+/// The JSON without what is not on the wire: lists that Go prints as null, and the kinds of the
+/// claims inside of a StatefulSet.
+fn on_the_wire(mut json: Value) -> Value {
+    if let Some(Value::Object(status)) = json.get_mut("status")
+        && status.get("currentMetrics") == Some(&Value::Null)
+    {
+        status.remove("currentMetrics");
     }
+    let claims = json.pointer_mut("/spec/volumeClaimTemplates");
+    for claim in claims.and_then(Value::as_array_mut).into_iter().flatten() {
+        let claim = claim.as_object_mut().unwrap();
+        claim.remove("apiVersion");
+        claim.remove("kind");
+    }
+    json
 }
 
 #[test]
 fn answers_are_the_json_of_the_same_server() {
     for (bytes, json) in answers() {
-        let object = decode(&bytes).unwrap();
-        assert_eq!(
-            without_empty(&object),
-            without_empty(&json),
-            "{}",
-            json["kind"]
-        );
+        let json = on_the_wire(json);
+        assert_eq!(decode(&bytes).unwrap(), json, "{}", json["kind"]);
     }
 }
 

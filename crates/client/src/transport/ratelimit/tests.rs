@@ -30,3 +30,26 @@ fn no_rate_is_no_limit() {
         assert!(Bucket::new(RateLimit { qps, burst: 1 }).is_none(), "{qps}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_is_given_up_takes_no_token() {
+    let limit = RateLimit { qps: 1.0, burst: 1 };
+    let inner = tower::service_fn(async |_: Request<Body>| {
+        let body = super::super::boxed(http_body_util::Empty::<bytes::Bytes>::new());
+        Ok::<Answer, BoxError>(http::Response::new(body))
+    });
+    let limited = RateLimitLayer::new(limit, Metrics::default()).layer(inner);
+    let send = || limited.clone().oneshot(Request::new(Body::empty()));
+    send().await.unwrap();
+    for _ in 0..100 {
+        let given_up = tokio::time::timeout(Duration::from_millis(1), send()).await;
+        assert!(given_up.is_err());
+    }
+    let start = Instant::now();
+    send().await.unwrap();
+    assert!(
+        start.elapsed() <= Duration::from_secs(1),
+        "{:?}",
+        start.elapsed()
+    );
+}
