@@ -125,7 +125,8 @@ impl InformerOptions {
     }
 
     /// Changes each object before it is stored. Such objects are read into a tree first, which
-    /// costs several times what reading them otherwise does.
+    /// costs several times what reading them otherwise does. It is called while the informer is
+    /// locked, so it must not read the cache; an object for which it panics is an error of its own.
     pub fn transform(mut self, transform: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         self.transform = Some(Transform(Arc::new(transform)));
         self

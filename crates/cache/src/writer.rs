@@ -1,5 +1,6 @@
 //! From bytes to stored objects: the writing side of an informer.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use memchr::memmem;
@@ -118,7 +119,9 @@ impl Writer {
         let transformed = match &options.transform {
             Some(transform) => {
                 let mut value = self.value(wire)?;
-                (transform.0)(&mut value);
+                // It is the user's: a panic of its own is an error of this object.
+                catch_unwind(AssertUnwindSafe(|| (transform.0)(&mut value)))
+                    .map_err(|_| serde_json::Error::custom("its transform panicked"))?;
                 Some(value)
             }
             None => None,

@@ -1,0 +1,44 @@
+//! What users do wrong, and what clusters do seldom, is survived.
+
+use super::*;
+
+#[test]
+fn an_index_that_panics_is_an_index_without_the_object() {
+    let options = InformerOptions::default().index(Index::meta("first", |meta| {
+        let name = meta.name();
+        assert_ne!(name, "bad", "as functions of users do");
+        vec![name.chars().take(1).collect()]
+    }));
+    let mut fed = Fed::with::<ConfigMap>(options);
+    let mut listener = fed.informer.listen();
+    fed.list(&[map("a", "1"), map("bad", "2"), map("b", "3")], "5");
+    assert_eq!(fed.informer.len(), 3);
+    assert_eq!(fed.version("bad").as_deref(), Some("2"));
+    assert_eq!(told(&mut listener).len(), 4);
+    let lister = fed.lister::<ConfigMap>();
+    let first = |letter: &str| lister.keys(&Selection::default().by_index("first", letter));
+    assert_eq!(first("b"), ["b".into()]);
+    fed.informer
+        .add_index(Index::typed("late", |_: &ConfigMap| panic!("again")));
+    assert!(fed.informer.index_values("late").is_empty());
+    fed.changed(&map("a", "6"));
+    assert_eq!(fed.version("a").as_deref(), Some("6"));
+}
+
+#[test]
+fn a_transform_that_panics_is_an_error_of_the_object() {
+    let options = InformerOptions::default().transform(|map| {
+        // As a transform that trusts a field to be there.
+        assert!(map["metadata"]["name"] != "bad", "no such field");
+    });
+    let mut fed = Fed::with::<ConfigMap>(options);
+    fed.list(&[map("a", "1"), map("bad", "2")], "5");
+    assert_eq!(fed.informer.len(), 2);
+    let error = fed.informer.get(&"bad".into()).unwrap_err();
+    let ObjectError::Unreadable { cause, .. } = &*error else {
+        panic!("{error}");
+    };
+    assert_eq!(cause.to_string(), "its transform panicked");
+    fed.changed(&map("a", "6"));
+    assert_eq!(fed.version("a").as_deref(), Some("6"));
+}
