@@ -144,6 +144,16 @@ impl DeltaQueue {
     pub(crate) fn len(&self) -> usize {
         self.deltas.len()
     }
+
+    /// How many deltas have left the queue.
+    pub(crate) fn popped(&self) -> u64 {
+        self.popped
+    }
+
+    /// How many will have left it when all that wait now are gone.
+    pub(crate) fn end(&self) -> u64 {
+        self.popped + self.deltas.len() as u64
+    }
 }
 
 /// Keeps a version that nobody saw, if it leads elsewhere than those that are kept: to other

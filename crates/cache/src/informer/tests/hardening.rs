@@ -42,3 +42,15 @@ fn a_transform_that_panics_is_an_error_of_the_object() {
     fed.changed(&map("a", "6"));
     assert_eq!(fed.version("a").as_deref(), Some("6"));
 }
+
+/// A busy kind whose listener never catches up is synced all the same.
+#[test]
+fn synced_comes_after_the_first_list_and_before_later_changes() {
+    let mut fed = Fed::empty();
+    let mut listener = fed.informer.listen();
+    fed.list(&[map("a", "1"), map("b", "2")], "5");
+    fed.changed(&map("a", "6"));
+    fed.changed(&map("c", "7"));
+    let expected = ["Added! a >6", "Added! b >2", "synced", "Added c >7"];
+    assert_eq!(told(&mut listener), expected);
+}
