@@ -80,7 +80,8 @@ impl Listener {
                 continue;
             };
             if tokio::time::timeout_at(resync.next, changed).await.is_err() {
-                resync.next += resync.period;
+                // Those that were missed while the listener was busy are not made up for.
+                resync.next = Instant::now() + resync.period;
                 self.informer.resync(&self.mailbox);
             }
         }

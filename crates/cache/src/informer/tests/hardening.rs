@@ -54,3 +54,16 @@ fn synced_comes_after_the_first_list_and_before_later_changes() {
     let expected = ["Added! a >6", "Added! b >2", "synced", "Added c >7"];
     assert_eq!(told(&mut listener), expected);
 }
+
+#[tokio::test(start_paused = true)]
+async fn resyncs_that_were_missed_are_not_made_up_for() {
+    let fed = Fed::synced();
+    let mut listener = fed.informer.listen().resync(Duration::from_secs(60));
+    told(&mut listener);
+    // The listener was busy for ten periods.
+    tokio::time::advance(Duration::from_secs(600)).await;
+    listener.recv().await;
+    let begun = tokio::time::Instant::now();
+    listener.recv().await;
+    assert_eq!(begun.elapsed(), Duration::from_secs(60));
+}
