@@ -195,7 +195,9 @@ impl Stored {
     pub fn namespace(&self) -> Option<Cow<'_, str>> {
         match &self.record.body {
             Body::Typed(_) => self.meta().namespace(),
-            _ => self.text(self.record.namespace),
+            _ => self
+                .text(self.record.namespace)
+                .filter(|namespace| !namespace.is_empty()),
         }
     }
 

@@ -67,3 +67,18 @@ async fn resyncs_that_were_missed_are_not_made_up_for() {
     listener.recv().await;
     assert_eq!(begun.elapsed(), Duration::from_secs(60));
 }
+
+#[test]
+fn an_empty_namespace_is_none() {
+    let node =
+        json!({"metadata": {"name": "n", "namespace": "", "uid": "n", "resourceVersion": "3"}});
+    for form in [StoreForm::Compact, StoreForm::Typed] {
+        let mut fed = Fed::with::<ConfigMap>(InformerOptions::default().form(form));
+        fed.list(std::slice::from_ref(&node), "5");
+        assert_eq!(fed.version("n").as_deref(), Some("3"), "{form:?}");
+        fed.list(std::slice::from_ref(&node), "7");
+        assert_eq!(fed.informer.len(), 1, "{form:?}");
+        fed.deleted(&node);
+        assert_eq!(fed.informer.len(), 0, "{form:?}");
+    }
+}
