@@ -82,3 +82,10 @@ fn an_empty_namespace_is_none() {
         assert_eq!(fed.informer.len(), 0, "{form:?}");
     }
 }
+
+#[test]
+fn a_namespace_that_is_named_twice_is_read_once() {
+    let scope = crate::Scope::Namespaces(vec!["b".into(), "a".into(), "b".into()]);
+    let namespaces = scope.namespaces(true);
+    assert_eq!(namespaces, [Some("a".to_owned()), Some("b".to_owned())]);
+}
