@@ -16,7 +16,7 @@ pub(crate) use self::sink::InformerSink;
 use crate::listener::Mailbox;
 use crate::metrics::WatchStats;
 use crate::object::Codec;
-use crate::options::InformerOptions;
+use crate::options::{InformerOptions, Selected};
 use crate::shard::Part;
 use crate::sink::{Raw, ReadError};
 use crate::store::{Overlay, Store, number};
@@ -396,7 +396,8 @@ impl Informer {
 
     /// Takes in the answer to a write of our own, so that reads, lists and indexes see it before the
     /// watch tells it. An answer that the watch has passed already is ignored, so that nothing comes
-    /// back from the dead; one that the informer does not select any more is gone for it.
+    /// back from the dead; one that the informer does not select any more is gone for it, and where it
+    /// cannot tell, for it does not see a field of its selector, the watch will.
     pub fn observe(&self, written: &Stored) {
         let key = written.key();
         let version = number(written.meta().resource_version().as_deref());
@@ -418,14 +419,21 @@ impl Informer {
         if state.ours.is_deleted(&key, written.meta().uid().as_deref()) {
             return;
         }
-        if !self.shared().options.selects(written) {
+        let selected = self.shared().options.selects(written);
+        // The watch tells nothing of what it never selected, so that is not waited for.
+        let told = selected == Selected::Yes || state.store.get(&key).is_some();
+        let uid = written.meta().uid();
+        if selected == Selected::Unknown
+            || !told
+            || !state.ours.write(&key, uid.as_deref(), version)
+        {
+            return;
+        }
+        if selected == Selected::Yes {
+            state.upsert(written.clone(), Change::Updated, false);
+        } else {
             let gone = state.store.remove(&key);
             state.tell(Delta::new(Change::Deleted, gone, None));
-        } else if state
-            .ours
-            .write(&key, written.meta().uid().as_deref(), version)
-        {
-            state.upsert(written.clone(), Change::Updated, false);
         }
     }
 

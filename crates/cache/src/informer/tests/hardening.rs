@@ -89,3 +89,54 @@ fn a_namespace_that_is_named_twice_is_read_once() {
     let namespaces = scope.namespaces(true);
     assert_eq!(namespaces, [Some("a".to_owned()), Some("b".to_owned())]);
 }
+
+/// A store that cannot see a field of a field selector leaves it to the watch.
+#[test]
+fn an_own_write_is_not_dropped_for_a_field_that_is_not_seen() {
+    let options = || {
+        InformerOptions::default()
+            .fields("spec.nodeName=n1")
+            .unwrap()
+    };
+    let all = [
+        options().form(StoreForm::Typed),
+        options().transform(|pod| pod["spec"] = Value::Null),
+    ];
+    for options in all {
+        let mut fed = Fed::with::<Pod>(options);
+        fed.list(&[pod("a", "n1", "web", 1)], "5");
+        let mut listener = fed.informer.listen();
+        told(&mut listener);
+        fed.observe(&pod("a", "n1", "db", 20));
+        assert!(told(&mut listener).is_empty());
+        assert_eq!(fed.informer.len(), 1);
+        fed.changed(&pod("a", "n1", "db", 20));
+        assert_eq!(told(&mut listener), ["Updated d/a 1>20"]);
+    }
+    // The server has words of its own for some fields that are not there: `false`, `0`.
+    let options = InformerOptions::default().fields("spec.hostNetwork=false");
+    let mut fed = Fed::with::<Pod>(options.unwrap());
+    fed.list(&[pod("a", "n1", "web", 1)], "5");
+    fed.observe(&pod("a", "n1", "db", 20));
+    assert_eq!(fed.informer.len(), 1);
+}
+
+#[test]
+fn a_write_that_ends_the_selection_is_not_undone_by_older_news() {
+    let options = InformerOptions::default().labels("app=web").unwrap();
+    let mut fed = Fed::with::<Pod>(options);
+    fed.list(&[pod("a", "n1", "web", 1)], "5");
+    let mut listener = fed.informer.listen();
+    told(&mut listener);
+    fed.observe(&pod("a", "n1", "db", 20));
+    fed.changed(&pod("a", "n2", "web", 15));
+    assert_eq!(fed.informer.len(), 0, "older than our write");
+    // A watch tells an object that it does not select any more as deleted.
+    fed.deleted(&pod("a", "n1", "db", 20));
+    assert_eq!(told(&mut listener), ["Deleted d/a 1>"]);
+    // What never was selected is not waited for.
+    fed.observe(&pod("b", "n1", "db", 21));
+    assert!(fed.informer.shared().state.read().ours.is_empty());
+    fed.changed(&pod("a", "n1", "web", 22));
+    assert_eq!(fed.informer.len(), 1);
+}
