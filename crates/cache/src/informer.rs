@@ -445,14 +445,16 @@ impl Informer {
         }
     }
 
-    /// Takes in that we deleted an object, so that reads do not see it before the watch tells it.
+    /// Takes in that we deleted an object, so that reads do not see it before the watch tells it. If
+    /// the watch tells instead that it is only being deleted, for somebody's finalizer, it is back.
     pub fn observe_deletion(&self, key: &ObjectKey, uid: &str) {
         let mut state = self.shared().state.write();
         let stored = state.store.get(key);
         if stored.is_none_or(|stored| stored.meta().uid().as_deref() != Some(uid)) {
             return;
         }
-        state.ours.delete(key, uid);
+        let was_deleting = stored.is_some_and(|stored| stored.meta().is_deleting());
+        state.ours.delete(key, uid, was_deleting);
         let gone = state.store.remove(key);
         state.tell(Delta::new(Change::Deleted, gone, None));
     }
@@ -488,6 +490,14 @@ impl State {
         });
         let place = (self.generation, place);
         InformerSink::new(shared.clone(), part, place, stats, synced)
+    }
+
+    /// Takes in that an object which the server tells may be one that lives on after our deletion.
+    fn lives_on(&mut self, stored: &Stored) {
+        if !self.ours.is_empty() && stored.meta().is_deleting() {
+            let uid = stored.meta().uid();
+            self.ours.is_deleting(&stored.key(), uid.as_deref());
+        }
     }
 
     fn saw(&mut self, place: usize, version: Option<u64>) {
