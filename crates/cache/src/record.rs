@@ -345,6 +345,14 @@ impl Stored {
 
     /// The same object with strings of another generation.
     pub(crate) fn moved_to(&self, origin: &Arc<Origin>, interner: &mut Interner) -> Option<Self> {
+        if let Body::Typed(object) = &self.record.body {
+            // It has no such strings, but would hold on to those of its generation.
+            let mut record = Record::new(origin, Body::Typed(object.clone()));
+            record.version = self.record.version;
+            return Some(Stored {
+                record: Arc::new(record),
+            });
+        }
         let tape = self.tape()?;
         let mut out = Vec::with_capacity(tape.len());
         let object = number_of(&self.name(), self.namespace().as_deref());

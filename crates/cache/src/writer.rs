@@ -94,6 +94,7 @@ impl Writer {
     /// All objects have strings of the present generation: another begins when they have doubled.
     pub(crate) fn renewed(&mut self) {
         self.limit = STRINGS_MIN.max(self.interner.bytes() * 2);
+        self.origin.pool.keep_only(&self.origin);
     }
 
     /// Stores what came. What cannot be stored is kept as unreadable.

@@ -173,3 +173,37 @@ fn an_object_that_lives_on_after_our_deletion_is_seen_again() {
     fed.list(&[deleting("12")], "15");
     assert_eq!(fed.version("a"), None);
 }
+
+fn large_maps(round: u32) -> Vec<Value> {
+    let map = |n: u32| {
+        let mut map = map(&format!("m{n}"), &(round * 1000 + n).to_string());
+        for field in 0..20 {
+            map["data"][format!("f{field}")] =
+                format!("round {round} {} {field}{}", n / 2, "y".repeat(150)).into();
+        }
+        map
+    };
+    (0..200).map(map).collect()
+}
+
+/// Neither what was read lately nor Rust objects hold on to strings of before.
+#[test]
+fn old_strings_go_whatever_was_read() {
+    for form in [StoreForm::Compact, StoreForm::Typed] {
+        let mut fed = Fed::with::<ConfigMap>(InformerOptions::default().form(form));
+        let mut origins = Vec::new();
+        for round in 0..40 {
+            // One object is never told again.
+            let mut maps = large_maps(round);
+            maps.push(map("still", "1"));
+            fed.list(&maps, &(round * 1000 + 999).to_string());
+            fed.informer.get(&"m3".into()).unwrap();
+            origins.push(Arc::downgrade(fed.informer.shared().writer.lock().origin()));
+        }
+        origins.dedup_by(|a, b| a.ptr_eq(b));
+        assert!(origins.len() > 2, "{form:?}: {}", origins.len());
+        let alive = origins.iter().filter(|origin| origin.strong_count() > 0);
+        assert!(alive.count() <= 2, "{form:?}");
+        assert!(fed.version("still").is_some());
+    }
+}
