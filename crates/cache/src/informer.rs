@@ -118,7 +118,10 @@ impl Informer {
         stop: CancellationToken,
     ) -> Self {
         let codec = Arc::new(codec);
-        let mut store = Store::default();
+        let mut store = match options.memory_budget {
+            Some(_) => Store::default().evictable(),
+            None => Store::default(),
+        };
         for index in &options.indexes {
             store.add_index(index.clone());
         }

@@ -63,7 +63,8 @@ pub struct InformerOptions {
     /// The indexes.
     pub indexes: Vec<Index>,
     /// How many bytes of objects to keep. Beyond, bodies of objects that were not read lately
-    /// are dropped; `Lister::fetch` reads those from the API. Without one, nothing is dropped.
+    /// are dropped; `Lister::fetch` reads those from the API. Without one, nothing is dropped, nor of
+    /// objects that are stored as Rust objects or without a body.
     pub memory_budget: Option<usize>,
     /// How many bytes of Rust objects to keep made, about.
     pub pool_bytes: usize,

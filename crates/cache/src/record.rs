@@ -371,13 +371,16 @@ impl Stored {
         Some(moved)
     }
 
-    /// The same object without its body.
+    /// The same object without its body; `None` if it has none, or nothing is gained by it.
     pub(crate) fn evicted(&self) -> Option<Self> {
         let Body::Tape(tape) = &self.record.body else {
             return None;
         };
         let origin = &self.record.origin;
         let metadata = crate::tape::metadata_only(tape, &origin.vocabulary)?;
+        if metadata.len() >= tape.len() {
+            return None;
+        }
         Self::of_body(origin, Body::Evicted(metadata.into()))
     }
 }

@@ -207,3 +207,34 @@ fn old_strings_go_whatever_was_read() {
         assert!(fed.version("still").is_some());
     }
 }
+
+#[test]
+fn eviction_takes_only_where_there_is_something_to_gain() {
+    let mut options = InformerOptions::default().memory_budget(1);
+    options.metadata_only = true;
+    let mut fed = Fed::with::<kube::core::PartialObjectMeta<ConfigMap>>(options);
+    fed.list(&[map("a", "1"), map("b", "2")], "5");
+    assert!(fed.informer.get(&"a".into()).unwrap().is_some());
+    assert_eq!(fed.informer.stats().evictions, 0);
+}
+
+/// Looking for what to evict does not take longer the more there is that cannot be.
+#[test]
+fn a_budget_that_cannot_be_met_costs_little() {
+    let count = 4_000;
+    let mut fed = Fed::with::<ConfigMap>(InformerOptions::default().memory_budget(1));
+    let maps: Vec<_> = (1..=count)
+        .map(|n| {
+            let mut map = map(&format!("m{n}"), &n.to_string());
+            map["data"]["a"] = "b".into();
+            map
+        })
+        .collect();
+    fed.list(&maps, "5000");
+    assert_eq!(fed.informer.stats().evictions, count);
+    for n in (0..1_000).map(|n| n * 7 % count + 1) {
+        fed.changed(&map(&format!("m{n}"), &(6_000 + n).to_string()));
+    }
+    let looked = fed.informer.shared().state.read().store.looked();
+    assert!(looked <= 3 * (count + 1_000), "{looked}");
+}
