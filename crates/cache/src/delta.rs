@@ -104,7 +104,7 @@ impl Delta {
 
 /// Deltas that a listener has not seen yet: one per object, in the order in which the objects
 /// first changed. A second change of an object that waits is merged into the first, so the queue is
-/// never full: it holds at most one delta per object that there is or was when it was last empty.
+/// never full: it holds at most one delta per object that there is or was since it was last empty.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaQueue {
     deltas: VecDeque<Delta>,
