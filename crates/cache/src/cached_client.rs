@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use opkit_client::{Client, Kind, Object, ObjectKey, Patch, RequestError};
 
-use crate::{InformerFactory, Lister, ReadError, Selection};
+use crate::{InformerFactory, Lister, ObjectError, ReadError, Selection};
 
 /// Reads from the cache, writes to the API. What it wrote is in its reads at once, also in lists by
 /// label or index, before the watch tells it.
@@ -73,19 +73,28 @@ impl CachedClient {
         }
     }
 
-    /// The selected objects, from the cache.
+    /// The selected objects, from the cache; those whose body has given way to a memory budget are
+    /// read from the API, one by one. Objects that do not fit their type are left out.
     ///
     /// # Errors
     /// When the kind is not cached: lists go to the API through [`live`](CachedClient::live), which
-    /// pages.
+    /// pages. Also when the API must be asked and does not answer.
     ///
     /// # Cancel safety
     /// May be dropped at any time.
     pub async fn list<K: Object>(&self, selection: &Selection) -> Result<Vec<Arc<K>>, ReadError> {
-        match self.factory.started::<K>() {
-            Some(lister) => Ok(lister.list(selection)),
-            None => Err(not_cached::<K>()),
+        let lister = self.factory.started::<K>().ok_or_else(not_cached::<K>)?;
+        let mut objects = Vec::new();
+        for stored in lister.stored(selection) {
+            match stored.get() {
+                Ok(object) => objects.push(object),
+                Err(error) if matches!(&*error, ObjectError::Evicted { .. }) => {
+                    objects.extend(lister.fetch(&stored.key()).await?);
+                }
+                Err(_) => {}
+            }
         }
+        Ok(objects)
     }
 
     /// Makes an object.
@@ -189,3 +198,6 @@ fn not_cached<K: Object>() -> ReadError {
         kind: Box::new(Kind::of::<K>()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,7 +104,7 @@ impl Delta {
 
 /// Deltas that a listener has not seen yet: one per object, in the order in which the objects
 /// first changed. A second change of an object that waits is merged into the first, so the queue is
-/// never full: it holds at most one delta per object that there is or was when it was last empty.
+/// never full: it holds at most one delta per object that there is or was since it was last empty.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaQueue {
     deltas: VecDeque<Delta>,
@@ -143,6 +143,16 @@ impl DeltaQueue {
 
     pub(crate) fn len(&self) -> usize {
         self.deltas.len()
+    }
+
+    /// How many deltas have left the queue.
+    pub(crate) fn popped(&self) -> u64 {
+        self.popped
+    }
+
+    /// How many will have left it when all that wait now are gone.
+    pub(crate) fn end(&self) -> u64 {
+        self.popped + self.deltas.len() as u64
     }
 }
 

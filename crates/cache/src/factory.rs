@@ -1,7 +1,7 @@
 //! The factory: one informer per kind, started on first use, on tasks of its owner.
 
 use std::any::TypeId;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -30,10 +30,13 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The namespaces to list one by one, or one `None` for all at once.
+    /// The namespaces to list one by one, each once and in order, or one `None` for all at once.
     pub fn namespaces(&self, namespaced: bool) -> Vec<Option<String>> {
         match self {
-            Scope::Namespaces(names) if namespaced => names.iter().cloned().map(Some).collect(),
+            Scope::Namespaces(names) if namespaced => {
+                let names: BTreeSet<_> = names.iter().cloned().collect();
+                names.into_iter().map(Some).collect()
+            }
             _ => vec![None],
         }
     }

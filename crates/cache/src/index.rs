@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use opkit_client::Object;
+use tracing::warn;
 
 use crate::Stored;
 use crate::tape::meta::Meta;
@@ -16,6 +18,11 @@ type Values = dyn Fn(&Stored) -> Vec<String> + Send + Sync;
 ///
 /// Indexes on metadata and on plain fields read the stored form; one on the Rust type makes the Rust
 /// object of each version once.
+///
+/// The functions are called while the informer is locked: they must not read its cache, which would
+/// wait for itself. An object for which one panics has no value in that index. Objects whose body
+/// has given way to a memory budget keep the values they had; an index that is added later sees
+/// only their metadata.
 ///
 /// # Examples
 /// ```
@@ -111,11 +118,11 @@ impl Indexed {
 
     /// Enters what is stored in a slot now, in place of `old`.
     pub(crate) fn set(&mut self, slot: u32, old: Option<&Stored>, new: Option<&Stored>) {
-        let values = new.map(|new| (self.index.values)(new)).unwrap_or_default();
+        let values = new.map(|new| self.values_of(new)).unwrap_or_default();
         let before = match self.index.remembers {
             true if values.is_empty() => self.values.remove(&slot),
             true => self.values.insert(slot, values.clone()),
-            false => old.map(|old| (self.index.values)(old)),
+            false => old.map(|old| self.values_of(old)),
         };
         let before = before.unwrap_or_default();
         if before == values {
@@ -132,6 +139,17 @@ impl Indexed {
         for value in values {
             self.slots.entry(value.into()).or_default().insert(slot);
         }
+    }
+
+    /// The function is the user's: a panic of its own must neither end the watch nor leave the
+    /// store half changed.
+    fn values_of(&self, stored: &Stored) -> Vec<String> {
+        let values = AssertUnwindSafe(|| (self.index.values)(stored));
+        catch_unwind(values).unwrap_or_else(|_| {
+            let (index, key) = (&self.index.name, stored.key());
+            warn!(index, %key, "the function of an index panicked");
+            Vec::new()
+        })
     }
 
     pub(crate) fn slots(&self, value: &str) -> impl Iterator<Item = u32> {

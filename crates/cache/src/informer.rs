@@ -16,7 +16,7 @@ pub(crate) use self::sink::InformerSink;
 use crate::listener::Mailbox;
 use crate::metrics::WatchStats;
 use crate::object::Codec;
-use crate::options::InformerOptions;
+use crate::options::{InformerOptions, Selected};
 use crate::shard::Part;
 use crate::sink::{Raw, ReadError};
 use crate::store::{Overlay, Store, number};
@@ -118,7 +118,10 @@ impl Informer {
         stop: CancellationToken,
     ) -> Self {
         let codec = Arc::new(codec);
-        let mut store = Store::default();
+        let mut store = match options.memory_budget {
+            Some(_) => Store::default().evictable(),
+            None => Store::default(),
+        };
         for index in &options.indexes {
             store.add_index(index.clone());
         }
@@ -396,7 +399,8 @@ impl Informer {
 
     /// Takes in the answer to a write of our own, so that reads, lists and indexes see it before the
     /// watch tells it. An answer that the watch has passed already is ignored, so that nothing comes
-    /// back from the dead; one that the informer does not select any more is gone for it.
+    /// back from the dead; one that the informer does not select any more is gone for it, and where it
+    /// cannot tell, for it does not see a field of its selector, the watch will.
     pub fn observe(&self, written: &Stored) {
         let key = written.key();
         let version = number(written.meta().resource_version().as_deref());
@@ -418,14 +422,21 @@ impl Informer {
         if state.ours.is_deleted(&key, written.meta().uid().as_deref()) {
             return;
         }
-        if !self.shared().options.selects(written) {
+        let selected = self.shared().options.selects(written);
+        // The watch tells nothing of what it never selected, so that is not waited for.
+        let told = selected == Selected::Yes || state.store.get(&key).is_some();
+        let uid = written.meta().uid();
+        if selected == Selected::Unknown
+            || !told
+            || !state.ours.write(&key, uid.as_deref(), version)
+        {
+            return;
+        }
+        if selected == Selected::Yes {
+            state.upsert(written.clone(), Change::Updated, false);
+        } else {
             let gone = state.store.remove(&key);
             state.tell(Delta::new(Change::Deleted, gone, None));
-        } else if state
-            .ours
-            .write(&key, written.meta().uid().as_deref(), version)
-        {
-            state.upsert(written.clone(), Change::Updated, false);
         }
     }
 
@@ -437,14 +448,16 @@ impl Informer {
         }
     }
 
-    /// Takes in that we deleted an object, so that reads do not see it before the watch tells it.
+    /// Takes in that we deleted an object, so that reads do not see it before the watch tells it. If
+    /// the watch tells instead that it is only being deleted, for somebody's finalizer, it is back.
     pub fn observe_deletion(&self, key: &ObjectKey, uid: &str) {
         let mut state = self.shared().state.write();
         let stored = state.store.get(key);
         if stored.is_none_or(|stored| stored.meta().uid().as_deref() != Some(uid)) {
             return;
         }
-        state.ours.delete(key, uid);
+        let was_deleting = stored.is_some_and(|stored| stored.meta().is_deleting());
+        state.ours.delete(key, uid, was_deleting);
         let gone = state.store.remove(key);
         state.tell(Delta::new(Change::Deleted, gone, None));
     }
@@ -480,6 +493,14 @@ impl State {
         });
         let place = (self.generation, place);
         InformerSink::new(shared.clone(), part, place, stats, synced)
+    }
+
+    /// Takes in that an object which the server tells may be one that lives on after our deletion.
+    fn lives_on(&mut self, stored: &Stored) {
+        if !self.ours.is_empty() && stored.meta().is_deleting() {
+            let uid = stored.meta().uid();
+            self.ours.is_deleting(&stored.key(), uid.as_deref());
+        }
     }
 
     fn saw(&mut self, place: usize, version: Option<u64>) {

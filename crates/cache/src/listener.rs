@@ -80,7 +80,8 @@ impl Listener {
                 continue;
             };
             if tokio::time::timeout_at(resync.next, changed).await.is_err() {
-                resync.next += resync.period;
+                // Those that were missed while the listener was busy are not made up for.
+                resync.next = Instant::now() + resync.period;
                 self.informer.resync(&self.mailbox);
             }
         }
@@ -177,7 +178,9 @@ impl Mailbox {
     }
 
     pub(crate) fn synced(&self) {
-        self.pending.lock().synced = Synced::ToTell;
+        let mut pending = self.pending.lock();
+        pending.synced = Synced::After(pending.queue.end());
+        drop(pending);
         self.changed.notify_one();
     }
 }
@@ -192,20 +195,19 @@ struct Pending {
 enum Synced {
     #[default]
     NotYet,
-    ToTell,
+    /// To be told when so many deltas have left the queue: what changes later comes later, or a
+    /// listener that never catches up would never hear of it.
+    After(u64),
     Told,
 }
 
 impl Pending {
     fn pop(&mut self) -> Option<Event> {
-        if let Some(delta) = self.queue.pop() {
-            return Some(Event::Delta(delta));
-        }
-        if self.synced == Synced::ToTell {
+        if matches!(self.synced, Synced::After(deltas) if self.queue.popped() >= deltas) {
             self.synced = Synced::Told;
             return Some(Event::Synced);
         }
-        None
+        self.queue.pop().map(Event::Delta)
     }
 }
 

@@ -22,8 +22,10 @@ impl fmt::Debug for Transform {
 
 /// What an informer caches of a kind, and how. The default is everything, compactly.
 ///
-/// Two users with the same type, selectors, form and projection share one informer; of what is
-/// below the line in this list, the first user's word counts, and indexes are added up.
+/// Users with the same type, namespaces, `labels`, `fields`, `metadata_only`, part of `shards` and
+/// `form` share one informer. Of all else - `transform`, `managers`, `memory_budget`, `pool_bytes`, the
+/// number of watches - the first user's word counts, also for those who did not ask for it; `indexes`
+/// are added up.
 ///
 /// # Examples
 /// ```
@@ -61,7 +63,8 @@ pub struct InformerOptions {
     /// The indexes.
     pub indexes: Vec<Index>,
     /// How many bytes of objects to keep. Beyond, bodies of objects that were not read lately
-    /// are dropped; `Lister::fetch` reads those from the API. Without one, nothing is dropped.
+    /// are dropped; `Lister::fetch` reads those from the API. Without one, nothing is dropped, nor of
+    /// objects that are stored as Rust objects or without a body.
     pub memory_budget: Option<usize>,
     /// How many bytes of Rust objects to keep made, about.
     pub pool_bytes: usize,
@@ -125,7 +128,8 @@ impl InformerOptions {
     }
 
     /// Changes each object before it is stored. Such objects are read into a tree first, which
-    /// costs several times what reading them otherwise does.
+    /// costs several times what reading them otherwise does. It is called while the informer is
+    /// locked, so it must not read the cache; an object for which it panics is an error of its own.
     pub fn transform(mut self, transform: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         self.transform = Some(Transform(Arc::new(transform)));
         self
@@ -144,21 +148,42 @@ impl InformerOptions {
     }
 
     /// Whether an object is one of those that the selectors ask for.
-    pub(crate) fn selects(&self, stored: &Stored) -> bool {
-        let meta = stored.meta();
-        let labels = self
-            .labels
-            .as_ref()
-            .is_none_or(|selector| matches(selector, stored));
-        labels
-            && self.fields.as_ref().is_none_or(|selector| {
-                selector.matches(|field| match field {
-                    "metadata.name" => Some(meta.name().into_owned()),
-                    "metadata.namespace" => meta.namespace().map(Into::into),
-                    field => Some(stored.field(field).map(Into::into).unwrap_or_default()),
-                })
-            })
+    pub(crate) fn selects(&self, stored: &Stored) -> Selected {
+        if !(self.labels.as_ref()).is_none_or(|selector| matches(selector, stored)) {
+            return Selected::No;
+        }
+        let mut selected = Selected::Yes;
+        let fields = self.fields.iter().flat_map(FieldSelector::requirements);
+        for requirement in fields {
+            let holds = |text: &str| (text == requirement.value) == requirement.equal;
+            let found = match &*requirement.field {
+                "metadata.name" => Some(stored.name()),
+                "metadata.namespace" => Some(stored.namespace().unwrap_or_default()),
+                field => stored.field(field),
+            };
+            match found {
+                Some(text) if holds(&text) => {}
+                Some(_) => return Selected::No,
+                None if self.keeps_fields() && holds("") => {}
+                // The server has words of its own for some that are not there, such as `false`.
+                None => selected = Selected::Unknown,
+            }
+        }
+        selected
     }
+
+    /// Whether objects are stored with all their fields, to be read one by one.
+    fn keeps_fields(&self) -> bool {
+        self.form == StoreForm::Compact && self.transform.is_none() && !self.metadata_only
+    }
+}
+
+/// Whether an object is selected, as far as the cache can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Selected {
+    Yes,
+    No,
+    Unknown,
 }
 
 /// Whether the labels of an object match.

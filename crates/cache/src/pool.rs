@@ -5,9 +5,11 @@
 //! even when the pool has let it go.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::record::Origin;
 use crate::{AnyObject, Stored};
 
 /// How much larger a Rust object is than its tape, about: 30 KB for a Pod of 1 KB.
@@ -55,6 +57,19 @@ impl Pool {
         }
         drop(ring);
         // Large objects are freed outside of the lock.
+        drop(passed);
+    }
+
+    /// Lets go of what is not of the strings of `origin`, all of which it would hold on to.
+    pub(crate) fn keep_only(&self, origin: &Arc<Origin>) {
+        let mut ring = self.ring.lock();
+        let entries = std::mem::take(&mut ring.entries);
+        let (kept, passed): (VecDeque<_>, VecDeque<_>) = entries
+            .into_iter()
+            .partition(|(stored, _)| stored.is_of(origin));
+        ring.bytes = kept.iter().map(|(stored, _)| cost(stored)).sum();
+        ring.entries = kept;
+        drop(ring);
         drop(passed);
     }
 

@@ -195,7 +195,9 @@ impl Stored {
     pub fn namespace(&self) -> Option<Cow<'_, str>> {
         match &self.record.body {
             Body::Typed(_) => self.meta().namespace(),
-            _ => self.text(self.record.namespace),
+            _ => self
+                .text(self.record.namespace)
+                .filter(|namespace| !namespace.is_empty()),
         }
     }
 
@@ -346,6 +348,14 @@ impl Stored {
 
     /// The same object with strings of another generation.
     pub(crate) fn moved_to(&self, origin: &Arc<Origin>, interner: &mut Interner) -> Option<Self> {
+        if let Body::Typed(object) = &self.record.body {
+            // It has no such strings, but would hold on to those of its generation.
+            let mut record = Record::new(origin, Body::Typed(object.clone()));
+            record.version = self.record.version;
+            return Some(Stored {
+                record: Arc::new(record),
+            });
+        }
         let tape = self.tape()?;
         let mut out = Vec::with_capacity(tape.len());
         let object = number_of(&self.name(), self.namespace().as_deref());
@@ -364,13 +374,16 @@ impl Stored {
         Some(moved)
     }
 
-    /// The same object without its body.
+    /// The same object without its body; `None` if it has none, or nothing is gained by it.
     pub(crate) fn evicted(&self) -> Option<Self> {
         let Body::Tape(tape) = &self.record.body else {
             return None;
         };
         let origin = &self.record.origin;
         let metadata = crate::tape::metadata_only(tape, &origin.vocabulary)?;
+        if metadata.len() >= tape.len() {
+            return None;
+        }
         Self::of_body(origin, Body::Evicted(metadata.into()))
     }
 }

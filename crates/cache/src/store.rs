@@ -3,6 +3,7 @@
 
 mod overlay;
 
+use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -32,10 +33,14 @@ pub(crate) struct Store {
     indexes: Vec<Indexed>,
     /// Memory of the records.
     bytes: usize,
-    /// Where the eviction looks next.
-    hand: usize,
+    /// The slots that may have a body to evict, in the order in which the eviction looks at them.
+    /// Those without are not looked at again and again.
+    bodies: Option<VecDeque<u32>>,
     /// Where the moving to new strings looks next.
     mover: Option<usize>,
+    /// At how many slots the eviction has looked.
+    #[cfg(test)]
+    looked: u64,
 }
 
 #[derive(Debug)]
@@ -43,6 +48,8 @@ struct Slot {
     stored: Option<Stored>,
     /// The list that told it last.
     listed: u32,
+    /// Whether it is among the bodies that may be evicted.
+    in_bodies: bool,
 }
 
 impl Store {
@@ -133,6 +140,7 @@ impl Store {
                     self.slots.push(Slot {
                         stored: None,
                         listed: UNLISTED,
+                        in_bodies: false,
                     });
                     // Four thousand million objects do not fit into any memory.
                     u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
@@ -204,31 +212,52 @@ impl Store {
             .collect()
     }
 
+    /// Takes note from now on of what can be evicted.
+    pub(crate) fn evictable(mut self) -> Self {
+        self.bodies.get_or_insert_default();
+        self
+    }
+
     /// Takes the bodies of objects that were not read lately until the memory is within `budget`.
     pub(crate) fn evict(&mut self, budget: usize) -> usize {
+        let Some(bodies) = &mut self.bodies else {
+            return 0;
+        };
         let mut evicted = 0;
         // Twice around: in the first round those that were read lately are spared.
-        let mut steps = self.slots.len() * 2;
+        let mut steps = bodies.len() * 2;
         while self.bytes > budget && steps > 0 {
             steps -= 1;
-            self.hand = if self.hand + 1 < self.slots.len() {
-                self.hand + 1
-            } else {
-                0
-            };
-            let Some(slot) = self.slots.get_mut(self.hand) else {
+            #[cfg(test)]
+            {
+                self.looked += 1;
+            }
+            let Some(number) = bodies.pop_front() else {
                 break;
             };
-            let Some(stored) = slot.stored.as_ref().filter(|stored| !stored.cool()) else {
+            let Some(slot) = self.slots.get_mut(number as usize) else {
                 continue;
             };
-            if let Some(rest) = stored.evicted() {
+            if slot.stored.as_ref().is_some_and(Stored::cool) {
+                bodies.push_back(number);
+                continue;
+            }
+            slot.in_bodies = false;
+            if let Some(stored) = &slot.stored
+                && let Some(rest) = stored.evicted()
+            {
                 self.bytes = self.bytes - stored.bytes() + rest.bytes();
                 slot.stored = Some(rest);
                 evicted += 1;
             }
         }
         evicted
+    }
+
+    /// At how many slots the eviction has looked.
+    #[cfg(test)]
+    pub(crate) fn looked(&self) -> u64 {
+        self.looked
     }
 
     /// Begins to move all objects to the strings of another generation.
@@ -257,6 +286,12 @@ impl Store {
         let place = self.slots.get_mut(slot as usize)?;
         for indexed in &mut self.indexes {
             indexed.set(slot, place.stored.as_ref(), stored.as_ref());
+        }
+        if let Some(bodies) = &mut self.bodies
+            && stored.is_some()
+            && !std::mem::replace(&mut place.in_bodies, true)
+        {
+            bodies.push_back(slot);
         }
         let old = std::mem::replace(&mut place.stored, stored);
         let new = place.stored.as_ref();

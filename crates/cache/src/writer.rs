@@ -1,5 +1,6 @@
 //! From bytes to stored objects: the writing side of an informer.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use memchr::memmem;
@@ -93,6 +94,7 @@ impl Writer {
     /// All objects have strings of the present generation: another begins when they have doubled.
     pub(crate) fn renewed(&mut self) {
         self.limit = STRINGS_MIN.max(self.interner.bytes() * 2);
+        self.origin.pool.keep_only(&self.origin);
     }
 
     /// Stores what came. What cannot be stored is kept as unreadable.
@@ -118,7 +120,9 @@ impl Writer {
         let transformed = match &options.transform {
             Some(transform) => {
                 let mut value = self.value(wire)?;
-                (transform.0)(&mut value);
+                // It is the user's: a panic of its own is an error of this object.
+                catch_unwind(AssertUnwindSafe(|| (transform.0)(&mut value)))
+                    .map_err(|_| serde_json::Error::custom("its transform panicked"))?;
                 Some(value)
             }
             None => None,

@@ -5,16 +5,17 @@
 //! the watch is shared, survives gaps exactly, and deletes are told. It is a room of its own because
 //! nobody else should pay for compiling kube-runtime.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use futures::Stream;
 use kube_runtime::watcher;
 use opkit_cache::{Delta, Event, Listener, Stored};
-use opkit_client::Object;
+use opkit_client::{Object, ObjectKey};
 use tracing::warn;
 
 /// The events of a listener: `Init`, an `InitApply` for each object of the first list, `InitDone`, then
-/// `Apply` and `Delete`. The stream never ends and never fails. An object that does not fit `K` is left
+/// `Apply` and `Delete`. What is gone before the first list is complete is a `Delete` after `InitDone`: as
+/// with kube's own watcher none comes before, where kube's store would not hear it. The stream never ends and never fails. An object that does not fit `K` is left
 /// out; what a [resync](Listener::resync) tells again is an `Apply`.
 ///
 /// # Examples
@@ -39,6 +40,7 @@ pub fn watcher_events<K: Object>(
         listener,
         ready: VecDeque::from([watcher::Event::Init]),
         synced: false,
+        gone: HashMap::new(),
     };
     futures::stream::unfold(events, |mut events| async move {
         let event = events.next().await;
@@ -48,9 +50,11 @@ pub fn watcher_events<K: Object>(
 
 struct Events<K> {
     listener: Listener,
-    /// What is to be told before the listener is asked again: one delta makes two events at most.
+    /// What is to be told before the listener is asked again.
     ready: VecDeque<watcher::Event<K>>,
     synced: bool,
+    /// What went before the first list was complete.
+    gone: HashMap<ObjectKey, K>,
 }
 
 impl<K: Object> Events<K> {
@@ -63,6 +67,8 @@ impl<K: Object> Events<K> {
                 Event::Synced => {
                     self.synced = true;
                     self.ready.push_back(watcher::Event::InitDone);
+                    let gone = std::mem::take(&mut self.gone).into_values();
+                    self.ready.extend(gone.map(watcher::Event::Delete));
                 }
                 Event::Delta(delta) => self.take(&delta),
                 _ => {}
@@ -75,14 +81,22 @@ impl<K: Object> Events<K> {
             .old
             .as_ref()
             .filter(|_| delta.new.is_none() || delta.is_recreated());
-        self.ready
-            .extend(gone.and_then(object).map(watcher::Event::Delete));
-        let apply = match self.synced {
-            true => watcher::Event::Apply,
-            false => watcher::Event::InitApply,
-        };
-        self.ready
-            .extend(delta.new.as_ref().and_then(object).map(apply));
+        let (gone, new) = (gone.and_then(object), delta.new.as_ref().and_then(object));
+        if self.synced {
+            self.ready.extend(gone.map(watcher::Event::Delete));
+            self.ready.extend(new.map(watcher::Event::Apply));
+            return;
+        }
+        match (new, gone) {
+            (Some(new), _) => {
+                self.gone.remove(&delta.key);
+                self.ready.push_back(watcher::Event::InitApply(new));
+            }
+            (None, Some(gone)) => {
+                self.gone.insert(delta.key.clone(), gone);
+            }
+            (None, None) => {}
+        }
     }
 }
 
@@ -96,3 +110,6 @@ fn object<K: Object>(stored: &Stored) -> Option<K> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

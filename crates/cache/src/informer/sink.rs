@@ -160,6 +160,7 @@ impl Sink for InformerSink {
             return Ok(());
         }
         let version = number(head.resource_version.as_deref());
+        state.lives_on(&stored);
         if !state.ours.is_listable(&key, head.uid.as_deref(), version) {
             drop(state);
             self.held.push(stored);
@@ -225,6 +226,9 @@ impl Sink for InformerSink {
         };
         let version = number(head.resource_version.as_deref());
         state.saw(self.place, version);
+        if let Some(stored) = &stored {
+            state.lives_on(stored);
+        }
         if let Some(stored) = stored
             && !self.is_outlived(&state, &key_of(head), head)
             && (state.ours.is_empty()

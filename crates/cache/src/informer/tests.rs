@@ -8,6 +8,8 @@ use super::*;
 use crate::sink::Sink;
 use crate::{Event, Lister, Selection, StoreForm};
 
+mod hardening;
+
 /// An informer and what a reflector writes into it.
 struct Fed {
     informer: Informer,

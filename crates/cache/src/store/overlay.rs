@@ -27,6 +27,8 @@ struct Deleted {
     uid: String,
     /// Whether the list that is on its way tells the object.
     listed: bool,
+    /// Whether it was being deleted already when we deleted it.
+    was_deleting: bool,
 }
 
 impl Overlay {
@@ -46,12 +48,13 @@ impl Overlay {
     }
 
     /// Notes a deletion of ours.
-    pub(crate) fn delete(&mut self, key: &ObjectKey, uid: &str) {
+    pub(crate) fn delete(&mut self, key: &ObjectKey, uid: &str, was_deleting: bool) {
         self.written.remove(key);
         let deleted = Deleted {
             uid: uid.to_owned(),
             // A list on its way may have told it before.
             listed: true,
+            was_deleting,
         };
         self.deleted.insert(key.clone(), deleted);
     }
@@ -59,6 +62,15 @@ impl Overlay {
     /// Notes that a list on its way told a deletion: until its end, answers from before are old.
     pub(crate) fn gone_in_list(&mut self, key: &ObjectKey, uid: &str) {
         self.gone_in_list.insert(key.clone(), uid.to_owned());
+    }
+
+    /// Takes in that the server tells the object as being deleted: if it was not when we deleted it,
+    /// it lives on after our deletion, for a finalizer that we did not know of.
+    pub(crate) fn is_deleting(&mut self, key: &ObjectKey, uid: Option<&str>) {
+        let deleted = self.deleted.get(key);
+        if deleted.is_some_and(|deleted| uid == Some(&deleted.uid) && !deleted.was_deleting) {
+            self.deleted.remove(key);
+        }
     }
 
     /// Whether what the watch tells of the object `key` with this UID at `version` is news, and not

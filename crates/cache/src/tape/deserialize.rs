@@ -96,10 +96,11 @@ impl<'de, 'r> TapeDeserializer<'de, 'r> {
         Error::invalid_type(found, expected)
     }
 
-    /// Passes over what a visitor has left of a list or map.
+    /// Leaves a list or map. One that has more than its visitor took is not what it was taken for,
+    /// such as an enum with two variants at once.
     fn finish(reader: &mut Reader<'de>) -> Result<(), Error> {
-        while !reader.is_end() {
-            reader.skip()?;
+        if !reader.is_end() {
+            return Err(Error::custom("a list or map has more items than expected"));
         }
         reader.next()?;
         Ok(())
@@ -198,7 +199,10 @@ impl<'de> Deserializer<'de> for TapeDeserializer<'de, '_> {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.deserialize_map(visitor)
+        match self.reader.peek()? {
+            Tag::List => self.deserialize_seq(visitor),
+            _ => self.deserialize_map(visitor),
+        }
     }
 
     #[inline]
@@ -244,6 +248,10 @@ impl<'de> Deserializer<'de> for TapeDeserializer<'de, '_> {
         self.deserialize_str(visitor)
     }
 
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_str(visitor)
+    }
+
     fn deserialize_bool<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
         match self.reader.peek()? {
             tag @ (Tag::True | Tag::False) => {
@@ -256,7 +264,7 @@ impl<'de> Deserializer<'de> for TapeDeserializer<'de, '_> {
 
     serde::forward_to_deserialize_any! {
         i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct tuple
-        tuple_struct identifier
+        tuple_struct
     }
 }
 
@@ -311,9 +319,7 @@ impl<'de> MapAccess<'de> for Container<'de, '_> {
             } else {
                 "kind"
             };
-            return seed
-                .deserialize(BorrowedStrDeserializer::new(name))
-                .map(Some);
+            return seed.deserialize(TextDeserializer { text: name }).map(Some);
         }
         self.types = None;
         if self.reader.is_end() {
@@ -321,9 +327,7 @@ impl<'de> MapAccess<'de> for Container<'de, '_> {
         }
         self.entry = self.reader.at;
         match self.reader.name()? {
-            Some(name) => seed
-                .deserialize(BorrowedStrDeserializer::new(name))
-                .map(Some),
+            Some(name) => seed.deserialize(TextDeserializer { text: name }).map(Some),
             None => Ok(None),
         }
     }
@@ -336,7 +340,7 @@ impl<'de> MapAccess<'de> for Container<'de, '_> {
             } else {
                 types.kind
             };
-            return seed.deserialize(BorrowedStrDeserializer::new(text));
+            return seed.deserialize(TextDeserializer { text });
         }
         seed.deserialize(TapeDeserializer {
             reader: self.reader,
@@ -344,6 +348,79 @@ impl<'de> MapAccess<'de> for Container<'de, '_> {
             ignored: self.ignored,
             entry: Some(self.entry),
         })
+    }
+}
+
+/// A deserializer of the name of an entry, or of an `apiVersion` or `kind`: text, and what
+/// serde_json reads of a name that is not text for its type.
+#[derive(Clone, Copy)]
+struct TextDeserializer<'de> {
+    text: &'de str,
+}
+
+/// Reads a number or flag of its text, as serde_json does with names of entries.
+macro_rules! deserialize_parsed {
+    ($($deserialize:ident $visit:ident)*) => {$(
+        fn $deserialize<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            match serde_json::from_str(self.text) {
+                Ok(value) => visitor.$visit(value),
+                Err(_) => Err(Error::invalid_type(Unexpected::Str(self.text), &visitor)),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for TextDeserializer<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_borrowed_str(self.text)
+    }
+
+    deserialize_parsed! {
+        deserialize_bool visit_bool
+        deserialize_i8 visit_i8
+        deserialize_i16 visit_i16
+        deserialize_i32 visit_i32
+        deserialize_i64 visit_i64
+        deserialize_i128 visit_i128
+        deserialize_u8 visit_u8
+        deserialize_u16 visit_u16
+        deserialize_u32 visit_u32
+        deserialize_u64 visit_u64
+        deserialize_u128 visit_u128
+        deserialize_f32 visit_f32
+        deserialize_f64 visit_f64
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        if name != RAW_VALUE {
+            return visitor.visit_newtype_struct(self);
+        }
+        let text = Some(serde_json::Value::from(self.text).to_string());
+        visitor.visit_map(RawText { text })
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        BorrowedStrDeserializer::new(self.text).deserialize_enum(name, variants, visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier
+        ignored_any
     }
 }
 

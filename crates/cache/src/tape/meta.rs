@@ -59,6 +59,7 @@ impl<'a> Meta<'a> {
     /// The namespace, if the kind is namespaced.
     pub fn namespace(&self) -> Option<Cow<'a, str>> {
         self.text("namespace", |meta| meta.namespace.as_deref())
+            .filter(|namespace| !namespace.is_empty())
     }
 
     /// The UID.

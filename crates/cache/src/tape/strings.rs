@@ -135,7 +135,10 @@ impl Interner {
                 id
             }
         };
-        if let Some(next) = self.next_name.get_mut(last as usize) {
+        // What is expected is compared with the text as it came, in which a backslash is an escape.
+        if let Some(next) = self.next_name.get_mut(last as usize)
+            && !name.contains('\\')
+        {
             *next = id;
         }
         Some(id)

@@ -8,6 +8,8 @@ use super::reader::Reader;
 use super::strings::{Interner, Vocabulary};
 use super::{json, visit};
 
+mod shapes;
+
 const TYPES: Types<'static> = Types {
     api_version: "v1",
     kind: "Thing",

@@ -1,0 +1,240 @@
+//! What users do wrong, and what clusters do seldom, is survived.
+
+use super::*;
+
+#[test]
+fn an_index_that_panics_is_an_index_without_the_object() {
+    let options = InformerOptions::default().index(Index::meta("first", |meta| {
+        let name = meta.name();
+        assert_ne!(name, "bad", "as functions of users do");
+        vec![name.chars().take(1).collect()]
+    }));
+    let mut fed = Fed::with::<ConfigMap>(options);
+    let mut listener = fed.informer.listen();
+    fed.list(&[map("a", "1"), map("bad", "2"), map("b", "3")], "5");
+    assert_eq!(fed.informer.len(), 3);
+    assert_eq!(fed.version("bad").as_deref(), Some("2"));
+    assert_eq!(told(&mut listener).len(), 4);
+    let lister = fed.lister::<ConfigMap>();
+    let first = |letter: &str| lister.keys(&Selection::default().by_index("first", letter));
+    assert_eq!(first("b"), ["b".into()]);
+    fed.informer
+        .add_index(Index::typed("late", |_: &ConfigMap| panic!("again")));
+    assert!(fed.informer.index_values("late").is_empty());
+    fed.changed(&map("a", "6"));
+    assert_eq!(fed.version("a").as_deref(), Some("6"));
+}
+
+#[test]
+fn a_transform_that_panics_is_an_error_of_the_object() {
+    let options = InformerOptions::default().transform(|map| {
+        // As a transform that trusts a field to be there.
+        assert!(map["metadata"]["name"] != "bad", "no such field");
+    });
+    let mut fed = Fed::with::<ConfigMap>(options);
+    fed.list(&[map("a", "1"), map("bad", "2")], "5");
+    assert_eq!(fed.informer.len(), 2);
+    let error = fed.informer.get(&"bad".into()).unwrap_err();
+    let ObjectError::Unreadable { cause, .. } = &*error else {
+        panic!("{error}");
+    };
+    assert_eq!(cause.to_string(), "its transform panicked");
+    fed.changed(&map("a", "6"));
+    assert_eq!(fed.version("a").as_deref(), Some("6"));
+}
+
+/// A busy kind whose listener never catches up is synced all the same.
+#[test]
+fn synced_comes_after_the_first_list_and_before_later_changes() {
+    let mut fed = Fed::empty();
+    let mut listener = fed.informer.listen();
+    fed.list(&[map("a", "1"), map("b", "2")], "5");
+    fed.changed(&map("a", "6"));
+    fed.changed(&map("c", "7"));
+    let expected = ["Added! a >6", "Added! b >2", "synced", "Added c >7"];
+    assert_eq!(told(&mut listener), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn resyncs_that_were_missed_are_not_made_up_for() {
+    let fed = Fed::synced();
+    let mut listener = fed.informer.listen().resync(Duration::from_secs(60));
+    told(&mut listener);
+    // The listener was busy for ten periods.
+    tokio::time::advance(Duration::from_secs(600)).await;
+    listener.recv().await;
+    let begun = tokio::time::Instant::now();
+    listener.recv().await;
+    assert_eq!(begun.elapsed(), Duration::from_secs(60));
+}
+
+#[test]
+fn an_empty_namespace_is_none() {
+    let node =
+        json!({"metadata": {"name": "n", "namespace": "", "uid": "n", "resourceVersion": "3"}});
+    for form in [StoreForm::Compact, StoreForm::Typed] {
+        let mut fed = Fed::with::<ConfigMap>(InformerOptions::default().form(form));
+        fed.list(std::slice::from_ref(&node), "5");
+        assert_eq!(fed.version("n").as_deref(), Some("3"), "{form:?}");
+        fed.list(std::slice::from_ref(&node), "7");
+        assert_eq!(fed.informer.len(), 1, "{form:?}");
+        fed.deleted(&node);
+        assert_eq!(fed.informer.len(), 0, "{form:?}");
+    }
+}
+
+#[test]
+fn a_namespace_that_is_named_twice_is_read_once() {
+    let scope = crate::Scope::Namespaces(vec!["b".into(), "a".into(), "b".into()]);
+    let namespaces = scope.namespaces(true);
+    assert_eq!(namespaces, [Some("a".to_owned()), Some("b".to_owned())]);
+}
+
+/// A store that cannot see a field of a field selector leaves it to the watch.
+#[test]
+fn an_own_write_is_not_dropped_for_a_field_that_is_not_seen() {
+    let options = || {
+        InformerOptions::default()
+            .fields("spec.nodeName=n1")
+            .unwrap()
+    };
+    let all = [
+        options().form(StoreForm::Typed),
+        options().transform(|pod| pod["spec"] = Value::Null),
+    ];
+    for options in all {
+        let mut fed = Fed::with::<Pod>(options);
+        fed.list(&[pod("a", "n1", "web", 1)], "5");
+        let mut listener = fed.informer.listen();
+        told(&mut listener);
+        fed.observe(&pod("a", "n1", "db", 20));
+        assert!(told(&mut listener).is_empty());
+        assert_eq!(fed.informer.len(), 1);
+        fed.changed(&pod("a", "n1", "db", 20));
+        assert_eq!(told(&mut listener), ["Updated d/a 1>20"]);
+    }
+    // The server has words of its own for some fields that are not there: `false`, `0`.
+    let options = InformerOptions::default().fields("spec.hostNetwork=false");
+    let mut fed = Fed::with::<Pod>(options.unwrap());
+    fed.list(&[pod("a", "n1", "web", 1)], "5");
+    fed.observe(&pod("a", "n1", "db", 20));
+    assert_eq!(fed.informer.len(), 1);
+}
+
+#[test]
+fn a_write_that_ends_the_selection_is_not_undone_by_older_news() {
+    let options = InformerOptions::default().labels("app=web").unwrap();
+    let mut fed = Fed::with::<Pod>(options);
+    fed.list(&[pod("a", "n1", "web", 1)], "5");
+    let mut listener = fed.informer.listen();
+    told(&mut listener);
+    fed.observe(&pod("a", "n1", "db", 20));
+    fed.changed(&pod("a", "n2", "web", 15));
+    assert_eq!(fed.informer.len(), 0, "older than our write");
+    // A watch tells an object that it does not select any more as deleted.
+    fed.deleted(&pod("a", "n1", "db", 20));
+    assert_eq!(told(&mut listener), ["Deleted d/a 1>"]);
+    // What never was selected is not waited for.
+    fed.observe(&pod("b", "n1", "db", 21));
+    assert!(fed.informer.shared().state.read().ours.is_empty());
+    fed.changed(&pod("a", "n1", "web", 22));
+    assert_eq!(fed.informer.len(), 1);
+}
+
+/// Somebody gave it a finalizer before our deletion came.
+#[test]
+fn an_object_that_lives_on_after_our_deletion_is_seen_again() {
+    let deleting = |version: &str| {
+        let mut map = map("a", version);
+        map["metadata"]["deletionTimestamp"] = "2026-11-15T14:33:48Z".into();
+        map["metadata"]["finalizers"] = json!(["example.com/late"]);
+        map
+    };
+    let mut fed = Fed::synced();
+    fed.informer.observe_deletion(&"a".into(), "a");
+    fed.changed(&map("a", "11"));
+    assert_eq!(fed.version("a"), None, "news from before our deletion");
+    fed.changed(&deleting("12"));
+    assert_eq!(fed.version("a").as_deref(), Some("12"));
+    fed.deleted(&deleting("13"));
+    assert_eq!(fed.version("a"), None);
+
+    let mut fed = Fed::synced();
+    fed.informer.observe_deletion(&"a".into(), "a");
+    fed.list(&[deleting("12")], "15");
+    assert_eq!(fed.version("a").as_deref(), Some("12"), "a list tells so");
+
+    // We took the last finalizer of an object that was being deleted: older news do not bring it back.
+    let mut fed = Fed::empty();
+    fed.list(&[deleting("5")], "10");
+    fed.informer.observe_deletion(&"a".into(), "a");
+    fed.changed(&deleting("12"));
+    assert_eq!(fed.version("a"), None);
+    fed.list(&[deleting("12")], "15");
+    assert_eq!(fed.version("a"), None);
+}
+
+fn large_maps(round: u32) -> Vec<Value> {
+    let map = |n: u32| {
+        let mut map = map(&format!("m{n}"), &(round * 1000 + n).to_string());
+        for field in 0..20 {
+            map["data"][format!("f{field}")] =
+                format!("round {round} {} {field}{}", n / 2, "y".repeat(150)).into();
+        }
+        map
+    };
+    (0..200).map(map).collect()
+}
+
+/// Neither what was read lately nor Rust objects hold on to strings of before.
+#[test]
+fn old_strings_go_whatever_was_read() {
+    for form in [StoreForm::Compact, StoreForm::Typed] {
+        let mut fed = Fed::with::<ConfigMap>(InformerOptions::default().form(form));
+        let mut origins = Vec::new();
+        for round in 0..40 {
+            // One object is never told again.
+            let mut maps = large_maps(round);
+            maps.push(map("still", "1"));
+            fed.list(&maps, &(round * 1000 + 999).to_string());
+            fed.informer.get(&"m3".into()).unwrap();
+            origins.push(Arc::downgrade(fed.informer.shared().writer.lock().origin()));
+        }
+        origins.dedup_by(|a, b| a.ptr_eq(b));
+        assert!(origins.len() > 2, "{form:?}: {}", origins.len());
+        let alive = origins.iter().filter(|origin| origin.strong_count() > 0);
+        assert!(alive.count() <= 2, "{form:?}");
+        assert!(fed.version("still").is_some());
+    }
+}
+
+#[test]
+fn eviction_takes_only_where_there_is_something_to_gain() {
+    let mut options = InformerOptions::default().memory_budget(1);
+    options.metadata_only = true;
+    let mut fed = Fed::with::<kube::core::PartialObjectMeta<ConfigMap>>(options);
+    fed.list(&[map("a", "1"), map("b", "2")], "5");
+    assert!(fed.informer.get(&"a".into()).unwrap().is_some());
+    assert_eq!(fed.informer.stats().evictions, 0);
+}
+
+/// Looking for what to evict does not take longer the more there is that cannot be.
+#[test]
+fn a_budget_that_cannot_be_met_costs_little() {
+    let count = 4_000;
+    let mut fed = Fed::with::<ConfigMap>(InformerOptions::default().memory_budget(1));
+    let maps: Vec<_> = (1..=count)
+        .map(|n| {
+            let mut map = map(&format!("m{n}"), &n.to_string());
+            map["data"]["a"] = "b".into();
+            map
+        })
+        .collect();
+    fed.list(&maps, "5000");
+    assert_eq!(fed.informer.stats().evictions, count);
+    for n in (0..1_000).map(|n| n * 7 % count + 1) {
+        fed.changed(&map(&format!("m{n}"), &(6_000 + n).to_string()));
+    }
+    let looked = fed.informer.shared().state.read().store.looked();
+    assert!(looked <= 3 * (count + 1_000), "{looked}");
+}
