@@ -179,6 +179,23 @@ fn an_object_that_lives_on_after_our_deletion_is_seen_again() {
     assert_eq!(fed.version("a"), None);
 }
 
+/// Go writes `&`, `<` and `>` as escapes.
+#[test]
+fn a_manager_is_kept_however_it_is_written() {
+    let mut fed = Fed::with::<ConfigMap>(InformerOptions::default().manager("a&b"));
+    let text = r#"{"metadata":{"managedFields":[{"manager":"a\u0026b","operation":"Apply"}],"name":"x","resourceVersion":"1"}}"#;
+    fed.sink.begin_list();
+    fed.sink.listed(Raw::Json(text.as_bytes())).unwrap();
+    fed.sink.end_list("5");
+    let meta = fed.informer.stored(&"x".into()).unwrap();
+    let fields = meta
+        .meta()
+        .to_object_meta()
+        .managed_fields
+        .unwrap_or_default();
+    assert_eq!(fields.len(), 1);
+}
+
 fn large_maps(round: u32) -> Vec<Value> {
     let map = |n: u32| {
         let mut map = map(&format!("m{n}"), &(round * 1000 + n).to_string());
