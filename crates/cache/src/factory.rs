@@ -86,6 +86,8 @@ pub(crate) struct Identity {
     namespaces: Vec<Option<String>>,
     collection: CollectionOptions,
     form: StoreForm,
+    /// Not 0 for an informer that became like another one; see [`InformerFactory::resplit`].
+    twin: u32,
 }
 
 impl Identity {
@@ -106,6 +108,9 @@ impl Identity {
         }
         if self.form != StoreForm::default() {
             parts.push(format!("{:?}", self.form).to_lowercase());
+        }
+        if self.twin > 0 {
+            parts.push(format!("twin={}", self.twin));
         }
         parts.join(";")
     }
@@ -213,6 +218,11 @@ impl InformerFactory {
         };
         informers.remove(&identity);
         identity.collection.shard_selector = selector(&shards);
+        identity.twin = 0;
+        // Who reads the same already stays the one that is shared.
+        while (informers.get(&identity)).is_some_and(|other| other.strong_count() > 0) {
+            identity.twin = identity.twin.saturating_add(1);
+        }
         let parts = shards.parts(&identity.namespaces);
         self.start(lister.informer(), parts, &identity.collection);
         informers.insert(identity, user);
@@ -270,6 +280,7 @@ impl InformerFactory {
                 protobuf: codec.message(options.metadata_only).is_some(),
             },
             form: options.form,
+            twin: 0,
         }
     }
 
@@ -322,3 +333,6 @@ fn selector(shards: &Shards) -> String {
     let range = shards.range.as_ref();
     range.map(ToString::to_string).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

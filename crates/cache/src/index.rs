@@ -19,7 +19,7 @@ type Values = dyn Fn(&Stored) -> Vec<String> + Send + Sync;
 /// Indexes on metadata and on plain fields read the stored form; one on the Rust type makes the Rust
 /// object of each version once.
 ///
-/// The functions are called while the informer is locked: they must not read its cache, which would
+/// The functions are called while the informer is locked: they must not read the cache, which would
 /// wait for itself. An object for which one panics has no value in that index. Objects whose body
 /// has given way to a memory budget keep the values they had; an index that is added later sees
 /// only their metadata.

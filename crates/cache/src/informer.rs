@@ -83,7 +83,8 @@ struct Progress {
 pub struct Stats {
     /// Objects.
     pub objects: usize,
-    /// Memory of the stored objects and their strings, in bytes, about.
+    /// Memory of the stored objects and their strings, in bytes, about; without that of Rust objects
+    /// where these are what is stored.
     pub bytes: usize,
     /// Memory of the Rust objects that are kept made, in bytes, about.
     pub pool_bytes: usize,

@@ -164,8 +164,10 @@ impl InformerOptions {
             match found {
                 Some(text) if holds(&text) => {}
                 Some(_) => return Selected::No,
-                None if self.keeps_fields() && holds("") => {}
-                // The server has words of its own for some that are not there, such as `false`.
+                // The server has words of its own for some that are not there: `false` and `0`.
+                None if self.keeps_fields()
+                    && holds("")
+                    && (requirement.value.is_empty() || (holds("false") && holds("0"))) => {}
                 None => selected = Selected::Unknown,
             }
         }

@@ -139,7 +139,12 @@ impl Writer {
                 let unwanted = head.managed_fields.clone().filter(|range| {
                     let fields = text.get(range.clone()).unwrap_or_default().as_bytes();
                     let mut kept = options.managers.iter().map(String::as_bytes);
-                    !kept.any(|manager| memmem::find(fields, manager).is_some())
+                    !kept.any(|manager| {
+                        // JSON has escapes for some letters of a name, and Go for more of them.
+                        let plain =
+                            |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./: ".contains(byte);
+                        !manager.iter().all(plain) || memmem::find(fields, manager).is_some()
+                    })
                 });
                 tape::json::encode(text, encoder, &keeps, unwanted)
                     .map_err(serde_json::Error::custom)

@@ -119,6 +119,11 @@ fn an_own_write_is_not_dropped_for_a_field_that_is_not_seen() {
     fed.list(&[pod("a", "n1", "web", 1)], "5");
     fed.observe(&pod("a", "n1", "db", 20));
     assert_eq!(fed.informer.len(), 1);
+    let options = InformerOptions::default().fields("spec.hostNetwork!=false");
+    let mut fed = Fed::with::<Pod>(options.unwrap());
+    fed.list(&[], "5");
+    fed.observe(&pod("a", "n1", "db", 20));
+    assert_eq!(fed.informer.len(), 0, "the watch would never tell it");
 }
 
 #[test]
@@ -172,6 +177,23 @@ fn an_object_that_lives_on_after_our_deletion_is_seen_again() {
     assert_eq!(fed.version("a"), None);
     fed.list(&[deleting("12")], "15");
     assert_eq!(fed.version("a"), None);
+}
+
+/// Go writes `&`, `<` and `>` as escapes.
+#[test]
+fn a_manager_is_kept_however_it_is_written() {
+    let mut fed = Fed::with::<ConfigMap>(InformerOptions::default().manager("a&b"));
+    let text = r#"{"metadata":{"managedFields":[{"manager":"a\u0026b","operation":"Apply"}],"name":"x","resourceVersion":"1"}}"#;
+    fed.sink.begin_list();
+    fed.sink.listed(Raw::Json(text.as_bytes())).unwrap();
+    fed.sink.end_list("5");
+    let meta = fed.informer.stored(&"x".into()).unwrap();
+    let fields = meta
+        .meta()
+        .to_object_meta()
+        .managed_fields
+        .unwrap_or_default();
+    assert_eq!(fields.len(), 1);
 }
 
 fn large_maps(round: u32) -> Vec<Value> {
@@ -237,4 +259,115 @@ fn a_budget_that_cannot_be_met_costs_little() {
     }
     let looked = fed.informer.shared().state.read().store.looked();
     assert!(looked <= 3 * (count + 1_000), "{looked}");
+}
+
+/// Two reflectors, own writes, readers and listeners, all at once and on threads.
+#[test]
+fn everything_at_once_loses_and_doubles_nothing() {
+    const ROUNDS: u32 = 400;
+    let options = InformerOptions::default().index(Index::typed("data", |map: &ConfigMap| {
+        map.data
+            .iter()
+            .flat_map(|data| data.values())
+            .cloned()
+            .collect()
+    }));
+    let informer = Informer::new(
+        Codec::of::<ConfigMap>(),
+        options,
+        None,
+        2,
+        CancellationToken::new(),
+    );
+    let object = |namespace: &str, n: u32, version: u32| {
+        let name = format!("m{n}");
+        let value = json!({
+            "metadata": {"name": name, "namespace": namespace, "uid": name, "resourceVersion": version.to_string()},
+            "data": {"round": format!("{namespace} {}", version / 100)},
+        });
+        value.to_string()
+    };
+    let write = |namespace: &'static str| {
+        let mut sink = informer.sink(Some(namespace.to_owned()));
+        let informer = &informer;
+        move || {
+            let mut version = 0;
+            for round in 0..ROUNDS {
+                sink.begin_list();
+                // Every other round one object is gone.
+                for n in 0..20 - round % 2 {
+                    version += 1;
+                    sink.listed(Raw::Json(object(namespace, n, version).as_bytes()))
+                        .unwrap();
+                }
+                sink.end_list(&version.to_string());
+                for n in 0..10 {
+                    // Our own write, before or after the watch tells it.
+                    version += 1;
+                    let told = object(namespace, n, version);
+                    if n % 2 == 0 {
+                        informer.observe_answer(told.as_bytes());
+                    }
+                    sink.changed(Raw::Json(told.as_bytes())).unwrap();
+                    if n % 2 == 1 {
+                        informer.observe_answer(told.as_bytes());
+                    }
+                }
+                let key = ObjectKey::from((namespace, "m15"));
+                informer.observe_deletion(&key, "m15");
+                version += 1;
+                sink.deleted(Raw::Json(object(namespace, 15, version).as_bytes()))
+                    .unwrap();
+            }
+        }
+    };
+    let (one, two) = (write("a"), write("b"));
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let listen = || {
+        let mut listener = informer.listen();
+        let mut seen: std::collections::HashMap<ObjectKey, u64> = Default::default();
+        loop {
+            let last = done.load(Ordering::Acquire);
+            while let Some(event) = listener.recv().now_or_never() {
+                let Event::Delta(delta) = event else { continue };
+                let old = delta.old.as_ref().map(Stored::version);
+                let before = match &delta.new {
+                    Some(new) => seen.insert(delta.key.clone(), new.version()),
+                    None => seen.remove(&delta.key),
+                };
+                // What came and went unseen is told as gone.
+                if before.is_some() || delta.new.is_some() {
+                    assert_eq!(old, before, "{delta:?}");
+                }
+            }
+            if last {
+                return seen;
+            }
+            std::thread::yield_now();
+        }
+    };
+    let read = || {
+        let lister = Lister::<ConfigMap>::new(informer.clone());
+        while !done.load(Ordering::Acquire) {
+            lister.list(&Selection::default().namespace("a"));
+            lister.keys(&Selection::default().by_index("data", "b 7"));
+            informer.stats();
+        }
+    };
+    let seen = std::thread::scope(|scope| {
+        let listeners = [scope.spawn(listen), scope.spawn(listen)];
+        scope.spawn(read);
+        let writers = [scope.spawn(one), scope.spawn(two)];
+        writers
+            .into_iter()
+            .for_each(|writer| writer.join().unwrap());
+        done.store(true, Ordering::Release);
+        listeners.map(|listener| listener.join().unwrap())
+    });
+    let lister = Lister::<ConfigMap>::new(informer.clone());
+    let stored = lister.stored(&Selection::default());
+    let stored = stored.iter().map(|stored| (stored.key(), stored.version()));
+    let stored: std::collections::HashMap<_, _> = stored.collect();
+    assert_eq!(stored.len(), 2 * 18);
+    assert_eq!(seen, [stored.clone(), stored]);
 }
