@@ -49,8 +49,10 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Memory {
     discovered: Option<Arc<Discovered>>,
-    /// How often the server was asked with success.
-    asked: u64,
+    /// How often a request to the server was begun.
+    begun: u64,
+    /// Which of these brought what is remembered.
+    answered: u64,
     /// Whether the disk may still be believed.
     distrust_disk: bool,
 }
@@ -93,7 +95,8 @@ impl Discovery {
         }
     }
 
-    /// Asks the server again. Of several that ask at the same time, one does.
+    /// Asks the server again. Of several that wait to ask, one does; a request that has begun
+    /// before is not enough, as it may have seen less.
     ///
     /// # Errors
     /// As [`get`](Discovery::get); what was remembered stays.
@@ -101,8 +104,8 @@ impl Discovery {
     /// # Cancel safety
     /// May be dropped at any time.
     pub async fn refresh(&self) -> Result<Arc<Discovered>, DiscoveryError> {
-        let asked = self.inner.memory.lock().asked;
-        self.ask(asked, false).await
+        let begun = self.inner.memory.lock().begun;
+        self.ask(begun, false).await
     }
 
     /// Forgets what is in memory, and does not believe the disk until the server was asked.
@@ -112,13 +115,13 @@ impl Discovery {
         memory.distrust_disk = true;
     }
 
-    /// Asks unless somebody has since the server was asked `asked` times.
-    async fn ask(&self, asked: u64, or_disk: bool) -> Result<Arc<Discovered>, DiscoveryError> {
+    /// Asks unless an answer is remembered whose request began after the first `begun` ones.
+    async fn ask(&self, begun: u64, or_disk: bool) -> Result<Arc<Discovered>, DiscoveryError> {
         let inner = &self.inner;
         let _asking = inner.asking.lock().await;
         let distrust_disk = {
             let memory = inner.memory.lock();
-            let newer = memory.asked > asked || or_disk;
+            let newer = memory.answered > begun || or_disk;
             if let Some(known) = memory.discovered.clone().filter(|_| newer) {
                 return Ok(known);
             }
@@ -131,11 +134,16 @@ impl Discovery {
             inner.memory.lock().discovered = Some(found.clone());
             return Ok(found);
         }
+        let number = {
+            let mut memory = inner.memory.lock();
+            memory.begun = memory.begun.saturating_add(1);
+            memory.begun
+        };
         let found = Arc::new(fetch::everything(&inner.rest).await?);
         {
             let mut memory = inner.memory.lock();
             memory.discovered = Some(found.clone());
-            memory.asked = memory.asked.saturating_add(1);
+            memory.answered = number;
             memory.distrust_disk = false;
         }
         // What lacks a group now may have it in a minute; others shall not learn it for hours.

@@ -4,7 +4,7 @@
 //! one file, which is replaced as a whole by a rename: whoever reads it sees the old or the new one,
 //! however many write. A file that cannot be read counts as none, and is written anew.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -98,32 +98,44 @@ impl DiskCache {
 fn replace(path: &Path, found: &Discovered) -> io::Result<()> {
     let bytes = serde_json::to_vec(found)?;
     let directory = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(directory)?;
+    create_directory(directory)?;
     // Of its own for each writer, so that two do not write into the same one.
     let number = (crate::backoff::random() * 1e15) as u64;
     let own = directory.join(format!(".opkit.json.{}.{number}", std::process::id()));
-    let written = std::fs::write(&own, bytes).and_then(|()| std::fs::rename(&own, path));
+    let written = create(&own, &bytes).and_then(|()| std::fs::rename(&own, path));
     if written.is_err() {
         let _ = std::fs::remove_file(&own);
     }
     written
 }
 
+/// What a server serves is not for every user of the machine: the modes are kubectl's.
+fn create_directory(path: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o750);
+    builder.create(path)
+}
+
+fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o660);
+    options.open(path)?.write_all(bytes)
+}
+
 /// The name of a server's directory, made as kubectl makes it: without the scheme, and with all but
-/// plain characters replaced.
+/// plain characters replaced. It is always below the directory that it is joined to, whatever the
+/// URL says.
 fn directory(url: &str) -> String {
     let host = url.split_once("://").map_or(url, |(_, host)| host);
-    let plain = |char: char| char.is_ascii_alphanumeric() || "._-".contains(char);
-    let host = host.trim_end_matches('/').chars();
-    host.map(|char| {
-        if plain(char) || char == '/' {
-            char
-        } else {
-            '_'
-        }
-    })
-    .collect::<String>()
-    .replace("..", "__")
+    let plain = |char: char| char.is_ascii_alphanumeric() || "_/.()".contains(char);
+    let host = host.trim_matches('/').chars();
+    host.map(|char| if plain(char) { char } else { '_' })
+        .collect::<String>()
+        .replace("..", "__")
 }
 
 #[cfg(test)]

@@ -131,10 +131,14 @@ async fn the_server_is_asked_once_and_again_when_told() {
     assert_eq!(server.asked(), 1);
     let together = (0..5).map(|_| discovery.refresh());
     futures::future::join_all(together).await;
-    assert_eq!(server.asked(), 2, "one asks for all");
+    assert_eq!(
+        server.asked(),
+        3,
+        "one asks, and one for all that came after"
+    );
     discovery.invalidate();
     discovery.get().await.unwrap();
-    assert_eq!(server.asked(), 3);
+    assert_eq!(server.asked(), 4);
 }
 
 #[tokio::test]
@@ -183,4 +187,38 @@ async fn a_miss_asks_again_but_does_not_hammer() {
     assert_eq!(server.asked(), asked + 4);
     assert_eq!(mapper.kind("a.dev", "Robot", None).await.unwrap(), robots);
     assert_eq!(mapper.resources("all,robot").await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_refresh_is_not_content_with_a_request_that_began_before_it() {
+    let server = Server {
+        aggregates: true,
+        ..Default::default()
+    };
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let (inner, passes) = (server.client(), gate.clone());
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (inner, passes) = (inner.clone(), passes.clone());
+        async move {
+            // The answer is made now, and arrives when the gate lets it through.
+            let answer = inner.send(request).await.unwrap();
+            passes.acquire().await.unwrap().forget();
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    let discovery = Discovery::new(kube::Client::new(service, "default"));
+    let mut first = Box::pin(discovery.refresh());
+    gate.add_permits(1);
+    // It has been told of all groups, and has not got the answer yet.
+    while server.asked() == 0 {
+        assert!(futures::poll!(&mut first).is_pending());
+        tokio::task::yield_now().await;
+    }
+    *server.robots.lock() = true;
+    let mut second = Box::pin(discovery.refresh());
+    assert!(futures::poll!(&mut second).is_pending());
+    gate.add_permits(10);
+    let (first, second) = futures::join!(first, second);
+    assert!(!first.unwrap().has_group("a.dev"));
+    assert!(second.unwrap().has_group("a.dev"));
 }

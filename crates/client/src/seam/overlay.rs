@@ -55,6 +55,8 @@ pub(super) struct Overlay {
 #[derive(Default)]
 struct State {
     objects: BTreeMap<Key, Option<Value>>,
+    /// What the server had of each when it was first changed.
+    originals: BTreeMap<Key, Option<Value>>,
     changes: Vec<PlannedChange>,
 }
 
@@ -175,6 +177,8 @@ impl Overlay {
             let message = format!("a plan holds at most {OBJECTS_MAX} changes");
             return Err(refuse(507, "Unknown", message));
         }
+        let original = state.originals.entry(key.clone());
+        original.or_insert_with(|| before.clone());
         state.objects.insert(key, after.clone());
         let mut info = info.clone();
         info.name = Some(name.to_owned());
@@ -211,7 +215,13 @@ async fn fetch<S: Server>(
         *get.uri_mut() = http::Uri::from_parts(parts)?;
     }
     for (name, value) in &request.headers {
-        let about_body = [header::CONTENT_TYPE, header::CONTENT_LENGTH, header::ACCEPT];
+        // What is read here is read as it is: nobody decompresses it.
+        let about_body = [
+            header::CONTENT_TYPE,
+            header::CONTENT_LENGTH,
+            header::ACCEPT,
+            header::ACCEPT_ENCODING,
+        ];
         if !about_body.contains(name) {
             get.headers_mut().append(name, value.clone());
         }

@@ -311,3 +311,76 @@ async fn a_plan_keeps_what_has_finalizers_until_they_are_gone() {
     let (code, _) = send(&client, "PUT", &format!("{path}/unknown"), json!({})).await;
     assert_eq!(code, 405);
 }
+
+#[tokio::test]
+async fn a_plan_reads_the_server_uncompressed() {
+    // As the layer that decompresses sends it; kube-apiserver compresses what is long.
+    let service = tower::service_fn(async |request: Request<Body>| {
+        let accepted = request.headers().get(http::header::ACCEPT_ENCODING);
+        let gzip = accepted.is_some_and(|it| it.to_str().unwrap().contains("gzip"));
+        let body = match gzip {
+            true => b"\x1f\x8b".to_vec(),
+            false => serde_json::to_vec(&map("a")).unwrap(),
+        };
+        Ok::<_, Infallible>(Response::new(Body::from(body)))
+    });
+    let seam = Seam::new();
+    let client = seam.wrap(kube::Client::new(service, "default"));
+    seam.start_plan();
+    let request = Request::delete(format!("{MAPS}/a"))
+        .header(http::header::ACCEPT_ENCODING, "gzip")
+        .body(Body::empty());
+    let answer = client.send(request.unwrap()).await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(seam.end_plan().len(), 1);
+}
+
+#[tokio::test]
+async fn a_write_that_changes_nothing_is_no_change() {
+    let server = Objects::default().with(&format!("{MAPS}/a"), map("a"));
+    let seam = Seam::new();
+    let client = seam.wrap(server.client());
+    seam.start_plan();
+    let path = format!("{MAPS}/a");
+    let patch = json!({"data": {"a": "1"}});
+    let (code, same) = send_as(
+        &client,
+        "PATCH",
+        &path,
+        "application/merge-patch+json",
+        patch,
+    )
+    .await;
+    assert_eq!((code, same), (200, map("a")));
+    assert_eq!(send(&client, "PUT", &path, map("a")).await.1, map("a"));
+    assert!(seam.end_plan().is_empty());
+}
+
+#[tokio::test]
+async fn a_planned_object_is_on_one_page_only() {
+    let service = tower::service_fn(async |request: Request<Body>| {
+        let query = request.uri().query().unwrap_or_default();
+        let body = match (request.uri().path().ends_with("/a"), query) {
+            (true, _) => map("a"),
+            (_, "limit=1") => json!({"metadata": {"continue": "b"}, "items": [map("a")]}),
+            _ => json!({"metadata": {}, "items": [map("b")]}),
+        };
+        Ok::<_, Infallible>(Response::new(Body::from(
+            serde_json::to_vec(&body).unwrap(),
+        )))
+    });
+    let seam = Seam::new();
+    let client = seam.wrap(kube::Client::new(service, "default"));
+    seam.start_plan();
+    let patch = json!({"data": {"a": "2"}});
+    let merge = "application/merge-patch+json";
+    send_as(&client, "PATCH", &format!("{MAPS}/a"), merge, patch).await;
+    let mut names = Vec::new();
+    for query in ["limit=1", "limit=1&continue=b"] {
+        let (_, page) = get(&client, &format!("{MAPS}?{query}")).await;
+        for item in page["items"].as_array().unwrap() {
+            names.push(item["metadata"]["name"].as_str().unwrap().to_owned());
+        }
+    }
+    assert_eq!(names, ["a", "b"]);
+}

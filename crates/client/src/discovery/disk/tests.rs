@@ -59,5 +59,40 @@ async fn writers_do_not_disturb_each_other_and_leave_nothing_behind() {
 #[test]
 fn the_directory_is_that_of_kubectl() {
     assert_eq!(directory("https://10.0.0.1:6443/"), "10.0.0.1_6443");
+    assert_eq!(directory("https://a-b.c/k8s"), "a_b.c/k8s");
+    assert_eq!(directory("https://[::1]:6443"), "___1__6443");
+}
+
+#[test]
+fn the_directory_is_below_the_cache() {
     assert_eq!(directory("https://a.b/k8s/../c"), "a.b/k8s/__/c");
+    for url in [
+        "https:///etc/cron.d",
+        "/etc/cron.d",
+        "https:////etc/cron.d/",
+    ] {
+        assert_eq!(directory(url), "etc/cron.d", "{url}");
+    }
+    for url in ["https://..", "https://a/../..", "https://.../..../b"] {
+        let path = PathBuf::from(directory(url));
+        let mut parts = path.components();
+        assert!(
+            parts.all(|part| matches!(part, std::path::Component::Normal(_))),
+            "{url}"
+        );
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn others_have_no_access() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let root = tempfile::tempdir().unwrap();
+    let cache = DiskCache::at(root.path().join("a/b"));
+    cache.write(found("pods")).await;
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o007;
+    assert_eq!(mode(cache.path()), 0);
+    assert_eq!(mode(cache.path().parent().unwrap()), 0);
+    assert_eq!(mode(&root.path().join("a")), 0);
 }

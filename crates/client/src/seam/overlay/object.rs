@@ -85,6 +85,18 @@ pub(super) fn updated(object: &mut Value, before: &Value, number: usize) {
     metadata.insert("resourceVersion".to_owned(), version(number).into());
 }
 
+/// Whether two objects differ in nothing but their version.
+pub(super) fn is_same(object: &Value, before: &Value) -> bool {
+    let unversioned = |value: &Value| {
+        let mut value = value.clone();
+        if let Some(metadata) = metadata(&mut value) {
+            metadata.remove("resourceVersion");
+        }
+        value
+    };
+    unversioned(object) == unversioned(before)
+}
+
 /// The version that the `number`-th change gives. A server's versions are smaller by far.
 fn version(number: usize) -> String {
     format!("9000000000{number:06}")

@@ -39,7 +39,8 @@ impl Overlay {
         mut request: Request<Body>,
         info: &RequestInfo,
     ) -> Result<Answer, Stop> {
-        let ours: Vec<(super::Key, Option<Value>)> = {
+        let selected = Selection::of(request.uri().query().unwrap_or_default())?;
+        let ours: Vec<Ours> = {
             let state = self.state.lock();
             let objects = state.objects.iter();
             let objects = objects.filter(|((group, plural, namespace, _), _)| {
@@ -47,13 +48,19 @@ impl Overlay {
                 *group == info.group && *plural == info.plural && inside
             });
             objects
-                .map(|(key, object)| (key.clone(), object.clone()))
+                .map(|(key, object)| {
+                    let original = state.originals.get(key).and_then(Option::as_ref);
+                    Ours {
+                        key: key.clone(),
+                        object: object.clone(),
+                        is_listed: original.is_some_and(|it| selected.matches(it)),
+                    }
+                })
                 .collect()
         };
         if ours.is_empty() {
             return Ok(server.oneshot(request).await?);
         }
-        let selected = Selection::of(request.uri().query().unwrap_or_default())?;
         // Lists are changed in JSON; a Table would have to be rendered.
         let metadata_only = wants_metadata(&request);
         let accept = if metadata_only {
@@ -89,13 +96,15 @@ impl Overlay {
     }
 }
 
-fn merge(
-    list: &mut Value,
-    ours: Vec<(super::Key, Option<Value>)>,
-    selected: &Selection,
-    last: bool,
-    metadata_only: bool,
-) {
+/// An object that the plan has written or deleted.
+struct Ours {
+    key: super::Key,
+    object: Option<Value>,
+    /// The server's list has it, if not on this page then on another.
+    is_listed: bool,
+}
+
+fn merge(list: &mut Value, ours: Vec<Ours>, selected: &Selection, last: bool, metadata_only: bool) {
     let Some(Value::Array(items)) = list.get_mut("items") else {
         return;
     };
@@ -103,7 +112,12 @@ fn merge(
         let found = value.pointer(pointer).and_then(Value::as_str);
         found.unwrap_or_default().to_owned()
     };
-    for ((_, _, namespace, name), object) in ours {
+    for Ours {
+        key: (_, _, namespace, name),
+        object,
+        is_listed,
+    } in ours
+    {
         let at = items.iter().position(|item| {
             let found = text(item, "/metadata/namespace");
             text(item, "/metadata/name") == name && (found == namespace || found.is_empty())
@@ -118,7 +132,7 @@ fn merge(
             (Some(at), None) => {
                 items.remove(at);
             }
-            (None, Some(object)) if last => items.push(shown(&object, metadata_only)),
+            (None, Some(object)) if last && !is_listed => items.push(shown(&object, metadata_only)),
             (None, _) => {}
         }
     }

@@ -187,8 +187,13 @@ impl Overlay {
         }
         object::updated(&mut after, &before, self.number());
         let gone = is_finished(&after);
-        let kept = (!gone).then(|| after.clone());
-        self.store(info, &name, Some(before), kept)?;
+        // As on a server, what changes nothing is not written: it has no new version.
+        if !gone && object::is_same(&after, &before) {
+            after = before;
+        } else {
+            let kept = (!gone).then(|| after.clone());
+            self.store(info, &name, Some(before), kept)?;
+        }
         match info.subresource.as_deref() {
             Some("scale") => Ok(json(200, &object::scale(&after))?),
             _ => Ok(json(200, &after)?),
