@@ -16,7 +16,9 @@ use crate::object::Codec;
 use crate::random::Random;
 use crate::reflector::{Reflector, ReflectorOptions};
 use crate::shard::Part;
-use crate::{CacheMetrics, Informer, InformerOptions, Lister, Shards, StoreForm, SyncError};
+use crate::{
+    CacheMetrics, Informer, InformerOptions, Lister, Shards, StoreForm, SyncError, Transform,
+};
 
 /// Which part of the cluster is cached. Kinds of the cluster scope are always cached whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -86,6 +88,9 @@ pub(crate) struct Identity {
     namespaces: Vec<Option<String>>,
     collection: CollectionOptions,
     form: StoreForm,
+    /// Which transform; two are never the same, whatever they do.
+    transform: Option<u64>,
+    memory_budget: Option<usize>,
     /// Not 0 for an informer that became like another one; see [`InformerFactory::resplit`].
     twin: u32,
 }
@@ -109,6 +114,8 @@ impl Identity {
         if self.form != StoreForm::default() {
             parts.push(format!("{:?}", self.form).to_lowercase());
         }
+        parts.extend(self.transform.map(|number| format!("transform={number}")));
+        parts.extend(self.memory_budget.map(|bytes| format!("budget={bytes}")));
         if self.twin > 0 {
             parts.push(format!("twin={}", self.twin));
         }
@@ -250,16 +257,26 @@ impl InformerFactory {
         }
     }
 
-    /// A lister of a kind that was started with [`informer`](InformerFactory::informer) and is
-    /// still in use.
+    /// A lister of a kind whose informer was started and is still in use: that of
+    /// [`informer`](InformerFactory::informer), or else any that has the whole kind, untransformed.
     pub fn started<K: Object>(&self) -> Option<Lister<K>> {
         let options = InformerOptions::default();
-        let identity = self.identity::<K>(&self.scope, &Codec::of::<K>(), &options);
+        let plain = self.identity::<K>(&self.scope, &Codec::of::<K>(), &options);
         let informers = self.informers.lock();
-        informers
-            .get(&identity)
-            .and_then(Informer::upgrade)
-            .map(Lister::new)
+        let alike = |identity: &Identity| {
+            *identity
+                == Identity {
+                    form: identity.form,
+                    memory_budget: identity.memory_budget,
+                    ..plain.clone()
+                }
+        };
+        let others = informers.iter().filter(|(identity, _)| alike(identity));
+        let users = informers
+            .get(&plain)
+            .into_iter()
+            .chain(others.map(|(_, user)| user));
+        users.filter_map(Informer::upgrade).next().map(Lister::new)
     }
 
     fn identity<K: Object>(
@@ -280,6 +297,8 @@ impl InformerFactory {
                 protobuf: codec.message(options.metadata_only).is_some(),
             },
             form: options.form,
+            transform: options.transform.as_ref().map(Transform::number),
+            memory_budget: options.memory_budget,
             twin: 0,
         }
     }

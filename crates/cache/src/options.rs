@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use opkit_apimachinery::selector::{FieldSelector, LabelSelector, SelectorError};
 use serde_json::Value;
@@ -12,7 +13,25 @@ type Function = dyn Fn(&mut Value) + Send + Sync;
 
 /// Changes each object before it is stored, such as to drop large fields.
 #[derive(Clone)]
-pub struct Transform(pub(crate) Arc<Function>);
+pub struct Transform {
+    pub(crate) function: Arc<Function>,
+    number: u64,
+}
+
+impl Transform {
+    fn new(function: Arc<Function>) -> Self {
+        static MADE: AtomicU64 = AtomicU64::new(1);
+        Transform {
+            function,
+            number: MADE.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// Which one it is: a number that no other has, but its clones.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+}
 
 impl fmt::Debug for Transform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -131,7 +150,7 @@ impl InformerOptions {
     /// costs several times what reading them otherwise does. It is called while the informer is
     /// locked, so it must not read the cache; an object for which it panics is an error of its own.
     pub fn transform(mut self, transform: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
-        self.transform = Some(Transform(Arc::new(transform)));
+        self.transform = Some(Transform::new(Arc::new(transform)));
         self
     }
 

@@ -121,7 +121,7 @@ impl Writer {
             Some(transform) => {
                 let mut value = self.value(wire)?;
                 // It is the user's: a panic of its own is an error of this object.
-                catch_unwind(AssertUnwindSafe(|| (transform.0)(&mut value)))
+                catch_unwind(AssertUnwindSafe(|| (transform.function)(&mut value)))
                     .map_err(|_| serde_json::Error::custom("its transform panicked"))?;
                 Some(value)
             }

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use bytes::Bytes;
 
 use super::*;
-use crate::{Event, InformerFactory, Listener, Lister, Scope};
+use crate::{Event, InformerFactory, InformerOptions, Listener, Lister, Scope};
 
 /// The body of an answer that begins and then says nothing.
 const SILENCE: &str = "silence";
@@ -484,4 +484,26 @@ async fn a_watch_that_is_silent_is_begun_again() {
     let seen = server.stop().await;
     assert_eq!(seen.len(), 4, "{seen:?}");
     assert!(seen[3].ends_with("&resourceVersion=9"), "{}", seen[3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_with_a_transform_is_nobody_elses() {
+    let server = Server::new(Vec::new());
+    let factory = &server.factory;
+    let options = InformerOptions::default().transform(|_| {});
+    let stripped = factory.informer_with::<ConfigMap>(options.clone());
+    assert!(factory.started::<ConfigMap>().is_none());
+    let whole = factory.informer_with::<ConfigMap>(InformerOptions::default().memory_budget(1));
+    assert!(
+        factory.started::<ConfigMap>().is_some(),
+        "it has the whole kind"
+    );
+    let again = factory.informer_with::<ConfigMap>(options);
+    assert_eq!(
+        server.tasks.len(),
+        2,
+        "the same transform, the same informer"
+    );
+    drop((stripped, whole, again));
+    server.stop().await;
 }
