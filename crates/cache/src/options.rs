@@ -41,10 +41,9 @@ impl fmt::Debug for Transform {
 
 /// What an informer caches of a kind, and how. The default is everything, compactly.
 ///
-/// Users with the same type, namespaces, `labels`, `fields`, `metadata_only`, part of `shards` and
-/// `form` share one informer. Of all else - `transform`, `managers`, `memory_budget`, `pool_bytes`, the
-/// number of watches - the first user's word counts, also for those who did not ask for it; `indexes`
-/// are added up.
+/// Users with the same type, namespaces, `labels`, `fields`, `metadata_only`, part of `shards`, `form`,
+/// `transform` (the same one, or its clone) and `memory_budget` share one informer. Of all else -
+/// `managers`, `pool_bytes`, the number of watches - the first user's word counts; `indexes` are added up.
 ///
 /// # Examples
 /// ```

@@ -198,7 +198,11 @@ impl Sink for InformerSink {
         let all = &mut *state;
         let ours = &all.ours;
         let gone = all.store.sweep(self.list, |stored| {
-            self.part.covers_stored(stored) && (ours.is_empty() || !ours.is_written(&stored.key()))
+            let is_written = || {
+                let uid = stored.meta().uid();
+                ours.is_written(&stored.key(), uid.as_deref())
+            };
+            self.part.covers_stored(stored) && (ours.is_empty() || !is_written())
         });
         for stored in gone {
             all.tell(Delta::new(Change::Deleted, Some(stored), None));

@@ -5,6 +5,14 @@ fn the_store_ends_equal_to_the_server() {
     check(0..1000);
 }
 
+/// Seeds that once found something.
+#[test]
+fn what_was_found_stays_mended() {
+    for seed in [64_906, 69_150, 98_037] {
+        check(seed..seed + 1);
+    }
+}
+
 /// For `cargo xtask simulate`, which says how many and from where.
 #[test]
 #[ignore = "takes minutes"]

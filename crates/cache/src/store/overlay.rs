@@ -160,9 +160,10 @@ impl Overlay {
         gone.into_iter().flatten().any(|gone| uid == Some(gone))
     }
 
-    /// Whether the object is as a write of ours left it, as far as we know.
-    pub(crate) fn is_written(&self, key: &ObjectKey) -> bool {
-        self.written.contains_key(key)
+    /// Whether the object of this UID is as a write of ours left it, as far as we know.
+    pub(crate) fn is_written(&self, key: &ObjectKey, uid: Option<&str>) -> bool {
+        let written = self.written.get(key);
+        written.is_some_and(|written| written.uid.as_deref() == uid)
     }
 
     fn is_behind_write(&self, key: &ObjectKey, version: u64) -> bool {
