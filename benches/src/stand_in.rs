@@ -132,6 +132,10 @@ impl State {
                 self.order(|order| order.events = events);
                 return Response::new(Full::default().boxed_unsync());
             }
+            "/reset" => {
+                self.orders.send_modify(|order| *order = Order::default());
+                return Response::new(Full::default().boxed_unsync());
+            }
             "/expire" => {
                 self.order(|order| order.expire = true);
                 return Response::new(Full::default().boxed_unsync());

@@ -71,6 +71,8 @@ fn fifth(meta: &Meta<'_>) -> Vec<String> {
 async fn measure<K: Object>(args: &Args, client: RestClient) -> Result<()> {
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let factory = InformerFactory::new(client, Scope::All, tasks.clone(), stop.clone());
+    // Versions begin anew, so that what is waited for below is known.
+    stand_in::order(args.port, "/reset").await?;
     let base = process::resident();
     let began = Instant::now();
     let options = InformerOptions::default().index(Index::meta("fifth", fifth));
