@@ -63,6 +63,7 @@ pub(crate) const END: u8 = 0;
 pub(crate) const DEPTH_MAX: usize = 128;
 
 impl Tag {
+    #[inline]
     fn of(byte: u8) -> Option<Tag> {
         Some(match byte & 0x0f {
             0 => Tag::End,

@@ -32,6 +32,7 @@ pub(super) fn pack(text: &str) -> Option<Packed<'_>> {
     }
 }
 
+#[inline]
 fn uuid(bytes: &[u8]) -> Option<[u8; 16]> {
     let mut uuid = [0; 16];
     let mut digits = bytes.iter().enumerate().filter_map(|(n, byte)| {
@@ -79,6 +80,7 @@ pub(super) fn digest_bytes(digits: &str) -> impl Iterator<Item = u8> {
 }
 
 /// `YYYY-MM-DDTHH:MM:SSZ` as seconds since 1970, if it is a time of the calendar from then on.
+#[inline]
 fn time(bytes: &[u8]) -> Option<u64> {
     let shape = b"dddd-dd-ddTdd:dd:ddZ";
     let fits = bytes.iter().zip(shape).all(|(byte, shape)| match shape {
@@ -115,6 +117,7 @@ pub(super) struct Short {
 }
 
 impl Short {
+    #[inline]
     pub(super) fn as_str(&self) -> &str {
         let bytes = self.bytes.get(..usize::from(self.length));
         // Digits, letters and signs only.
@@ -128,6 +131,7 @@ impl Short {
         }
     }
 
+    #[inline]
     fn push(&mut self, byte: u8) {
         if let Some(place) = self.bytes.get_mut(usize::from(self.length)) {
             *place = byte;
@@ -136,6 +140,7 @@ impl Short {
     }
 
     /// Pushes the last `digits` digits of a number.
+    #[inline]
     fn push_number(&mut self, number: u64, digits: u32) {
         for place in (0..digits).rev() {
             let digit = number / 10u64.pow(place) % 10;
@@ -143,6 +148,7 @@ impl Short {
         }
     }
 
+    #[inline]
     pub(super) fn decimal(number: u64) -> Self {
         let mut short = Short::new();
         short.push_number(number, number.checked_ilog10().unwrap_or(0) + 1);
@@ -188,6 +194,7 @@ pub(super) fn write_digits(bytes: &[u8], out: &mut String) {
     }
 }
 
+#[inline]
 fn letter(digit: u8) -> u8 {
     if digit < 10 {
         b'0' + digit
@@ -207,6 +214,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
+#[inline]
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days.saturating_add(719_468);
     let era = days / 146_097;

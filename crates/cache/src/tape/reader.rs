@@ -1,5 +1,8 @@
 //! Reading a tape, value by value.
 //!
+//! What is here is called for each field of a Rust type, from code that the user's crate holds: hence
+//! the `inline`s, without which each would be a call into another crate.
+//!
 //! Tapes are written by this crate only, but they are read as if they were not: what does not
 //! read as a tape is an error, never a panic.
 
@@ -47,6 +50,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Item<'a>, Damaged> {
         let byte = self.byte()?;
         Ok(match Tag::of(byte).ok_or(Damaged)? {
@@ -69,6 +73,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The name of the next entry of a map, or none at its end.
+    #[inline]
     pub(crate) fn name(&mut self) -> Result<Option<&'a str>, Damaged> {
         let byte = self.byte()?;
         match Tag::of(byte).ok_or(Damaged)? {
@@ -83,16 +88,19 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether the list or map that was entered last ends here.
+    #[inline]
     pub(crate) fn is_end(&self) -> bool {
         self.bytes.get(self.at) == Some(&END)
     }
 
     /// Whether the next value is null.
+    #[inline]
     pub(crate) fn is_null(&self) -> bool {
         self.bytes.get(self.at) == Some(&(Tag::Null as u8))
     }
 
     /// Passes over the next value, with all that is in it.
+    #[inline]
     pub(crate) fn skip(&mut self) -> Result<(), Damaged> {
         let mut depth = 0usize;
         // Whether each open container is a map: names are read as values here, which they look
@@ -126,6 +134,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next value, if it is a string.
+    #[inline]
     pub(crate) fn text(&mut self) -> Result<Option<Cow<'a, str>>, Damaged> {
         match self.peek()? {
             Tag::Text | Tag::Shared | Tag::Decimal | Tag::Uuid | Tag::Time | Tag::Digest => {
@@ -152,10 +161,12 @@ impl<'a> Reader<'a> {
     }
 
     /// What the next value is.
+    #[inline]
     pub(crate) fn peek(&self) -> Result<Tag, Damaged> {
         Tag::of(*self.bytes.get(self.at).ok_or(Damaged)?).ok_or(Damaged)
     }
 
+    #[inline]
     fn text_of(&mut self, tag: Tag, byte: u8) -> Result<Cow<'a, str>, Damaged> {
         let mut text = String::new();
         match tag {
@@ -191,6 +202,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next value, if it is a string that was packed into a few bytes.
+    #[inline]
     pub(super) fn short(&mut self) -> Result<Option<Short>, Damaged> {
         match self.peek()? {
             tag @ (Tag::Decimal | Tag::Time | Tag::Uuid) => {
@@ -201,6 +213,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    #[inline]
     fn short_of(&mut self, tag: Tag, byte: u8) -> Result<Short, Damaged> {
         Ok(match tag {
             Tag::Decimal => Short::decimal(self.number(byte)?),
@@ -209,17 +222,20 @@ impl<'a> Reader<'a> {
         })
     }
 
+    #[inline]
     fn plain(&mut self, byte: u8) -> Result<&'a str, Damaged> {
         let length = usize::try_from(self.number(byte)?).map_err(|_| Damaged)?;
         std::str::from_utf8(self.take(length)?).map_err(|_| Damaged)
     }
 
+    #[inline]
     fn byte(&mut self) -> Result<u8, Damaged> {
         let byte = *self.bytes.get(self.at).ok_or(Damaged)?;
         self.at += 1;
         Ok(byte)
     }
 
+    #[inline]
     fn take(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
         let end = self.at.checked_add(count).ok_or(Damaged)?;
         let taken = self.bytes.get(self.at..end).ok_or(Damaged)?;
@@ -227,10 +243,12 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    #[inline]
     fn pass(&mut self, count: usize) -> Result<(), Damaged> {
         self.take(count).map(drop)
     }
 
+    #[inline]
     fn number(&mut self, byte: u8) -> Result<u64, Damaged> {
         let small = byte >> 4;
         if small < 15 {

@@ -32,6 +32,7 @@ pub(crate) struct Strings {
 type Chunk = Box<[OnceLock<Box<str>>]>;
 
 impl Strings {
+    #[inline]
     pub(crate) fn get(&self, id: u32) -> Option<&str> {
         let (chunk, at) = place(id)?;
         let string = self.chunks.get(chunk)?.get()?.get(at)?.get()?;
@@ -55,6 +56,7 @@ impl Strings {
 }
 
 /// Which chunk a string is in, and where in it.
+#[inline]
 fn place(id: u32) -> Option<(usize, usize)> {
     let scaled = id.checked_add(FIRST)? / FIRST;
     let chunk = scaled.ilog2();
