@@ -49,7 +49,7 @@ async fn every_form_is_the_same_object(plane: ControlPlane) -> opkit::Result {
         "application/yaml",
         "application/vnd.kubernetes.protobuf",
     ] {
-        let path = services.clone().name("web").to_string();
+        let path = services.name("web").to_string();
         let bytes = rest
             .request(Method::GET, &path)
             .header(header::ACCEPT, accept)
