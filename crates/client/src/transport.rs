@@ -18,6 +18,7 @@ mod dial;
 mod metrics;
 mod ratelimit;
 mod retry;
+mod step;
 mod warnings;
 mod wire;
 
@@ -31,12 +32,13 @@ use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt};
 pub use self::body::AnswerBody;
 pub(crate) use self::body::{Answer, TailedBody, boxed};
 pub use self::metrics::Metrics;
-use self::metrics::{AttemptLayer, MeasureLayer};
+use self::metrics::{CountAttempt, Measure};
+use self::ratelimit::Limiter;
 pub use self::ratelimit::RateLimit;
-use self::ratelimit::RateLimitLayer;
-use self::retry::RetryLayer;
+use self::retry::Retry;
 pub use self::retry::RetryOptions;
-use self::warnings::WarningsLayer;
+use self::step::StepLayer;
+use self::warnings::SurfaceWarnings;
 pub use self::warnings::{Warning, Warnings};
 use crate::{ConnectError, SeamLayer};
 
@@ -153,14 +155,14 @@ impl ClientOptions {
             None => innermost,
         };
         let service = ServiceBuilder::new()
-            .layer(WarningsLayer::new(self.warnings))
-            .layer(MeasureLayer::new(self.metrics.clone()))
+            .layer(StepLayer(SurfaceWarnings(self.warnings)))
+            .layer(StepLayer(Measure(self.metrics.clone())))
             .option_layer(
                 self.rate_limit
-                    .map(|limit| RateLimitLayer::new(limit, self.metrics.clone())),
+                    .map(|limit| StepLayer(Limiter::new(limit, self.metrics.clone()))),
             )
-            .layer(RetryLayer::new(self.retry, self.metrics.clone()))
-            .layer(AttemptLayer::new(self.metrics))
+            .layer(StepLayer(Retry::new(self.retry, self.metrics.clone())))
+            .layer(StepLayer(CountAttempt(self.metrics)))
             .service(service);
         let service = service.map_err(BoxError::from);
         let service = service.map_request(move |mut request: Request<Body>| {

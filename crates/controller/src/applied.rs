@@ -123,7 +123,7 @@ fn project(fields: &Value, value: Option<&Value>) -> Value {
         return Value::Null;
     };
     if fields.is_empty() {
-        // Protobuf does not tell an empty object from none, and the cache may read protobuf.
+        // Whether an empty object is there says nothing, and not every form of an object tells it.
         let is_empty = value.as_object().is_some_and(Map::is_empty);
         return if is_empty { Value::Null } else { value.clone() };
     }

@@ -11,6 +11,39 @@ use super::wire::{Datum, Reader};
 use super::{Envelope, malformed};
 use crate::error::ProtobufError;
 
+/// What a deserializer has beside `deserialize_any` whose value is never null.
+macro_rules! never_null {
+    () => {
+        fn deserialize_option<V: Visitor<'de>>(
+            self,
+            visitor: V,
+        ) -> Result<V::Value, ProtobufError> {
+            visitor.visit_some(self)
+        }
+
+        fn deserialize_newtype_struct<V: Visitor<'de>>(
+            self,
+            _name: &'static str,
+            visitor: V,
+        ) -> Result<V::Value, ProtobufError> {
+            visitor.visit_newtype_struct(self)
+        }
+
+        fn deserialize_ignored_any<V: Visitor<'de>>(
+            self,
+            visitor: V,
+        ) -> Result<V::Value, ProtobufError> {
+            visitor.visit_unit()
+        }
+
+        forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string
+            bytes byte_buf unit unit_struct seq tuple
+            tuple_struct map struct enum identifier
+        }
+    };
+}
+
 /// How deep messages may nest. Schemas of custom resources are the deepest objects there are,
 /// and they must also pass as JSON, whose reader stops at the same depth.
 pub(super) const DEPTH_MAX: usize = 128;
@@ -150,30 +183,7 @@ impl<'de> serde::Deserializer<'de> for Deserializer<'de> {
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProtobufError> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, ProtobufError> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_ignored_any<V: Visitor<'de>>(
-        self,
-        visitor: V,
-    ) -> Result<V::Value, ProtobufError> {
-        visitor.visit_unit()
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string
-        bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct enum identifier
-    }
+    never_null!();
 }
 
 /// What the values of a message are read with.
@@ -308,30 +318,7 @@ impl<'de> serde::Deserializer<'de> for FieldValue<'_, 'de> {
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProtobufError> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, ProtobufError> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_ignored_any<V: Visitor<'de>>(
-        self,
-        visitor: V,
-    ) -> Result<V::Value, ProtobufError> {
-        visitor.visit_unit()
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string
-        bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct enum identifier
-    }
+    never_null!();
 }
 
 /// The values of one field, one after the other.

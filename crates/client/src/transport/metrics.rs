@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -15,9 +14,10 @@ use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tokio::time::Instant;
-use tower::{BoxError, Layer, Service, ServiceExt};
+use tower::ServiceExt;
 
-use super::{Answer, TailedBody, boxed, host_of};
+use super::step::{Next, Outcome, Step};
+use super::{TailedBody, boxed, host_of};
 use crate::RequestInfo;
 
 type Labels = Vec<(&'static str, String)>;
@@ -166,47 +166,13 @@ fn verb(method: &Method, host: &str) -> Labels {
 
 /// Measures a request with all its attempts.
 #[derive(Clone)]
-pub(super) struct MeasureLayer(Metrics);
+pub(super) struct Measure(pub(super) Metrics);
 
-impl MeasureLayer {
-    pub(super) fn new(metrics: Metrics) -> Self {
-        MeasureLayer(metrics)
-    }
-}
-
-impl<S> Layer<S> for MeasureLayer {
-    type Service = Measured<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
+impl Step for Measure {
+    fn pass(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
         let metrics = self.0.clone();
-        Measured { inner, metrics }
-    }
-}
-
-/// See [`MeasureLayer`].
-#[derive(Clone)]
-pub(super) struct Measured<S> {
-    inner: S,
-    metrics: Metrics,
-}
-
-impl<S> Service<Request<Body>> for Measured<S>
-where
-    S: Service<Request<Body>, Response = Answer, Error = BoxError> + Clone + Send + 'static,
-    S::Future: Send,
-{
-    type Response = Answer;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Answer, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Measured { inner, metrics } = self.clone();
         if RequestInfo::of(&request).is_watch() {
-            return inner.oneshot(request).boxed();
+            return next.oneshot(request).boxed();
         }
         let labels = verb(request.method(), &host_of(request.uri()));
         if let Some(size) = request.body().size_hint().exact().filter(|size| *size > 0) {
@@ -215,7 +181,7 @@ where
         }
         async move {
             let start = Instant::now();
-            let outcome = inner.oneshot(request).await;
+            let outcome = next.oneshot(request).await;
             let (families, elapsed) = (&metrics.families, start.elapsed());
             let duration = families.duration.get_or_create_owned(&labels);
             duration.observe(elapsed.as_secs_f64());
@@ -232,49 +198,15 @@ where
 
 /// Counts each attempt.
 #[derive(Clone)]
-pub(super) struct AttemptLayer(Metrics);
+pub(super) struct CountAttempt(pub(super) Metrics);
 
-impl AttemptLayer {
-    pub(super) fn new(metrics: Metrics) -> Self {
-        AttemptLayer(metrics)
-    }
-}
-
-impl<S> Layer<S> for AttemptLayer {
-    type Service = Attempt<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
+impl Step for CountAttempt {
+    fn pass(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
         let metrics = self.0.clone();
-        Attempt { inner, metrics }
-    }
-}
-
-/// See [`AttemptLayer`].
-#[derive(Clone)]
-pub(super) struct Attempt<S> {
-    inner: S,
-    metrics: Metrics,
-}
-
-impl<S> Service<Request<Body>> for Attempt<S>
-where
-    S: Service<Request<Body>, Response = Answer, Error = BoxError> + Clone + Send + 'static,
-    S::Future: Send,
-{
-    type Response = Answer;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Answer, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Attempt { inner, metrics } = self.clone();
         let (method, uri) = (request.method().clone(), request.uri().clone());
         async move {
             let start = Instant::now();
-            let outcome = inner.oneshot(request).await;
+            let outcome = next.oneshot(request).await;
             let code = match &outcome {
                 Ok(answer) => answer.status().as_str().to_owned(),
                 Err(_) => "<error>".to_owned(),

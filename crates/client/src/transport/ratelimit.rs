@@ -1,7 +1,6 @@
 //! At most so many requests a second, in the order in which they came.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -10,10 +9,11 @@ use http::Request;
 use kube::client::Body;
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tower::{BoxError, Layer, Service, ServiceExt};
+use tower::ServiceExt;
 
+use super::host_of;
 use super::metrics::Metrics;
-use super::{Answer, host_of};
+use super::step::{Next, Outcome, Step};
 
 /// A wait that is worth a line in the log; client-go's limit.
 const LONG_WAIT: Duration = Duration::from_millis(50);
@@ -87,15 +87,15 @@ impl Drop for Token {
 
 /// Makes requests wait for their turn.
 #[derive(Clone)]
-pub(super) struct RateLimitLayer {
+pub(super) struct Limiter {
     bucket: Option<Arc<Mutex<Bucket>>>,
     origin: Instant,
     metrics: Metrics,
 }
 
-impl RateLimitLayer {
+impl Limiter {
     pub(super) fn new(limit: RateLimit, metrics: Metrics) -> Self {
-        RateLimitLayer {
+        Limiter {
             bucket: Bucket::new(limit).map(|bucket| Arc::new(Mutex::new(bucket))),
             origin: Instant::now(),
             metrics,
@@ -103,44 +103,15 @@ impl RateLimitLayer {
     }
 }
 
-impl<S> Layer<S> for RateLimitLayer {
-    type Service = RateLimited<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        let limit = self.clone();
-        RateLimited { inner, limit }
-    }
-}
-
-/// See [`RateLimitLayer`].
-#[derive(Clone)]
-pub(super) struct RateLimited<S> {
-    inner: S,
-    limit: RateLimitLayer,
-}
-
-impl<S> Service<Request<Body>> for RateLimited<S>
-where
-    S: Service<Request<Body>, Response = Answer, Error = BoxError> + Clone + Send + 'static,
-    S::Future: Send,
-{
-    type Response = Answer;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Answer, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let inner = self.inner.clone();
-        let wait = self.limit.bucket.as_ref().map(|bucket| {
-            let now = self.limit.origin.elapsed();
+impl Step for Limiter {
+    fn pass(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
+        let wait = self.bucket.as_ref().map(|bucket| {
+            let now = self.origin.elapsed();
             bucket.lock().take(now)
         });
         let wait = wait.unwrap_or_default();
-        let token = Token(self.limit.bucket.clone());
-        let metrics = &self.limit.metrics;
+        let token = Token(self.bucket.clone());
+        let metrics = &self.metrics;
         metrics.waited(request.method(), &host_of(request.uri()), wait);
         async move {
             if !wait.is_zero() {
@@ -151,7 +122,7 @@ where
                 tokio::time::sleep(wait).await;
             }
             token.spend();
-            inner.oneshot(request).await
+            next.oneshot(request).await
         }
         .boxed()
     }

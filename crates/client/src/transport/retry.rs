@@ -13,16 +13,16 @@
 
 use std::error::Error;
 use std::io::ErrorKind;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
-use tower::{BoxError, Layer, Service, ServiceExt};
+use tower::ServiceExt;
 
 use super::metrics::Metrics;
+use super::step::{self, Next, Step};
 use super::wire::NotTaken;
 use super::{Answer, host_of};
 use crate::backoff::Backoff;
@@ -187,31 +187,15 @@ fn connect_fate(error: &hyper_util::client::legacy::Error) -> Fate {
 
 /// Sends requests again.
 #[derive(Clone)]
-pub(super) struct RetryLayer {
+pub(super) struct Retry {
     options: RetryOptions,
     metrics: Metrics,
 }
 
-impl RetryLayer {
+impl Retry {
     pub(super) fn new(options: RetryOptions, metrics: Metrics) -> Self {
-        RetryLayer { options, metrics }
+        Retry { options, metrics }
     }
-}
-
-impl<S> Layer<S> for RetryLayer {
-    type Service = Retry<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        let retry = self.clone();
-        Retry { inner, retry }
-    }
-}
-
-/// See [`RetryLayer`].
-#[derive(Clone)]
-pub(super) struct Retry<S> {
-    inner: S,
-    retry: RetryLayer,
 }
 
 /// The request once more. A body that streams cannot be repeated; extensions are for the first
@@ -225,28 +209,16 @@ fn copy(request: &Request<Body>) -> Option<Request<Body>> {
     Some(copy)
 }
 
-impl<S> Service<Request<Body>> for Retry<S>
-where
-    S: Service<Request<Body>, Response = Answer, Error = BoxError> + Clone + Send + 'static,
-    S::Future: Send,
-{
-    type Response = Answer;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Answer, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Retry { inner, retry } = self.clone();
-        let mut next = request;
+impl Step for Retry {
+    fn pass(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, step::Outcome> {
+        let retry = self.clone();
+        let mut request = request;
         async move {
             let mut attempt: u32 = 1;
             loop {
-                let copy = copy(&next);
-                let method = next.method().clone();
-                let outcome = inner.clone().oneshot(next).await;
+                let copy = copy(&request);
+                let method = request.method().clone();
+                let outcome = next.clone().oneshot(request).await;
                 let Some(copy) = copy else { return outcome };
                 let seen = match &outcome {
                     Ok(answer) => Outcome::Answer(answer.status(), retry_after(answer)),
@@ -265,7 +237,7 @@ where
                 retry.metrics.retried(&code, &method, &host_of(copy.uri()));
                 tokio::time::sleep(wait).await;
                 attempt = attempt.saturating_add(1);
-                next = copy;
+                request = copy;
             }
         }
         .boxed()

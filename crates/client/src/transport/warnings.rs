@@ -3,7 +3,6 @@
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -11,9 +10,10 @@ use http::Request;
 use http::header::WARNING;
 use kube::client::Body;
 use parking_lot::Mutex;
-use tower::{BoxError, Layer, Service, ServiceExt};
+use tower::ServiceExt;
 
 use super::Answer;
+use super::step::{Next, Outcome, Step};
 
 /// How many texts are remembered; the oldest is forgotten first, and would be surfaced again.
 const REMEMBERED_MAX: usize = 1024;
@@ -153,47 +153,13 @@ fn parse(header: &str) -> Vec<Warning> {
 
 /// Surfaces the warnings of answers.
 #[derive(Clone)]
-pub(super) struct WarningsLayer(Warnings);
+pub(super) struct SurfaceWarnings(pub(super) Warnings);
 
-impl WarningsLayer {
-    pub(super) fn new(warnings: Warnings) -> Self {
-        WarningsLayer(warnings)
-    }
-}
-
-impl<S> Layer<S> for WarningsLayer {
-    type Service = Warned<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
+impl Step for SurfaceWarnings {
+    fn pass(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
         let warnings = self.0.clone();
-        Warned { inner, warnings }
-    }
-}
-
-/// See [`WarningsLayer`].
-#[derive(Clone)]
-pub(super) struct Warned<S> {
-    inner: S,
-    warnings: Warnings,
-}
-
-impl<S> Service<Request<Body>> for Warned<S>
-where
-    S: Service<Request<Body>, Response = Answer, Error = BoxError> + Clone + Send + 'static,
-    S::Future: Send,
-{
-    type Response = Answer;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Answer, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Warned { inner, warnings } = self.clone();
         async move {
-            let answer = inner.oneshot(request).await?;
+            let answer = next.oneshot(request).await?;
             warnings.surface(&answer);
             Ok(answer)
         }

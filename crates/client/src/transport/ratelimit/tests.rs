@@ -1,4 +1,8 @@
+use tower::{BoxError, Layer};
+
 use super::*;
+use crate::transport::Answer;
+use crate::transport::step::StepLayer;
 
 fn bucket(qps: f64, burst: u32) -> Bucket {
     Bucket::new(RateLimit { qps, burst }).unwrap()
@@ -38,7 +42,7 @@ async fn a_wait_that_is_given_up_takes_no_token() {
         let body = super::super::boxed(http_body_util::Empty::<bytes::Bytes>::new());
         Ok::<Answer, BoxError>(http::Response::new(body))
     });
-    let limited = RateLimitLayer::new(limit, Metrics::default()).layer(inner);
+    let limited = StepLayer(Limiter::new(limit, Metrics::default())).layer(inner);
     let send = || limited.clone().oneshot(Request::new(Body::empty()));
     send().await.unwrap();
     for _ in 0..100 {
