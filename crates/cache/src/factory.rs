@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use kube::core::PartialObjectMeta;
-use opkit_client::{CollectionOptions, Object, RestClient};
+use opkit_client::{CollectionOptions, Kind, Object, RestClient};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,7 +17,8 @@ use crate::random::Random;
 use crate::reflector::{Reflector, ReflectorOptions};
 use crate::shard::Part;
 use crate::{
-    CacheMetrics, Informer, InformerOptions, Lister, Shards, StoreForm, SyncError, Transform,
+    CacheMetrics, DynamicObject, Informer, InformerOptions, Lister, Shards, StoreForm, SyncError,
+    Transform,
 };
 
 /// Which part of the cluster is cached. Kinds of the cluster scope are always cached whole.
@@ -85,6 +86,8 @@ pub(crate) type Informers = Arc<Mutex<HashMap<Identity, Weak<User>>>>;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     type_id: TypeId,
+    /// Of a kind that has no Rust type.
+    kind: Option<Kind>,
     namespaces: Vec<Option<String>>,
     collection: CollectionOptions,
     form: StoreForm,
@@ -170,11 +173,31 @@ impl InformerFactory {
         self.informer_in(&self.scope, options)
     }
 
+    /// An informer of a kind that is known only at run time; its objects are
+    /// [`DynamicObject`](crate::DynamicObject)s.
+    ///
+    /// # Examples
+    /// ```
+    /// use opkit_cache::{InformerFactory, InformerOptions};
+    /// use opkit_client::{GroupVersionResource, Kind};
+    ///
+    /// fn count(factory: &InformerFactory) -> usize {
+    ///     let robots = Kind::at(&GroupVersionResource::new("robot.opkit.dev", "v1", "robots"), true);
+    ///     factory.dynamic(robots, InformerOptions::default()).len()
+    /// }
+    /// ```
+    pub fn dynamic(&self, kind: Kind, options: InformerOptions) -> Informer {
+        self.informer_of(Codec::dynamic(kind), &self.scope, options)
+    }
+
     /// An informer of another scope than the factory's.
-    pub fn informer_in<K: Object>(&self, scope: &Scope, mut options: InformerOptions) -> Lister<K> {
+    pub fn informer_in<K: Object>(&self, scope: &Scope, options: InformerOptions) -> Lister<K> {
+        Lister::new(self.informer_of(Codec::of::<K>(), scope, options))
+    }
+
+    fn informer_of(&self, codec: Codec, scope: &Scope, mut options: InformerOptions) -> Informer {
         options.managers.extend(self.managers.iter().cloned());
-        let codec = Codec::of::<K>();
-        let identity = self.identity::<K>(scope, &codec, &options);
+        let identity = self.identity(scope, &codec, &options);
         let mut informers = self.informers.lock();
         if let Some(informer) = informers.get(&identity).and_then(Informer::upgrade) {
             drop(informers);
@@ -182,7 +205,7 @@ impl InformerFactory {
                 .indexes
                 .into_iter()
                 .for_each(|index| informer.add_index(index));
-            return Lister::new(informer);
+            return informer;
         }
         informers.retain(|_, user| user.strong_count() > 0);
         let shards = options.shards.clone();
@@ -196,7 +219,7 @@ impl InformerFactory {
         );
         self.start(&informer, parts, &identity.collection);
         informers.insert(identity, informer.downgrade());
-        Lister::new(informer)
+        informer
     }
 
     /// Reads what an informer of this factory caches by other watches, or another part of it. What is
@@ -261,7 +284,7 @@ impl InformerFactory {
     /// [`informer`](InformerFactory::informer), or else any that has the whole kind, untransformed.
     pub fn started<K: Object>(&self) -> Option<Lister<K>> {
         let options = InformerOptions::default();
-        let plain = self.identity::<K>(&self.scope, &Codec::of::<K>(), &options);
+        let plain = self.identity(&self.scope, &Codec::of::<K>(), &options);
         let informers = self.informers.lock();
         let alike = |identity: &Identity| {
             *identity
@@ -279,15 +302,12 @@ impl InformerFactory {
         users.filter_map(Informer::upgrade).next().map(Lister::new)
     }
 
-    fn identity<K: Object>(
-        &self,
-        scope: &Scope,
-        codec: &Codec,
-        options: &InformerOptions,
-    ) -> Identity {
+    fn identity(&self, scope: &Scope, codec: &Codec, options: &InformerOptions) -> Identity {
         let text = |selector: Option<String>| selector.unwrap_or_default();
+        let is_dynamic = codec.type_id == TypeId::of::<DynamicObject>();
         Identity {
-            type_id: TypeId::of::<K>(),
+            type_id: codec.type_id,
+            kind: is_dynamic.then(|| codec.kind.clone()),
             namespaces: scope.namespaces(codec.kind.namespaced),
             collection: CollectionOptions {
                 label_selector: text(options.labels.as_ref().map(ToString::to_string)),

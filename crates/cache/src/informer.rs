@@ -2,12 +2,13 @@
 
 mod sink;
 
+use std::any::TypeId;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use opkit_apimachinery::protobuf::MessageType;
-use opkit_client::{Kind, ObjectKey, RestClient};
+use opkit_client::{Kind, Object, ObjectKey, RestClient};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -21,7 +22,7 @@ use crate::shard::Part;
 use crate::sink::{Raw, ReadError};
 use crate::store::{Overlay, Store, number};
 use crate::writer::{Wire, Writer};
-use crate::{AnyObject, Change, Delta, FetchError, Index, Listener, ObjectError, Stored};
+use crate::{AnyObject, Change, Delta, FetchError, Index, Listener, Lister, ObjectError, Stored};
 
 /// A shared informer: reflectors write it, listers and listeners read it. Cloning is cheap; the
 /// watch ends with the last clone, lister and listener.
@@ -210,6 +211,12 @@ impl Informer {
             progress.seen = seen;
         }
         (sinks, running)
+    }
+
+    /// A lister of it, if `K` is the type that it was started for.
+    pub fn lister<K: Object>(&self) -> Option<Lister<K>> {
+        let is_that = self.shared().codec.type_id == TypeId::of::<K>();
+        is_that.then(|| Lister::new(self.clone()))
     }
 
     /// The kind.

@@ -50,7 +50,7 @@ pub use informer::{Informer, Stats};
 pub use listener::{Event, Handler, Listener};
 pub use lister::{Lister, Selection};
 pub use metrics::CacheMetrics;
-pub use object::{AnyObject, CachedObject, downcast};
+pub use object::{AnyObject, CachedObject, DynamicObject, downcast};
 pub use options::{InformerOptions, Transform};
 pub use record::{StoreForm, Stored};
 pub use shard::{ShardKey, ShardRange, ShardSelector, Shards};

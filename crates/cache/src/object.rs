@@ -1,13 +1,14 @@
 //! A cached object without its Rust type, and what the engine knows of the type.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use opkit_apimachinery::protobuf::MessageType;
-use opkit_client::{Kind, Object};
+use opkit_client::{Kind, Object, Unstructured};
+use serde::Deserialize;
 
 use crate::tape::deserialize::{self, Types};
 use crate::tape::strings::Vocabulary;
@@ -48,6 +49,39 @@ pub fn downcast<K: Object>(object: &AnyObject) -> Option<Arc<K>> {
     object.clone().into_any().downcast().ok()
 }
 
+/// An object of a kind that is known only at run time: its metadata, and all its fields as an
+/// [`Unstructured`], to which it dereferences.
+#[derive(Debug, Clone)]
+pub struct DynamicObject {
+    metadata: ObjectMeta,
+    object: Unstructured,
+}
+
+impl std::ops::Deref for DynamicObject {
+    type Target = Unstructured;
+
+    fn deref(&self) -> &Unstructured {
+        &self.object
+    }
+}
+
+impl DynamicObject {
+    /// The metadata as a Rust type.
+    pub fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+}
+
+impl CachedObject for DynamicObject {
+    fn object_meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
 /// Entries of a tape that a type does not look at.
 pub(crate) type Ignored = RefCell<Vec<Range<usize>>>;
 
@@ -58,6 +92,7 @@ type Decode =
 #[derive(Debug, Clone)]
 pub(crate) struct Codec {
     pub(crate) kind: Kind,
+    pub(crate) type_id: TypeId,
     api_version: String,
     decode: Decode,
 }
@@ -68,9 +103,27 @@ impl Codec {
         Codec {
             api_version: kind.api_version(),
             kind,
+            type_id: TypeId::of::<K>(),
             decode: |tape, vocabulary, types, ignored| {
                 let object: K = deserialize::decode(tape, vocabulary, types, ignored)?;
                 Ok(Arc::new(object))
+            },
+        }
+    }
+
+    /// Of a kind that has no Rust type.
+    pub(crate) fn dynamic(kind: Kind) -> Self {
+        Codec {
+            api_version: kind.api_version(),
+            kind,
+            type_id: TypeId::of::<DynamicObject>(),
+            decode: |tape, vocabulary, types, ignored| {
+                let object: Unstructured = deserialize::decode(tape, vocabulary, types, ignored)?;
+                let metadata = match object.fields().get("metadata") {
+                    Some(metadata) => ObjectMeta::deserialize(metadata)?,
+                    None => ObjectMeta::default(),
+                };
+                Ok(Arc::new(DynamicObject { metadata, object }))
             },
         }
     }

@@ -14,6 +14,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
     requeue_after: Option<Duration>,
+    priority: Option<i32>,
 }
 
 impl Action {
@@ -21,6 +22,7 @@ impl Action {
     pub fn await_change() -> Self {
         Action {
             requeue_after: None,
+            priority: None,
         }
     }
 
@@ -28,7 +30,19 @@ impl Action {
     pub fn requeue(duration: Duration) -> Self {
         Action {
             requeue_after: Some(duration),
+            priority: None,
         }
+    }
+
+    /// This action, to be queued again with a priority of its own instead of that of this
+    /// reconcile. Live changes have 0, the first list -100; higher comes first.
+    pub fn with_priority(mut self, priority: i32) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    pub(crate) fn priority(&self) -> Option<i32> {
+        self.priority
     }
 
     /// The delay asked for, if any.

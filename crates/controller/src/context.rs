@@ -2,26 +2,28 @@
 
 use std::any::TypeId;
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-use opkit_cache::Selection;
+use opkit_cache::{DynamicObject, Selection};
 use opkit_client::{Kind, Object, ObjectKey, RestClient};
 
 use crate::applied::AppliedChildren;
 use crate::events::{EventRecorder, EventType};
 use crate::owner::Owner;
 use crate::source::MapContext;
-use crate::{ReadError, WriteError};
+use crate::state::States;
+use crate::{Error, ReadError, WriteError, cross_namespace};
 
-/// What the reconciles of one controller share.
+/// What the reconciles of one controller in one cluster share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) client: RestClient,
     pub(crate) field_manager: String,
+    pub(crate) cluster: Option<Arc<str>>,
     pub(crate) reads: MapContext,
-    pub(crate) applied: AppliedChildren,
+    pub(crate) applied: Arc<AppliedChildren>,
     pub(crate) events: EventRecorder,
+    pub(crate) states: Arc<States>,
 }
 
 /// Everything a reconcile does to the cluster goes through here. Cloning is cheap.
@@ -51,7 +53,7 @@ pub(crate) struct Shared {
 pub struct Context<S = ()> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) owner: Arc<Owner>,
-    state: PhantomData<fn() -> S>,
+    state: Arc<S>,
 }
 
 impl<S> Clone for Context<S> {
@@ -59,7 +61,7 @@ impl<S> Clone for Context<S> {
         Context {
             shared: self.shared.clone(),
             owner: self.owner.clone(),
-            state: PhantomData,
+            state: self.state.clone(),
         }
     }
 }
@@ -77,16 +79,22 @@ impl Context {
         Context {
             shared,
             owner: Arc::new(owner),
-            state: PhantomData,
+            state: Arc::new(()),
         }
     }
 
-    pub(crate) fn with_state<S>(self) -> Context<S> {
-        Context {
+    /// This context with the state that the function reads.
+    ///
+    /// # Errors
+    /// When nobody gave it, which the start would have found.
+    pub(crate) fn with_state<S: Send + Sync + 'static>(self) -> Result<Context<S>, Error> {
+        let state = self.shared.states.get::<S>();
+        let state = state.ok_or_else(|| Error::msg("internal: a state that nobody gave"))?;
+        Ok(Context {
             shared: self.shared,
             owner: self.owner,
-            state: PhantomData,
-        }
+            state,
+        })
     }
 }
 
@@ -108,12 +116,44 @@ impl<S> Context<S> {
                 name: key.name,
             });
         }
+        self.check_crossing::<K>(&key)?;
         Ok(self.shared.reads.lister::<K>()?.get(&key)?)
+    }
+
+    /// A kind whose objects are named by those of the controller's kind is read in another namespace
+    /// only where that is granted.
+    pub(crate) fn check_crossing<K: Object>(&self, key: &ObjectKey) -> Result<(), ReadError> {
+        let reads = &self.shared.reads;
+        let is_referenced = reads.declared.referenced.contains(&TypeId::of::<K>());
+        if is_referenced && !cross_namespace::allows::<K>(reads, &self.owner.key, key) {
+            return Err(ReadError::NotGranted {
+                kind: Box::new(Kind::of::<K>()),
+                key: key.clone(),
+                from: self.owner.to_string(),
+            });
+        }
+        Ok(())
+    }
+
+    /// An object of a declared kind that is known only at run time, from the cache; otherwise as
+    /// [`get`](Context::get).
+    ///
+    /// # Errors
+    /// When the controller did not declare the kind, or the object cannot be read.
+    pub fn get_dynamic(
+        &self,
+        kind: &Kind,
+        key: impl Into<ObjectKey>,
+    ) -> Result<Option<Arc<DynamicObject>>, ReadError> {
+        let namespace = self.owner.key.namespace.as_deref();
+        let key = (key.into()).or_namespace(namespace.filter(|_| kind.namespaced));
+        self.shared.reads.get_dynamic(kind, key)
     }
 
     /// The selected objects of a declared kind, from the cache: no request. Without a namespace in
     /// the selection, those in the namespace of the reconciled object, unless the selection asks for
-    /// [all namespaces](Selection::all_namespaces).
+    /// [all namespaces](Selection::all_namespaces). Of a referenced kind, those of other namespaces are left out
+    /// unless they are granted.
     ///
     /// # Errors
     /// When the controller did not declare the kind.
@@ -126,7 +166,12 @@ impl<S> Context<S> {
         if unsaid && Kind::of::<K>().namespaced {
             selection.namespace = self.owner.key.namespace.clone();
         }
-        Ok(self.shared.reads.lister::<K>()?.list(&selection))
+        let mut found = self.shared.reads.lister::<K>()?.list(&selection);
+        found.retain(|object| {
+            self.check_crossing::<K>(&ObjectKey::of(object.meta()))
+                .is_ok()
+        });
+        Ok(found)
     }
 
     /// The objects of a declared kind that the reconciled object controls, from the cache.
@@ -178,6 +223,27 @@ impl<S> Context<S> {
         self.shared
             .events
             .record(self.owner.clone(), event_type, reason.into(), note.into());
+    }
+
+    /// What [`Operator::state`] made: clients of other systems, settings.
+    ///
+    /// [`Operator::state`]: https://docs.rs/opkit/latest/opkit/struct.Operator.html#method.state
+    pub fn state(&self) -> &S {
+        &self.state
+    }
+
+    pub(crate) fn state_arc(&self) -> Arc<S> {
+        self.state.clone()
+    }
+
+    /// The key of the reconciled object.
+    pub fn key(&self) -> &ObjectKey {
+        &self.owner.key
+    }
+
+    /// The name of the cluster that the object is in; none for the one that the operator runs in.
+    pub fn cluster(&self) -> Option<&str> {
+        self.shared.cluster.as_deref()
     }
 
     /// The client below, for everything else.

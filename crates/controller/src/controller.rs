@@ -1,19 +1,23 @@
 //! The builder of a controller, typed outside and erased inside.
 
-use std::any::TypeId;
-use std::collections::HashSet;
+mod watches;
+
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
-use opkit_cache::{Informer, InformerFactory, Stored};
-use opkit_client::{Kind, Object, ObjectKey};
+use kube::core::PartialObjectMeta;
+use opkit_cache::DynamicObject;
+use opkit_client::{Kind, Object};
 
 use crate::predicate::Predicate;
-use crate::reconcile::{Function, Reconcile};
-use crate::source::{self, MapContext};
-use crate::{Action, Cleanup, Context, Result};
+use crate::reconcile::{Function, KeyFunction, Reconcile, Reconciler};
+use crate::source::{Triggers, WatchStream};
+use crate::spec::{AnyController, ControllerSpec, Finalizer, Watched};
+use crate::state::StateType;
+use crate::{Action, Cleanup, Context, Request, Result};
 
 /// A controller: a kind, the function that reconciles it, and what else it depends on.
 ///
@@ -31,144 +35,78 @@ use crate::{Action, Cleanup, Context, Result};
 ///     .with_predicate(predicate::labels_changed())
 ///     .max_concurrent_reconciles(4);
 /// ```
-#[derive(Debug)]
+///
+/// In kube's shape, with a state of one's own instead of a context:
+/// ```
+/// use std::sync::Arc;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use opkit_controller::{Action, Controller};
+///
+/// struct App {
+///     client: kube::Client,
+/// }
+/// async fn reconcile(map: Arc<ConfigMap>, app: Arc<App>) -> Result<Action, kube::Error> {
+///     Ok(Action::await_change())
+/// }
+/// let controller = Controller::new(reconcile);
+/// ```
+///
+/// By key, also for objects that are gone:
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use opkit_controller::{Action, Context, Controller, Request, Result};
+///
+/// async fn reconcile(request: Request, cx: Context) -> Result<Action> {
+///     match cx.get::<ConfigMap>(request.key().clone())? {
+///         Some(map) => println!("{} has {:?}", request.name, map.data),
+///         None => println!("{} is gone", request.name),
+///     }
+///     Ok(Action::await_change())
+/// }
+/// let controller = Controller::<ConfigMap, _>::keyed(reconcile);
+/// ```
 pub struct Controller<K, S = ()> {
-    spec: ControllerSpec,
+    pub(crate) spec: ControllerSpec,
+    triggers: Vec<Triggers>,
     types: PhantomData<fn(K, S)>,
 }
 
-/// A controller without its types: what a manager takes.
-#[derive(Debug)]
-pub struct AnyController {
-    pub(crate) spec: ControllerSpec,
-}
-
-impl AnyController {
-    /// The name of the controller.
-    pub fn name(&self) -> &str {
-        &self.spec.name
-    }
-
-    /// The kind that it reconciles.
-    pub fn kind(&self) -> &Kind {
-        &self.spec.kind
+impl<K, S> fmt::Debug for Controller<K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Controller").field(&self.spec).finish()
     }
 }
 
-impl<K> From<Controller<K>> for AnyController {
-    fn from(controller: Controller<K>) -> Self {
+impl<K, S> From<Controller<K, S>> for AnyController {
+    fn from(controller: Controller<K, S>) -> Self {
         AnyController {
             spec: controller.spec,
-        }
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct ControllerSpec {
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
-    pub(crate) reconcile: Function<Action>,
-    pub(crate) finalizer: Option<Finalizer>,
-    pub(crate) predicate: Option<Predicate>,
-    pub(crate) max_concurrent_reconciles: usize,
-    pub(crate) start: fn(&InformerFactory) -> Informer,
-    /// The kind itself and the others.
-    pub(crate) sources: Vec<Source>,
-    pub(crate) declared: HashSet<TypeId>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Finalizer {
-    pub(crate) name: String,
-    pub(crate) function: Function<Cleanup>,
-}
-
-type Map = dyn Fn(&Stored, &MapContext) -> Vec<ObjectKey> + Send + Sync;
-
-/// A kind whose changes lead to reconciles.
-pub(crate) struct Source {
-    pub(crate) kind: Kind,
-    pub(crate) type_id: TypeId,
-    pub(crate) start: fn(&InformerFactory) -> Informer,
-    /// None for the kind itself.
-    pub(crate) map: Option<Arc<Map>>,
-}
-
-impl fmt::Debug for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source")
-            .field("kind", &self.kind)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Source {
-    fn new<K: Object>(map: Option<Arc<Map>>) -> Self {
-        Source {
-            kind: Kind::of::<K>(),
-            type_id: TypeId::of::<K>(),
-            start: |factory| factory.informer::<K>().informer().clone(),
-            map,
+            triggers: controller.triggers,
         }
     }
 }
 
 impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// A controller that calls `reconcile` for each object of its kind that needs it.
-    pub fn new<M>(reconcile: impl Reconcile<M, Kind = K, State = S>) -> Self {
-        let kind = Kind::of::<K>();
-        Controller {
-            spec: ControllerSpec {
-                name: kind.kind.to_lowercase(),
-                kind,
-                reconcile: Function::new(move |object, context| {
-                    reconcile.reconcile(object, context)
-                }),
-                finalizer: None,
-                predicate: None,
-                max_concurrent_reconciles: 1,
-                start: |factory| factory.informer::<K>().informer().clone(),
-                sources: vec![Source::new::<K>(None)],
-                declared: [TypeId::of::<K>()].into(),
-            },
-            types: PhantomData,
-        }
+    pub fn new<M, R>(reconcile: R) -> Self
+    where
+        R: Reconcile<M, Kind = K, State = S>,
+    {
+        let function = Function::new(move |object, context| reconcile.reconcile(object, context));
+        let reconciler = ControllerSpec::object(function, R::SEES_DELETION);
+        Controller::of(Watched::typed::<K>(false), reconciler)
     }
 
-    /// Names the controller; by default it is the kind in lower case. The name is part of the
-    /// field manager, so renaming a controller makes it a stranger to its children's fields.
-    pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.spec.name = name.into();
-        self
-    }
-
-    /// Reconciles the owner when a child of kind `C` changes, and caches `C`. Children are those
-    /// with a controller reference to an object of this kind: what `Context::apply` makes.
-    pub fn owns<C: Object>(self) -> Self {
-        let owner = self.spec.kind.clone();
-        self.source::<C>(Arc::new(move |child, _| {
-            source::owner_of(&owner, &child.meta())
-        }))
-    }
-
-    /// Reconciles the objects that `map` answers when an object of kind `C` changes, and caches
-    /// `C`. For a change, `map` is called with the object before and after, and, of changes that came
-    /// too fast to be told one by one, with those in between that had other labels or owners. Keys
-    /// without a namespace are in that of the changed object.
-    pub fn watches<C: Object>(
-        self,
-        map: impl Fn(&C, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
-    ) -> Self {
-        let namespaced = self.spec.kind.namespaced;
-        self.source::<C>(Arc::new(move |object, context| {
-            let namespace = object.namespace().filter(|_| namespaced);
-            // One that does not fit its type leads nowhere, as the cache has warned.
-            let keys = object.get::<C>().map(|object| map(&object, context));
-            keys.unwrap_or_default()
-                .into_iter()
-                .map(|key| key.or_namespace(namespace.as_deref()))
-                .collect()
-        }))
+    /// A controller that calls `reconcile` with keys: also for objects that are being deleted,
+    /// unless a finalizer is declared, and once more when they are gone. A context of an object
+    /// that is gone reads, and applies nothing.
+    pub fn keyed<F, Fut>(reconcile: F) -> Self
+    where
+        F: Fn(Request, Context<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Action>> + Send + 'static,
+    {
+        let reconciler = Reconciler::Key(KeyFunction::new(reconcile));
+        Controller::of(Watched::typed::<K>(false), reconciler)
     }
 
     /// Calls `function` for an object that is being deleted, until it answers [`Cleanup::Done`].
@@ -180,26 +118,152 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     {
         self.spec.finalizer = Some(Finalizer {
             name: name.into(),
-            function: Function::new(move |object, context| Box::pin(function(object, context))),
+            function: Function::new(move |object: Arc<K>, context| {
+                Box::pin(function(object, context))
+            }),
         });
+        self
+    }
+}
+
+impl<K: Object, S: Send + Sync + 'static> Controller<PartialObjectMeta<K>, S>
+where
+    PartialObjectMeta<K>: Object,
+{
+    /// A controller that caches, and is called with, the metadata of a kind alone.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use k8s_openapi::api::core::v1::Secret;
+    /// use kube::core::PartialObjectMeta;
+    /// use opkit_controller::{Action, Context, Controller, Result};
+    ///
+    /// async fn reconcile(secret: Arc<PartialObjectMeta<Secret>>, cx: Context) -> Result<Action> {
+    ///     Ok(Action::await_change())
+    /// }
+    /// let controller = Controller::metadata(reconcile);
+    /// ```
+    pub fn metadata<M, R>(reconcile: R) -> Self
+    where
+        R: Reconcile<M, Kind = PartialObjectMeta<K>, State = S>,
+    {
+        let function = Function::new(move |object, context| reconcile.reconcile(object, context));
+        let reconciler = ControllerSpec::object(function, R::SEES_DELETION);
+        Controller::of(Watched::typed::<PartialObjectMeta<K>>(true), reconciler)
+    }
+}
+
+impl<S: Send + Sync + 'static> Controller<DynamicObject, S> {
+    /// A controller of a kind that is known only at run time.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use opkit_controller::{Action, Context, Controller, DynamicObject, Kind, Result};
+    ///
+    /// async fn reconcile(object: Arc<DynamicObject>, cx: Context) -> Result<Action> {
+    ///     println!("{} has {:?}", object.name(), object.get(&["spec", "replicas"]));
+    ///     Ok(Action::await_change())
+    /// }
+    /// let controller = |kind: Kind| Controller::dynamic(kind, reconcile);
+    /// ```
+    pub fn dynamic<F, Fut>(kind: Kind, reconcile: F) -> Self
+    where
+        F: Fn(Arc<DynamicObject>, Context<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Action>> + Send + 'static,
+    {
+        let function = Function::new(move |object: Arc<DynamicObject>, context| {
+            Box::pin(reconcile(object, context))
+        });
+        let reconciler = ControllerSpec::object(function, false);
+        Controller::of(Watched::dynamic(kind), reconciler)
+    }
+}
+
+impl<K, S: Send + Sync + 'static> Controller<K, S> {
+    fn of(watched: Watched, reconciler: Reconciler) -> Self {
+        Controller {
+            spec: ControllerSpec::new(watched, reconciler, StateType::of::<S>()),
+            triggers: Vec::new(),
+            types: PhantomData,
+        }
+    }
+
+    /// Names the controller; by default it is the kind in lower case. The name is part of the
+    /// field manager, so renaming a controller makes it a stranger to its children's fields.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.spec.name = name.into();
         self
     }
 
     /// Reconciles only for those changes of the kind itself that `predicate` passes.
     pub fn with_predicate(mut self, predicate: Predicate) -> Self {
-        self.spec.predicate = Some(predicate);
+        if let Some(own) = self.spec.sources.first_mut() {
+            own.predicate = Some(predicate);
+        }
+        self
+    }
+
+    /// Reconciles only for those changes, of whatever is watched, that `predicate` passes.
+    pub fn with_event_filter(mut self, predicate: Predicate) -> Self {
+        self.spec.event_filter = Some(predicate);
         self
     }
 
     /// How many objects may be reconciled at once; 1 by default. One object never is twice.
     pub fn max_concurrent_reconciles(mut self, count: usize) -> Self {
-        self.spec.max_concurrent_reconciles = count.max(1);
+        self.spec.options.max_concurrent_reconciles = count.max(1);
         self
     }
 
-    fn source<C: Object>(mut self, map: Arc<Map>) -> Self {
-        self.spec.sources.push(Source::new::<C>(Some(map)));
-        self.spec.declared.insert(TypeId::of::<C>());
+    /// How long a reconcile may take; one that takes longer is dropped at its next await, counted,
+    /// and retried as after an error. No limit by default.
+    pub fn reconcile_timeout(mut self, limit: Duration) -> Self {
+        self.spec.options.reconcile_timeout = Some(limit);
+        self
+    }
+
+    /// How long the first lists of what this controller watches may take; 2 min by default.
+    pub fn cache_sync_timeout(mut self, limit: Duration) -> Self {
+        self.spec.options.cache_sync_timeout = Some(limit);
+        self
+    }
+
+    /// Whether the controller waits for leadership, where the operator elects a leader; true by
+    /// default. One that does not must do the same on several replicas without harm.
+    pub fn needs_leader_election(mut self, needs: bool) -> Self {
+        self.spec.options.needs_leader_election = needs;
+        self
+    }
+
+    /// Serves namespaces in turn: one with thousands of waiting objects does not hold up the others.
+    pub fn fair_between_namespaces(mut self) -> Self {
+        self.spec.options.is_fair = true;
+        self
+    }
+
+    /// How long a failing object waits: `first`, and twice as long each time, up to `most`. 5 ms and
+    /// 1000 s by default.
+    pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
+        self.spec.options.backoff = (first, most.max(first));
+        self
+    }
+
+    /// Reconciles what is sent through the other end of `triggers`; see [`trigger`](crate::trigger).
+    pub fn triggered_by(mut self, triggers: Triggers) -> Self {
+        self.triggers.push(triggers);
+        self
+    }
+
+    /// Reconciles each key that `stream` gives; `name` is told as the reason. When the stream ends,
+    /// the controller goes on without it.
+    pub fn watches_stream<R: Into<Request> + 'static>(
+        mut self,
+        name: impl Into<String>,
+        stream: impl WatchStream<R>,
+    ) -> Self {
+        self.triggers.push(Triggers::stream(name, stream));
         self
     }
 }

@@ -61,6 +61,10 @@ impl Error {
         }
     }
 
+    pub(crate) fn into_boxed(self) -> Box<dyn StdError + Send + Sync> {
+        self.cause
+    }
+
     /// `error`, to be retried after `duration` instead of the object's backoff.
     pub fn retry_after(duration: Duration, error: impl Into<Error>) -> Self {
         Error {
@@ -193,14 +197,36 @@ pub enum ManagerError {
         #[source]
         cause: Box<dyn StdError + Send + Sync>,
     },
-    /// Reconciles did not end in time after a stop.
-    #[error("these reconciles did not end within {seconds} s of the stop: {}", late.join(", "))]
+    /// Something did not end in time after a stop.
+    #[error("these did not end within {seconds} s of the stop: {}", late.join(", "))]
     Late {
         /// The grace period.
         seconds: u64,
-        /// Controller and object of each.
+        /// Controller and object of each reconcile, names of runnables.
         late: Vec<String>,
     },
+    /// The end did not go well either.
+    #[error("{first}; then {then}")]
+    Several {
+        /// Why it ended; not a source, because both are in the message.
+        first: Box<ManagerError>,
+        /// What went wrong then.
+        then: Box<ManagerError>,
+    },
+    /// Nobody gave a controller its state.
+    #[error("controller {controller} reads the state {state}, which nobody gives: add .state(..)")]
+    NoState {
+        /// The controller.
+        controller: String,
+        /// The type of the state.
+        state: &'static str,
+    },
+    /// Two clusters have one name.
+    #[error("two clusters are named {0:?}")]
+    ClusterTaken(String),
+    /// What the operator needs to do is not allowed.
+    #[error("a permission is missing: {0}")]
+    MissingRule(String),
     /// A second signal came before the stop was complete.
     #[error("stopped at once by a second signal")]
     Interrupted,
@@ -209,7 +235,7 @@ pub enum ManagerError {
     Signals(#[source] std::io::Error),
     /// A task of ours panicked.
     #[error("a worker ended unexpectedly")]
-    Internal(#[source] tokio::task::JoinError),
+    Internal(#[source] Box<dyn StdError + Send + Sync>),
 }
 
 #[cfg(test)]

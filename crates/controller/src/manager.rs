@@ -1,30 +1,37 @@
 //! The manager: owns every task, starts them in order, stops them in order.
 //!
-//! Start: pre-flight (the server knows each kind and lets us list and watch it), informers, first
-//! lists, workers. Stop: no new reconciles, reconciles in work end (within the grace period), informers
-//! end, events are flushed. This is the only place in the run-side rooms that listens to signals.
+//! Start: servers, pre-flight (the server knows each kind and lets us do what we need), informers and
+//! their first lists, what needs no leadership, and with leadership the rest. Stop: the reverse, all
+//! within the grace period; no new reconciles, and those in work end. Events are flushed last. This
+//! is the only place in the run-side rooms that listens to signals.
 
+mod crew;
 mod house;
 mod preflight;
 mod signals;
+mod stuck;
 
-use std::collections::HashSet;
+use std::any::TypeId;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-use opkit_cache::Scope;
-use opkit_client::{Kind, RestClient};
+use opkit_cache::{InformerOptions, Scope};
+use opkit_client::{Object, RestClient};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
+use self::crew::Deadline;
 use self::house::House;
+pub use self::preflight::Permission;
 use self::signals::Signals;
-use crate::controller::ControllerSpec;
-use crate::{AnyController, ManagerError, ReconcileLog};
+use crate::cross_namespace::{Grants, Reference};
+use crate::runnable::{AnyRunnable, Group};
+use crate::state::States;
+use crate::{AnyController, ManagerError, MapContext, MetricsRegistry, ReconcileLog};
 
 /// How a [`Manager`] runs.
 #[derive(Debug, Clone)]
@@ -32,13 +39,18 @@ use crate::{AnyController, ManagerError, ReconcileLog};
 pub struct ManagerOptions {
     /// Which namespaces are watched; all by default.
     pub scope: Scope,
-    /// How long reconciles in work may take to end after a stop; 30 s by default.
+    /// How long everything may take to end after a stop; 30 s by default. Zero does not wait,
+    /// [`Duration::MAX`] waits for ever.
     pub grace_period: Duration,
     /// How long the first lists may take; 2 min by default.
     pub cache_sync_timeout: Duration,
+    /// What the operator needs beyond listing and watching, checked before it starts.
+    pub permissions: Vec<Permission>,
     /// Where reconciles are recorded.
     pub log: ReconcileLog,
-    /// Becomes true when the workers have started.
+    /// Where metrics are registered.
+    pub metrics: MetricsRegistry,
+    /// Becomes true when the caches are filled and, without leader election, the workers run.
     pub ready: watch::Sender<bool>,
 }
 
@@ -48,20 +60,15 @@ impl Default for ManagerOptions {
             scope: Scope::All,
             grace_period: Duration::from_secs(30),
             cache_sync_timeout: Duration::from_secs(120),
+            permissions: Vec::new(),
             log: ReconcileLog::default(),
+            metrics: MetricsRegistry::default(),
             ready: watch::Sender::new(false),
         }
     }
 }
 
-type Runnable = Box<
-    dyn FnOnce(
-            CancellationToken,
-        ) -> BoxFuture<'static, Result<(), Box<dyn std::error::Error + Send + Sync>>>
-        + Send,
->;
-
-/// Runs controllers against one cluster.
+/// Runs controllers against a cluster, or several.
 ///
 /// # Examples
 /// ```
@@ -81,9 +88,14 @@ type Runnable = Box<
 pub struct Manager {
     operator: String,
     client: RestClient,
+    /// Further ones.
+    clusters: Vec<(Arc<str>, RestClient)>,
     options: ManagerOptions,
-    controllers: Vec<ControllerSpec>,
-    runnables: Vec<(String, Runnable)>,
+    controllers: Vec<AnyController>,
+    runnables: Vec<AnyRunnable>,
+    states: States,
+    grants: Grants,
+    cached: HashMap<TypeId, InformerOptions>,
 }
 
 impl fmt::Debug for Manager {
@@ -91,6 +103,7 @@ impl fmt::Debug for Manager {
         f.debug_struct("Manager")
             .field("operator", &self.operator)
             .field("controllers", &self.controllers)
+            .field("runnables", &self.runnables)
             .finish_non_exhaustive()
     }
 }
@@ -101,30 +114,53 @@ impl Manager {
         Manager {
             operator: operator.into(),
             client: RestClient::new(client),
+            clusters: Vec::new(),
             options,
             controllers: Vec::new(),
             runnables: Vec::new(),
+            states: States::default(),
+            grants: Grants::default(),
+            cached: HashMap::new(),
         }
     }
 
     /// Adds a controller.
     pub fn controller(mut self, controller: impl Into<AnyController>) -> Self {
-        self.controllers.push(controller.into().spec);
+        self.controllers.push(controller.into());
         self
     }
 
-    /// Adds a task that runs from the start until its token is cancelled. If it fails, all stops.
-    pub fn runnable(
+    /// Runs the controllers against a further cluster as well. Requests of its objects have its name.
+    pub fn cluster(mut self, name: impl Into<Arc<str>>, client: kube::Client) -> Self {
+        self.clusters.push((name.into(), RestClient::new(client)));
+        self
+    }
+
+    /// Adds a task that runs beside the controllers; see [`Runnable`](crate::Runnable). If it fails, all
+    /// stops.
+    pub fn runnable(mut self, runnable: impl Into<AnyRunnable>) -> Self {
+        self.runnables.push(runnable.into());
+        self
+    }
+
+    /// Gives the controllers that read it their state.
+    pub fn state<S: Send + Sync + 'static>(mut self, state: Arc<S>) -> Self {
+        self.states.insert(state);
+        self
+    }
+
+    /// Lets objects refer to objects of kind `C` in other namespaces where `grant` says so.
+    pub fn cross_namespace<C: Object>(
         mut self,
-        name: impl Into<String>,
-        run: impl FnOnce(
-            CancellationToken,
-        )
-            -> BoxFuture<'static, Result<(), Box<dyn std::error::Error + Send + Sync>>>
-        + Send
-        + 'static,
+        grant: impl Fn(&Reference, &MapContext) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.runnables.push((name.into(), Box::new(run)));
+        self.grants.insert::<C>(grant);
+        self
+    }
+
+    /// Caches the kind `K` as `options` say: some of its objects, or without some of their fields.
+    pub fn cache<K: Object>(mut self, options: InformerOptions) -> Self {
+        self.cached.insert(TypeId::of::<K>(), options);
         self
     }
 
@@ -154,79 +190,68 @@ impl Manager {
     ///
     /// # Errors
     /// When the server does not know a kind, a permission is missing, the first lists do not come,
-    /// a runnable fails, or reconciles do not end in time.
+    /// a runnable fails, or something does not end in time, which is then named.
     ///
     /// # Cancel safety
     /// Not cancel safe: dropping it stops everything at once, reconciles in work included. Cancel
     /// `stop` instead.
     pub async fn run(self, stop: CancellationToken) -> Result<(), ManagerError> {
-        let mut names = HashSet::new();
-        if let Some(twice) = self
-            .controllers
-            .iter()
-            .find(|spec| !names.insert(&spec.name))
-        {
-            return Err(ManagerError::NameTaken(twice.name.clone()));
-        }
-        let mut house = House::new(&self);
-        let mut runnables = JoinSet::new();
-        for (name, run) in self.runnables {
-            let stop = house.stop_runnables.clone();
-            runnables.spawn(async move {
-                run(stop)
-                    .await
-                    .map_err(|cause| ManagerError::Runnable { name, cause })
-            });
-        }
-        let (client, scope) = (&self.client, &self.options.scope);
-        let controllers = self.controllers;
-        let kinds: HashSet<Kind> = controllers
-            .iter()
-            .flat_map(|spec| &spec.sources)
-            .map(|s| s.kind.clone())
-            .collect();
-        let started = async {
-            preflight::check(&self.operator, client, scope, kinds).await?;
-            house
-                .start(controllers, self.options.cache_sync_timeout)
-                .await
-        };
-        let started = tokio::select! {
-            biased;
-            error = first_failure(&mut runnables) => Some(Err(error)),
-            started = stop.run_until_cancelled(started) => started,
-        };
-        house.runnables = runnables;
-        let result = match started {
+        self.check()?;
+        let (operator, ready) = (self.operator.clone(), self.options.ready.clone());
+        let grace = self.options.grace_period;
+        let mut house = House::new(self);
+        let result = match house.start(&stop).await {
             Some(Ok(())) => {
-                self.options.ready.send_replace(true);
-                info!(operator = self.operator, "running");
+                ready.send_replace(true);
+                info!(operator, "running");
                 house.wait(&stop).await
             }
-            Some(Err(error)) => {
-                // Why it did not start is more than how it ended.
-                let _ = house.stop(self.options.grace_period).await;
-                return Err(error);
-            }
+            Some(Err(error)) => Err(error),
+            // Stopped before it was ready.
             None => Ok(()),
         };
-        self.options.ready.send_replace(false);
-        let late = house.stop(self.options.grace_period).await;
-        info!(operator = self.operator, "stopped");
-        result.and(late)
-    }
-}
-
-/// Waits until a runnable fails; for ever if none does.
-async fn first_failure(runnables: &mut JoinSet<Result<(), ManagerError>>) -> ManagerError {
-    while let Some(ended) = runnables.join_next().await {
-        match ended {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => return error,
-            Err(error) => return ManagerError::Internal(error),
+        ready.send_replace(false);
+        let late = house.stop(Deadline::after(grace)).await;
+        info!(operator, "stopped");
+        match (result, late) {
+            (Err(first), Err(then)) => Err(ManagerError::Several {
+                first: Box::new(first),
+                then: Box::new(then),
+            }),
+            (result, late) => result.and(late),
         }
     }
-    std::future::pending().await
+
+    /// What can be known to be wrong before anything starts.
+    fn check(&self) -> Result<(), ManagerError> {
+        let mut names = HashSet::new();
+        for AnyController { spec, .. } in &self.controllers {
+            if !names.insert(&spec.name) {
+                return Err(ManagerError::NameTaken(spec.name.clone()));
+            }
+            if !self.states.has(&spec.state) {
+                return Err(ManagerError::NoState {
+                    controller: spec.name.clone(),
+                    state: spec.state.name,
+                });
+            }
+        }
+        let mut clusters = HashSet::new();
+        for (name, _) in &self.clusters {
+            if !clusters.insert(name) {
+                return Err(ManagerError::ClusterTaken(name.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    fn runnables(&self, group: Group) -> Vec<AnyRunnable> {
+        let runnables = self.runnables.iter();
+        runnables
+            .filter(|runnable| runnable.group == group)
+            .cloned()
+            .collect()
+    }
 }
 
 #[cfg(test)]

@@ -28,6 +28,17 @@ impl Owner {
         }
     }
 
+    /// What a key form is called with for an object that is gone: it owns nothing.
+    pub(crate) fn gone(kind: Kind, key: ObjectKey) -> Self {
+        Owner {
+            kind,
+            key,
+            uid: String::new(),
+            generation: 0,
+            resource_version: None,
+        }
+    }
+
     /// The controller reference that a child has to this object.
     pub(crate) fn reference(&self) -> Value {
         json!({

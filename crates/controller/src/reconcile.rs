@@ -6,20 +6,22 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use opkit_cache::{AnyObject, downcast};
+use opkit_cache::{AnyObject, CachedObject};
 use opkit_client::Object;
 
-use crate::{Action, Context, Error, Result};
+use crate::{Action, Context, Error, Request, Result};
 
-/// A reconciler: `async fn(Arc<K>, Context<S>) -> Result<Action>`.
+/// A reconciler: `async fn(Arc<K>, Context<S>) -> Result<Action>`, or in kube's shape
+/// `async fn(Arc<K>, Arc<S>) -> Result<Action, E>`.
 ///
-/// `M` is a marker that tells function shapes apart, so that other shapes can be added; users never
-/// name it.
+/// `M` is a marker that tells function shapes apart; users never name it.
 pub trait Reconcile<M>: Send + Sync + 'static {
     /// The kind it reconciles.
     type Kind: Object;
-    /// The state it reads through its context.
+    /// The state it reads.
     type State: Send + Sync + 'static;
+    /// Whether it is called for objects that are being deleted too, where no finalizer is declared.
+    const SEES_DELETION: bool;
 
     /// Brings one object to what its spec asks for.
     fn reconcile(
@@ -42,9 +44,80 @@ where
 {
     type Kind = K;
     type State = S;
+    const SEES_DELETION: bool = false;
 
     fn reconcile(&self, object: Arc<K>, context: Context<S>) -> BoxFuture<'static, Result<Action>> {
         Box::pin(self(object, context))
+    }
+}
+
+/// Marks functions in kube's shape, which take their state and nothing else.
+#[derive(Debug)]
+pub struct WithState<K, S, E>(PhantomData<fn(K, S, E)>);
+
+impl<F, K, S, E, Fut> Reconcile<WithState<K, S, E>> for F
+where
+    F: Fn(Arc<K>, Arc<S>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Action, E>> + Send + 'static,
+    K: Object,
+    S: Send + Sync + 'static,
+    E: Into<Error> + 'static,
+{
+    type Kind = K;
+    type State = S;
+    const SEES_DELETION: bool = true;
+
+    fn reconcile(&self, object: Arc<K>, context: Context<S>) -> BoxFuture<'static, Result<Action>> {
+        let reconciled = self(object, context.state_arc());
+        Box::pin(async move { reconciled.await.map_err(Into::into) })
+    }
+}
+
+/// What a worker calls for a request.
+#[derive(Debug, Clone)]
+pub(crate) enum Reconciler {
+    /// With the object, as long as there is one.
+    Object {
+        function: Function<Action>,
+        sees_deletion: bool,
+    },
+    /// With its key, also when it is gone.
+    Key(KeyFunction),
+}
+
+type ErasedKey = dyn Fn(Request, Context) -> BoxFuture<'static, Result<Action>> + Send + Sync;
+
+/// A function on a key.
+#[derive(Clone)]
+pub(crate) struct KeyFunction(Arc<ErasedKey>);
+
+impl fmt::Debug for KeyFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyFunction")
+    }
+}
+
+impl KeyFunction {
+    pub(crate) fn new<S, F, Fut>(function: F) -> Self
+    where
+        S: Send + Sync + 'static,
+        F: Fn(Request, Context<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Action>> + Send + 'static,
+    {
+        KeyFunction(Arc::new(move |request, context| {
+            match context.with_state::<S>() {
+                Ok(context) => Box::pin(function(request, context)),
+                Err(error) => Box::pin(async { Err(error) }),
+            }
+        }))
+    }
+
+    pub(crate) fn call(
+        &self,
+        request: Request,
+        context: Context,
+    ) -> BoxFuture<'static, Result<Action>> {
+        (self.0)(request, context)
     }
 }
 
@@ -66,13 +139,16 @@ impl<T> fmt::Debug for Function<T> {
 }
 
 impl<T: 'static> Function<T> {
-    pub(crate) fn new<K: Object, S: Send + Sync + 'static>(
+    pub(crate) fn new<K: CachedObject, S: Send + Sync + 'static>(
         function: impl Fn(Arc<K>, Context<S>) -> BoxFuture<'static, Result<T>> + Send + Sync + 'static,
     ) -> Self {
         Function(Arc::new(move |object, context| {
-            match downcast::<K>(&object) {
-                Some(object) => function(object, context.with_state()),
-                None => Box::pin(async { Err(Error::msg("internal: an object of another type")) }),
+            let Ok(object) = object.into_any().downcast::<K>() else {
+                return Box::pin(async { Err(Error::msg("internal: an object of another type")) });
+            };
+            match context.with_state() {
+                Ok(context) => function(object, context),
+                Err(error) => Box::pin(async { Err(error) }),
             }
         }))
     }

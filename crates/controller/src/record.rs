@@ -30,6 +30,14 @@ pub(crate) enum Cause {
     },
     Retry(u32),
     Requeued,
+    /// The periodic look at everything.
+    Resync,
+    /// The process has become the leader again.
+    Elected,
+    /// Something outside the cluster.
+    Triggered {
+        by: Arc<str>,
+    },
 }
 
 impl fmt::Display for Cause {
@@ -44,6 +52,9 @@ impl fmt::Display for Cause {
             Cause::Deleted { kind, name } => object(f, kind, name, "deleted"),
             Cause::Retry(n) => write!(f, "retry {n} after error"),
             Cause::Requeued => f.write_str("requeued"),
+            Cause::Resync => f.write_str("resync"),
+            Cause::Elected => f.write_str("elected"),
+            Cause::Triggered { by } => f.write_str(by),
         }
     }
 }

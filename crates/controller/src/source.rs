@@ -1,28 +1,48 @@
 //! Sources: from what changed to which objects need a reconcile.
 
-use std::collections::HashSet;
+mod trigger;
+
+use std::any::TypeId;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use opkit_cache::{Delta, Event, InformerFactory, Listener, Meta, Selection, Stored};
+use opkit_cache::{Change, Delta, DynamicObject, Event, Informer, Listener, Meta, Selection};
 use opkit_client::{Kind, Object, ObjectKey};
-use opkit_workqueue::Reasons;
+use opkit_workqueue::{AddOptions, Reasons};
 use tokio::sync::oneshot;
-use tracing::debug;
+use tracing::trace;
 
-use crate::ReadError;
-use crate::controller::Source;
+pub use self::trigger::{Trigger, TriggerError, Triggers, WatchStream, trigger};
+use crate::cross_namespace::Grants;
 use crate::record::Cause;
-use crate::worker::Running;
+use crate::spec::Source;
+use crate::worker::{Running, Side};
+use crate::{ReadError, Request};
 
 /// After so many events in one go, other tasks get a turn.
 const IN_ONE_GO: u32 = 64;
+
+/// The priority of what nobody changed just now: the first list, and the periodic look at
+/// everything. controller-runtime's.
+pub(crate) const LOW_PRIORITY: i32 = -100;
 
 /// What a map function may read: the cache of the kinds that its controller declared.
 #[derive(Debug, Clone)]
 pub struct MapContext {
     pub(crate) controller: Arc<str>,
-    pub(crate) declared: Arc<HashSet<std::any::TypeId>>,
-    pub(crate) factory: Arc<InformerFactory>,
+    /// The kind that is reconciled.
+    pub(crate) kind: Kind,
+    pub(crate) declared: Arc<Declared>,
+    pub(crate) grants: Arc<Grants>,
+}
+
+/// The informers of what a controller declared, in one cluster.
+#[derive(Debug, Default)]
+pub(crate) struct Declared {
+    pub(crate) typed: HashMap<TypeId, Informer>,
+    pub(crate) dynamic: HashMap<Kind, Informer>,
+    /// Those that may be read across namespaces only where that is granted.
+    pub(crate) referenced: HashSet<TypeId>,
 }
 
 impl MapContext {
@@ -45,42 +65,63 @@ impl MapContext {
         Ok(self.lister::<K>()?.get(&key.into())?)
     }
 
+    /// One object of a declared kind that is known only at run time, from the cache.
+    ///
+    /// # Errors
+    /// When the kind is not declared, or the object cannot be read.
+    pub fn get_dynamic(
+        &self,
+        kind: &Kind,
+        key: impl Into<ObjectKey>,
+    ) -> Result<Option<Arc<DynamicObject>>, ReadError> {
+        let Some(informer) = self.declared.dynamic.get(kind) else {
+            return Err(self.not_declared(kind.clone()));
+        };
+        let found = informer.get(&key.into())?;
+        Ok(found.and_then(|found| found.into_any().downcast().ok()))
+    }
+
     pub(crate) fn lister<K: Object>(&self) -> Result<opkit_cache::Lister<K>, ReadError> {
-        let declared = self.declared.contains(&std::any::TypeId::of::<K>());
-        declared
-            .then(|| self.factory.started::<K>())
-            .flatten()
-            .ok_or_else(|| ReadError::NotDeclared {
-                controller: self.controller.to_string(),
-                kind: Box::new(Kind::of::<K>()),
-            })
+        let informer = self.declared.typed.get(&TypeId::of::<K>());
+        informer
+            .and_then(Informer::lister)
+            .ok_or_else(|| self.not_declared(Kind::of::<K>()))
+    }
+
+    fn not_declared(&self, kind: Kind) -> ReadError {
+        ReadError::NotDeclared {
+            controller: self.controller.to_string(),
+            kind: Box::new(kind),
+        }
     }
 }
 
-/// The owner of `child`, if its controller is of kind `owner`. Group and kind are compared, the
+/// The owners of `child` that are of kind `owner`: the controller, or any. Group and kind are compared, the
 /// version is not: an owner may have been written with another one.
-pub(crate) fn owner_of(owner: &Kind, child: &Meta<'_>) -> Vec<ObjectKey> {
-    let Some(reference) = child.controller() else {
-        return Vec::new();
+pub(crate) fn owners_of(owner: &Kind, child: &Meta<'_>, any: bool) -> Vec<ObjectKey> {
+    let references = match any {
+        true => child.owners(),
+        false => child.controller().into_iter().collect(),
     };
-    let group = reference
-        .api_version
-        .split_once('/')
-        .map_or("", |(group, _)| group);
-    if reference.kind != owner.kind || group != owner.group {
-        return Vec::new();
-    }
-    let namespace = child.namespace().filter(|_| owner.namespaced);
-    vec![ObjectKey {
-        namespace: namespace.map(Into::into),
-        name: reference.name.into_owned(),
-    }]
+    let is_one = |reference: &opkit_cache::Owner<'_>| {
+        let group = reference.api_version.split_once('/');
+        let group = group.map_or("", |(group, _)| group);
+        reference.kind == owner.kind && group == owner.group
+    };
+    let of_kind = references.into_iter().filter(is_one);
+    of_kind
+        .map(|reference| ObjectKey {
+            namespace: (child.namespace().filter(|_| owner.namespaced)).map(Into::into),
+            name: reference.name.into_owned(),
+        })
+        .collect()
 }
 
-/// Takes the events of one source into the queue until dropped; tells `synced` when the first list
-/// is in.
+/// Takes the events of one source in one cluster into the queue until dropped; tells `synced` when
+/// the first list is in.
 pub(crate) async fn run(
     running: Arc<Running>,
+    side: Arc<Side>,
     source: usize,
     mut listener: Listener,
     synced: oneshot::Sender<()>,
@@ -95,7 +136,7 @@ pub(crate) async fn run(
         match listener.recv().await {
             Event::Delta(delta) => {
                 if let Some(source) = running.spec.sources.get(source) {
-                    enqueue(&running, source, &delta);
+                    enqueue(&running, &side, source, &delta);
                 }
             }
             Event::Synced => {
@@ -109,42 +150,67 @@ pub(crate) async fn run(
     }
 }
 
-fn enqueue(running: &Running, source: &Source, delta: &Delta) {
-    if delta.new.is_none() {
-        running.shared.applied.forget(source.type_id, &delta.key);
+fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
+    if delta.new.is_none()
+        && let Some(type_id) = source.watched.type_id
+    {
+        side.applied.forget(type_id, &delta.key);
     }
-    let keys: HashSet<ObjectKey> = match &source.map {
-        None => own(running, delta).into_iter().collect(),
+    if !passes(running, source, delta) {
+        return;
+    }
+    let keys = match &source.map {
+        None => HashSet::from([delta.key.clone()]),
         Some(map) => {
             let objects = delta.old.iter().chain(&delta.between).chain(&delta.new);
             objects
-                .flat_map(|object| map(object, &running.shared.reads))
+                .flat_map(|object| map(object, &side.reads))
                 .collect()
         }
     };
+    let is_news = !delta.initial && delta.change != Change::Sync && !is_unchanged(delta);
     for key in keys {
-        debug!(controller = running.spec.name, %key, kind = source.kind.kind, "queued");
-        running.queue.add(key, Reasons::from(cause(source, delta)));
+        trace!(controller = running.spec.name, %key, kind = source.watched.kind.kind, "queued");
+        let request = Request::new(side.cluster.clone(), key);
+        let options = AddOptions {
+            priority: Some(if is_news { 0 } else { LOW_PRIORITY }),
+            ..Default::default()
+        };
+        let reasons = Reasons::from(cause(source, delta));
+        running.queue.add_with(request, reasons, options);
     }
 }
 
-fn own(running: &Running, delta: &Delta) -> Option<ObjectKey> {
-    let passes = running.spec.predicate.as_ref().is_none_or(|predicate| {
-        let (old, new) = (delta.old.as_ref(), delta.new.as_ref());
-        // What a reconcile may have read in between is in no difference of old and new.
-        delta.coalesced || predicate.passes(old.map(Stored::meta), new.map(Stored::meta))
-    });
-    passes.then(|| delta.key.clone())
+fn passes(running: &Running, source: &Source, delta: &Delta) -> bool {
+    let predicates = [&source.predicate, &running.spec.event_filter];
+    let (old, new) = (delta.old.as_ref(), delta.new.as_ref());
+    predicates
+        .into_iter()
+        .flatten()
+        .all(|predicate| predicate.passes(old, new, !delta.coalesced))
+}
+
+/// A list after a gap in the watch tells of objects that are as they were.
+fn is_unchanged(delta: &Delta) -> bool {
+    match (&delta.old, &delta.new) {
+        (Some(old), Some(new)) if !delta.coalesced => {
+            let (old, new) = (old.meta(), new.meta());
+            old.uid() == new.uid() && old.resource_version() == new.resource_version()
+        }
+        _ => false,
+    }
 }
 
 fn cause(source: &Source, delta: &Delta) -> Cause {
     let kind = source
         .map
         .as_ref()
-        .map(|_| source.kind.kind.as_str().into());
+        .map(|_| source.watched.kind.kind.as_str().into());
     let name = delta.key.name.clone();
     if delta.initial {
         Cause::InitialList
+    } else if delta.change == Change::Sync {
+        Cause::Resync
     } else if delta.new.is_none() {
         Cause::Deleted { kind, name }
     } else {

@@ -1,39 +1,69 @@
 //! One reconcile: from a key to the next entry in the queue.
 
+mod objects;
+
 use std::any::Any;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use jiff::Timestamp;
-use opkit_cache::{AnyObject, FetchError, Informer, ObjectError};
-use opkit_client::ObjectKey;
-use opkit_workqueue::{Item, Queue, Reasons};
-use parking_lot::Mutex;
+use opkit_cache::Informer;
+use opkit_workqueue::{AddOptions, Item, Queue, Reasons};
+use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, error, info_span, warn};
 
+use crate::applied::AppliedChildren;
 use crate::context::Shared;
-use crate::controller::ControllerSpec;
 use crate::error::Retry;
-use crate::finalizer::Changed;
-use crate::owner::Owner;
+use crate::metrics::Measured;
 use crate::record::{Cause, Outcome};
-use crate::{Action, Cleanup, Context, Error, ReconcileLog, ReconcileRecord, Result, finalizer};
+use crate::source::MapContext;
+use crate::spec::ControllerSpec;
+use crate::{Action, Error, ReconcileLog, ReconcileRecord, Request, Result};
 
 /// A controller that runs.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) spec: ControllerSpec,
-    pub(crate) queue: Queue<ObjectKey, Reasons<Cause>>,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) informer: Informer,
+    pub(crate) queue: Queue<Request, Reasons<Cause>>,
+    /// One for each cluster.
+    pub(crate) sides: Vec<Arc<Side>>,
     pub(crate) log: ReconcileLog,
-    /// What is being reconciled, to name it if it is late at the stop.
-    pub(crate) in_work: Mutex<HashSet<ObjectKey>>,
+    pub(crate) metrics: Measured,
+    /// What is being reconciled, and since when: to name it if it is late.
+    pub(crate) in_work: Mutex<HashMap<Request, Instant>>,
+}
+
+/// What a controller has in one cluster.
+#[derive(Debug)]
+pub(crate) struct Side {
+    pub(crate) cluster: Option<Arc<str>>,
+    pub(crate) informer: Informer,
+    pub(crate) reads: MapContext,
+    pub(crate) applied: Arc<AppliedChildren>,
+    /// Of the present term of leadership: the client is fenced by it.
+    pub(crate) shared: RwLock<Arc<Shared>>,
+}
+
+impl Side {
+    fn shared(&self) -> Arc<Shared> {
+        self.shared.read().clone()
+    }
+}
+
+/// How the user's function ended.
+enum Ended {
+    /// It returned, or could not be called.
+    Returned(Result<Action>),
+    Panicked(String),
+    TimedOut(Duration),
+    /// There is no such object any more.
+    Gone,
 }
 
 impl Running {
@@ -47,27 +77,43 @@ impl Running {
             };
             let Some(item) = item else { break };
             let span = info_span!("reconcile", controller = self.spec.name, object = %item.key());
-            self.reconcile(&item).instrument(span).await;
-            drop(item);
+            self.reconcile(item).instrument(span).await;
             // A reconcile that only reads the cache never waits: others get their turn here.
             tokio::task::yield_now().await;
         }
     }
 
-    async fn reconcile(&self, item: &Item<ObjectKey, Reasons<Cause>>) {
-        let key = item.key();
+    async fn reconcile(&self, item: Item<Request, Reasons<Cause>>) {
+        let working = Working::new(self, item);
         let (started, at) = (Instant::now(), Timestamp::now());
-        self.in_work.lock().insert(key.clone());
-        let result = self.reconcile_key(key).await;
-        self.in_work.lock().remove(key);
-        let Some(result) = result else {
-            debug!("the object is gone");
-            self.queue.forget(key);
-            self.log.forget(&self.spec.name, key);
+        let ended = self.run(&working.request).await;
+        let duration = started.elapsed();
+        let Some(item) = working.finish() else {
             return;
         };
-        let duration = started.elapsed();
-        let result = self.requeue(key, result);
+        let request = item.key();
+        let result = match ended {
+            Ended::Gone => {
+                debug!("the object is gone");
+                self.queue.forget(request);
+                self.log.forget(&self.spec.name, request);
+                return;
+            }
+            Ended::Returned(result) => result,
+            Ended::Panicked(message) => {
+                error!(panic = message, "reconcile panicked");
+                self.metrics.panics.inc();
+                Err(Error::msg(format!("reconcile panicked: {message}")))
+            }
+            Ended::TimedOut(limit) => {
+                self.metrics.timeouts.inc();
+                Err(Error::msg(format!(
+                    "the reconcile did not end within {limit:?}"
+                )))
+            }
+        };
+        self.metrics.took(duration);
+        let result = self.requeue(request, item.priority(), result);
         let mut causes: Vec<_> = item.payload().iter().map(ToString::to_string).collect();
         if item.payload().more() > 0 {
             causes.push(format!("{} more", item.payload().more()));
@@ -84,8 +130,8 @@ impl Running {
         self.log.push(ReconcileRecord {
             controller: self.spec.name.clone(),
             kind: self.spec.kind.kind.clone(),
-            namespace: key.namespace.clone(),
-            name: key.name.clone(),
+            namespace: request.namespace.clone(),
+            name: request.name.clone(),
             causes,
             started: at,
             duration,
@@ -93,128 +139,119 @@ impl Running {
         });
     }
 
-    /// Runs the user's function for one object; `None` if there is no such object any more.
-    async fn reconcile_key(&self, key: &ObjectKey) -> Option<Result<Action>> {
-        let object = match self.informer.fetch(key).await {
-            Ok(object) => object?,
-            // Retrying cannot help before it changes.
-            Err(FetchError::Object(unreadable))
-                if matches!(&*unreadable, ObjectError::Unreadable { .. }) =>
-            {
-                return Some(Err(Error::terminal(unreadable)));
-            }
-            Err(error) => return Some(Err(error.into())),
-        };
-        // Polled by this worker, so that a panic is caught here and nothing outlives the key.
-        let run = AssertUnwindSafe(self.reconcile_object(object)).catch_unwind();
-        Some(run.await.unwrap_or_else(|panic| {
-            let message = panic_message(&*panic);
-            error!(panic = message, "reconcile panicked");
-            Err(Error::msg(format!("reconcile panicked: {message}")))
-        }))
-    }
-
-    async fn reconcile_object(&self, object: AnyObject) -> Result<Action> {
-        let meta = object.object_meta();
-        let owner = Owner::new(self.spec.kind.clone(), meta);
-        let Some(declared) = &self.spec.finalizer else {
-            if meta.deletion_timestamp.is_some() {
-                return Ok(Action::await_change());
-            }
-            let context = Context::new(self.shared.clone(), owner);
-            return self.spec.reconcile.call(object, context).await;
-        };
-        let (client, manager) = (&self.shared.client, &self.shared.field_manager);
-        if meta.deletion_timestamp.is_some() {
-            if !finalizer::has(meta, &declared.name) {
-                return Ok(Action::await_change());
-            }
-            let context = Context::new(self.shared.clone(), owner.clone());
-            return match declared.function.call(object.clone(), context).await? {
-                Cleanup::Pending(delay) => Ok(Action::requeue(delay)),
-                Cleanup::Done => {
-                    let removed = finalizer::remove(client, &owner, meta, &declared.name, manager);
-                    self.observe_removal(&owner, removed.await?);
-                    Ok(Action::await_change())
-                }
-            };
-        }
-        let object = if finalizer::has(meta, &declared.name) {
-            object
-        } else {
-            match finalizer::add(client, &owner, meta, &declared.name, manager).await? {
-                Changed::Written(answer) => {
-                    let stored = self.informer.read(&answer)?;
-                    self.informer.observe(&stored);
-                    stored.any()?
-                }
-                // Deleted meanwhile: its event is on the way.
-                Changed::Not | Changed::Gone => return Ok(Action::await_change()),
-            }
-        };
-        let owner = Owner::new(self.spec.kind.clone(), object.object_meta());
-        let context = Context::new(self.shared.clone(), owner);
-        self.spec.reconcile.call(object, context).await
-    }
-
-    /// Lets reads see at once that the finalizer is gone, and with the last one the object, so that
-    /// no event on its way leads to a second clean-up.
-    fn observe_removal(&self, owner: &Owner, removed: Changed) {
-        let object = match removed {
-            Changed::Written(answer) => match self.informer.read(&answer) {
-                Ok(object) => object,
-                // The watch will tell.
-                Err(_) => return,
+    /// Calls the user's function. Polled by this worker, so that a panic is caught here and nothing
+    /// outlives the key.
+    async fn run(&self, request: &Request) -> Ended {
+        let reconciled = AssertUnwindSafe(self.reconcile_request(request)).catch_unwind();
+        let ended = match self.spec.options.reconcile_timeout {
+            None => reconciled.await,
+            Some(limit) => match tokio::time::timeout(limit, reconciled).await {
+                Ok(ended) => ended,
+                Err(_) => return Ended::TimedOut(limit),
             },
-            Changed::Not => return,
-            Changed::Gone => return self.informer.observe_deletion(&owner.key, &owner.uid),
         };
-        let meta = object.meta().to_object_meta();
-        let finalizers = meta.finalizers.iter().flatten().count();
-        // The server keeps an object on, such as a pod that is ending, for its grace period.
-        if finalizers == 0 && meta.deletion_grace_period_seconds.unwrap_or(0) == 0 {
-            self.informer.observe_deletion(&owner.key, &owner.uid);
-        } else {
-            self.informer.observe(&object);
+        match ended {
+            Ok(Some(result)) => Ended::Returned(result),
+            Ok(None) => Ended::Gone,
+            Err(panic) => Ended::Panicked(panic_message(&*panic)),
         }
     }
 
-    /// Queues the key again as the result asks for.
-    fn requeue(&self, key: &ObjectKey, result: Result<Action>) -> Outcome {
-        let after = |delay: Duration, cause: Cause| {
-            self.queue
-                .add_after(key.clone(), Reasons::from(cause), delay);
+    /// Queues the key again as the result asks for, and counts it.
+    fn requeue(&self, request: &Request, priority: i32, result: Result<Action>) -> Outcome {
+        let add = |cause: Cause, options: AddOptions| {
+            let reasons = Reasons::from(cause);
+            self.queue.add_with(request.clone(), reasons, options)
+        };
+        let after = |after: Duration, priority: i32| AddOptions {
+            priority: Some(priority),
+            after,
+            ..Default::default()
         };
         let error = match result {
             Ok(action) => {
-                self.queue.forget(key);
+                self.queue.forget(request);
                 let Some(delay) = action.requeue_after() else {
+                    self.metrics.success.inc();
                     return Outcome::Ok;
                 };
-                after(delay, Cause::Requeued);
+                self.metrics.requeue_after.inc();
+                let priority = action.priority().unwrap_or(priority);
+                add(Cause::Requeued, after(delay, priority));
                 return Outcome::Requeue { after: delay };
             }
             Err(error) => error,
         };
-        let failures = self.queue.num_requeues(key).saturating_add(1);
+        self.metrics.error.inc();
+        self.metrics.errors.inc();
+        let failures = self.queue.num_requeues(request).saturating_add(1);
         let retry_after = match error.retry() {
             Retry::Backoff => {
-                let cause = Reasons::from(Cause::Retry(failures));
-                Some(self.queue.add_rate_limited(key.clone(), cause))
+                let limited = AddOptions {
+                    priority: Some(priority),
+                    rate_limited: true,
+                    ..Default::default()
+                };
+                Some(add(Cause::Retry(failures), limited))
             }
             Retry::After(delay) => {
-                self.queue.forget(key);
-                after(delay, Cause::Retry(1));
+                self.queue.forget(request);
+                add(Cause::Retry(1), after(delay, priority));
                 Some(delay)
             }
             Retry::AtNextChange => {
-                self.queue.forget(key);
+                self.metrics.terminal.inc();
+                self.queue.forget(request);
                 None
             }
         };
         Outcome::Error {
             message: error.to_string(),
             retry_after,
+        }
+    }
+
+    pub(crate) fn side(&self, request: &Request) -> Option<&Arc<Side>> {
+        let cluster = request.cluster();
+        let mut sides = self.sides.iter();
+        sides.find(|side| side.cluster.as_deref() == cluster)
+    }
+}
+
+/// A key in work. If the work is dropped before its end, as when leadership is lost, the key is
+/// queued again as it was.
+struct Working<'a> {
+    running: &'a Running,
+    request: Request,
+    item: Option<Item<Request, Reasons<Cause>>>,
+}
+
+impl<'a> Working<'a> {
+    fn new(running: &'a Running, item: Item<Request, Reasons<Cause>>) -> Self {
+        running.metrics.active.inc();
+        let request = item.key().clone();
+        let mut in_work = running.in_work.lock();
+        in_work.insert(request.clone(), Instant::now());
+        drop(in_work);
+        Working {
+            running,
+            request,
+            item: Some(item),
+        }
+    }
+
+    /// The work has ended by itself.
+    fn finish(mut self) -> Option<Item<Request, Reasons<Cause>>> {
+        self.item.take()
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.running.metrics.active.dec();
+        self.running.in_work.lock().remove(&self.request);
+        if let Some(item) = self.item.take() {
+            item.requeue_unworked();
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -81,7 +82,7 @@ impl DebugServer {
     }
 
     /// Serves until `stop`.
-    pub(crate) async fn serve(self, stop: CancellationToken) -> std::io::Result<()> {
+    pub(crate) async fn serve(self: Arc<Self>, stop: CancellationToken) {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
@@ -109,7 +110,6 @@ impl DebugServer {
             }
         }
         connections.shutdown().await;
-        Ok(())
     }
 }
 

@@ -1,11 +1,14 @@
 //! The operator as a value.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
-use opkit_controller::{AnyController, Manager, ManagerOptions, Object, ReconcileLog, Result};
+use opkit_controller::{
+    AnyController, AnyRunnable, Manager, ManagerOptions, Object, ReconcileLog, Result,
+};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -214,10 +217,14 @@ impl Operator {
                 log: options.log,
                 ready,
             };
-            let server = DebugServer::listen(debug, subject).await?;
-            manager = manager.runnable("the debug server", move |stop| {
-                Box::pin(async move { Ok(server.serve(stop).await?) })
-            });
+            let server = Arc::new(DebugServer::listen(debug, subject).await?);
+            manager = manager.runnable(AnyRunnable::server("the debug server", move |cx| {
+                let server = server.clone();
+                async move {
+                    server.serve(cx.stop_token()).await;
+                    Ok(())
+                }
+            }));
         }
         Ok(manager)
     }

@@ -14,5 +14,5 @@ mod reasons;
 
 pub use backoff::Backoff;
 pub use engine::Engine;
-pub use queue::{Item, Queue};
+pub use queue::{AddOptions, Item, Queue};
 pub use reasons::{Merge, Reasons};

@@ -99,6 +99,15 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
         delay
     }
 
+    /// Marks `key` as needing work as `options` say; answers after how long it is ready.
+    pub fn add_with(&self, key: K, payload: P, options: AddOptions) -> Duration {
+        if options.rate_limited {
+            return self.add_rate_limited(key, payload);
+        }
+        self.add_after(key, payload, options.after);
+        options.after
+    }
+
     /// Forgets the failures of `key`.
     pub fn forget(&self, key: &K) {
         self.shared.with(|engine, _| engine.forget(key));
@@ -140,6 +149,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
                         queue: self.clone(),
                         key,
                         payload,
+                        priority: 0,
                     });
                 }
                 if engine.is_shutting_down() && engine.is_drained() {
@@ -204,12 +214,26 @@ pub struct Item<K: Eq + Hash + Clone, P: Merge> {
     queue: Queue<K, P>,
     key: K,
     payload: P,
+    priority: i32,
 }
 
 impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
     /// The key to work on.
     pub fn key(&self) -> &K {
         &self.key
+    }
+
+    /// The priority that it was queued with.
+    pub fn priority(&self) -> i32 {
+        self.priority
+    }
+
+    /// Puts the key back, as if it had not been taken.
+    pub fn requeue_unworked(self)
+    where
+        P: Clone,
+    {
+        self.queue.add(self.key.clone(), self.payload.clone());
     }
 
     /// What the triggers of this key merged into.
@@ -238,3 +262,14 @@ impl<K: Eq + Hash + Clone, P: Merge> Drop for Item<K, P> {
 
 #[cfg(test)]
 mod tests;
+
+/// How a key is added; see [`Queue::add_with`].
+#[derive(Debug, Clone, Default)]
+pub struct AddOptions {
+    /// Higher comes first.
+    pub priority: Option<i32>,
+    /// After how long it is ready.
+    pub after: Duration,
+    /// Whether this is a failure of the key, which waits for its backoff.
+    pub rate_limited: bool,
+}

@@ -187,6 +187,19 @@ pub enum ReadError {
         /// The name.
         name: String,
     },
+    /// The object is in another namespace, and nobody granted the reference.
+    #[error(
+        "{from} may not refer to {} {key} in another namespace: the operator must declare .cross_namespace::<{}>(..), and that must grant it",
+        kind.kind, kind.kind
+    )]
+    NotGranted {
+        /// The kind of the object.
+        kind: Box<Kind>,
+        /// The object.
+        key: ObjectKey,
+        /// What refers to it.
+        from: String,
+    },
     /// The object is there, but does not fit its Rust type.
     #[error(transparent)]
     Unreadable(#[from] Arc<ObjectError>),

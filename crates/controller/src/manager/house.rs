@@ -6,142 +6,247 @@ use std::time::Duration;
 use opkit_cache::InformerFactory;
 use opkit_client::RestClient;
 use opkit_workqueue::Queue;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
 
-use super::{Manager, first_failure};
+use super::crew::{Crew, Deadline};
+use super::{Manager, preflight, stuck};
 use crate::applied::AppliedChildren;
 use crate::context::Shared;
-use crate::controller::ControllerSpec;
 use crate::events::{EventRecorder, recorder};
-use crate::source::{self, MapContext};
-use crate::worker::Running;
-use crate::{ManagerError, ReconcileLog};
+use crate::metrics::ReconcileMetrics;
+use crate::runnable::{Group, RunContext};
+use crate::source::{self, Declared, MapContext};
+use crate::spec::{ControllerSpec, Role, Watched};
+use crate::worker::{Running, Side};
+use crate::{AnyController, ManagerError};
 
-/// How long runnables, informers, sources and the event queue may take to end, each.
+/// How long events may take to be flushed after everything else has ended.
 const FLUSH: Duration = Duration::from_secs(5);
 
 /// Everything that runs, and how to stop it.
 pub(super) struct House {
-    operator: String,
-    client: RestClient,
-    log: ReconcileLog,
-    factory: Arc<InformerFactory>,
-    events: EventRecorder,
+    manager: Manager,
+    clusters: Vec<Cluster>,
     controllers: Vec<Arc<Running>>,
+    servers: Crew,
+    /// What needs no leadership.
+    others: Crew,
+    /// What needs it.
+    leaders: Crew,
+    /// From informers, and from elsewhere, into the queues.
     sources: JoinSet<()>,
-    workers: JoinSet<()>,
-    stop_workers: CancellationToken,
     caches: TaskTracker,
     stop_caches: CancellationToken,
-    pub(super) runnables: JoinSet<Result<(), ManagerError>>,
-    pub(super) stop_runnables: CancellationToken,
-    poster: TaskTracker,
-    stop_poster: CancellationToken,
-    abort_poster: CancellationToken,
+    posters: TaskTracker,
+    stop_posters: CancellationToken,
+    abort_posters: CancellationToken,
+}
+
+/// A cluster that controllers run against.
+struct Cluster {
+    name: Option<Arc<str>>,
+    client: RestClient,
+    factory: InformerFactory,
+    events: EventRecorder,
 }
 
 impl House {
-    pub(super) fn new(manager: &Manager) -> Self {
-        let (caches, stop_caches) = (TaskTracker::new(), CancellationToken::new());
-        let (poster, stop_poster) = (TaskTracker::new(), CancellationToken::new());
-        let (events, posting) = recorder(manager.client.clone(), manager.operator.clone());
-        let abort_poster = CancellationToken::new();
-        let (abort, stop) = (abort_poster.clone(), stop_poster.clone());
-        poster.spawn(async move {
+    pub(super) fn new(manager: Manager) -> Self {
+        let mut house = House {
+            manager,
+            clusters: Vec::new(),
+            controllers: Vec::new(),
+            servers: Crew::default(),
+            others: Crew::default(),
+            leaders: Crew::default(),
+            sources: JoinSet::new(),
+            caches: TaskTracker::new(),
+            stop_caches: CancellationToken::new(),
+            posters: TaskTracker::new(),
+            stop_posters: CancellationToken::new(),
+            abort_posters: CancellationToken::new(),
+        };
+        let home = house.cluster(None, &house.manager.client);
+        let named = house.manager.clusters.iter();
+        let named = named.map(|(name, client)| house.cluster(Some(name.clone()), client));
+        house.clusters = std::iter::once(home).chain(named).collect();
+        house
+    }
+
+    fn cluster(&self, name: Option<Arc<str>>, client: &RestClient) -> Cluster {
+        let (manager, stop) = (&self.manager, self.stop_posters.clone());
+        let (events, posting) = recorder(client.clone(), manager.operator.clone());
+        let abort = self.abort_posters.clone();
+        self.posters.spawn(async move {
             abort.run_until_cancelled(posting.run(stop)).await;
         });
-        let specs = manager.controllers.iter();
-        let field_managers = specs.map(|spec| field_manager(&manager.operator, spec));
         let factory = InformerFactory::new(
-            manager.client.clone(),
+            client.clone(),
             manager.options.scope.clone(),
-            caches.clone(),
-            stop_caches.clone(),
-        )
-        .keep_managers(field_managers);
-        House {
-            operator: manager.operator.clone(),
-            client: manager.client.clone(),
-            log: manager.options.log.clone(),
-            factory: Arc::new(factory),
+            self.caches.clone(),
+            self.stop_caches.clone(),
+        );
+        let controllers = manager.controllers.iter();
+        let field_managers = controllers.map(|it| field_manager(&manager.operator, &it.spec));
+        Cluster {
+            name,
+            client: client.clone(),
+            factory: factory.keep_managers(field_managers),
             events,
-            controllers: Vec::new(),
-            sources: JoinSet::new(),
-            workers: JoinSet::new(),
-            stop_workers: CancellationToken::new(),
-            caches,
-            stop_caches,
-            runnables: JoinSet::new(),
-            stop_runnables: CancellationToken::new(),
-            poster,
-            stop_poster,
-            abort_poster,
         }
     }
 
-    /// Starts informers, waits until every controller has seen the first lists, starts workers.
+    /// Starts everything in order; `None` if `stop` comes first.
     pub(super) async fn start(
         &mut self,
-        controllers: Vec<ControllerSpec>,
-        timeout: Duration,
-    ) -> Result<(), ManagerError> {
-        let mut first_lists = Vec::new();
-        for spec in controllers {
-            let running = Arc::new(self.running(spec));
-            for (n, source) in running.spec.sources.iter().enumerate() {
-                let listener = (source.start)(&self.factory).listen();
-                let (synced, first_list) = oneshot::channel();
-                first_lists.push(first_list);
-                let run = source::run(running.clone(), n, listener, synced);
-                let stop = self.stop_caches.clone();
-                self.sources.spawn(async move {
-                    stop.run_until_cancelled(run).await;
-                });
+        stop: &CancellationToken,
+    ) -> Option<Result<(), ManagerError>> {
+        let mut servers = std::mem::take(&mut self.servers);
+        for server in self.manager.runnables(Group::Server) {
+            servers.run(&server, self.run_context());
+        }
+        let started = tokio::select! {
+            biased;
+            error = servers.failed() => Some(Err(error)),
+            started = stop.run_until_cancelled(self.start_caches()) => started,
+        };
+        self.servers = servers;
+        if !matches!(started, Some(Ok(()))) {
+            return started;
+        }
+        let mut others = std::mem::take(&mut self.others);
+        let mut leaders = std::mem::take(&mut self.leaders);
+        for (group, crew) in [(Group::Other, &mut others), (Group::Leader, &mut leaders)] {
+            for runnable in self.manager.runnables(group) {
+                crew.run(&runnable, self.run_context());
             }
+        }
+        for running in &self.controllers {
+            leaders.work(running);
+        }
+        (self.others, self.leaders) = (others, leaders);
+        started
+    }
+
+    /// Checks, starts informers, and waits until every controller has seen the first lists.
+    async fn start_caches(&mut self) -> Result<(), ManagerError> {
+        let options = &self.manager.options;
+        let kinds = self.manager.controllers.iter();
+        let kinds = kinds.flat_map(|it| it.spec.sources.iter().map(|s| s.watched.kind.clone()));
+        let kinds: Vec<_> = kinds.collect();
+        for cluster in &self.clusters {
+            preflight::check(&self.manager.operator, &cluster.client, options, &kinds).await?;
+        }
+        let metrics = ReconcileMetrics::new(&self.manager.options.metrics);
+        let mut first_lists = Vec::new();
+        let mut timeout = self.manager.options.cache_sync_timeout;
+        for controller in std::mem::take(&mut self.manager.controllers) {
+            let AnyController { spec, triggers } = controller;
+            if let Some(limit) = spec.options.cache_sync_timeout {
+                timeout = timeout.min(limit);
+            }
+            let running = Arc::new(self.running(spec, &metrics));
+            for (side, cluster) in running.sides.iter().zip(&self.clusters) {
+                for (n, source) in running.spec.sources.iter().enumerate() {
+                    let informer = source.watched.start(&cluster.factory, &self.manager.cached);
+                    let (synced, first_list) = oneshot::channel();
+                    first_lists.push(first_list);
+                    let (running, side) = (running.clone(), side.clone());
+                    let run = source::run(running, side, n, informer.listen(), synced);
+                    feed(&mut self.sources, &self.stop_caches, run);
+                }
+            }
+            for triggers in triggers {
+                let run = triggers.run(running.clone());
+                feed(&mut self.sources, &self.stop_caches, run);
+            }
+            let watch = stuck::watch(running.clone());
+            feed(&mut self.sources, &self.stop_caches, watch);
             self.controllers.push(running);
         }
-        self.factory
-            .wait_for_sync(timeout)
-            .await
-            .map_err(ManagerError::Sync)?;
+        for cluster in &self.clusters {
+            let synced = cluster.factory.wait_for_sync(timeout).await;
+            synced.map_err(ManagerError::Sync)?;
+        }
         for first_list in first_lists {
             // An error means that the source's task is gone, which the stop will tell.
             let _ = first_list.await;
         }
-        for running in &self.controllers {
-            for _ in 0..running.spec.max_concurrent_reconciles {
-                self.workers
-                    .spawn(running.clone().work(self.stop_workers.clone()));
-            }
-        }
         Ok(())
     }
 
-    fn running(&self, spec: ControllerSpec) -> Running {
-        let reads = MapContext {
-            controller: spec.name.as_str().into(),
-            declared: Arc::new(spec.declared.clone()),
-            factory: self.factory.clone(),
-        };
-        let shared = Shared {
-            client: self.client.clone(),
-            field_manager: field_manager(&self.operator, &spec),
-            reads,
-            applied: AppliedChildren::default(),
-            events: self.events.clone(),
-        };
+    fn run_context(&self) -> RunContext {
+        RunContext {
+            stop: CancellationToken::new(),
+            client: self.manager.client.kube(),
+            metrics: self.manager.options.metrics.clone(),
+            states: Arc::new(self.manager.states.clone()),
+        }
+    }
+
+    fn running(&self, spec: ControllerSpec, metrics: &ReconcileMetrics) -> Running {
+        let sides = self.clusters.iter();
         Running {
+            sides: sides
+                .map(|cluster| Arc::new(self.side(&spec, cluster)))
+                .collect(),
             queue: Queue::default(),
-            shared: Arc::new(shared),
-            informer: (spec.start)(&self.factory),
-            log: self.log.clone(),
+            log: self.manager.options.log.clone(),
+            metrics: metrics.of(&spec.name, spec.options.max_concurrent_reconciles),
             in_work: Mutex::default(),
             spec,
+        }
+    }
+
+    fn side(&self, spec: &ControllerSpec, cluster: &Cluster) -> Side {
+        let start = |watched: &Watched| watched.start(&cluster.factory, &self.manager.cached);
+        let mut declared = Declared::default();
+        for source in &spec.sources {
+            let informer = start(&source.watched);
+            match source.watched.type_id {
+                Some(id) => {
+                    if source.role == Role::Referenced {
+                        declared.referenced.insert(id);
+                    }
+                    declared.typed.insert(id, informer);
+                }
+                None => {
+                    let kind = source.watched.kind.clone();
+                    declared.dynamic.insert(kind, informer);
+                }
+            }
+        }
+        let informer = start(&spec.watched);
+        for index in &spec.indexes {
+            informer.add_index(index.clone());
+        }
+        let reads = MapContext {
+            controller: spec.name.as_str().into(),
+            kind: spec.kind.clone(),
+            declared: Arc::new(declared),
+            grants: Arc::new(self.manager.grants.clone()),
+        };
+        let applied = Arc::new(AppliedChildren::default());
+        let shared = Shared {
+            client: cluster.client.clone(),
+            field_manager: field_manager(&self.manager.operator, spec),
+            cluster: cluster.name.clone(),
+            reads: reads.clone(),
+            applied: applied.clone(),
+            events: cluster.events.clone(),
+            states: Arc::new(self.manager.states.clone()),
+        };
+        Side {
+            cluster: cluster.name.clone(),
+            informer,
+            reads,
+            applied,
+            shared: RwLock::new(Arc::new(shared)),
         }
     }
 
@@ -149,49 +254,70 @@ impl House {
     pub(super) async fn wait(&mut self, stop: &CancellationToken) -> Result<(), ManagerError> {
         tokio::select! {
             () = stop.cancelled() => Ok(()),
-            error = first_panic(&mut self.workers) => Err(ManagerError::Internal(error)),
+            error = self.servers.failed() => Err(error),
+            error = self.others.failed() => Err(error),
+            error = self.leaders.failed() => Err(error),
             // A map function of the user's that panics: not to be survived silently.
-            error = first_panic(&mut self.sources) => Err(ManagerError::Internal(error)),
-            error = first_failure(&mut self.runnables) => Err(error),
+            error = first_panic(&mut self.sources) => Err(ManagerError::Internal(error.into())),
         }
     }
 
-    /// Stops everything, in order.
-    pub(super) async fn stop(mut self, grace: Duration) -> Result<(), ManagerError> {
-        self.stop_workers.cancel();
+    /// Stops everything, in order, by the deadline.
+    pub(super) async fn stop(mut self, deadline: Deadline) -> Result<(), ManagerError> {
+        let mut late = Vec::new();
         for running in &self.controllers {
             running.queue.shut_down();
         }
-        let result = match end(&mut self.workers, grace).await {
-            true => Ok(()),
-            false => {
-                let late = late(&self.controllers);
-                warn!(late = late.join(", "), "reconciles did not end in time");
-                Err(ManagerError::Late {
-                    seconds: grace.as_secs(),
-                    late,
-                })
-            }
-        };
-        self.stop_runnables.cancel();
-        if !end(&mut self.runnables, FLUSH).await {
-            warn!("runnables did not end in time");
-        }
+        self.leaders.stop(deadline, &mut late).await;
+        self.others.stop(deadline, &mut late).await;
         self.stop_caches.cancel();
         self.caches.close();
-        let caches = tokio::time::timeout(FLUSH, self.caches.wait()).await;
-        if caches.is_err() || !end(&mut self.sources, FLUSH).await {
-            warn!("informers did not end in time");
+        if !deadline.holds(self.caches.wait()).await {
+            late.push("the informers".to_owned());
         }
-        self.stop_poster.cancel();
-        self.poster.close();
-        let posted = tokio::time::timeout(FLUSH, self.poster.wait()).await;
+        let sources = async { while self.sources.join_next().await.is_some() {} };
+        if !deadline.holds(sources).await {
+            late.push("a map function".to_owned());
+            self.sources.abort_all();
+            self.sources.detach_all();
+        }
+        self.servers.stop(deadline, &mut late).await;
+        self.stop_posters.cancel();
+        self.posters.close();
+        let posted = tokio::time::timeout(FLUSH, self.posters.wait()).await;
         if posted.is_err() {
-            self.abort_poster.cancel();
+            self.abort_posters.cancel();
             warn!("events were not posted in time");
         }
-        result
+        // Who does not want to wait does not want to hear of it.
+        if late.is_empty() || deadline.grace.is_zero() {
+            return Ok(());
+        }
+        warn!(late = late.join(", "), "not everything ended in time");
+        let seconds = deadline.grace.as_secs();
+        Err(ManagerError::Late { seconds, late })
     }
+}
+
+/// A manager that is dropped stops its tasks as well, though nobody waits for them.
+impl Drop for House {
+    fn drop(&mut self) {
+        for stop in [&self.stop_caches, &self.abort_posters] {
+            stop.cancel();
+        }
+    }
+}
+
+/// Runs what feeds the queues until `stop`.
+fn feed(
+    sources: &mut JoinSet<()>,
+    stop: &CancellationToken,
+    source: impl Future<Output = ()> + Send + 'static,
+) {
+    let stop = stop.clone();
+    sources.spawn(async move {
+        stop.run_until_cancelled(source).await;
+    });
 }
 
 /// As whom a controller writes.
@@ -207,36 +333,4 @@ async fn first_panic(tasks: &mut JoinSet<()>) -> JoinError {
         }
     }
     std::future::pending().await
-}
-
-/// Waits until the tasks have ended, or aborts them after `limit` and answers false. An aborted
-/// task is not awaited: one that blocks its thread ends when it likes.
-async fn end<T: 'static>(tasks: &mut JoinSet<T>, limit: Duration) -> bool {
-    let ended = async { while tasks.join_next().await.is_some() {} };
-    let in_time = tokio::time::timeout(limit, ended).await.is_ok();
-    if !in_time {
-        tasks.abort_all();
-        tasks.detach_all();
-    }
-    in_time
-}
-
-/// A manager that is dropped stops its tasks as well, though nobody waits for them.
-impl Drop for House {
-    fn drop(&mut self) {
-        for stop in [&self.stop_caches, &self.abort_poster, &self.stop_runnables] {
-            stop.cancel();
-        }
-    }
-}
-
-fn late(controllers: &[Arc<Running>]) -> Vec<String> {
-    let of = |running: &Arc<Running>| {
-        let in_work = running.in_work.lock();
-        in_work
-            .iter()
-            .map(|key| format!("{} {key}", running.spec.name))
-            .collect::<Vec<_>>()
-    };
-    controllers.iter().flat_map(of).collect()
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use self::server::Server;
 use super::*;
@@ -357,7 +358,7 @@ async fn a_late_reconcile_is_named() {
     let error = run.stop().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "these reconciles did not end within 3 s of the stop: configmap d/one"
+        "these did not end within 3 s of the stop: configmap d/one"
     );
 }
 

@@ -27,7 +27,7 @@ fn the_owner_is_found_by_group_and_kind() {
         ..Kind::of::<ConfigMap>()
     };
     let check = |owner: &Kind, child: ObjectMeta, expected: Option<&str>| {
-        let keys: Vec<_> = owner_of(owner, &Meta::from(&child))
+        let keys: Vec<_> = owners_of(owner, &Meta::from(&child), false)
             .iter()
             .map(ToString::to_string)
             .collect();

@@ -19,7 +19,7 @@ async fn serves_the_reconciles_and_tells_its_address() {
         address: "127.0.0.1:0".parse().unwrap(),
         address_file: Some(file.clone()),
     };
-    let server = DebugServer::listen(&options, subject()).await.unwrap();
+    let server = Arc::new(DebugServer::listen(&options, subject()).await.unwrap());
     let stop = CancellationToken::new();
     let mut tasks = JoinSet::new();
     tasks.spawn(server.serve(stop.clone()));
@@ -36,7 +36,7 @@ async fn serves_the_reconciles_and_tells_its_address() {
     assert!(answer.contains(r#""reconciles":[]"#), "{answer}");
 
     stop.cancel();
-    tasks.join_next().await.unwrap().unwrap().unwrap();
+    tasks.join_next().await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -43,7 +43,9 @@ async fn a_runnable_that_fails_ends_a_start_that_hangs() {
     let started = tokio::time::Instant::now();
     let error = Manager::new("test", client, ManagerOptions::default())
         .controller(counting(&Arc::default(), |_| Ok(Action::await_change())))
-        .runnable("the feed", |_| Box::pin(async { Err("no price".into()) }))
+        .runnable(AnyRunnable::server("the feed", |_| async {
+            Err(Error::msg("no price"))
+        }))
         .run(CancellationToken::new())
         .await
         .unwrap_err();

@@ -1,0 +1,93 @@
+//! References across namespaces: refused unless the operator declares them and its function grants
+//! the one in question. Otherwise whoever may write an object in one namespace could have the
+//! operator read, on their behalf, what another namespace keeps to itself.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use opkit_client::{Kind, Object, ObjectKey};
+
+use crate::MapContext;
+
+/// An object of one namespace that names one of another.
+///
+/// # Examples
+/// Granted by an annotation on the object that is named:
+/// ```
+/// use k8s_openapi::api::core::v1::Secret;
+/// use opkit_controller::{MapContext, Reference};
+///
+/// fn granted(reference: &Reference, cx: &MapContext) -> bool {
+///     let Ok(Some(secret)) = cx.get::<Secret>(reference.to.clone()) else { return false };
+///     let annotations = secret.metadata.annotations.iter().flatten();
+///     let mut grants = annotations.filter(|(name, _)| *name == "shop.opkit.dev/granted-to");
+///     grants.any(|(_, to)| Some(to) == reference.from.namespace.as_ref())
+/// }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reference {
+    /// The kind of the object that names another.
+    pub from_kind: Kind,
+    /// The object that names another.
+    pub from: ObjectKey,
+    /// The kind of the object that is named.
+    pub to_kind: Kind,
+    /// The object that is named.
+    pub to: ObjectKey,
+}
+
+type Grant = dyn Fn(&Reference, &MapContext) -> bool + Send + Sync;
+
+/// What decides on references across namespaces, by the type that is named.
+#[derive(Clone, Default)]
+pub(crate) struct Grants {
+    by_type: HashMap<TypeId, Arc<Grant>>,
+}
+
+impl fmt::Debug for Grants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grants")
+            .field("len", &self.by_type.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Grants {
+    pub(crate) fn insert<C: Object>(
+        &mut self,
+        grant: impl Fn(&Reference, &MapContext) -> bool + Send + Sync + 'static,
+    ) {
+        self.by_type.insert(TypeId::of::<C>(), Arc::new(grant));
+    }
+}
+
+/// Whether a change of `to` may lead to `from`. Where references across namespaces are declared at all it may, so
+/// that a grant that was taken back, or an object that is gone, is noticed.
+pub(crate) fn leads<C: Object>(context: &MapContext, from: &ObjectKey, to: &ObjectKey) -> bool {
+    !crosses(from, to) || context.grants.by_type.contains_key(&TypeId::of::<C>())
+}
+
+/// Whether `from` may have `to` read; `from` is of the kind that the controller reconciles.
+pub(crate) fn allows<C: Object>(context: &MapContext, from: &ObjectKey, to: &ObjectKey) -> bool {
+    if !crosses(from, to) {
+        return true;
+    }
+    let Some(grant) = context.grants.by_type.get(&TypeId::of::<C>()) else {
+        return false;
+    };
+    let reference = Reference {
+        from_kind: context.kind.clone(),
+        from: from.clone(),
+        to_kind: Kind::of::<C>(),
+        to: to.clone(),
+    };
+    grant(&reference, context)
+}
+
+/// Objects of the cluster scope are in no namespace that could be crossed.
+fn crosses(from: &ObjectKey, to: &ObjectKey) -> bool {
+    from.namespace.is_some() && to.namespace.is_some() && from.namespace != to.namespace
+}

@@ -1,0 +1,231 @@
+//! What a controller is, without its types: what the builder makes and the manager runs.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use opkit_cache::{Index, Informer, InformerFactory, InformerOptions, Stored};
+use opkit_client::{Kind, Object, ObjectKey};
+
+use crate::predicate::Predicate;
+use crate::reconcile::{Function, Reconciler};
+use crate::source::{MapContext, Triggers};
+use crate::state::StateType;
+use crate::{Action, Cleanup};
+
+#[derive(Debug)]
+pub(crate) struct ControllerSpec {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    /// How the kind itself is cached.
+    pub(crate) watched: Watched,
+    pub(crate) reconciler: Reconciler,
+    pub(crate) finalizer: Option<Finalizer>,
+    /// The kind itself first, then the others.
+    pub(crate) sources: Vec<Source>,
+    /// For the events of all sources.
+    pub(crate) event_filter: Option<Predicate>,
+    /// By which the kind itself is looked up.
+    pub(crate) indexes: Vec<Index>,
+    pub(crate) state: StateType,
+    pub(crate) options: ControllerOptions,
+}
+
+/// How a controller works.
+#[derive(Debug, Clone)]
+pub(crate) struct ControllerOptions {
+    pub(crate) max_concurrent_reconciles: usize,
+    pub(crate) reconcile_timeout: Option<Duration>,
+    pub(crate) cache_sync_timeout: Option<Duration>,
+    pub(crate) needs_leader_election: bool,
+    pub(crate) is_fair: bool,
+    pub(crate) backoff: (Duration, Duration),
+}
+
+impl Default for ControllerOptions {
+    fn default() -> Self {
+        ControllerOptions {
+            max_concurrent_reconciles: 1,
+            reconcile_timeout: None,
+            cache_sync_timeout: None,
+            needs_leader_election: true,
+            is_fair: false,
+            backoff: (Duration::from_millis(5), Duration::from_secs(1000)),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Finalizer {
+    pub(crate) name: String,
+    pub(crate) function: Function<Cleanup>,
+}
+
+/// A kind, or its metadata, that is cached for a controller.
+#[derive(Clone)]
+pub(crate) struct Watched {
+    pub(crate) kind: Kind,
+    /// None for a kind that has no Rust type.
+    pub(crate) type_id: Option<TypeId>,
+    start: Arc<dyn Fn(&InformerFactory, InformerOptions) -> Informer + Send + Sync>,
+    pub(crate) metadata_only: bool,
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watched")
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Watched {
+    pub(crate) fn typed<K: Object>(metadata_only: bool) -> Self {
+        Watched {
+            kind: Kind::of::<K>(),
+            type_id: Some(TypeId::of::<K>()),
+            start: Arc::new(|factory, options| {
+                factory.informer_with::<K>(options).informer().clone()
+            }),
+            metadata_only,
+        }
+    }
+
+    pub(crate) fn dynamic(kind: Kind) -> Self {
+        let of = kind.clone();
+        Watched {
+            kind,
+            type_id: None,
+            start: Arc::new(move |factory, options| factory.dynamic(of.clone(), options)),
+            metadata_only: false,
+        }
+    }
+
+    /// The informer, started if it is not yet, as `cached` says of the kind.
+    pub(crate) fn start(
+        &self,
+        factory: &InformerFactory,
+        cached: &HashMap<TypeId, InformerOptions>,
+    ) -> Informer {
+        let options = self.type_id.and_then(|id| cached.get(&id)).cloned();
+        let mut options = options.unwrap_or_default();
+        options.metadata_only |= self.metadata_only;
+        (self.start)(factory, options)
+    }
+}
+
+/// A map from an object to those to reconcile.
+pub(crate) type Map = dyn Fn(&Stored, &MapContext) -> Vec<ObjectKey> + Send + Sync;
+
+/// Why a kind is watched: what follows for permissions, and for what may be read and pruned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It is the kind that is reconciled.
+    Primary,
+    /// Its objects are children.
+    Owned,
+    /// Its objects are named by those of the kind.
+    Referenced,
+    /// Anything else.
+    Watched,
+}
+
+/// A kind whose changes lead to reconciles.
+pub(crate) struct Source {
+    pub(crate) watched: Watched,
+    pub(crate) role: Role,
+    /// None for the kind itself.
+    pub(crate) map: Option<Arc<Map>>,
+    pub(crate) predicate: Option<Predicate>,
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("kind", &self.watched.kind)
+            .field("role", &self.role)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A controller without its types: what a manager takes.
+#[derive(Debug)]
+pub struct AnyController {
+    pub(crate) spec: ControllerSpec,
+    /// What has objects reconciled from outside the cluster.
+    pub(crate) triggers: Vec<Triggers>,
+}
+
+impl AnyController {
+    /// The name of the controller.
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    /// The kind that it reconciles.
+    pub fn kind(&self) -> &Kind {
+        &self.spec.kind
+    }
+
+    /// What it watches, and why: what its permissions follow from.
+    pub fn watches(&self) -> Vec<WatchedKind> {
+        let sources = self.spec.sources.iter();
+        sources
+            .map(|source| WatchedKind {
+                kind: source.watched.kind.clone(),
+                is_owned: source.role == Role::Owned,
+                is_reconciled: source.role == Role::Primary,
+            })
+            .collect()
+    }
+
+    /// Whether it stores a finalizer on the objects that it reconciles.
+    pub fn has_finalizer(&self) -> bool {
+        self.spec.finalizer.is_some()
+    }
+}
+
+/// A kind that a controller watches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WatchedKind {
+    /// The kind.
+    pub kind: Kind,
+    /// Whether its objects are children, which the controller applies and deletes.
+    pub is_owned: bool,
+    /// Whether it is the kind that the controller reconciles.
+    pub is_reconciled: bool,
+}
+
+impl ControllerSpec {
+    pub(crate) fn new(watched: Watched, reconciler: Reconciler, state: StateType) -> Self {
+        let kind = watched.kind.clone();
+        ControllerSpec {
+            name: kind.kind.to_lowercase(),
+            kind,
+            watched: watched.clone(),
+            reconciler,
+            finalizer: None,
+            sources: vec![Source {
+                watched,
+                role: Role::Primary,
+                map: None,
+                predicate: None,
+            }],
+            event_filter: None,
+            indexes: Vec::new(),
+            state,
+            options: ControllerOptions::default(),
+        }
+    }
+
+    /// Reconciles with `function`, of objects in any form.
+    pub(crate) fn object(function: Function<Action>, sees_deletion: bool) -> Reconciler {
+        Reconciler::Object {
+            function,
+            sees_deletion,
+        }
+    }
+}

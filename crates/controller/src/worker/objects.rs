@@ -1,0 +1,121 @@
+//! Which of the user's functions an object goes to, and the finalizer around them.
+
+use opkit_cache::{AnyObject, FetchError, ObjectError};
+
+use super::{Running, Side};
+use crate::finalizer::{self, Changed};
+use crate::owner::Owner;
+use crate::reconcile::Reconciler;
+use crate::{Action, Cleanup, Context, Error, Request, Result};
+
+impl Running {
+    /// Runs the user's function for one object; `None` if there is no such object any more.
+    pub(super) async fn reconcile_request(&self, request: &Request) -> Option<Result<Action>> {
+        // A cluster that nobody knows: a key of a trigger.
+        let Some(side) = self.side(request) else {
+            let unknown = format!("there is no cluster {:?}", request.cluster());
+            return Some(Err(Error::terminal(Error::msg(unknown))));
+        };
+        let found = match side.informer.fetch(request.key()).await {
+            Ok(found) => found,
+            // Retrying cannot help before it changes.
+            Err(FetchError::Object(unreadable))
+                if matches!(&*unreadable, ObjectError::Unreadable { .. }) =>
+            {
+                return Some(Err(Error::terminal(unreadable)));
+            }
+            Err(error) => return Some(Err(error.into())),
+        };
+        match (found, &self.spec.reconciler) {
+            (Some(object), _) => Some(self.reconcile_object(request, side, object).await),
+            (None, Reconciler::Key(function)) => {
+                let owner = Owner::gone(self.spec.kind.clone(), request.key().clone());
+                let context = Context::new(side.shared(), owner);
+                Some(function.call(request.clone(), context).await)
+            }
+            (None, Reconciler::Object { .. }) => None,
+        }
+    }
+
+    async fn reconcile_object(
+        &self,
+        request: &Request,
+        side: &Side,
+        object: AnyObject,
+    ) -> Result<Action> {
+        let meta = object.object_meta();
+        let is_deleting = meta.deletion_timestamp.is_some();
+        let Some(declared) = &self.spec.finalizer else {
+            let sees_deletion = match &self.spec.reconciler {
+                Reconciler::Object { sees_deletion, .. } => *sees_deletion,
+                Reconciler::Key(_) => true,
+            };
+            return match is_deleting && !sees_deletion {
+                true => Ok(Action::await_change()),
+                false => self.call(request, side, object).await,
+            };
+        };
+        let shared = side.shared();
+        let owner = Owner::new(self.spec.kind.clone(), meta);
+        let (client, manager) = (&shared.client, &shared.field_manager);
+        if is_deleting {
+            if !finalizer::has(meta, &declared.name) {
+                return Ok(Action::await_change());
+            }
+            let context = Context::new(shared.clone(), owner.clone());
+            return match declared.function.call(object.clone(), context).await? {
+                Cleanup::Pending(delay) => Ok(Action::requeue(delay)),
+                Cleanup::Done => {
+                    let removed = finalizer::remove(client, &owner, meta, &declared.name, manager);
+                    side.observe_removal(&owner, removed.await?);
+                    Ok(Action::await_change())
+                }
+            };
+        }
+        if finalizer::has(meta, &declared.name) {
+            return self.call(request, side, object).await;
+        }
+        match finalizer::add(client, &owner, meta, &declared.name, manager).await? {
+            Changed::Written(answer) => {
+                let stored = side.informer.read(&answer)?;
+                side.informer.observe(&stored);
+                self.call(request, side, stored.any()?).await
+            }
+            // Deleted meanwhile: its event is on the way.
+            Changed::Not | Changed::Gone => Ok(Action::await_change()),
+        }
+    }
+
+    async fn call(&self, request: &Request, side: &Side, object: AnyObject) -> Result<Action> {
+        let owner = Owner::new(self.spec.kind.clone(), object.object_meta());
+        let context = Context::new(side.shared(), owner);
+        match &self.spec.reconciler {
+            Reconciler::Object { function, .. } => function.call(object, context).await,
+            Reconciler::Key(function) => function.call(request.clone(), context).await,
+        }
+    }
+}
+
+impl Side {
+    /// Lets reads see at once that the finalizer is gone, and with the last one the object, so that
+    /// no event on its way leads to a second clean-up.
+    fn observe_removal(&self, owner: &Owner, removed: Changed) {
+        let object = match removed {
+            Changed::Written(answer) => match self.informer.read(&answer) {
+                Ok(object) => object,
+                // The watch will tell.
+                Err(_) => return,
+            },
+            Changed::Not => return,
+            Changed::Gone => return self.informer.observe_deletion(&owner.key, &owner.uid),
+        };
+        let meta = object.meta().to_object_meta();
+        let finalizers = meta.finalizers.iter().flatten().count();
+        // The server keeps an object on, such as a pod that is ending, for its grace period.
+        if finalizers == 0 && meta.deletion_grace_period_seconds.unwrap_or(0) == 0 {
+            self.informer.observe_deletion(&owner.key, &owner.uid);
+        } else {
+            self.informer.observe(&object);
+        }
+    }
+}
