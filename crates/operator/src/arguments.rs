@@ -1,10 +1,11 @@
 //! The command line of an operator's binary.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 #[derive(Debug, Parser)]
 #[command(about = None, disable_version_flag = true)]
@@ -19,12 +20,13 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run the operator (the default)
     Run,
-    /// Print what the operator needs in a cluster, as YAML
+    /// Print what the operator needs in a cluster, as YAML: CRDs, and the permissions for these flags
     Manifests,
     /// Print the version
     Version,
 }
 
+/// Flags and environment; the names are those of controller-runtime and kubebuilder.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// Kubeconfig of the cluster [default: KUBECONFIG, the pod's service account, ~/.kube/config]
@@ -40,6 +42,34 @@ pub(crate) struct Flags {
         value_name = "NAME"
     )]
     pub(crate) namespace: Vec<String>,
+
+    /// Serve metrics on this address, such as :8443; 0 for not at all
+    #[arg(long, global = true, default_value = "0", value_name = "ADDRESS", value_parser = bind_address)]
+    pub(crate) metrics_bind_address: BindAddress,
+
+    /// Serve metrics over TLS, and only to those who may read them [default: on any address but loopback]
+    #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) metrics_secure: Option<bool>,
+
+    /// Directory with tls.crt and tls.key for the metrics [default: a certificate of its own]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) metrics_cert_path: Option<PathBuf>,
+
+    /// Serve /healthz and /readyz on this address, such as :8081; 0 for not at all
+    #[arg(long, global = true, default_value = "0", value_name = "ADDRESS", value_parser = bind_address)]
+    pub(crate) health_probe_bind_address: BindAddress,
+
+    /// Elect a leader among several replicas: only one of them works at a time
+    #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) leader_elect: Option<bool>,
+
+    /// Namespace of the Lease that leaders hold [default: that of the pod]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) leader_election_namespace: Option<String>,
+
+    /// How long everything may take to end after a signal, in seconds
+    #[arg(long, global = true, default_value = "30", value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) graceful_shutdown_timeout: Duration,
 
     /// What to log: error, warn, info, debug, trace, or tracing directives
     #[arg(
@@ -67,6 +97,43 @@ pub(crate) struct Flags {
         requires = "debug_bind_address"
     )]
     pub(crate) debug_address_file: Option<PathBuf>,
+}
+
+impl Flags {
+    /// Whether metrics are served to those only who may read them.
+    pub(crate) fn protects_metrics(&self) -> bool {
+        match self.metrics_bind_address.0 {
+            Some(address) => self.metrics_secure.unwrap_or(!address.ip().is_loopback()),
+            None => false,
+        }
+    }
+}
+
+/// Where a server listens; none for not at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BindAddress(pub(crate) Option<SocketAddr>);
+
+/// `0` for none, `:8080` for every address of the machine, or an address and a port.
+fn bind_address(text: &str) -> Result<BindAddress, String> {
+    if text.is_empty() || text == "0" {
+        return Ok(BindAddress(None));
+    }
+    let address = match text.strip_prefix(':') {
+        Some(port) => port
+            .parse()
+            .map(|port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))
+            .ok(),
+        None => text.replace("localhost:", "127.0.0.1:").parse().ok(),
+    };
+    let wanted = "it must be 0, :PORT or ADDRESS:PORT";
+    let address = address.ok_or_else(|| wanted.to_owned())?;
+    Ok(BindAddress(Some(address)))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.strip_suffix('s').unwrap_or(text);
+    let wanted = |_| "it must be a number of seconds".to_owned();
+    number.parse().map(Duration::from_secs).map_err(wanted)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -12,14 +12,19 @@ mod logging;
 mod manifests;
 mod namespaces;
 mod operator;
+mod rbac;
 
 pub use error::OperatorError;
 pub use operator::{Operator, RunOptions};
 
 // What an operator's author names, so that the facade needs no further dependency.
 pub use opkit_controller::{
-    Action, AnyController, ApplyError, Cleanup, Condition, ConditionStatus, Conditions, Context,
-    Controller, Error, EventType, Kind, ManagerError, MapContext, Object, ObjectKey, Outcome,
-    ReadError, Readiness, Reconcile, ReconcileLog, ReconcileRecord, Result, Selection, WriteError,
-    predicate,
+    Action, AnyController, AnyRunnable, ApplyError, Cleanup, Condition, ConditionStatus,
+    Conditions, Context, Controller, DynamicObject, Error, EventType, InformerOptions, Kind,
+    ManagerError, MapContext, MetricsRegistry, Object, ObjectKey, Outcome, ReadError, Readiness,
+    Reconcile, ReconcileLog, ReconcileRecord, Reference, Request, Result, RunContext, Runnable,
+    Selection, Trigger, TriggerError, Triggers, WriteError, predicate, trigger,
 };
+pub use opkit_manifests::PolicyRule;
+/// What [`Operator::metrics`] registers with.
+pub use prometheus_client;

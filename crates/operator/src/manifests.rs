@@ -1,22 +1,28 @@
-//! What the operator needs in a cluster, as YAML documents. CRDs for now.
+//! What the operator needs in a cluster, as YAML documents: its CRDs and its permissions.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use opkit_manifests::{Rbac, yaml};
 
 use crate::OperatorError;
 
-/// The CRDs, one YAML document each.
-pub(crate) fn yaml(crds: &[CustomResourceDefinition]) -> Result<String, OperatorError> {
-    let mut documents = String::new();
+/// The CRDs, then the permissions, one YAML document each.
+pub(crate) fn print(
+    crds: &[CustomResourceDefinition],
+    rbac: &Rbac,
+) -> Result<String, OperatorError> {
+    let mut documents = Vec::new();
     for crd in crds {
-        let document = serde_saphyr::to_string(crd).map_err(|cause| OperatorError::Print {
-            what: "the manifests",
-            cause: cause.into(),
-        })?;
-        documents.push_str("---\n");
-        documents.push_str(document.trim_end());
-        documents.push('\n');
+        documents.push(serde_json::to_value(crd).map_err(printing)?);
     }
-    Ok(documents)
+    documents.extend(rbac.documents());
+    yaml(&documents).map_err(printing)
+}
+
+fn printing(cause: impl std::error::Error + Send + Sync + 'static) -> OperatorError {
+    OperatorError::Print {
+        what: "the manifests",
+        cause: cause.into(),
+    }
 }
 
 #[cfg(test)]

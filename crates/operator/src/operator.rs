@@ -1,22 +1,32 @@
 //! The operator as a value.
 
-use std::io::Write;
-use std::sync::Arc;
-use std::time::Duration;
+mod run;
 
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 use opkit_controller::{
-    AnyController, AnyRunnable, Manager, ManagerOptions, Object, ReconcileLog, Result,
+    AnyController, AnyRunnable, Error, InformerOptions, Manager, MapContext, MetricsRegistry,
+    Object, Reference, Result,
 };
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+use opkit_manifests::{PolicyRule, Rbac};
 
-use crate::arguments::{self, Arguments, Command};
-use crate::debug::{DebugOptions, DebugServer, Subject};
-use crate::{OperatorError, entry, logging, manifests, namespaces};
+pub use self::run::RunOptions;
+use crate::namespaces;
+use crate::rbac::Declared;
 
-/// Everything an operator is: the kinds it defines and the controllers it runs.
+/// What is done to the manager before it runs.
+type Setup = Box<dyn FnOnce(Manager) -> Manager + Send>;
+/// Makes a state, and gives it to the manager.
+type MakeState = Box<dyn FnOnce(kube::Client) -> BoxFuture<'static, Result<Setup>> + Send>;
+type RegisterMetrics = Box<dyn FnOnce(&MetricsRegistry) + Send>;
+
+/// Everything an operator is: the kinds it defines, the controllers it runs, and what they need.
 ///
 /// Making one connects to nothing: `manifests` and every test make one as well.
 ///
@@ -26,59 +36,45 @@ use crate::{OperatorError, entry, logging, manifests, namespaces};
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use opkit_operator::{Action, Context, Controller, Operator, Result};
 ///
-/// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
+/// struct App {
+///     prices: std::collections::HashMap<String, u32>,
+/// }
+///
+/// impl App {
+///     async fn connect() -> Result<App> {
+///         Ok(App { prices: [("robot".to_owned(), 7)].into() })
+///     }
+/// }
+///
+/// async fn reconcile(map: Arc<ConfigMap>, cx: Context<App>) -> Result<Action> {
+///     println!("robots cost {:?}", cx.state().prices.get("robot"));
 ///     Ok(Action::await_change())
 /// }
-/// let operator = Operator::new("map-operator").controller(Controller::new(reconcile));
+/// let operator = Operator::new("map-operator")
+///     .state(App::connect)
+///     .controller(Controller::new(reconcile))
+///     .leader_election("map-operator.opkit.dev");
 /// assert_eq!(operator.name(), "map-operator");
 /// ```
-#[derive(Debug)]
 pub struct Operator {
     name: String,
     crds: Vec<CustomResourceDefinition>,
     controllers: Vec<AnyController>,
     namespaces: Vec<String>,
+    rules: Vec<PolicyRule>,
+    states: Vec<MakeState>,
+    setup: Vec<Setup>,
+    metrics: Vec<RegisterMetrics>,
+    /// The name of the lease.
+    leader_election: Option<String>,
 }
 
-/// How [`Operator::run_with`] runs: what the command line says otherwise.
-///
-/// # Examples
-/// ```
-/// let mut options = opkit_operator::RunOptions::default();
-/// options.namespaces = vec!["test-one".to_owned()];
-/// let (log, mut ready) = (options.log.clone(), options.ready.subscribe());
-/// assert!(!*ready.borrow_and_update());
-/// assert!(log.records().is_empty());
-/// ```
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct RunOptions {
-    /// The namespaces to hold the operator to; empty for the operator's own choice.
-    pub namespaces: Vec<String>,
-    /// How long reconciles in work may take to end after a stop.
-    pub grace_period: Duration,
-    /// Where reconciles are recorded; keep a clone to read it.
-    pub log: ReconcileLog,
-    /// Becomes true when the caches are filled and the workers have started; subscribe to wait.
-    pub ready: watch::Sender<bool>,
-    debug: Option<DebugOptions>,
-}
-
-impl Default for RunOptions {
-    fn default() -> Self {
-        let ManagerOptions {
-            grace_period,
-            log,
-            ready,
-            ..
-        } = ManagerOptions::default();
-        RunOptions {
-            namespaces: Vec::new(),
-            grace_period,
-            log,
-            ready,
-            debug: None,
-        }
+impl fmt::Debug for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operator")
+            .field("name", &self.name)
+            .field("controllers", &self.controllers)
+            .finish_non_exhaustive()
     }
 }
 
@@ -91,6 +87,11 @@ impl Operator {
             crds: Vec::new(),
             controllers: Vec::new(),
             namespaces: Vec::new(),
+            rules: Vec::new(),
+            states: Vec::new(),
+            setup: Vec::new(),
+            metrics: Vec::new(),
+            leader_election: None,
         }
     }
 
@@ -106,9 +107,106 @@ impl Operator {
         self
     }
 
+    /// Adds a task that runs beside the controllers; see [`Runnable`](opkit_controller::Runnable).
+    pub fn runnable(mut self, runnable: impl Into<AnyRunnable>) -> Self {
+        let runnable = runnable.into();
+        self.setup
+            .push(Box::new(move |manager| manager.runnable(runnable)));
+        self
+    }
+
+    /// What `make` answers is the state of the controllers that read an `S`: of those whose
+    /// reconcile takes a `Context<S>` or, in kube's shape, an `Arc<S>`. It is made when the operator
+    /// runs, before anything else; an error ends it. States of several types may be given.
+    pub fn state<S, E, Fut>(self, make: impl FnOnce() -> Fut + Send + 'static) -> Self
+    where
+        S: Send + Sync + 'static,
+        E: Into<Error> + Send + 'static,
+        Fut: Future<Output = Result<S, E>> + Send + 'static,
+    {
+        self.state_with(|_| make())
+    }
+
+    /// As [`state`](Operator::state), made with a client of the cluster. With leader election, that
+    /// client writes only while this process leads.
+    pub fn state_with<S, E, Fut>(
+        mut self,
+        make: impl FnOnce(kube::Client) -> Fut + Send + 'static,
+    ) -> Self
+    where
+        S: Send + Sync + 'static,
+        E: Into<Error> + Send + 'static,
+        Fut: Future<Output = Result<S, E>> + Send + 'static,
+    {
+        self.states.push(Box::new(move |client| {
+            let made = make(client);
+            async move {
+                let state = Arc::new(made.await.map_err(Into::into)?);
+                let give: Setup = Box::new(move |manager| manager.state(state));
+                Ok(give)
+            }
+            .boxed()
+        }));
+        self
+    }
+
+    /// Lets objects that a controller reconciles refer to objects of kind `C` in other namespaces,
+    /// where `grant` says so. Without it such references are refused: otherwise whoever may write an
+    /// object in one namespace could read, through the operator, what is in another.
+    pub fn cross_namespace<C: Object>(
+        mut self,
+        grant: impl Fn(&Reference, &MapContext) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.setup
+            .push(Box::new(|manager| manager.cross_namespace::<C>(grant)));
+        self
+    }
+
+    /// Caches the kind `K` as `options` say: some of its objects, or without some of their fields.
+    pub fn cache<K: Object>(mut self, options: InformerOptions) -> Self {
+        self.setup
+            .push(Box::new(|manager| manager.cache::<K>(options)));
+        self
+    }
+
+    /// Adds a permission for calls that opkit cannot know of, such as those through
+    /// `Context::client`.
+    pub fn rule(mut self, rule: PolicyRule) -> Self {
+        self.rules.push(rule);
+        self
+    }
+
     /// Watches only these namespaces, unless `--namespace` or `WATCH_NAMESPACE` says otherwise.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Elects a leader by the Lease of this name, where the operator runs in a cluster or
+    /// `--leader-elect` asks for it: of several replicas, one works at a time. `--leader-elect=false`
+    /// turns it off.
+    pub fn leader_election(mut self, lease: impl Into<String>) -> Self {
+        self.leader_election = Some(lease.into());
+        self
+    }
+
+    /// Registers metrics of one's own, which `/metrics` shows beside opkit's.
+    ///
+    /// # Examples
+    /// ```
+    /// use opkit_operator::Operator;
+    /// use opkit_operator::prometheus_client::metrics::counter::Counter;
+    ///
+    /// let orders: Counter = Counter::default();
+    /// let counted = orders.clone();
+    /// let operator = Operator::new("shop-operator").metrics(|registry| {
+    ///     registry.lock().register("shop_orders", "Orders taken", counted);
+    /// });
+    /// # drop(operator);
+    /// orders.inc();
+    /// ```
+    pub fn metrics(mut self, register: impl FnOnce(&MetricsRegistry) + Send + 'static) -> Self {
+        self.metrics.push(Box::new(register));
         self
     }
 
@@ -127,118 +225,36 @@ impl Operator {
         &self.controllers
     }
 
-    /// Does what the command line says: `run` (the default) until SIGTERM or SIGINT, `manifests`,
-    /// `version`. Arguments that cannot be understood, and `--help`, end the process as usual.
-    ///
-    /// # Errors
-    /// One clear sentence, whatever it is: no kubeconfig, a broken one, an unreachable server, an
-    /// unknown kind, a missing permission.
-    ///
-    /// # Cancel safety
-    /// Not cancel safe: dropping it abandons what runs.
-    pub async fn run(self) -> Result {
-        let arguments = arguments::parse(&self.name, std::env::args_os());
-        let Arguments { command, flags } = arguments.unwrap_or_else(|error| error.exit());
-        match command.unwrap_or(Command::Run) {
-            Command::Manifests => Ok(print("the manifests", &manifests::yaml(&self.crds)?)?),
-            Command::Version => {
-                let version = entry::version().unwrap_or("unknown");
-                let opkit = env!("CARGO_PKG_VERSION");
-                let text = format!("{} {version} (opkit {opkit})\n", self.name);
-                Ok(print("the version", &text)?)
-            }
-            Command::Run => {
-                logging::start(&flags.log_level, flags.log_format)?;
-                let connected = opkit_client::connect_named(flags.kubeconfig.as_deref()).await;
-                let (client, server) = connected.map_err(OperatorError::Connect)?;
-                let debug = flags.debug_bind_address.map(|address| DebugOptions {
-                    address,
-                    address_file: flags.debug_address_file.clone(),
-                });
-                let options = RunOptions {
-                    namespaces: flags.namespace,
-                    debug,
-                    ..Default::default()
-                };
-                let manager = self.manager(client, options).await?;
-                Ok(manager.run_until_signal().await.map_err(|cause| {
-                    if cause.is_unreachable() {
-                        OperatorError::Unreachable { server, cause }
-                    } else {
-                        OperatorError::Manager(cause)
-                    }
-                })?)
-            }
+    /// The permissions that follow from what is declared: to read what is watched, to write
+    /// children, and of the reconciled kinds their status and finalizers.
+    pub fn rules(&self) -> Vec<PolicyRule> {
+        self.declared().rules()
+    }
+
+    fn declared(&self) -> Declared<'_> {
+        let with_status = self.crds.iter().filter(|crd| {
+            let mut versions = crd.spec.versions.iter();
+            versions.any(|version| {
+                let parts = version.subresources.as_ref();
+                parts.is_some_and(|parts| parts.status.is_some())
+            })
+        });
+        let resource = |crd: &CustomResourceDefinition| {
+            (crd.spec.names.plural.clone(), crd.spec.group.clone())
+        };
+        Declared {
+            controllers: &self.controllers,
+            with_status: with_status.map(resource).collect(),
+            rules: &self.rules,
         }
     }
 
-    /// Runs against `client` until `shutdown`, without arguments, signals or logging: for tests and
-    /// for other programs.
-    ///
-    /// # Errors
-    /// As [`run`](Operator::run).
-    ///
-    /// # Cancel safety
-    /// Not cancel safe: cancel `shutdown` instead of dropping it.
-    pub async fn run_with(
-        self,
-        client: kube::Client,
-        options: RunOptions,
-        shutdown: CancellationToken,
-    ) -> Result {
-        let manager = self.manager(client, options).await?;
-        Ok(manager
-            .run(shutdown)
-            .await
-            .map_err(OperatorError::Manager)?)
-    }
-
-    async fn manager(
-        self,
-        client: kube::Client,
-        options: RunOptions,
-    ) -> Result<Manager, OperatorError> {
-        let mut settings = ManagerOptions::default();
-        settings.scope = namespaces::scope(&options.namespaces, &self.namespaces);
-        settings.grace_period = options.grace_period;
-        settings.log = options.log.clone();
-        let ready = options.ready.subscribe();
-        settings.ready = options.ready;
-        let mut manager = Manager::new(self.name.clone(), client, settings);
-        let mut controllers = Vec::new();
-        for controller in self.controllers {
-            controllers.push(controller.name().to_owned());
-            manager = manager.controller(controller);
-        }
-        if let Some(debug) = &options.debug {
-            let subject = Subject {
-                operator: self.name,
-                controllers,
-                log: options.log,
-                ready,
-            };
-            let server = Arc::new(DebugServer::listen(debug, subject).await?);
-            manager = manager.runnable(AnyRunnable::server("the debug server", move |cx| {
-                let server = server.clone();
-                async move {
-                    server.serve(cx.stop_token()).await;
-                    Ok(())
-                }
-            }));
-        }
-        Ok(manager)
-    }
-}
-
-fn print(what: &'static str, text: &str) -> Result<(), OperatorError> {
-    let mut out = std::io::stdout().lock();
-    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    match printed {
-        // `manifests | head` is no error.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        printed => printed.map_err(|cause| OperatorError::Print {
-            what,
-            cause: cause.into(),
-        }),
+    /// Who may do what, for an operator that is run like this.
+    fn rbac(&self, asked: &[String], elects: bool, protects_metrics: bool) -> Rbac {
+        let namespaces = namespaces::chosen(asked, &self.namespaces);
+        Rbac::new(&self.name, self.rules())
+            .namespaces(namespaces)
+            .leader_election(elects)
+            .metrics_auth(protects_metrics)
     }
 }

@@ -123,10 +123,12 @@ pub use opkit_derive::{main, test};
 #[cfg(feature = "test")]
 pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, golden};
 pub use opkit_operator::{
-    Action, AnyController, ApplyError, Cleanup, Condition, ConditionStatus, Conditions, Context,
-    Controller, Error, EventType, Kind, ManagerError, MapContext, Object, ObjectKey, Operator,
-    OperatorError, Outcome, ReadError, Readiness, Reconcile, ReconcileLog, ReconcileRecord, Result,
-    RunOptions, Selection, WriteError, predicate,
+    Action, AnyController, AnyRunnable, ApplyError, Cleanup, Condition, ConditionStatus,
+    Conditions, Context, Controller, DynamicObject, Error, EventType, InformerOptions, Kind,
+    ManagerError, MapContext, MetricsRegistry, Object, ObjectKey, Operator, OperatorError, Outcome,
+    PolicyRule, ReadError, Readiness, Reconcile, ReconcileLog, ReconcileRecord, Reference, Request,
+    Result, RunContext, RunOptions, Runnable, Selection, Trigger, TriggerError, Triggers,
+    WriteError, predicate, prometheus_client, trigger,
 };
 
 /// What an operator's modules name; `use opkit::prelude::*`.
@@ -142,7 +144,8 @@ pub mod prelude {
     pub use crate::EventType::{Normal, Warning};
     pub use crate::{
         Action, Cleanup, Condition, ConditionStatus, Conditions, Context, Controller, Error,
-        EventType, MapContext, ObjectKey, Operator, Readiness, Result, Selection, predicate,
+        EventType, MapContext, ObjectKey, Operator, PolicyRule, Readiness, Reference, Request,
+        Result, RunContext, Runnable, Selection, predicate,
     };
 }
 

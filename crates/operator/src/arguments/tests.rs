@@ -26,3 +26,37 @@ fn a_file_for_an_address_needs_an_address() {
     let arguments = ["robot-operator", "--debug-address-file", "/a"].map(OsString::from);
     assert!(parse("robot-operator", arguments).is_err());
 }
+
+#[test]
+fn addresses_are_as_in_go() {
+    let check = |text: &str, expected: Option<&str>| {
+        let address = bind_address(text).unwrap().0;
+        assert_eq!(
+            address.map(|address| address.to_string()).as_deref(),
+            expected
+        );
+    };
+    check("0", None);
+    check("", None);
+    check(":8443", Some("0.0.0.0:8443"));
+    check("127.0.0.1:0", Some("127.0.0.1:0"));
+    check("localhost:80", Some("127.0.0.1:80"));
+    check("[::1]:80", Some("[::1]:80"));
+    for wrong in ["8080", ":x", "a:b:c"] {
+        assert_eq!(
+            bind_address(wrong).unwrap_err(),
+            "it must be 0, :PORT or ADDRESS:PORT"
+        );
+    }
+}
+
+#[test]
+fn switches_take_a_value_or_none() {
+    let check = |arguments: &[&str], expected: Option<bool>| {
+        assert_eq!(parsed(arguments).flags.leader_elect, expected);
+    };
+    check(&[], None);
+    check(&["--leader-elect"], Some(true));
+    check(&["--leader-elect=false"], Some(false));
+    check(&["--leader-elect", "run"], Some(true));
+}

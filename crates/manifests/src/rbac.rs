@@ -1,0 +1,167 @@
+//! Roles, their bindings, and the account that has them.
+
+use serde_json::{Value, json};
+
+use crate::rule::{PolicyRule, merge};
+
+/// What an operator may do, and as whom.
+///
+/// # Examples
+/// ```
+/// use opkit_manifests::{PolicyRule, Rbac, yaml};
+/// let rbac = Rbac::new("robot-operator", vec![PolicyRule::new("", ["pods"], ["get", "list", "watch"])]);
+/// let documents = rbac.namespaces(["shops"]).leader_election(true).documents();
+/// assert!(yaml(&documents)?.contains("name: robot-operator-leader-election-role"));
+/// # Ok::<(), opkit_manifests::YamlError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Rbac {
+    operator: String,
+    rules: Vec<PolicyRule>,
+    namespaces: Vec<String>,
+    leader_election: bool,
+    metrics_auth: bool,
+}
+
+impl Rbac {
+    /// An operator that may do this, in all namespaces.
+    pub fn new(operator: impl Into<String>, rules: Vec<PolicyRule>) -> Self {
+        Rbac {
+            operator: operator.into(),
+            rules,
+            namespaces: Vec::new(),
+            leader_election: false,
+            metrics_auth: false,
+        }
+    }
+
+    /// In these namespaces only: one Role each. Of none: all of them.
+    pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
+        self.namespaces = namespaces.into_iter().map(Into::into).collect();
+        self.namespaces.sort();
+        self.namespaces.dedup();
+        self
+    }
+
+    /// Whether it elects a leader: a Role for Leases in its own namespace.
+    pub fn leader_election(mut self, elects: bool) -> Self {
+        self.leader_election = elects;
+        self
+    }
+
+    /// Whether it asks the cluster who may read its metrics, and a role for those who may.
+    pub fn metrics_auth(mut self, asks: bool) -> Self {
+        self.metrics_auth = asks;
+        self
+    }
+
+    /// The namespace that the operator itself is in.
+    pub fn own_namespace(&self) -> String {
+        format!("{}-system", self.operator)
+    }
+
+    /// The manifests: the operator's namespace and account, roles and their bindings.
+    pub fn documents(&self) -> Vec<Value> {
+        let own = self.own_namespace();
+        let mut documents = vec![
+            self.document("v1", "Namespace", &own, None),
+            self.document("v1", "ServiceAccount", &self.account(), Some(&own)),
+        ];
+        let is_held = !self.namespaces.is_empty();
+        let (namespaced, cluster): (Vec<_>, Vec<_>) =
+            (self.rules.iter().cloned()).partition(|rule| rule.namespaced && is_held);
+        self.grant(&mut documents, "manager", None, &cluster);
+        for namespace in &self.namespaces {
+            self.grant(&mut documents, "manager", Some(namespace), &namespaced);
+        }
+        if self.leader_election {
+            // Creating cannot be held to a name.
+            let group = "coordination.k8s.io";
+            let leases = PolicyRule::new(group, ["leases"], ["create", "get", "update"]);
+            self.grant(&mut documents, "leader-election", Some(&own), &[leases]);
+        }
+        if self.metrics_auth {
+            let reviews = [
+                PolicyRule::new("authentication.k8s.io", ["tokenreviews"], ["create"]),
+                PolicyRule::new("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
+            ];
+            self.grant(&mut documents, "metrics-auth", None, &reviews);
+            let name = format!("{}-metrics-reader", self.operator);
+            let mut reader = self.document(RBAC, "ClusterRole", &name, None);
+            set(
+                &mut reader,
+                "rules",
+                json!([{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]),
+            );
+            documents.push(reader);
+        }
+        documents
+    }
+
+    fn account(&self) -> String {
+        format!("{}-controller-manager", self.operator)
+    }
+
+    /// A role with `rules`, if there are any, and its binding.
+    fn grant(
+        &self,
+        documents: &mut Vec<Value>,
+        what: &str,
+        namespace: Option<&str>,
+        rules: &[PolicyRule],
+    ) {
+        if rules.is_empty() {
+            return;
+        }
+        let (role, binding) = match namespace {
+            Some(_) => ("Role", "RoleBinding"),
+            None => ("ClusterRole", "ClusterRoleBinding"),
+        };
+        let name = format!("{}-{what}-role", self.operator);
+        let rules: Vec<_> = merge(rules).iter().map(PolicyRule::document).collect();
+        let mut granted = self.document(RBAC, role, &name, namespace);
+        set(&mut granted, "rules", json!(rules));
+        let mut bound = self.document(RBAC, binding, &format!("{name}binding"), namespace);
+        let reference =
+            json!({"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name});
+        set(&mut bound, "roleRef", reference);
+        let (account, own) = (self.account(), self.own_namespace());
+        set(
+            &mut bound,
+            "subjects",
+            json!([{"kind": "ServiceAccount", "name": account, "namespace": own}]),
+        );
+        documents.extend([granted, bound]);
+    }
+
+    fn document(
+        &self,
+        api_version: &str,
+        kind: &str,
+        name: &str,
+        namespace: Option<&str>,
+    ) -> Value {
+        let mut metadata = json!({
+            "name": name,
+            "labels": {
+                "app.kubernetes.io/name": self.operator,
+                "app.kubernetes.io/managed-by": "opkit",
+            },
+        });
+        if let Some(namespace) = namespace {
+            set(&mut metadata, "namespace", json!(namespace));
+        }
+        json!({"apiVersion": api_version, "kind": kind, "metadata": metadata})
+    }
+}
+
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
+
+fn set(document: &mut Value, field: &str, value: Value) {
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert(field.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests;

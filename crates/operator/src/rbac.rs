@@ -1,0 +1,98 @@
+//! Which permissions follow from what an operator declares.
+
+use std::collections::BTreeSet;
+
+use opkit_controller::{AnyController, Permission, WatchedKind};
+use opkit_manifests::{PolicyRule, merge};
+
+/// What is read through informers.
+const READ: [&str; 3] = ["get", "list", "watch"];
+/// What applying, pruning and deleting children takes.
+const WRITE: [&str; 3] = ["create", "delete", "patch"];
+
+/// Who declares what.
+#[derive(Debug)]
+pub(crate) struct Declared<'a> {
+    pub(crate) controllers: &'a [AnyController],
+    /// Plural and group of the operator's own kinds that have a status.
+    pub(crate) with_status: BTreeSet<(String, String)>,
+    /// Declared by hand, for calls that opkit cannot know of.
+    pub(crate) rules: &'a [PolicyRule],
+}
+
+impl Declared<'_> {
+    /// The rules of the operator, least privilege: reading what is watched, writing children, and of
+    /// the reconciled kind the status and the finalizers.
+    pub(crate) fn rules(&self) -> Vec<PolicyRule> {
+        let mut rules = self.needed();
+        // Without these it works, silently.
+        let events = PolicyRule::new("events.k8s.io", ["events"], ["create", "patch"]);
+        rules.push(events);
+        merge(&rules)
+    }
+
+    /// What must be allowed, or the operator does not start. That kinds can be listed and watched is
+    /// found by doing so.
+    pub(crate) fn permissions(&self) -> Vec<Permission> {
+        let mut permissions = BTreeSet::new();
+        for rule in self.needed() {
+            let one = |resource: &String, verb: &String| Permission {
+                group: rule.group.clone(),
+                resource: resource.clone(),
+                verb: verb.clone(),
+                namespaced: rule.namespaced,
+            };
+            // A permission on some names cannot be asked for without one.
+            let resources = rule.resources.iter().filter(|_| rule.names.is_empty());
+            for resource in resources {
+                let verbs = rule.verbs.iter();
+                let verbs = verbs.filter(|verb| *verb != "list" && *verb != "watch");
+                permissions.extend(verbs.map(|verb| one(resource, verb)));
+            }
+        }
+        permissions.into_iter().collect()
+    }
+
+    fn needed(&self) -> Vec<PolicyRule> {
+        let mut rules = self.rules.to_vec();
+        for controller in self.controllers {
+            let watched = controller.watches();
+            let owns = watched.iter().any(|watched| watched.is_owned);
+            for watched in watched {
+                rules.push(rule(&watched, "", &READ));
+                if watched.is_owned {
+                    rules.push(rule(&watched, "", &WRITE));
+                }
+                if !watched.is_reconciled {
+                    continue;
+                }
+                if controller.has_finalizer() {
+                    rules.push(rule(&watched, "", &["patch"]));
+                }
+                let kind = &watched.kind;
+                let resource = (kind.plural.clone(), kind.group.clone());
+                if self.with_status.contains(&resource) {
+                    rules.push(rule(&watched, "/status", &["patch"]));
+                }
+                // Clusters that enforce it ask for this before an owner may block its deletion.
+                if owns {
+                    rules.push(rule(&watched, "/finalizers", &["update"]));
+                }
+            }
+        }
+        rules
+    }
+}
+
+fn rule(watched: &WatchedKind, subresource: &str, verbs: &[&str]) -> PolicyRule {
+    let kind = &watched.kind;
+    let resource = format!("{}{subresource}", kind.plural);
+    let rule = PolicyRule::new(&kind.group, [resource], verbs.iter().copied());
+    match kind.namespaced {
+        true => rule,
+        false => rule.cluster_scoped(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use opkit_controller::{Action, Cleanup, Context, Controller};
+
+use super::*;
+
+fn controllers() -> Vec<AnyController> {
+    let maps =
+        Controller::new(|_: Arc<ConfigMap>, _: Context| async { Ok(Action::await_change()) })
+            .owns::<Deployment>()
+            .watches_metadata::<Secret>(|_, _| Vec::new())
+            .finalizer("opkit.dev/test", |_, _| async { Ok(Cleanup::Done) });
+    let namespaces =
+        Controller::new(|_: Arc<Namespace>, _: Context| async { Ok(Action::await_change()) });
+    vec![maps.into(), namespaces.into()]
+}
+
+#[test]
+fn rules_follow_from_what_is_declared_and_no_more() {
+    let controllers = controllers();
+    let declared = Declared {
+        controllers: &controllers,
+        with_status: [("configmaps".to_owned(), String::new())].into(),
+        rules: &[PolicyRule::new("apps", ["deployments/scale"], ["get"])],
+    };
+    let expected = [
+        PolicyRule::new("", ["configmaps"], ["get", "list", "patch", "watch"]),
+        PolicyRule::new("", ["configmaps/finalizers"], ["update"]),
+        PolicyRule::new("", ["configmaps/status"], ["patch"]),
+        PolicyRule::new("", ["namespaces"], READ).cluster_scoped(),
+        PolicyRule::new("", ["secrets"], READ),
+        PolicyRule::new("apps", ["deployments"], READ.into_iter().chain(WRITE)),
+        PolicyRule::new("apps", ["deployments/scale"], ["get"]),
+        PolicyRule::new("events.k8s.io", ["events"], ["create", "patch"]),
+    ];
+    assert_eq!(declared.rules(), merge(&expected));
+    let asked: Vec<_> = declared
+        .permissions()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert!(
+        asked
+            .iter()
+            .any(|one| one.contains("\"deployments\"], verbs [\"delete\"]"))
+    );
+    assert!(
+        asked
+            .iter()
+            .all(|one| !one.contains("events") && !one.contains("\"list\""))
+    );
+}
