@@ -1,10 +1,16 @@
-//! Storing and removing a finalizer, at the version that was read.
+//! Finalizers: storing and removing them, at the version that was read.
+//!
+//! A controller declares one with [`Controller::finalizer`](crate::Controller::finalizer); [`finalizer`] is
+//! kube's function, for reconcilers in kube's shape.
+
+mod kube_shape;
 
 use bytes::Bytes;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use opkit_client::{Patch, RequestError, RestClient};
 use serde_json::json;
 
+pub use self::kube_shape::{Error, Event, finalizer};
 use crate::owner::{Head, Owner};
 
 /// How often a conflict is answered by reading again before it is an error.

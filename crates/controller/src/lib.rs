@@ -15,7 +15,7 @@ mod cross_namespace;
 mod desired;
 mod error;
 mod events;
-mod finalizer;
+pub mod finalizer;
 mod hash;
 mod manager;
 mod metrics;

@@ -23,7 +23,7 @@ pub use opkit_controller::{
     Conditions, Context, Controller, DynamicObject, Error, EventType, InformerOptions, Kind,
     ManagerError, MapContext, MetricsRegistry, Object, ObjectKey, Outcome, ReadError, Readiness,
     Reconcile, ReconcileLog, ReconcileRecord, Reference, Request, Result, RunContext, Runnable,
-    Selection, Trigger, TriggerError, Triggers, WriteError, predicate, trigger,
+    Selection, Trigger, TriggerError, Triggers, WriteError, finalizer, predicate, trigger,
 };
 pub use opkit_manifests::PolicyRule;
 /// What [`Operator::metrics`] registers with.

@@ -128,7 +128,7 @@ pub use opkit_operator::{
     ManagerError, MapContext, MetricsRegistry, Object, ObjectKey, Operator, OperatorError, Outcome,
     PolicyRule, ReadError, Readiness, Reconcile, ReconcileLog, ReconcileRecord, Reference, Request,
     Result, RunContext, RunOptions, Runnable, Selection, Trigger, TriggerError, Triggers,
-    WriteError, predicate, prometheus_client, trigger,
+    WriteError, finalizer, predicate, prometheus_client, trigger,
 };
 
 /// What an operator's modules name; `use opkit::prelude::*`.
