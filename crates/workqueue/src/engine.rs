@@ -1,22 +1,35 @@
 //! The queue's state machine: no clock, no tasks, no locks.
 //!
-//! Time comes in as a [`Duration`] since an origin of the caller's choice. One key has at most one
-//! entry that waits, ready or delayed: a second `add` merges its payload and the earlier ready
-//! time wins, as in controller-runtime's priority queue. A key in work (handed out and not yet
-//! [`done`](Engine::done)) is queued again once that ends.
-//!
-//! Not here, deliberately: priorities and fairness (a later layer over the ready queue).
+//! Time comes in as a [`Duration`] since an origin of the caller's choice; it never runs backwards,
+//! an earlier one counts as the latest seen. One key has at most one entry that waits, ready or
+//! delayed: a second `add` merges its payload, the higher priority and the earlier ready time win, as
+//! in controller-runtime's priority queue. A key in work (handed out and not yet
+//! [`done`](Engine::done)) is ready again once that ends.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::hash::Hash;
+mod entries;
+mod heap;
+mod list;
+mod ready;
+mod stats;
+
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
 use std::time::Duration;
 
-use crate::{Backoff, Merge};
+use foldhash::fast::RandomState;
+
+use self::entries::{Entries, Place, Waiting};
+use self::heap::Heap;
+use self::list::{Links, List};
+use self::ready::Ready;
+pub(crate) use self::stats::{Counts, Histogram, Stats};
+use crate::snapshot::{KeyState, Snapshot, WaitState};
+use crate::{AddOptions, Merge, QueueOptions, RateLimiter};
 
 /// The longest delay: a year, which is for ever, and which every clock can add.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A deduplicating FIFO of keys with delays and per-key backoff.
+/// A deduplicating queue of keys with priorities, delays and rate limits.
 ///
 /// # Examples
 /// ```
@@ -25,148 +38,226 @@ const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// let now = Duration::ZERO;
 /// queue.add(now, "robot-one", ());
 /// queue.add(now, "robot-one", ());
-/// assert_eq!(queue.get(now), Some(("robot-one", ())));
-/// assert_eq!(queue.get(now), None);
-/// queue.done(now, &"robot-one");
+/// let work = queue.get(now).unwrap();
+/// assert_eq!(work.key, "robot-one");
+/// assert!(queue.get(now).is_none());
+/// queue.done(now, work.ticket);
 /// ```
-#[derive(Debug)]
 pub struct Engine<K, P> {
-    /// Keys that may be handed out now, oldest first. Each has an entry in `waiting`.
-    ready: VecDeque<K>,
-    /// Payloads of keys that are in `ready`, or in work and to be queued again.
-    waiting: HashMap<K, P>,
+    entries: Entries<K, P>,
+    ready: Ready,
     /// Keys that become ready later, by time and then by arrival.
-    timers: BTreeMap<(Duration, u64), K>,
-    delayed: HashMap<K, Delayed<P>>,
-    in_work: HashSet<K>,
-    failures: HashMap<K, u32>,
+    timers: Heap<(u64, u64)>,
+    /// Keys in work, the longest first.
+    in_work: List,
+    in_work_links: Links,
+    in_work_len: u64,
+    /// The sum of the times at which the work on them began.
+    in_work_started: u128,
+    limiter: Box<dyn RateLimiter<K>>,
+    fair_by: Option<fn(&K) -> u64>,
+    hasher: RandomState,
+    /// The latest time seen, in nanoseconds since the origin.
+    now: u64,
     arrivals: u64,
-    backoff: Backoff,
     shutting_down: bool,
+    counts: Option<Box<Counts>>,
 }
 
+/// A key that was handed out.
 #[derive(Debug)]
-struct Delayed<P> {
-    timer: (Duration, u64),
-    payload: P,
+#[non_exhaustive]
+pub struct Work<K, P> {
+    /// What to work on.
+    pub key: K,
+    /// What the triggers of the key merged into.
+    pub payload: P,
+    /// The highest priority of these triggers.
+    pub priority: i32,
+    /// How long it was ready.
+    pub waited: Duration,
+    /// What [`Engine::done`] asks for.
+    pub ticket: Ticket,
 }
 
-impl<K, P> Default for Engine<K, P> {
+/// The right to say that the work on a key is done, once.
+#[derive(Debug)]
+pub struct Ticket(u32);
+
+impl<K: Eq + Hash + Clone + Send + 'static, P: Merge> Default for Engine<K, P> {
     fn default() -> Self {
-        Engine {
-            ready: VecDeque::new(),
-            waiting: HashMap::new(),
-            timers: BTreeMap::new(),
-            delayed: HashMap::new(),
-            in_work: HashSet::new(),
-            failures: HashMap::new(),
-            arrivals: 0,
-            backoff: Backoff::default(),
-            shutting_down: false,
-        }
+        Engine::new(QueueOptions::default())
+    }
+}
+
+impl<K, P> fmt::Debug for Engine<K, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("ready", &self.ready.len())
+            .field("in_work", &self.in_work_len)
+            .field("shutting_down", &self.shutting_down)
+            .finish_non_exhaustive()
     }
 }
 
 impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
-    /// An empty queue whose failing keys wait as `backoff` says.
-    pub fn new(backoff: Backoff) -> Self {
+    /// An empty queue.
+    pub fn new(options: QueueOptions<K>) -> Self {
+        let step = options.ageing.map_or(0, nanos);
         Engine {
-            backoff,
-            ..Engine::default()
+            entries: Entries::default(),
+            ready: Ready::new(step, options.fair_by.is_some()),
+            timers: Heap::default(),
+            in_work: List::default(),
+            in_work_links: Links::default(),
+            in_work_len: 0,
+            in_work_started: 0,
+            limiter: options.rate_limiter,
+            fair_by: options.fair_by,
+            hasher: RandomState::default(),
+            now: 0,
+            arrivals: 0,
+            shutting_down: false,
+            counts: options.metrics.map(|_| Box::default()),
         }
     }
 
-    /// Marks `key` as needing work now. A key that already waits keeps its place and merges the
-    /// payloads; a delayed key becomes ready; a key in work is queued again once that ends.
-    /// Ignored after [`shut_down`](Engine::shut_down).
+    /// Marks `key` as needing work now, with priority zero; see [`add_with`](Engine::add_with).
     pub fn add(&mut self, now: Duration, key: K, payload: P) {
-        if self.shutting_down {
-            return;
-        }
-        self.promote(now);
-        // An earlier delayed payload arrived first, so it is the one merged into.
-        let payload = match self.take_delayed(&key) {
-            Some(mut earlier) => {
-                earlier.merge(payload);
-                earlier
-            }
-            None => payload,
-        };
-        self.add_ready(key, payload);
+        self.add_with(now, key, payload, AddOptions::default());
     }
 
-    /// Marks `key` as needing work in `delay`. Of two delays of one key the earlier wins; a key
-    /// that is ready already stays so and merges the payload. A zero delay is [`add`](Engine::add); more than a year is a
-    /// year.
+    /// Marks `key` as needing work in `delay`; see [`add_with`](Engine::add_with).
     pub fn add_after(&mut self, now: Duration, key: K, payload: P, delay: Duration) {
-        if delay.is_zero() {
-            return self.add(now, key, payload);
-        }
-        if self.shutting_down {
-            return;
-        }
-        self.promote(now);
-        if let Some(waiting) = self.waiting.get_mut(&key) {
-            waiting.merge(payload);
-            return;
-        }
-        let ready_at = now.saturating_add(delay.min(FOREVER));
-        let (ready_at, payload) = match self.delayed.remove(&key) {
-            Some(mut earlier) => {
-                self.timers.remove(&earlier.timer);
-                earlier.payload.merge(payload);
-                (earlier.timer.0.min(ready_at), earlier.payload)
-            }
-            None => (ready_at, payload),
+        let options = AddOptions {
+            after: delay,
+            ..AddOptions::default()
         };
-        self.arrivals = self.arrivals.wrapping_add(1);
-        let timer = (ready_at, self.arrivals);
-        self.timers.insert(timer, key.clone());
-        self.delayed.insert(key, Delayed { timer, payload });
+        self.add_with(now, key, payload, options);
     }
 
-    /// Counts a failure of `key` and queues it again after its backoff, which is returned.
+    /// Counts a failure of `key` and queues it again after its delay, which is returned.
     pub fn add_rate_limited(&mut self, now: Duration, key: K, payload: P) -> Duration {
-        let failures = self.failures.entry(key.clone()).or_default();
-        let delay = self.backoff.delay(*failures);
-        *failures = failures.saturating_add(1);
-        self.add_after(now, key, payload, delay);
+        let options = AddOptions {
+            rate_limited: true,
+            ..AddOptions::default()
+        };
+        self.add_with(now, key, payload, options)
+    }
+
+    /// Marks `key` as needing work, and answers the delay until then; more than a year is a year.
+    ///
+    /// A key that already waits merges the payload. It takes the higher of the two priorities, and if
+    /// that is the new one it goes to the end of that priority, but never behind where it was. Of two
+    /// delays the shorter wins; a key that is ready stays so. A key in work is queued again once that
+    /// ends. Ignored after [`shut_down`](Engine::shut_down).
+    pub fn add_with(&mut self, now: Duration, key: K, payload: P, add: AddOptions) -> Duration {
+        let hash = self.hasher.hash_one(&key);
+        self.add_hashed(now, hash, key, payload, add)
+    }
+
+    /// What hashes the keys, so that it can be done before the queue is locked.
+    pub(crate) fn hasher(&self) -> RandomState {
+        self.hasher.clone()
+    }
+
+    /// As [`add_with`](Engine::add_with), with the hash of the key.
+    pub(crate) fn add_hashed(
+        &mut self,
+        now: Duration,
+        hash: u64,
+        key: K,
+        payload: P,
+        add: AddOptions,
+    ) -> Duration {
+        if self.shutting_down {
+            return Duration::ZERO;
+        }
+        self.advance(now);
+        let mut delay = add.after;
+        if add.rate_limited {
+            let limited = self.limiter.when(Duration::from_nanos(self.now), &key);
+            if delay.is_zero() || limited < delay {
+                delay = limited;
+            }
+        }
+        delay = delay.min(FOREVER);
+        if !delay.is_zero()
+            && let Some(counts) = &mut self.counts
+        {
+            counts.retries = counts.retries.wrapping_add(1);
+        }
+        let ready_at = self.now.saturating_add(nanos(delay));
+        self.put(hash, key, payload, add.priority.unwrap_or(0), ready_at);
         delay
     }
 
     /// Forgets the failures of `key`: its next failure waits the shortest delay.
     pub fn forget(&mut self, key: &K) {
-        self.failures.remove(key);
+        self.limiter.forget(key);
     }
 
     /// How many failures of `key` have been counted since it was last forgotten.
     pub fn num_requeues(&self, key: &K) -> u32 {
-        self.failures.get(key).copied().unwrap_or(0)
+        self.limiter.num_requeues(key)
     }
 
-    /// Hands out the key that has been ready longest. The caller must say [`done`](Engine::done).
-    pub fn get(&mut self, now: Duration) -> Option<(K, P)> {
-        self.promote(now);
-        let key = self.ready.pop_front()?;
-        let Some(payload) = self.waiting.remove(&key) else {
-            debug_assert!(false, "a ready key has a payload");
+    /// Hands out the key whose turn it is. The caller must say [`done`](Engine::done).
+    pub fn get(&mut self, now: Duration) -> Option<Work<K, P>> {
+        self.advance(now);
+        let id = self.ready.pop()?;
+        let entry = self.entries.get_mut(id)?;
+        let Some(waiting) = entry.waiting.take() else {
+            debug_assert!(false, "a ready key waits");
             return None;
         };
-        self.in_work.insert(key.clone());
-        Some((key, payload))
+        entry.started = Some(self.now);
+        self.in_work.push_back(&mut self.in_work_links, id);
+        self.in_work_len = self.in_work_len.saturating_add(1);
+        self.in_work_started = self.in_work_started.saturating_add(u128::from(self.now));
+        let waited = self.now.saturating_sub(waiting.ready_at);
+        if let Some(counts) = &mut self.counts {
+            counts.queue_duration.observe(waited);
+        }
+        Some(Work {
+            key: entry.key.clone(),
+            payload: waiting.payload,
+            priority: waiting.priority,
+            waited: Duration::from_nanos(waited),
+            ticket: Ticket(id),
+        })
     }
 
-    /// Ends the work on `key`; if it was marked meanwhile, it is ready again.
-    pub fn done(&mut self, now: Duration, key: &K) {
-        self.promote(now);
-        if self.in_work.remove(key) && self.waiting.contains_key(key) {
-            self.ready.push_back(key.clone());
+    /// Ends the work on a key; if it was marked meanwhile, it is ready again.
+    pub fn done(&mut self, now: Duration, ticket: Ticket) {
+        self.advance(now);
+        if let Some(worked) = self.end(ticket.0)
+            && let Some(counts) = &mut self.counts
+        {
+            counts.work_duration.observe(worked);
         }
+        self.settle(ticket.0);
+    }
+
+    /// Ends the work on a key that was not worked on, and puts it back to the end of its priority
+    /// with what it was handed out with and what was merged meanwhile. Dropped after
+    /// [`shut_down`](Engine::shut_down), so that a drain ends.
+    pub fn requeue_unworked(&mut self, now: Duration, work: Work<K, P>) {
+        self.advance(now);
+        let id = work.ticket.0;
+        if self.end(id).is_none() {
+            return;
+        }
+        if !self.shutting_down {
+            self.put_back(id, work.payload, work.priority, work.waited);
+        }
+        self.settle(id);
     }
 
     /// When the next delayed key becomes ready.
     pub fn next_ready_at(&self) -> Option<Duration> {
-        self.timers.keys().next().map(|(at, _)| *at)
+        let ((at, _), _) = self.timers.first()?;
+        Some(Duration::from_nanos(at))
     }
 
     /// How many keys can be handed out; delayed keys and keys in work are not counted.
@@ -176,15 +267,23 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
 
     /// Whether no key can be handed out.
     pub fn is_empty(&self) -> bool {
-        self.ready.is_empty()
+        self.ready.len() == 0
     }
 
     /// Stops accepting keys and drops the delayed ones. What is ready still comes out, and so does
     /// a key that was marked while in work.
     pub fn shut_down(&mut self) {
         self.shutting_down = true;
+        let delayed = self.timers.smallest(usize::MAX);
         self.timers.clear();
-        self.delayed.clear();
+        for (_, id) in delayed {
+            if let Some(entry) = self.entries.get_mut(id) {
+                entry.waiting = None;
+                if entry.started.is_none() {
+                    self.entries.remove(id);
+                }
+            }
+        }
     }
 
     /// Whether [`shut_down`](Engine::shut_down) was called.
@@ -194,37 +293,194 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
 
     /// Whether the queue was shut down and every key that was in it has been worked on.
     pub fn is_drained(&self) -> bool {
-        self.shutting_down && self.waiting.is_empty() && self.in_work.is_empty()
+        self.shutting_down && self.entries.is_empty()
     }
 
-    fn add_ready(&mut self, key: K, payload: P) {
-        if let Some(waiting) = self.waiting.get_mut(&key) {
-            waiting.merge(payload);
+    /// The counts and the keys that wait: first those in work, then the ready ones in their order
+    /// (not counting turns between groups), then the delayed ones by time; `limit` keys in all.
+    pub fn snapshot(&self, now: Duration, limit: usize) -> Snapshot<K> {
+        let now = nanos(now).max(self.now);
+        let mut ids: Vec<u32> = self.in_work.iter(&self.in_work_links).take(limit).collect();
+        ids.extend(self.ready.first(limit.saturating_sub(ids.len())));
+        let delayed = self.timers.smallest(limit);
+        let delayed = delayed.into_iter().map(|(_, id)| id);
+        // A delayed key may be in work, and has its line then.
+        let in_work = |id: &u32| self.entries.get(*id).is_some_and(|e| e.started.is_some());
+        ids.extend(delayed.filter(|id| !in_work(id)));
+        ids.truncate(limit);
+        let keys = ids.into_iter().filter_map(|id| self.key_state(id, now));
+        Snapshot {
+            ready: self.ready.len(),
+            delayed: self.timers.len(),
+            in_work: usize::try_from(self.in_work_len).unwrap_or(usize::MAX),
+            keys: keys.collect(),
+        }
+    }
+
+    /// What the metrics tell.
+    pub(crate) fn stats(&self, now: Duration) -> Stats {
+        let now = nanos(now).max(self.now);
+        let age = |since: u64| Duration::from_nanos(now.saturating_sub(since));
+        let longest = self.in_work.first().and_then(|id| self.entries.get(id));
+        let unfinished = u128::from(now) * u128::from(self.in_work_len);
+        let unfinished = unfinished.saturating_sub(self.in_work_started);
+        Stats {
+            counts: self.counts.as_deref().cloned().unwrap_or_default(),
+            depths: self.ready.depths().collect(),
+            unfinished: Duration::from_nanos(u64::try_from(unfinished).unwrap_or(u64::MAX)),
+            longest_running: longest.and_then(|e| e.started).map_or(Duration::ZERO, age),
+            oldest_key: self.ready.oldest().map_or(Duration::ZERO, age),
+        }
+    }
+
+    fn key_state(&self, id: u32, now: u64) -> Option<KeyState<K>> {
+        let entry = self.entries.get(id)?;
+        let since = |at: u64| Duration::from_nanos(now.saturating_sub(at));
+        let waiting = entry.waiting.as_ref();
+        let ready_at = waiting.map(|waiting| waiting.ready_at);
+        let state = match (entry.started, waiting) {
+            (Some(_), _) => WaitState::InWork,
+            (None, Some(waiting)) if waiting.place == Place::Delayed => WaitState::Delayed,
+            _ => WaitState::Ready,
+        };
+        Some(KeyState {
+            key: entry.key.clone(),
+            state,
+            priority: waiting.map(|waiting| waiting.priority),
+            age: since(entry.started.or(ready_at).unwrap_or(now)),
+            due_in: ready_at.map(|at| Duration::from_nanos(at.saturating_sub(now))),
+            attempts: self.limiter.num_requeues(&entry.key),
+        })
+    }
+
+    /// Adds a key that becomes ready at `ready_at`, or merges it into what waits.
+    fn put(&mut self, hash: u64, key: K, payload: P, priority: i32, ready_at: u64) {
+        let now = self.now;
+        let Some((id, entry)) = self.entries.entry(hash, key) else {
+            debug_assert!(false, "there are as many keys as ids");
+            return;
+        };
+        let Some(waiting) = &mut entry.waiting else {
+            entry.waiting = Some(Waiting {
+                payload,
+                priority,
+                place: Place::Delayed,
+                ready_at,
+            });
+            return self.place(id);
+        };
+        waiting.payload.merge(payload);
+        let raised = priority > waiting.priority;
+        waiting.priority = waiting.priority.max(priority);
+        match waiting.place {
+            Place::Ready if raised => {
+                let group = self.fair_by.map_or(0, |group| group(&entry.key));
+                self.ready.raise(id, now, priority, group);
+            }
+            Place::Delayed if ready_at < waiting.ready_at => {
+                waiting.ready_at = ready_at;
+                self.place(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Puts a key that waits where its time and its worker say.
+    fn place(&mut self, id: u32) {
+        let now = self.now;
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
+        };
+        let Some(waiting) = &mut entry.waiting else {
+            return;
+        };
+        if waiting.ready_at > now {
+            self.arrivals = self.arrivals.wrapping_add(1);
+            self.timers.set(id, (waiting.ready_at, self.arrivals));
             return;
         }
-        if !self.in_work.contains(&key) {
-            self.ready.push_back(key.clone());
+        self.timers.remove(id);
+        if let Some(counts) = &mut self.counts {
+            counts.adds = counts.adds.wrapping_add(1);
         }
-        self.waiting.insert(key, payload);
+        if entry.started.is_some() {
+            waiting.place = Place::Marked;
+        } else {
+            waiting.place = Place::Ready;
+            let group = self.fair_by.map_or(0, |group| group(&entry.key));
+            self.ready
+                .push(id, waiting.ready_at, waiting.priority, group);
+        }
     }
 
-    /// Makes the delayed keys whose time has come ready, in the order of their times.
-    fn promote(&mut self, now: Duration) {
-        while let Some(entry) = self.timers.first_entry()
-            && entry.key().0 <= now
-        {
-            let key = entry.remove();
-            if let Some(delayed) = self.delayed.remove(&key) {
-                self.add_ready(key, delayed.payload);
+    /// Takes a key from its worker; how long that had it.
+    fn end(&mut self, id: u32) -> Option<u64> {
+        let started = self.entries.get_mut(id)?.started.take()?;
+        self.in_work.remove(&mut self.in_work_links, id);
+        self.in_work_len = self.in_work_len.saturating_sub(1);
+        self.in_work_started = self.in_work_started.saturating_sub(u128::from(started));
+        Some(self.now.saturating_sub(started))
+    }
+
+    /// Makes a key without a worker ready if it was marked, and drops it if nothing waits.
+    fn settle(&mut self, id: u32) {
+        let now = self.now;
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
+        };
+        match &mut entry.waiting {
+            Some(waiting) if waiting.place == Place::Marked => {
+                waiting.place = Place::Ready;
+                let group = self.fair_by.map_or(0, |group| group(&entry.key));
+                self.ready.push(id, now, waiting.priority, group);
+            }
+            Some(_) => {}
+            None => {
+                self.entries.remove(id);
+                if self.entries.shrink() {
+                    self.ready.shrink();
+                    self.timers.clear();
+                    self.in_work_links.clear();
+                }
             }
         }
     }
 
-    fn take_delayed(&mut self, key: &K) -> Option<P> {
-        let delayed = self.delayed.remove(key)?;
-        self.timers.remove(&delayed.timer);
-        Some(delayed.payload)
+    /// Merges what a key was handed out with into what waits, and marks it.
+    fn put_back(&mut self, id: u32, mut payload: P, mut priority: i32, waited: Duration) {
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
+        };
+        let place = entry.waiting.take().map(|waiting| {
+            payload.merge(waiting.payload);
+            priority = priority.max(waiting.priority);
+            waiting.place
+        });
+        if place == Some(Place::Delayed) {
+            self.timers.remove(id);
+        }
+        entry.waiting = Some(Waiting {
+            payload,
+            priority,
+            place: Place::Marked,
+            ready_at: self.now.saturating_sub(nanos(waited)),
+        });
     }
+
+    /// Makes the delayed keys whose time has come ready, in the order of their times.
+    pub(crate) fn advance(&mut self, now: Duration) {
+        self.now = self.now.max(nanos(now));
+        while let Some(((at, _), id)) = self.timers.first()
+            && at <= self.now
+        {
+            self.timers.remove(id);
+            self.place(id);
+        }
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

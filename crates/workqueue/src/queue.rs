@@ -1,20 +1,31 @@
 //! The queue that workers wait on: [`Engine`] behind a lock, woken without polling.
+//!
+//! A worker that finds nothing sleeps. One of those that sleep, the timekeeper, also waits for the
+//! next delayed key, so that many workers need one timer. Whoever adds wakes somebody only if
+//! somebody sleeps, and the one that fell asleep last, which leaves the timekeeper alone if it can.
+
+mod item;
 
 use std::fmt;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::{Backoff, Engine, Merge};
+pub use self::item::Item;
+use crate::engine::Stats;
+use crate::metrics::Source;
+use crate::{AddOptions, Engine, Merge, QueueOptions, Snapshot};
 
-/// A work queue shared by producers and workers; cloning is cheap and gives the same queue.
+/// A deduplicating work queue that any number of producers and workers share; cloning it shares it.
 ///
-/// It holds each key once, so its bound is the number of distinct keys; adding never waits.
+/// What waits is bounded by the number of distinct keys; adding never waits.
 ///
 /// # Examples
 /// ```
@@ -34,11 +45,25 @@ pub struct Queue<K: Eq + Hash + Clone, P: Merge> {
 }
 
 struct Shared<K, P> {
-    engine: Mutex<Engine<K, P>>,
+    state: Mutex<State<K, P>>,
+    hasher: RandomState,
     origin: Instant,
-    /// One permit for each key that became ready; all waiters at shutdown.
+    /// How many workers sleep. Grows under the lock only, so that whoever holds it misses none.
+    sleepers: AtomicUsize,
+    /// For one sleeper: a key is ready, or there is a time to keep. For all: the queue shuts down.
     changed: Notify,
+    /// For the timekeeper: there is an earlier time.
+    earlier: Notify,
+    /// For those that wait for the drain.
     drained: Notify,
+}
+
+struct State<K, P> {
+    engine: Engine<K, P>,
+    /// The time that the timekeeper waits for.
+    kept: Option<Duration>,
+    /// Whether the queue waits for work in progress before it ends.
+    draining: bool,
 }
 
 impl<K: Eq + Hash + Clone, P: Merge> Clone for Queue<K, P> {
@@ -49,9 +74,13 @@ impl<K: Eq + Hash + Clone, P: Merge> Clone for Queue<K, P> {
     }
 }
 
-impl<K: Eq + Hash + Clone, P: Merge> Default for Queue<K, P> {
+impl<K, P> Default for Queue<K, P>
+where
+    K: Eq + Hash + Clone + Send + 'static,
+    P: Merge + Send + 'static,
+{
     fn default() -> Self {
-        Queue::new(Backoff::default())
+        Queue::new(QueueOptions::default())
     }
 }
 
@@ -63,40 +92,65 @@ impl<K: Eq + Hash + Clone, P: Merge> fmt::Debug for Queue<K, P> {
     }
 }
 
-impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
-    /// An empty queue whose failing keys wait as `backoff` says.
-    pub fn new(backoff: Backoff) -> Self {
-        Queue {
-            shared: Arc::new(Shared {
-                engine: Mutex::new(Engine::new(backoff)),
-                origin: Instant::now(),
-                changed: Notify::new(),
-                drained: Notify::new(),
+impl<K, P> Queue<K, P>
+where
+    K: Eq + Hash + Clone + Send + 'static,
+    P: Merge + Send + 'static,
+{
+    /// An empty queue, which its metrics show from now on.
+    pub fn new(options: QueueOptions<K>) -> Self {
+        let metrics = options.metrics.clone();
+        let engine = Engine::new(options);
+        let shared = Arc::new(Shared {
+            hasher: engine.hasher(),
+            state: Mutex::new(State {
+                engine,
+                kept: None,
+                draining: false,
             }),
+            origin: Instant::now(),
+            sleepers: AtomicUsize::new(0),
+            changed: Notify::new(),
+            earlier: Notify::new(),
+            drained: Notify::new(),
+        });
+        if let Some(metrics) = metrics {
+            let source: Arc<dyn Source> = shared.clone();
+            metrics.observe(Arc::downgrade(&source));
         }
+        Queue { shared }
     }
+}
 
-    /// Marks `key` as needing work now; see [`Engine::add`].
+impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
+    /// Marks `key` as needing work now, with priority zero; see [`Engine::add_with`].
     pub fn add(&self, key: K, payload: P) {
-        self.shared
-            .with(|engine, now| engine.add(now, key, payload));
-        self.shared.changed.notify_one();
+        self.add_with(key, payload, AddOptions::default());
     }
 
-    /// Marks `key` as needing work in `delay`; see [`Engine::add_after`].
+    /// Marks `key` as needing work in `delay`; see [`Engine::add_with`].
     pub fn add_after(&self, key: K, payload: P, delay: Duration) {
-        self.shared
-            .with(|engine, now| engine.add_after(now, key, payload, delay));
-        self.shared.changed.notify_one();
+        let options = AddOptions {
+            after: delay,
+            ..AddOptions::default()
+        };
+        self.add_with(key, payload, options);
     }
 
-    /// Counts a failure of `key` and queues it after its backoff; see [`Engine::add_rate_limited`].
+    /// Counts a failure of `key` and queues it after its delay, which is returned.
     pub fn add_rate_limited(&self, key: K, payload: P) -> Duration {
-        let delay = self
-            .shared
-            .with(|engine, now| engine.add_rate_limited(now, key, payload));
-        self.shared.changed.notify_one();
-        delay
+        let options = AddOptions {
+            rate_limited: true,
+            ..AddOptions::default()
+        };
+        self.add_with(key, payload, options)
+    }
+
+    /// Marks `key` as needing work, and answers the delay until then; see [`Engine::add_with`].
+    pub fn add_with(&self, key: K, payload: P, add: AddOptions) -> Duration {
+        let hash = self.shared.hasher.hash_one(&key);
+        self.shared
+            .change(|engine, now| engine.add_hashed(now, hash, key, payload, add))
     }
 
     /// Marks `key` as needing work as `options` say; answers after how long it is ready.
@@ -110,17 +164,20 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
 
     /// Forgets the failures of `key`.
     pub fn forget(&self, key: &K) {
-        self.shared.with(|engine, _| engine.forget(key));
+        self.shared.state.lock().engine.forget(key);
     }
 
     /// How many failures of `key` have been counted since it was last forgotten.
     pub fn num_requeues(&self, key: &K) -> u32 {
-        self.shared.with(|engine, _| engine.num_requeues(key))
+        self.shared.state.lock().engine.num_requeues(key)
     }
 
     /// How many keys can be handed out now.
     pub fn len(&self) -> usize {
-        self.shared.with(|engine, _| engine.len())
+        let now = self.shared.now();
+        let mut state = self.shared.state.lock();
+        state.engine.advance(now);
+        state.engine.len()
     }
 
     /// Whether no key can be handed out now.
@@ -128,135 +185,197 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
         self.len() == 0
     }
 
-    /// Waits for a key to work on; `None` once the queue is shut down and empty. Dropping the
-    /// [`Item`] ends the work on its key, also when the worker panics.
+    /// What is in the queue, at most `limit` keys of it; see [`Engine::snapshot`].
+    pub fn snapshot(&self, limit: usize) -> Snapshot<K> {
+        let now = self.shared.now();
+        self.shared.state.lock().engine.snapshot(now, limit)
+    }
+
+    /// Waits for a key to work on. `None` once the queue is shut down and empty; while it is drained,
+    /// once the last work is done. Dropping the [`Item`] ends the work on its key, also when the
+    /// worker panics.
     ///
     /// # Cancel safety
     /// Nothing is taken from the queue before the future completes.
     pub async fn get(&self) -> Option<Item<K, P>> {
+        let shared = &*self.shared;
+        let mut keeper = false;
         loop {
-            // Registered before the look into the engine, so that no wake-up is missed between.
-            let mut changed = pin!(self.shared.changed.notified());
-            changed.as_mut().enable();
-            let next = {
-                let mut engine = self.shared.engine.lock();
-                if let Some((key, payload)) = engine.get(self.shared.now()) {
-                    if !engine.is_empty() {
-                        // One permit may have stood for several keys.
-                        self.shared.changed.notify_one();
-                    }
-                    return Some(Item {
-                        queue: self.clone(),
-                        key,
-                        payload,
-                        priority: 0,
-                    });
+            let mut changed = pin!(shared.changed.notified());
+            let (mut asleep, until) = {
+                let now = shared.now();
+                let mut state = shared.state.lock();
+                if std::mem::take(&mut keeper) {
+                    state.kept = None;
                 }
-                if engine.is_shutting_down() && engine.is_drained() {
+                if let Some(work) = state.engine.get(now) {
+                    // One wake-up may have stood for several keys, and somebody has to keep time.
+                    let next = state.engine.next_ready_at();
+                    let orphaned = next.is_some() && state.kept.is_none();
+                    let wake = (orphaned || !state.engine.is_empty()) && shared.is_anybody_asleep();
+                    drop(state);
+                    if wake {
+                        shared.changed.notify_last();
+                    }
+                    return Some(Item::new(self.shared.clone(), work));
+                }
+                if state.is_over() {
                     return None;
                 }
-                engine.next_ready_at()
+                // Under the lock, so that nobody adds between the look and the sleep.
+                changed.as_mut().enable();
+                let mut asleep = Asleep::new(shared);
+                let until = match state.kept {
+                    Some(_) => None,
+                    None => state.engine.next_ready_at(),
+                };
+                if until.is_some() {
+                    state.kept = until;
+                    asleep.keeper = true;
+                }
+                (asleep, until)
             };
-            match next {
+            match until {
                 Some(at) => {
                     tokio::select! {
                         () = changed => {}
-                        () = tokio::time::sleep_until(self.shared.origin + at) => {}
+                        () = shared.earlier.notified() => {}
+                        () = tokio::time::sleep_until(shared.origin + at) => {}
                     }
                 }
                 None => changed.await,
             }
+            keeper = std::mem::take(&mut asleep.keeper);
         }
     }
 
-    /// Stops accepting keys; what is ready still comes out of [`get`](Queue::get).
+    /// Stops accepting keys and drops the delayed ones. What is ready still comes out of
+    /// [`get`](Queue::get), and so does a key that was marked while in work. Does not wait, and lets
+    /// those go on that wait for [`shut_down_with_drain`](Queue::shut_down_with_drain).
     pub fn shut_down(&self) {
-        self.shared.with(|engine, _| engine.shut_down());
+        let mut state = self.shared.state.lock();
+        state.engine.shut_down();
+        state.draining = false;
+        drop(state);
         self.shared.changed.notify_waiters();
-        self.shared.wake_if_drained();
+        self.shared.drained.notify_waiters();
     }
 
-    /// Waits until the queue was shut down and all its keys have been worked on.
+    /// Stops accepting keys as [`shut_down`](Queue::shut_down) does, and waits until all that was
+    /// handed out is done and nothing is left to hand out.
     ///
     /// # Cancel safety
-    /// May be dropped and called again at any time.
-    pub async fn drained(&self) {
+    /// May be dropped at any time; the queue stays shut down, and workers go on draining it.
+    pub async fn shut_down_with_drain(&self) {
+        {
+            let mut state = self.shared.state.lock();
+            state.engine.shut_down();
+            state.draining = true;
+        }
+        self.shared.changed.notify_waiters();
         loop {
             let mut drained = pin!(self.shared.drained.notified());
-            drained.as_mut().enable();
-            if self.shared.with(|engine, _| engine.is_drained()) {
-                return;
+            {
+                let state = self.shared.state.lock();
+                if !state.draining || state.engine.is_drained() {
+                    return;
+                }
+                drained.as_mut().enable();
             }
             drained.await;
         }
     }
+
+    /// Whether the queue was shut down.
+    pub fn is_shutting_down(&self) -> bool {
+        self.shared.state.lock().engine.is_shutting_down()
+    }
 }
 
-impl<K: Eq + Hash + Clone, P: Merge> Shared<K, P> {
-    fn now(&self) -> Duration {
-        self.origin.elapsed()
-    }
-
-    fn with<T>(&self, f: impl FnOnce(&mut Engine<K, P>, Duration) -> T) -> T {
-        f(&mut self.engine.lock(), self.now())
-    }
-
-    fn wake_if_drained(&self) {
-        if self.with(|engine, _| engine.is_drained()) {
-            self.drained.notify_waiters();
-            self.changed.notify_waiters();
+impl<K: Eq + Hash + Clone, P: Merge> State<K, P> {
+    /// Whether no key will come out any more, now that none is ready.
+    fn is_over(&self) -> bool {
+        match self.draining {
+            true => self.engine.is_drained(),
+            false => self.engine.is_shutting_down(),
         }
     }
 }
 
-/// A key that a worker holds; dropping it says that the work is done.
-pub struct Item<K: Eq + Hash + Clone, P: Merge> {
-    queue: Queue<K, P>,
-    key: K,
-    payload: P,
-    priority: i32,
-}
-
-impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
-    /// The key to work on.
-    pub fn key(&self) -> &K {
-        &self.key
+impl<K, P> Shared<K, P> {
+    fn now(&self) -> Duration {
+        self.origin.elapsed()
     }
 
-    /// The priority that it was queued with.
-    pub fn priority(&self) -> i32 {
-        self.priority
-    }
-
-    /// Puts the key back, as if it had not been taken.
-    pub fn requeue_unworked(self)
-    where
-        P: Clone,
-    {
-        self.queue.add(self.key.clone(), self.payload.clone());
-    }
-
-    /// What the triggers of this key merged into.
-    pub fn payload(&self) -> &P {
-        &self.payload
+    fn is_anybody_asleep(&self) -> bool {
+        self.sleepers.load(Ordering::Relaxed) > 0
     }
 }
 
-impl<K: Eq + Hash + Clone + fmt::Debug, P: Merge> fmt::Debug for Item<K, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Item")
-            .field("key", &self.key)
-            .finish_non_exhaustive()
+impl<K: Eq + Hash + Clone, P: Merge> Shared<K, P> {
+    /// Changes the engine and wakes whom that concerns.
+    fn change<T>(&self, change: impl FnOnce(&mut Engine<K, P>, Duration) -> T) -> T {
+        let now = self.now();
+        let mut state = self.state.lock();
+        let before = state.engine.len();
+        let result = change(&mut state.engine, now);
+        let is_drained = state.draining && state.engine.is_drained();
+        let (mut wake, mut earlier) = (false, false);
+        if self.is_anybody_asleep() {
+            let next = state.engine.next_ready_at();
+            earlier = state.kept.zip(next).is_some_and(|(kept, next)| next < kept);
+            let orphaned = state.kept.is_none() && next.is_some();
+            wake = state.engine.len() > before || orphaned;
+        }
+        drop(state);
+        if wake {
+            self.changed.notify_last();
+        }
+        if earlier {
+            self.earlier.notify_one();
+        }
+        if is_drained {
+            self.changed.notify_waiters();
+            self.drained.notify_waiters();
+        }
+        result
     }
 }
 
-impl<K: Eq + Hash + Clone, P: Merge> Drop for Item<K, P> {
+impl<K: Eq + Hash + Clone + Send, P: Merge + Send> Source for Shared<K, P> {
+    fn stats(&self) -> Stats {
+        let now = self.now();
+        let mut state = self.state.lock();
+        state.engine.advance(now);
+        state.engine.stats(now)
+    }
+}
+
+/// A worker that sleeps; dropped when it wakes or is given up.
+struct Asleep<'a, K: Eq + Hash + Clone, P: Merge> {
+    shared: &'a Shared<K, P>,
+    keeper: bool,
+}
+
+impl<'a, K: Eq + Hash + Clone, P: Merge> Asleep<'a, K, P> {
+    /// To be called under the lock.
+    fn new(shared: &'a Shared<K, P>) -> Self {
+        shared.sleepers.fetch_add(1, Ordering::Relaxed);
+        Asleep {
+            shared,
+            keeper: false,
+        }
+    }
+}
+
+impl<K: Eq + Hash + Clone, P: Merge> Drop for Asleep<'_, K, P> {
     fn drop(&mut self) {
-        self.queue
-            .shared
-            .with(|engine, now| engine.done(now, &self.key));
-        self.queue.shared.changed.notify_one();
-        self.queue.shared.wake_if_drained();
+        self.shared.sleepers.fetch_sub(1, Ordering::Relaxed);
+        if self.keeper {
+            // Given up while it kept the time: somebody else has to.
+            self.shared.state.lock().kept = None;
+            self.shared.change(|_, _| ());
+        }
     }
 }
 

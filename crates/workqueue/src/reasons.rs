@@ -15,8 +15,8 @@ impl Merge for () {
 /// How many distinct reasons are kept; the rest is only counted.
 const KEPT: usize = 16;
 
-/// The distinct reasons of one key in the order of arrival: the first sixteen, and a count of the
-/// triggers beyond them.
+/// The distinct reasons of one key in the order of arrival: the first fifteen, the last, and a count
+/// of those between.
 ///
 /// # Examples
 /// ```
@@ -29,14 +29,17 @@ const KEPT: usize = 16;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reasons<T> {
-    kept: Vec<T>,
+    /// Apart from the others, because most keys have one reason, which then needs no memory.
+    first: Option<T>,
+    others: Vec<T>,
     more: u64,
 }
 
 impl<T> Default for Reasons<T> {
     fn default() -> Self {
         Reasons {
-            kept: Vec::new(),
+            first: None,
+            others: Vec::new(),
             more: 0,
         }
     }
@@ -45,7 +48,8 @@ impl<T> Default for Reasons<T> {
 impl<T: PartialEq> From<T> for Reasons<T> {
     fn from(reason: T) -> Self {
         Reasons {
-            kept: vec![reason],
+            first: Some(reason),
+            others: Vec::new(),
             more: 0,
         }
     }
@@ -53,28 +57,38 @@ impl<T: PartialEq> From<T> for Reasons<T> {
 
 impl<T> Reasons<T> {
     /// The kept reasons, oldest first.
-    pub fn iter(&self) -> std::slice::Iter<'_, T> {
-        self.kept.iter()
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().chain(&self.others)
     }
 
-    /// How many triggers are not among the kept ones, because there were too many.
+    /// How many reasons are not among the kept ones, because there were too many. They came before
+    /// the last.
     pub fn more(&self) -> u64 {
         self.more
+    }
+}
+
+impl<T: PartialEq> Reasons<T> {
+    fn push(&mut self, reason: T) {
+        if self.iter().any(|kept| *kept == reason) {
+            return;
+        }
+        if self.first.is_none() {
+            self.first = Some(reason);
+        } else if self.others.len() < KEPT - 1 {
+            self.others.push(reason);
+        } else if let Some(last) = self.others.last_mut() {
+            *last = reason;
+            self.more = self.more.saturating_add(1);
+        }
     }
 }
 
 impl<T: PartialEq> Merge for Reasons<T> {
     fn merge(&mut self, later: Self) {
         self.more = self.more.saturating_add(later.more);
-        for reason in later.kept {
-            if self.kept.contains(&reason) {
-                continue;
-            }
-            if self.kept.len() < KEPT {
-                self.kept.push(reason);
-            } else {
-                self.more = self.more.saturating_add(1);
-            }
+        for reason in later.first.into_iter().chain(later.others) {
+            self.push(reason);
         }
     }
 }

@@ -1,31 +1,60 @@
+//! What the shell adds to the engine: waking, waiting, shutting down.
+
+mod contention;
+
 use tokio::task::JoinSet;
 
 use super::*;
+use crate::Reasons;
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_waiting_worker_is_woken_by_an_add() {
-    let queue = Queue::<u32, ()>::default();
+type Unit = Queue<&'static str, ()>;
+
+/// Starts so many workers that answer the key they get, and lets them fall asleep.
+async fn workers(queue: &Unit, count: usize) -> JoinSet<Option<&'static str>> {
     let mut workers = JoinSet::new();
-    for _ in 0..3 {
+    for _ in 0..count {
         let queue = queue.clone();
-        workers.spawn(async move { *queue.get().await.unwrap().key() });
+        workers.spawn(async move { queue.get().await.map(|item| *item.key()) });
     }
     tokio::task::yield_now().await;
-    for key in 0..3 {
+    workers
+}
+
+async fn next(workers: &mut JoinSet<Option<&'static str>>) -> Option<&'static str> {
+    workers.join_next().await.unwrap().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_workers_are_woken_by_adds() {
+    let queue = Unit::default();
+    let workers = workers(&queue, 3).await;
+    for key in ["a", "b", "c"] {
         queue.add(key, ());
     }
     let mut keys = workers.join_all().await;
     keys.sort_unstable();
-    assert_eq!(keys, [0, 1, 2]);
+    assert_eq!(keys, [Some("a"), Some("b"), Some("c")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_that_become_ready_together_wake_as_many_workers() {
+    let queue = Unit::default();
+    let workers = workers(&queue, 3).await;
+    for key in ["a", "b", "c"] {
+        queue.add_after(key, (), ms(50));
+    }
+    let start = Instant::now();
+    assert_eq!(workers.join_all().await.len(), 3);
+    assert_eq!(start.elapsed().as_millis() / 10, 5);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_delayed_key_comes_out_at_its_time() {
-    let queue = Queue::<&str, ()>::default();
+    let queue = Unit::default();
     let start = Instant::now();
     queue.add_after("later", (), ms(70));
     queue.add_after("sooner", (), ms(30));
@@ -37,50 +66,185 @@ async fn a_delayed_key_comes_out_at_its_time() {
 
 #[tokio::test(start_paused = true)]
 async fn a_shorter_delay_wakes_a_worker_that_waits_for_a_longer_one() {
-    let queue = Queue::<&str, ()>::default();
+    let queue = Unit::default();
     queue.add_after("slow", (), ms(1000));
-    let waiting = queue.clone();
-    let mut workers = JoinSet::new();
-    workers.spawn(async move { *waiting.get().await.unwrap().key() });
-    tokio::task::yield_now().await;
+    let mut workers = workers(&queue, 1).await;
+    let start = Instant::now();
     queue.add_after("fast", (), ms(5));
-    assert_eq!(workers.join_next().await.unwrap().unwrap(), "fast");
+    assert_eq!(next(&mut workers).await, Some("fast"));
+    assert!(start.elapsed() < ms(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delayed_key_that_is_added_at_once_does_not_wait() {
+    let queue = Unit::default();
+    queue.add_after("a", (), ms(10_000));
+    let mut workers = workers(&queue, 1).await;
+    let start = Instant::now();
+    queue.add("a", ());
+    assert_eq!(next(&mut workers).await, Some("a"));
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert!(tokio::time::timeout(ms(20_000), queue.get()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn somebody_keeps_the_time_when_the_timekeeper_gets_work() {
+    let queue = Unit::default();
+    let mut workers = workers(&queue, 2).await;
+    queue.add_after("delayed", (), ms(100));
+    tokio::task::yield_now().await;
+    // Both are asleep, one keeps the time; two keys need both.
+    queue.add("now", ());
+    assert_eq!(next(&mut workers).await, Some("now"));
+    let start = Instant::now();
+    assert_eq!(next(&mut workers).await, Some("delayed"));
+    assert!(start.elapsed() <= ms(101));
+}
+
+#[tokio::test(start_paused = true)]
+async fn somebody_keeps_the_time_when_the_timekeeper_is_given_up() {
+    let queue = Unit::default();
+    queue.add_after("delayed", (), ms(100));
+    let mut keeper = workers(&queue, 1).await;
+    let mut others = workers(&queue, 2).await;
+    keeper.abort_all();
+    assert!(keeper.join_next().await.unwrap().is_err());
+    let start = Instant::now();
+    assert_eq!(next(&mut others).await, Some("delayed"));
+    assert!(start.elapsed() <= ms(101));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wake_up_that_is_given_up_goes_to_another_worker() {
+    let queue = Unit::default();
+    let mut first = workers(&queue, 1).await;
+    let mut second = workers(&queue, 1).await;
+    queue.add("a", ());
+    // The one that slept last was woken; it is dropped before it runs.
+    second.abort_all();
+    assert!(second.join_next().await.unwrap().is_err());
+    assert_eq!(next(&mut first).await, Some("a"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_key_is_never_in_two_hands() {
-    let queue = Queue::<&str, ()>::default();
+    let queue = Unit::default();
     queue.add("a", ());
     let held = queue.get().await.unwrap();
     queue.add("a", ());
-    let second = tokio::time::timeout(ms(100), queue.get()).await;
-    assert!(second.is_err());
+    let mut workers = workers(&queue, 1).await;
+    assert!(
+        tokio::time::timeout(ms(100), workers.join_next())
+            .await
+            .is_err()
+    );
     drop(held);
-    assert_eq!(*queue.get().await.unwrap().key(), "a");
+    assert_eq!(next(&mut workers).await, Some("a"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn drained_returns_when_the_last_item_is_done() {
-    let queue = Queue::<&str, ()>::default();
+async fn an_item_tells_its_priority_its_wait_and_its_reasons() {
+    let queue = Queue::<&str, Reasons<&str>>::default();
+    let options = AddOptions {
+        priority: Some(-100),
+        after: ms(10),
+        rate_limited: false,
+    };
+    assert_eq!(
+        queue.add_with("a", Reasons::from("listed"), options),
+        ms(10)
+    );
+    tokio::time::advance(ms(15)).await;
+    let item = queue.get().await.unwrap();
+    assert_eq!((item.priority(), item.waited()), (-100, ms(5)));
+    item.requeue_unworked();
+    let item = queue.get().await.unwrap();
+    assert_eq!((item.priority(), item.waited()), (-100, ms(5)));
+    assert_eq!(item.payload().iter().collect::<Vec<_>>(), [&"listed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutting_down_does_not_wait_for_work() {
+    let queue = Unit::default();
     queue.add("a", ());
+    queue.add("b", ());
     let held = queue.get().await.unwrap();
+    queue.add_after("never", (), ms(1));
     queue.shut_down();
-    assert!(tokio::time::timeout(ms(10), queue.drained()).await.is_err());
-    let waiting = queue.clone();
-    let mut tasks = JoinSet::new();
-    tasks.spawn(async move { waiting.drained().await });
-    let worker = queue.clone();
-    tasks.spawn(async move { assert!(worker.get().await.is_none()) });
-    tokio::task::yield_now().await;
+    queue.add("c", ());
+    queue.add_after("c", (), ms(1));
+    assert!(queue.is_shutting_down());
+    assert_eq!(*queue.get().await.unwrap().key(), "b");
+    assert!(queue.get().await.is_none());
+    assert!(queue.get().await.is_none());
     drop(held);
-    while let Some(result) = tasks.join_next().await {
-        result.unwrap();
+    assert!(queue.get().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutting_down_lets_waiting_workers_go() {
+    for delay in [None, Some(ms(1000))] {
+        let queue = Unit::default();
+        if let Some(delay) = delay {
+            queue.add_after("later", (), delay);
+        }
+        let workers = workers(&queue, 3).await;
+        queue.shut_down();
+        assert_eq!(workers.join_all().await, [None, None, None]);
     }
 }
 
 #[tokio::test(start_paused = true)]
+async fn draining_waits_for_all_that_was_handed_out() {
+    let queue = Unit::default();
+    queue.add("a", ());
+    queue.add("b", ());
+    let (a, b) = (queue.get().await.unwrap(), queue.get().await.unwrap());
+    let mut workers = workers(&queue, 1).await;
+    let mut drain = pin!(queue.shut_down_with_drain());
+    assert!(tokio::time::timeout(ms(10), &mut drain).await.is_err());
+    drop(a);
+    assert!(tokio::time::timeout(ms(10), &mut drain).await.is_err());
+    drop(b);
+    drain.await;
+    assert_eq!(next(&mut workers).await, None);
+    // There is nothing to wait for any more.
+    queue.shut_down_with_drain().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn draining_hands_out_what_went_dirty_meanwhile() {
+    let queue = Unit::default();
+    queue.add("a", ());
+    let held = queue.get().await.unwrap();
+    queue.add("a", ());
+    let mut drain = pin!(queue.shut_down_with_drain());
+    assert!(tokio::time::timeout(ms(10), &mut drain).await.is_err());
+    drop(held);
+    assert!(tokio::time::timeout(ms(10), &mut drain).await.is_err());
+    let again = queue.get().await.unwrap();
+    assert_eq!(*again.key(), "a");
+    assert!(tokio::time::timeout(ms(10), &mut drain).await.is_err());
+    drop(again);
+    drain.await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutting_down_ends_a_drain() {
+    let queue = Unit::default();
+    queue.add("a", ());
+    let _held = queue.get().await.unwrap();
+    let mut drain = pin!(queue.shut_down_with_drain());
+    assert!(tokio::time::timeout(ms(10), &mut drain).await.is_err());
+    let mut workers = workers(&queue, 1).await;
+    queue.shut_down();
+    drain.await;
+    assert_eq!(next(&mut workers).await, None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_panicking_worker_gives_its_key_back() {
-    let queue = Queue::<&str, ()>::default();
+    let queue = Unit::default();
     queue.add("a", ());
     let worker = queue.clone();
     let mut tasks = JoinSet::new();
@@ -95,8 +259,20 @@ async fn a_panicking_worker_gives_its_key_back() {
 
 #[tokio::test(start_paused = true)]
 async fn the_longest_delay_is_waited_for() {
-    let queue = Queue::<&str, ()>::default();
+    let queue = Unit::default();
     queue.add_after("never", (), Duration::MAX);
     let got = tokio::time::timeout(ms(1000), queue.get()).await;
     assert!(got.is_err());
+    assert_eq!(queue.snapshot(1).keys.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_woken_while_nobody_sleeps() {
+    let queue = Unit::default();
+    queue.add("a", ());
+    assert_eq!(queue.shared.sleepers.load(Ordering::Relaxed), 0);
+    drop(queue.get().await);
+    // No permit was left behind by the add, which would wake a worker for nothing.
+    let mut stale = pin!(queue.shared.changed.notified());
+    assert!(!stale.as_mut().enable());
 }

@@ -1,15 +1,13 @@
 use super::*;
 
 #[test]
-fn keeps_sixteen_and_counts_the_rest() {
+fn keeps_the_first_and_the_last_and_counts_the_rest() {
     let mut reasons = Reasons::from(0);
     for n in 1..20 {
         reasons.merge(Reasons::from(n));
     }
-    assert_eq!(
-        reasons.iter().copied().collect::<Vec<_>>(),
-        (0..16).collect::<Vec<_>>()
-    );
+    let expected: Vec<_> = (0..15).chain([19]).collect();
+    assert_eq!(reasons.iter().copied().collect::<Vec<_>>(), expected);
     assert_eq!(reasons.more(), 4);
 }
 
@@ -22,4 +20,13 @@ fn merged_counts_add_up() {
     let mut other = Reasons::from(0);
     other.merge(all);
     assert_eq!((other.iter().count(), other.more()), (16, 2));
+}
+
+#[test]
+fn one_reason_needs_no_memory_of_its_own() {
+    let mut reasons = Reasons::from("again");
+    for _ in 0..9 {
+        reasons.merge(Reasons::from("again"));
+    }
+    assert_eq!((reasons.others.capacity(), reasons.more()), (0, 0));
 }

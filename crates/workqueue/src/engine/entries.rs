@@ -1,0 +1,125 @@
+//! One entry for each key that waits or is in work, found by key with one look and by id with none.
+
+use hashbrown::HashTable;
+use hashbrown::hash_table;
+
+/// Above so many entries the memory is given back when the queue runs empty.
+const KEPT: usize = 4096;
+
+#[derive(Debug)]
+pub(super) struct Entry<K, P> {
+    pub(super) key: K,
+    hash: u64,
+    /// What waits to be handed out.
+    pub(super) waiting: Option<Waiting<P>>,
+    /// Since when a worker has it.
+    pub(super) started: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Waiting<P> {
+    pub(super) payload: P,
+    pub(super) priority: i32,
+    pub(super) place: Place,
+    /// When it became or becomes ready.
+    pub(super) ready_at: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It can be handed out.
+    Ready,
+    /// Its time has not come.
+    Delayed,
+    /// It can be handed out once the work on it ends.
+    Marked,
+}
+
+#[derive(Debug)]
+pub(super) struct Entries<K, P> {
+    slots: Vec<Option<Entry<K, P>>>,
+    free: Vec<u32>,
+    table: HashTable<u32>,
+}
+
+impl<K, P> Default for Entries<K, P> {
+    fn default() -> Self {
+        Entries {
+            slots: Vec::new(),
+            free: Vec::new(),
+            table: HashTable::new(),
+        }
+    }
+}
+
+impl<K: Eq, P> Entries<K, P> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    pub(super) fn get(&self, id: u32) -> Option<&Entry<K, P>> {
+        self.slots.get(id as usize)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut Entry<K, P>> {
+        self.slots.get_mut(id as usize)?.as_mut()
+    }
+
+    /// The entry of `key`, made if there is none. `None` only if all ids are used, which takes
+    /// four thousand million keys.
+    pub(super) fn entry(&mut self, hash: u64, key: K) -> Option<(u32, &mut Entry<K, P>)> {
+        let slots = &self.slots;
+        let at = |id: &u32| slots.get(*id as usize).and_then(Option::as_ref);
+        let found = self.table.entry(
+            hash,
+            |id| at(id).is_some_and(|entry| entry.hash == hash && entry.key == key),
+            |id| at(id).map_or(0, |entry| entry.hash),
+        );
+        let id = match found {
+            hash_table::Entry::Occupied(found) => *found.get(),
+            hash_table::Entry::Vacant(vacant) => {
+                let entry = Entry {
+                    key,
+                    hash,
+                    waiting: None,
+                    started: None,
+                };
+                let id = match self.free.pop() {
+                    Some(id) => id,
+                    None => u32::try_from(slots.len()).ok()?,
+                };
+                vacant.insert(id);
+                match self.slots.get_mut(id as usize) {
+                    Some(slot) => *slot = Some(entry),
+                    None => self.slots.push(Some(entry)),
+                }
+                id
+            }
+        };
+        Some((id, self.get_mut(id)?))
+    }
+
+    pub(super) fn remove(&mut self, id: u32) {
+        let Some(entry) = self.slots.get_mut(id as usize).and_then(Option::take) else {
+            return;
+        };
+        if let Ok(found) = self.table.find_entry(entry.hash, |other| *other == id) {
+            found.remove();
+        }
+        self.free.push(id);
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
+    /// Gives memory back if there is much of it and no entry uses it; whether it did.
+    pub(super) fn shrink(&mut self) -> bool {
+        let shrinks = self.is_empty() && self.slots.capacity() > KEPT;
+        if shrinks {
+            *self = Entries::default();
+        }
+        shrinks
+    }
+}

@@ -1,0 +1,330 @@
+//! The order in which ready keys leave: by priority and age, first in first out within a priority,
+//! and on request in turns between groups.
+//!
+//! Waiting raises a key by one priority each [`ageing`](crate::QueueOptions::ageing) step. Two keys
+//! age alike, so which of them leads never changes while they wait: it is the one with the smaller
+//! *rank*, the time it became ready less its priority times the step. Within a priority that is the
+//! order of arrival, a list; between priorities only the first of each list is compared. So nothing
+//! is ever looked through, and no key starves.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use hashbrown::HashTable;
+
+use super::heap::Heap;
+use super::list::{Links, List, NONE};
+
+/// How many levels are kept although they are empty, so that they are not made again and again.
+const KEPT_LEVELS: usize = 32;
+
+/// The order of a level among the levels: by the rank of its oldest key, then the higher priority.
+type Rank = (i128, Reverse<i32>);
+
+#[derive(Debug, Default)]
+pub(super) struct Ready {
+    places: Vec<Place>,
+    /// The keys of a level, oldest first.
+    links: Links,
+    levels: Vec<Level>,
+    by_priority: BTreeMap<i32, u32>,
+    /// Levels that nobody uses and whose number may be given to another priority.
+    free_levels: Vec<u32>,
+    order: Heap<Rank>,
+    len: usize,
+    /// Nanoseconds that raise a key by one; zero without ageing.
+    step: u64,
+    /// Whether keys of one level leave in turns between groups.
+    fair: bool,
+    groups: Groups,
+}
+
+/// Where a ready key is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    level: u32,
+    group: u32,
+    /// When it was put there.
+    since: u64,
+}
+
+#[derive(Debug, Default)]
+struct Level {
+    priority: i32,
+    len: usize,
+    keys: List,
+    /// Groups that have keys here, in the order of their turns.
+    turns: List,
+}
+
+impl Ready {
+    pub(super) fn new(step: u64, fair: bool) -> Self {
+        Ready {
+            step,
+            fair,
+            ..Ready::default()
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Puts a key to the end of its level.
+    pub(super) fn push(&mut self, id: u32, now: u64, priority: i32, group: u64) {
+        let number = self.level(priority);
+        let rank = self.rank(priority, now);
+        let Some(level) = self.levels.get_mut(number as usize) else {
+            return;
+        };
+        if level.keys.is_empty() {
+            self.order.set(number, rank);
+        }
+        level.keys.push_back(&mut self.links, id);
+        level.len = level.len.saturating_add(1);
+        self.len = self.len.saturating_add(1);
+        let group = match self.fair {
+            true => self.groups.push(&mut level.turns, (number, group), id),
+            false => NONE,
+        };
+        let place = Place {
+            level: number,
+            group,
+            since: now,
+        };
+        match self.places.get_mut(id as usize) {
+            Some(slot) => *slot = place,
+            None => self.places.resize(id as usize + 1, place),
+        }
+    }
+
+    /// Takes the key whose turn it is.
+    pub(super) fn pop(&mut self) -> Option<u32> {
+        let (_, number) = self.order.first()?;
+        let level = self.levels.get(number as usize)?;
+        let id = match self.fair {
+            true => self.groups.next(&level.turns)?,
+            false => level.keys.first()?,
+        };
+        self.remove(id, true);
+        Some(id)
+    }
+
+    /// Puts a key to the end of the level of `priority`, unless it waited so long that this would
+    /// set it back.
+    pub(super) fn raise(&mut self, id: u32, now: u64, priority: i32, group: u64) {
+        let Some(place) = self.places.get(id as usize).copied() else {
+            return;
+        };
+        let present = self.levels.get(place.level as usize);
+        let present = present.map_or(priority, |level| level.priority);
+        if self.rank(priority, now) < self.rank(present, place.since) {
+            self.remove(id, false);
+            self.push(id, now, priority, group);
+        }
+    }
+
+    /// When the key that waits longest in its place was put there.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        let first = |level: &Level| self.places.get(level.keys.first()? as usize);
+        self.levels
+            .iter()
+            .filter_map(first)
+            .map(|place| place.since)
+            .min()
+    }
+
+    /// How many keys wait in each priority.
+    pub(super) fn depths(&self) -> impl Iterator<Item = (i32, usize)> {
+        let depth = |(priority, number): (&i32, &u32)| {
+            let level = self.levels.get(*number as usize)?;
+            Some((*priority, level.len))
+        };
+        self.by_priority.iter().filter_map(depth)
+    }
+
+    /// The first `limit` keys by rank.
+    pub(super) fn first(&self, limit: usize) -> Vec<u32> {
+        let mut next: Vec<Option<u32>> = self.levels.iter().map(|l| l.keys.first()).collect();
+        let mut found = Vec::new();
+        while found.len() < limit {
+            let ranked = next.iter().enumerate().filter_map(|(number, id)| {
+                let (id, priority) = ((*id)?, self.levels.get(number)?.priority);
+                let since = self.places.get(id as usize)?.since;
+                Some((self.rank(priority, since), number, id))
+            });
+            let Some((_, number, id)) = ranked.min() else {
+                break;
+            };
+            found.push(id);
+            if let Some(next) = next.get_mut(number) {
+                *next = self.links.after(id);
+            }
+        }
+        found
+    }
+
+    /// Gives memory back; nothing may be ready.
+    pub(super) fn shrink(&mut self) {
+        self.places = Vec::new();
+        self.links.clear();
+        self.groups = Groups::default();
+    }
+
+    fn rank(&self, priority: i32, since: u64) -> Rank {
+        let priority_wide = i128::from(priority);
+        let rank = match self.step {
+            0 => -priority_wide,
+            step => i128::from(since) - priority_wide * i128::from(step),
+        };
+        (rank, Reverse(priority))
+    }
+
+    /// Takes a key out; with `turn` its group goes to the end of the turns.
+    fn remove(&mut self, id: u32, turn: bool) {
+        let Some(place) = self.places.get(id as usize).copied() else {
+            return;
+        };
+        let Some(level) = self.levels.get_mut(place.level as usize) else {
+            return;
+        };
+        let led = level.keys.first() == Some(id);
+        level.keys.remove(&mut self.links, id);
+        level.len = level.len.saturating_sub(1);
+        self.len = self.len.saturating_sub(1);
+        if self.fair {
+            self.groups.remove(&mut level.turns, place.group, id, turn);
+        }
+        if !led {
+            return;
+        }
+        let (first, priority) = (level.keys.first(), level.priority);
+        match first.and_then(|first| self.places.get(first as usize)) {
+            Some(first) => {
+                let rank = self.rank(priority, first.since);
+                self.order.set(place.level, rank);
+            }
+            None => {
+                self.order.remove(place.level);
+                if self.by_priority.len() > KEPT_LEVELS {
+                    self.by_priority.remove(&priority);
+                    self.free_levels.push(place.level);
+                }
+            }
+        }
+    }
+
+    /// The number of the level of `priority`, which is made if there is none.
+    fn level(&mut self, priority: i32) -> u32 {
+        if let Some(number) = self.by_priority.get(&priority) {
+            return *number;
+        }
+        let level = Level {
+            priority,
+            ..Level::default()
+        };
+        let number = match self.free_levels.pop() {
+            Some(number) => {
+                if let Some(slot) = self.levels.get_mut(number as usize) {
+                    *slot = level;
+                }
+                number
+            }
+            None => {
+                self.levels.push(level);
+                u32::try_from(self.levels.len() - 1).unwrap_or(NONE)
+            }
+        };
+        self.by_priority.insert(priority, number);
+        number
+    }
+}
+
+/// The groups of all levels; one that has no keys does not exist.
+#[derive(Debug, Default)]
+struct Groups {
+    groups: Vec<Group>,
+    free: Vec<u32>,
+    table: HashTable<u32>,
+    /// The keys of a group, oldest first.
+    links: Links,
+    /// The groups of a level, by turn.
+    turns: Links,
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    /// The level, and what the keys have in common.
+    name: (u32, u64),
+    keys: List,
+}
+
+impl Groups {
+    /// Adds a key to its group, which is answered; a group that had none gets the last turn.
+    fn push(&mut self, turns: &mut List, name: (u32, u64), id: u32) -> u32 {
+        let groups = &self.groups;
+        let same = |number: &u32| groups.get(*number as usize).is_some_and(|g| g.name == name);
+        let number = match self.table.find(hash(name), same) {
+            Some(number) => *number,
+            None => self.make(turns, name),
+        };
+        if let Some(group) = self.groups.get_mut(number as usize) {
+            group.keys.push_back(&mut self.links, id);
+        }
+        number
+    }
+
+    fn make(&mut self, turns: &mut List, name: (u32, u64)) -> u32 {
+        let group = Group {
+            name,
+            keys: List::default(),
+        };
+        let number = match self.free.pop() {
+            Some(number) => {
+                if let Some(slot) = self.groups.get_mut(number as usize) {
+                    *slot = group;
+                }
+                number
+            }
+            None => {
+                self.groups.push(group);
+                u32::try_from(self.groups.len() - 1).unwrap_or(NONE)
+            }
+        };
+        let groups = &self.groups;
+        self.table.insert_unique(hash(name), number, |number| {
+            groups.get(*number as usize).map_or(0, |g| hash(g.name))
+        });
+        turns.push_back(&mut self.turns, number);
+        number
+    }
+
+    /// The oldest key of the group whose turn it is.
+    fn next(&self, turns: &List) -> Option<u32> {
+        self.groups.get(turns.first()? as usize)?.keys.first()
+    }
+
+    fn remove(&mut self, turns: &mut List, number: u32, id: u32, turn: bool) {
+        let Some(group) = self.groups.get_mut(number as usize) else {
+            return;
+        };
+        group.keys.remove(&mut self.links, id);
+        if group.keys.is_empty() {
+            turns.remove(&mut self.turns, number);
+            let hash = hash(group.name);
+            if let Ok(entry) = self.table.find_entry(hash, |other| *other == number) {
+                entry.remove();
+            }
+            self.free.push(number);
+        } else if turn {
+            turns.remove(&mut self.turns, number);
+            turns.push_back(&mut self.turns, number);
+        }
+    }
+}
+
+/// Groups are hashes already; the level only has to be mixed in.
+fn hash((level, group): (u32, u64)) -> u64 {
+    let mixed = group ^ u64::from(level).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ (mixed >> 32)
+}

@@ -1,0 +1,76 @@
+//! What an engine counts, and what its metrics tell.
+
+use std::time::Duration;
+
+/// The upper bounds of the buckets in nanoseconds, those of client-go: from ten nanoseconds to a
+/// thousand seconds by tens.
+const BOUNDS: [u64; 12] = [
+    10,
+    100,
+    1_000,
+    10_000,
+    100_000,
+    1_000_000,
+    10_000_000,
+    100_000_000,
+    1_000_000_000,
+    10_000_000_000,
+    100_000_000_000,
+    1_000_000_000_000,
+];
+
+/// What happened so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counts {
+    /// Keys that became ready, or were marked while in work.
+    pub(crate) adds: u64,
+    /// Keys that were added with a delay.
+    pub(crate) retries: u64,
+    pub(crate) queue_duration: Histogram,
+    pub(crate) work_duration: Histogram,
+}
+
+/// What is now.
+#[derive(Debug, Clone)]
+pub(crate) struct Stats {
+    pub(crate) counts: Counts,
+    pub(crate) depths: Vec<(i32, usize)>,
+    pub(crate) unfinished: Duration,
+    pub(crate) longest_running: Duration,
+    pub(crate) oldest_key: Duration,
+}
+
+/// Durations by decimal order of magnitude.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Histogram {
+    /// One for each bound, and the longer ones.
+    buckets: [u64; BOUNDS.len() + 1],
+    sum: u128,
+}
+
+impl Histogram {
+    pub(super) fn observe(&mut self, nanos: u64) {
+        let bucket = BOUNDS.partition_point(|bound| *bound < nanos);
+        if let Some(bucket) = self.buckets.get_mut(bucket) {
+            *bucket = bucket.wrapping_add(1);
+        }
+        self.sum = self.sum.saturating_add(u128::from(nanos));
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
+    pub(crate) fn sum(&self) -> f64 {
+        self.sum as f64 / 1e9
+    }
+
+    /// Each bound in seconds and how many are in its bucket alone.
+    pub(crate) fn buckets(&self) -> Vec<(f64, u64)> {
+        let bounds = BOUNDS.iter().map(|bound| *bound as f64 / 1e9);
+        bounds
+            .chain([f64::MAX])
+            .zip(self.buckets.iter().copied())
+            .collect()
+    }
+}
