@@ -11,6 +11,7 @@ use std::time::Duration;
 use kube::core::PartialObjectMeta;
 use opkit_cache::DynamicObject;
 use opkit_client::{Kind, Object};
+use opkit_workqueue::{ItemExponential, RateLimiter};
 
 use crate::predicate::Predicate;
 use crate::reconcile::{Function, KeyFunction, Reconcile, Reconciler};
@@ -68,6 +69,7 @@ use crate::{Action, Cleanup, Context, Request, Result};
 pub struct Controller<K, S = ()> {
     pub(crate) spec: ControllerSpec,
     triggers: Vec<Triggers>,
+    rate_limiter: Option<Box<dyn RateLimiter<Request>>>,
     types: PhantomData<fn(K, S)>,
 }
 
@@ -82,6 +84,7 @@ impl<K, S> From<Controller<K, S>> for AnyController {
         AnyController {
             spec: controller.spec,
             triggers: controller.triggers,
+            rate_limiter: controller.rate_limiter,
         }
     }
 }
@@ -186,6 +189,7 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         Controller {
             spec: ControllerSpec::new(watched, reconciler, StateType::of::<S>()),
             triggers: Vec::new(),
+            rate_limiter: None,
             types: PhantomData,
         }
     }
@@ -245,8 +249,14 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
 
     /// How long a failing object waits: `first`, and twice as long each time, up to `most`. 5 ms and
     /// 1000 s by default.
-    pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
-        self.spec.options.backoff = (first, most.max(first));
+    pub fn backoff(self, first: Duration, most: Duration) -> Self {
+        self.rate_limiter(ItemExponential::new(first, most))
+    }
+
+    /// How long a failing object waits, by a limiter of one's own, or several:
+    /// [`MaxOf`](crate::limiter::MaxOf) a backoff and a bucket for the whole controller, for instance.
+    pub fn rate_limiter(mut self, limiter: impl RateLimiter<Request> + 'static) -> Self {
+        self.rate_limiter = Some(Box::new(limiter));
         self
     }
 

@@ -49,6 +49,14 @@ pub use runnable::{AnyRunnable, RunContext, Runnable};
 pub use source::{MapContext, Trigger, TriggerError, Triggers, WatchStream, trigger};
 pub use spec::{AnyController, WatchedKind};
 
+/// Rate limiters, for [`Controller::rate_limiter`].
+pub mod limiter {
+    pub use opkit_workqueue::{
+        ItemExponential, ItemFastSlow, Jittered, MaxOf, RateLimiter, TokenBucket, WithMaxWait,
+        default_controller_rate_limiter,
+    };
+}
+
 // What the methods above take and answer, so that rooms above need no further dependency.
 pub use opkit_apimachinery::conditions::{Condition, ConditionStatus, Conditions};
 pub use opkit_cache::{DynamicObject, InformerOptions, Scope, Selection};

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use opkit_cache::{Index, Informer, InformerFactory, InformerOptions, Stored};
 use opkit_client::{Kind, Object, ObjectKey};
+use opkit_workqueue::RateLimiter;
 
 use crate::predicate::Predicate;
 use crate::reconcile::{Function, Reconciler};
 use crate::source::{MapContext, Triggers};
 use crate::state::StateType;
-use crate::{Action, Cleanup};
+use crate::{Action, Cleanup, Request};
 
 #[derive(Debug)]
 pub(crate) struct ControllerSpec {
@@ -41,7 +42,6 @@ pub(crate) struct ControllerOptions {
     pub(crate) cache_sync_timeout: Option<Duration>,
     pub(crate) needs_leader_election: bool,
     pub(crate) is_fair: bool,
-    pub(crate) backoff: (Duration, Duration),
 }
 
 impl Default for ControllerOptions {
@@ -52,7 +52,6 @@ impl Default for ControllerOptions {
             cache_sync_timeout: None,
             needs_leader_election: true,
             is_fair: false,
-            backoff: (Duration::from_millis(5), Duration::from_secs(1000)),
         }
     }
 }
@@ -151,11 +150,21 @@ impl fmt::Debug for Source {
 }
 
 /// A controller without its types: what a manager takes.
-#[derive(Debug)]
 pub struct AnyController {
     pub(crate) spec: ControllerSpec,
     /// What has objects reconciled from outside the cluster.
     pub(crate) triggers: Vec<Triggers>,
+    /// How long failing objects wait; none for the default.
+    pub(crate) rate_limiter: Option<Box<dyn RateLimiter<Request>>>,
+}
+
+impl fmt::Debug for AnyController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyController")
+            .field("spec", &self.spec)
+            .field("triggers", &self.triggers)
+            .finish_non_exhaustive()
+    }
 }
 
 impl AnyController {

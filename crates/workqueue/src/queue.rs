@@ -153,15 +153,6 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
             .change(|engine, now| engine.add_hashed(now, hash, key, payload, add))
     }
 
-    /// Marks `key` as needing work as `options` say; answers after how long it is ready.
-    pub fn add_with(&self, key: K, payload: P, options: AddOptions) -> Duration {
-        if options.rate_limited {
-            return self.add_rate_limited(key, payload);
-        }
-        self.add_after(key, payload, options.after);
-        options.after
-    }
-
     /// Forgets the failures of `key`.
     pub fn forget(&self, key: &K) {
         self.shared.state.lock().engine.forget(key);
@@ -381,14 +372,3 @@ impl<K: Eq + Hash + Clone, P: Merge> Drop for Asleep<'_, K, P> {
 
 #[cfg(test)]
 mod tests;
-
-/// How a key is added; see [`Queue::add_with`].
-#[derive(Debug, Clone, Default)]
-pub struct AddOptions {
-    /// Higher comes first.
-    pub priority: Option<i32>,
-    /// After how long it is ready.
-    pub after: Duration,
-    /// Whether this is a failure of the key, which waits for its backoff.
-    pub rate_limited: bool,
-}

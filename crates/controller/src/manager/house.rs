@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use opkit_cache::InformerFactory;
 use opkit_client::RestClient;
-use opkit_workqueue::Queue;
+use opkit_workqueue::{MetricsProvider, Queue, QueueOptions, Reasons, group_of};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinSet};
@@ -19,11 +19,12 @@ use crate::applied::AppliedChildren;
 use crate::context::Shared;
 use crate::events::{EventRecorder, recorder};
 use crate::metrics::ReconcileMetrics;
+use crate::record::Cause;
 use crate::runnable::{Group, RunContext};
 use crate::source::{self, Declared, MapContext};
 use crate::spec::{ControllerSpec, Role, Watched};
 use crate::worker::{Running, Side};
-use crate::{AnyController, ManagerError};
+use crate::{AnyController, ManagerError, Request};
 
 /// How long events may take to be flushed after everything else has ended.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -143,14 +144,28 @@ impl House {
             preflight::check(&self.manager.operator, &cluster.client, options, &kinds).await?;
         }
         let metrics = ReconcileMetrics::new(&self.manager.options.metrics);
+        let queues = MetricsProvider::default();
+        queues.register(&mut self.manager.options.metrics.lock());
         let mut first_lists = Vec::new();
         let mut timeout = self.manager.options.cache_sync_timeout;
         for controller in std::mem::take(&mut self.manager.controllers) {
-            let AnyController { spec, triggers } = controller;
+            let AnyController {
+                spec,
+                triggers,
+                rate_limiter,
+            } = controller;
             if let Some(limit) = spec.options.cache_sync_timeout {
                 timeout = timeout.min(limit);
             }
-            let running = Arc::new(self.running(spec, &metrics));
+            let mut queue = QueueOptions::<Request> {
+                fair_by: spec.options.is_fair.then_some(namespace_of),
+                metrics: Some(queues.queue(&spec.name)),
+                ..Default::default()
+            };
+            if let Some(limiter) = rate_limiter {
+                queue.rate_limiter = limiter;
+            }
+            let running = Arc::new(self.running(spec, Queue::new(queue), &metrics));
             for (side, cluster) in running.sides.iter().zip(&self.clusters) {
                 for (n, source) in running.spec.sources.iter().enumerate() {
                     let informer = source.watched.start(&cluster.factory, &self.manager.cached);
@@ -189,13 +204,18 @@ impl House {
         }
     }
 
-    fn running(&self, spec: ControllerSpec, metrics: &ReconcileMetrics) -> Running {
+    fn running(
+        &self,
+        spec: ControllerSpec,
+        queue: Queue<Request, Reasons<Cause>>,
+        metrics: &ReconcileMetrics,
+    ) -> Running {
         let sides = self.clusters.iter();
         Running {
             sides: sides
                 .map(|cluster| Arc::new(self.side(&spec, cluster)))
                 .collect(),
-            queue: Queue::default(),
+            queue,
             log: self.manager.options.log.clone(),
             metrics: metrics.of(&spec.name, spec.options.max_concurrent_reconciles),
             in_work: Mutex::default(),
@@ -318,6 +338,11 @@ fn feed(
     sources.spawn(async move {
         stop.run_until_cancelled(source).await;
     });
+}
+
+/// What requests that are served in turn have in common.
+fn namespace_of(request: &Request) -> u64 {
+    group_of(&(request.cluster(), &request.namespace))
 }
 
 /// As whom a controller writes.
