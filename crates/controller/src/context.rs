@@ -1,18 +1,19 @@
 //! What a reconcile works with: the cache, the children, the status, events.
 
-use std::any::TypeId;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use opkit_cache::Selection;
-use opkit_client::{Kind, Object, ObjectKey, RestClient};
+use opkit_client::{Object, ObjectKey, RestClient};
 
 use crate::applied::AppliedChildren;
 use crate::events::{EventRecorder, EventType};
 use crate::owner::Owner;
+use crate::prune::OwnedKind;
+use crate::run::Run;
 use crate::source::MapContext;
-use crate::{ReadError, WriteError};
+use crate::{ReadError, live};
 
 /// What the reconciles of one controller share.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) reads: MapContext,
     pub(crate) applied: AppliedChildren,
     pub(crate) events: EventRecorder,
+    /// The kinds of children, which are pruned.
+    pub(crate) owned: Vec<OwnedKind>,
 }
 
 /// Everything a reconcile does to the cluster goes through here. Cloning is cheap.
@@ -38,19 +41,16 @@ pub(crate) struct Shared {
 /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
 ///     let mut secret = Secret::default();
 ///     secret.metadata.name = map.metadata.name.clone();
-///     let secret = cx.apply(secret).await?;
-///     for former in cx.children::<Secret>()? {
-///         if former.metadata.name != secret.metadata.name {
-///             cx.delete(&former).await?;
-///         }
-///     }
+///     cx.apply(secret).await?;
 ///     cx.event(EventType::Normal, "Applied", "the secret is up to date");
+///     cx.prune().await?; // secrets of other names, of former runs
 ///     Ok(Action::await_change())
 /// }
 /// ```
 pub struct Context<S = ()> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) owner: Arc<Owner>,
+    pub(crate) run: Arc<Run>,
     state: PhantomData<fn() -> S>,
 }
 
@@ -59,6 +59,7 @@ impl<S> Clone for Context<S> {
         Context {
             shared: self.shared.clone(),
             owner: self.owner.clone(),
+            run: self.run.clone(),
             state: PhantomData,
         }
     }
@@ -77,6 +78,7 @@ impl Context {
         Context {
             shared,
             owner: Arc::new(owner),
+            run: Arc::default(),
             state: PhantomData,
         }
     }
@@ -85,6 +87,7 @@ impl Context {
         Context {
             shared: self.shared,
             owner: self.owner,
+            run: self.run,
             state: PhantomData,
         }
     }
@@ -99,15 +102,7 @@ impl<S> Context<S> {
     /// When the controller did not declare the kind, the object does not fit its Rust type, or the
     /// key needs a namespace and neither it nor the reconciled object has one.
     pub fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<Arc<K>>, ReadError> {
-        let namespaced = Kind::of::<K>().namespaced;
-        let namespace = self.owner.key.namespace.as_deref().filter(|_| namespaced);
-        let key = key.into().or_namespace(namespace);
-        if namespaced && key.namespace.is_none() {
-            return Err(ReadError::NoNamespace {
-                kind: Box::new(Kind::of::<K>()),
-                name: key.name,
-            });
-        }
+        let key = live::key_of::<K>(self.owner.key.namespace.as_deref(), key)?;
         Ok(self.shared.reads.lister::<K>()?.get(&key)?)
     }
 
@@ -121,11 +116,8 @@ impl<S> Context<S> {
         &self,
         selection: impl Into<Selection>,
     ) -> Result<Vec<Arc<K>>, ReadError> {
-        let mut selection = selection.into();
-        let unsaid = selection.namespace.is_none() && !selection.all_namespaces;
-        if unsaid && Kind::of::<K>().namespaced {
-            selection.namespace = self.owner.key.namespace.clone();
-        }
+        let own = self.owner.key.namespace.as_deref();
+        let selection = live::selection_of::<K>(own, selection);
         Ok(self.shared.reads.lister::<K>()?.list(&selection))
     }
 
@@ -138,38 +130,6 @@ impl<S> Context<S> {
         let mut children = self.shared.reads.lister::<K>()?.list(&selection);
         children.retain(|child| self.owner.controls(child.meta()));
         Ok(children)
-    }
-
-    /// Deletes `object` if it still is what was read: its UID and resourceVersion are sent along.
-    /// An object that is gone, or being deleted, already is no error.
-    ///
-    /// # Errors
-    /// When the object changed since it was read, or the request fails.
-    ///
-    /// # Cancel safety
-    /// Once the request is sent, the object may be deleted although the future is dropped.
-    pub async fn delete<K: Object>(&self, object: &Arc<K>) -> Result<(), WriteError> {
-        let meta = object.meta();
-        let (kind, key) = (Kind::of::<K>(), ObjectKey::of(meta));
-        let (uid, version) = (meta.uid.as_deref(), meta.resource_version.as_deref());
-        if meta.deletion_timestamp.is_some() {
-            return Ok(());
-        }
-        let answer = match self.shared.client.delete(&kind, &key, uid, version).await {
-            Err(error) if error.is_not_found() => None,
-            answer => Some(answer?),
-        };
-        self.shared.applied.forget(TypeId::of::<K>(), &key);
-        if let Ok(lister) = self.shared.reads.lister::<K>() {
-            // An object that has finalizers is answered and lives on; else a status is.
-            let informer = lister.informer();
-            let lives = answer.and_then(|answer| informer.read(&answer).ok());
-            match lives.filter(|object| object.meta().is_deleting()) {
-                Some(object) => informer.observe(&object),
-                None => informer.observe_deletion(&key, uid.unwrap_or_default()),
-            }
-        }
-        Ok(())
     }
 
     /// Tells the users of the reconciled object what happened, as a Kubernetes Event. Never waits:

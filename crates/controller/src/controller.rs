@@ -90,6 +90,8 @@ pub(crate) struct Source {
     pub(crate) kind: Kind,
     pub(crate) type_id: TypeId,
     pub(crate) start: fn(&InformerFactory) -> Informer,
+    /// Whether its objects are children, which are pruned.
+    pub(crate) is_owned: bool,
     /// None for the kind itself.
     pub(crate) map: Option<Arc<Map>>,
 }
@@ -108,6 +110,7 @@ impl Source {
             kind: Kind::of::<K>(),
             type_id: TypeId::of::<K>(),
             start: |factory| factory.informer::<K>().informer().clone(),
+            is_owned: false,
             map,
         }
     }
@@ -146,9 +149,13 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// with a controller reference to an object of this kind: what `Context::apply` makes.
     pub fn owns<C: Object>(self) -> Self {
         let owner = self.spec.kind.clone();
-        self.source::<C>(Arc::new(move |child, _| {
+        let mut controller = self.source::<C>(Arc::new(move |child, _| {
             source::owner_of(&owner, &child.meta())
-        }))
+        }));
+        if let Some(source) = controller.spec.sources.last_mut() {
+            source.is_owned = true;
+        }
+        controller
     }
 
     /// Reconciles the objects that `map` answers when an object of kind `C` changes, and caches

@@ -7,23 +7,31 @@
 //! [`Context`], so that a further kind costs little compile time.
 
 mod action;
+mod adopt;
 mod applied;
 mod apply;
+mod as_applied;
 mod context;
 mod controller;
+mod delete;
 mod desired;
 mod error;
 mod events;
 mod finalizer;
 mod hash;
+mod live;
 mod manager;
+mod mark;
 mod owner;
 pub mod predicate;
+mod prune;
 mod readiness;
 mod reconcile;
 mod record;
+mod run;
 mod source;
 mod status;
+mod status_schema;
 mod update_status;
 mod worker;
 
@@ -32,6 +40,7 @@ pub use context::Context;
 pub use controller::{AnyController, Controller};
 pub use error::{ApplyError, Error, ManagerError, ReadError, Result, WriteError};
 pub use events::EventType;
+pub use live::Live;
 pub use manager::{Manager, ManagerOptions};
 pub use readiness::Readiness;
 pub use reconcile::{Reconcile, WithContext};

@@ -24,6 +24,7 @@ use tracing::info;
 use self::house::House;
 use self::signals::Signals;
 use crate::controller::ControllerSpec;
+use crate::status_schema::report_status_gaps;
 use crate::{AnyController, ManagerError, ReconcileLog};
 
 /// How a [`Manager`] runs.
@@ -186,7 +187,12 @@ impl Manager {
             .map(|s| s.kind.clone())
             .collect();
         let started = async {
-            preflight::check(&self.operator, client, scope, kinds).await?;
+            let own: Vec<Kind> = controllers.iter().map(|spec| spec.kind.clone()).collect();
+            let (checked, ()) = futures::join!(
+                preflight::check(&self.operator, client, scope, kinds),
+                report_status_gaps(client, &own),
+            );
+            checked?;
             house
                 .start(controllers, self.options.cache_sync_timeout)
                 .await

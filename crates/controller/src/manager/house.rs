@@ -18,6 +18,7 @@ use crate::applied::AppliedChildren;
 use crate::context::Shared;
 use crate::controller::ControllerSpec;
 use crate::events::{EventRecorder, recorder};
+use crate::prune::OwnedKind;
 use crate::source::{self, MapContext};
 use crate::worker::Running;
 use crate::{ManagerError, ReconcileLog};
@@ -134,6 +135,15 @@ impl House {
             reads,
             applied: AppliedChildren::default(),
             events: self.events.clone(),
+            owned: spec
+                .sources
+                .iter()
+                .filter(|source| source.is_owned)
+                .map(|source| OwnedKind {
+                    type_id: source.type_id,
+                    informer: (source.start)(&self.factory),
+                })
+                .collect(),
         };
         Running {
             queue: Queue::default(),
