@@ -9,6 +9,7 @@
 //! - [`structural`]: pruning, defaulting and validation of objects.
 //! - [`patch`]: JSON patch, JSON merge patch, strategic merge patch.
 //! - [`protobuf`]: built-in kinds as clients and servers send them, read and written.
+//! - [`quantity`]: numbers with a unit, and their canonical form.
 //! - [`selector`]: label and field selectors.
 //! - [`shard`]: objects split by a hash, as a server and a client both do it.
 //! - [`managedfields`]: server-side apply and field ownership.
@@ -21,6 +22,7 @@ pub mod identity;
 pub mod managedfields;
 pub mod patch;
 pub mod protobuf;
+pub mod quantity;
 pub mod readiness;
 pub mod schema;
 pub mod scheme;

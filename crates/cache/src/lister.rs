@@ -181,25 +181,12 @@ impl<K: Object> Lister<K> {
 
     /// The selected objects as they are stored, for reading their metadata: none is decoded.
     pub fn stored(&self, selection: &Selection) -> Vec<Stored> {
-        self.collect(selection, Stored::clone)
+        self.informer.select(selection)
     }
 
     /// The keys of the selected objects: none is decoded.
     pub fn keys(&self, selection: &Selection) -> Vec<ObjectKey> {
-        self.collect(selection, Stored::key)
-    }
-
-    fn collect<T>(&self, selection: &Selection, take: impl Fn(&Stored) -> T) -> Vec<T> {
-        let mut found = Vec::new();
-        let Some(labels) = selection.label_selector() else {
-            return found;
-        };
-        self.informer.visit(selection.among(), |stored| {
-            if selection.selects(stored, &labels) {
-                found.push(take(stored));
-            }
-        });
-        found
+        self.informer.collect(selection, Stored::key)
     }
 
     /// How many objects are in the cache.
@@ -210,5 +197,25 @@ impl<K: Object> Lister<K> {
     /// Whether the cache has no object of the kind.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+impl Informer {
+    /// The selected objects as they are stored, in no particular order: none is decoded.
+    pub fn select(&self, selection: &Selection) -> Vec<Stored> {
+        self.collect(selection, Stored::clone)
+    }
+
+    fn collect<T>(&self, selection: &Selection, take: impl Fn(&Stored) -> T) -> Vec<T> {
+        let mut found = Vec::new();
+        let Some(labels) = selection.label_selector() else {
+            return found;
+        };
+        self.visit(selection.among(), |stored| {
+            if selection.selects(stored, &labels) {
+                found.push(take(stored));
+            }
+        });
+        found
     }
 }

@@ -8,12 +8,13 @@
 use std::any::TypeId;
 use std::collections::HashMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use opkit_client::ObjectKey;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use crate::desired::Desired;
+use crate::as_applied::is_as_applied;
+use crate::desired::{Desired, is_own};
 use crate::hash::hash_of;
 
 #[derive(Debug, Clone)]
@@ -68,6 +69,13 @@ impl AppliedChildren {
         true
     }
 
+    /// Whether nothing is remembered of this very object.
+    pub(crate) fn is_new(&self, kind: TypeId, key: &ObjectKey, uid: Option<&str>) -> bool {
+        let children = self.children.lock();
+        let known = children.get(&(kind, key.clone()));
+        known.is_none_or(|known| known.uid.as_deref() != uid)
+    }
+
     /// Remembers the server's answer to the application of `desired`.
     pub(crate) fn remember(
         &self,
@@ -102,14 +110,37 @@ impl AppliedChildren {
     }
 }
 
+/// Whether `current`, of which nothing is remembered, shows by itself that it is as `desired` was
+/// applied.
+pub(crate) fn is_recognised(
+    desired: &Desired,
+    current: &ObjectMeta,
+    json: &Value,
+    manager: &str,
+) -> bool {
+    let mut entries = current.managed_fields.iter().flatten();
+    // What a creation owns is still to be made an application.
+    let is_created = |entry: &ManagedFieldsEntry| is_own(entry, manager, "Update");
+    desired.resource_version.is_none()
+        && !entries.clone().any(is_created)
+        && entries.any(|entry| {
+            let version = entry.api_version.as_deref();
+            is_own(entry, manager, "Apply") && version == Some(&desired.kind.api_version())
+        })
+        && fields_of(current, manager)
+            .is_some_and(|fields| is_as_applied(&desired.content, fields, json))
+}
+
+/// What `manager` has applied to an object, in the form of `fieldsV1`.
+pub(crate) fn fields_of<'m>(meta: &'m ObjectMeta, manager: &str) -> Option<&'m Value> {
+    let mut entries = meta.managed_fields.iter().flatten();
+    let entry = entries.find(|entry| is_own(entry, manager, "Apply"))?;
+    Some(&entry.fields_v1.as_ref()?.0)
+}
+
 /// The fields that `manager` has applied to an object, and their values, as one number.
 fn fingerprint(meta: &ObjectMeta, json: &Value, manager: &str) -> Option<u64> {
-    let entry = meta.managed_fields.iter().flatten().find(|entry| {
-        entry.manager.as_deref() == Some(manager)
-            && entry.operation.as_deref() == Some("Apply")
-            && entry.subresource.as_deref().unwrap_or_default().is_empty()
-    })?;
-    let fields = &entry.fields_v1.as_ref()?.0;
+    let fields = fields_of(meta, manager)?;
     Some(hash_of(&project(fields, Some(json))))
 }
 

@@ -8,6 +8,7 @@ use opkit_client::{Kind, Object, ObjectKey, Patch, RequestError};
 use serde_json::Value;
 use tracing::debug;
 
+use crate::applied::is_recognised;
 use crate::desired::{Desired, upgrade_patch};
 use crate::owner::{Head, controller_of};
 use crate::{ApplyError, Context};
@@ -48,14 +49,16 @@ impl<S> Context<S> {
     /// as its controlling owner, and answers the child as it now is.
     ///
     /// Nothing is sent while the child still reads as the server answered the last application of
-    /// the same content. A field that is no longer given is removed, drift is corrected, and fields
+    /// the same content, also by a process before this one: the child carries the annotation
+    /// `opkit.dev/applied`, the field manager and a hash of the names of the applied fields. A field that is no longer given is removed, drift is corrected, and fields
     /// of others are left alone. A child that does not exist is created by a plain POST, so that an
     /// object of somebody else that appears at the same moment is not taken over. With
     /// `resourceVersion` set it is applied at that version or not at all.
     ///
     /// # Errors
     /// [`ApplyError::NotOurs`] if an object of that name exists that the reconciled object does not
-    /// control; it is not touched. [`ApplyError::Version`] if it is not at the `resourceVersion` that
+    /// control; it is not touched. [`ApplyError::Deleting`] if it is being deleted: the retry makes it
+    /// anew once it is gone. [`ApplyError::Version`] if it is not at the `resourceVersion` that
     /// is set. Also when the child is in another namespace, is a Secret with
     /// `stringData`, or a request fails.
     ///
@@ -63,55 +66,102 @@ impl<S> Context<S> {
     /// Dropping the future may leave the child created but not yet applied; the next call goes on
     /// from there.
     pub async fn apply<C: Object>(&self, child: C) -> Result<Arc<C>, ApplyError> {
-        let kind = Kind::of::<C>();
+        let desired = self.desired(child)?;
+        self.apply_desired(&desired).await
+    }
+
+    /// What shall be applied; from now on the child is one that this run applies.
+    pub(crate) fn desired<C: Object>(&self, child: C) -> Result<Desired, ApplyError> {
+        let (kind, key) = (Kind::of::<C>(), ObjectKey::of(child.meta()));
         let json = |cause| ApplyError::Json {
             kind: Box::new(Kind::of::<C>()),
-            key: ObjectKey::of(child.meta()),
+            key,
             cause,
         };
         let value = serde_json::to_value(&child).map_err(json)?;
-        let desired = Desired::new(&self.owner, kind, value)?;
+        let desired = Desired::new(&self.owner, &self.shared.field_manager, kind, value)?;
+        self.run.applied(&desired.kind, &desired.key);
+        Ok(desired)
+    }
 
+    pub(crate) async fn apply_desired<C: Object>(
+        &self,
+        desired: &Desired,
+    ) -> Result<Arc<C>, ApplyError> {
         let found = match self.shared.reads.lister::<C>() {
             Ok(lister) => lister.get(&desired.key).ok().flatten(),
-            Err(_) => self.live::<C>(&desired).await?,
+            Err(_) => self.live_child::<C>(desired).await?,
         };
         // What the cache says of a stranger, or of another version, may be old: the server decides.
         let found = found.filter(|child| self.owner.controls(child.meta()));
         let current = match found.filter(|child| desired.is_at(child.meta())) {
             Some(child) => child,
-            None if desired.resource_version.is_some() => match self.live::<C>(&desired).await? {
-                Some(child) => child,
-                None => return Err(self.not_at_version(&desired, None)),
-            },
-            None => match self.create(&desired).await? {
-                Created::Now(meta) => {
-                    return self.apply_onto::<C>(&desired, Current::whole(*meta)).await;
+            None if desired.resource_version.is_some() => {
+                match self.live_child::<C>(desired).await? {
+                    Some(child) => child,
+                    None => return Err(self.not_at_version(desired, None)),
                 }
-                Created::Before(error) => match self.live::<C>(&desired).await? {
+            }
+            None => match self.create(desired).await? {
+                Created::Now(meta) => {
+                    return self.apply_onto::<C>(desired, Current::whole(*meta)).await;
+                }
+                Created::Before(error) => match self.live_child::<C>(desired).await? {
                     Some(child) => child,
                     // Gone again: the next attempt creates it.
-                    None => return Err(self.failed(&desired, error)),
+                    None => return Err(self.failed(desired, error)),
                 },
             },
         };
-        if !self.owner.controls(current.meta()) {
-            return Err(self.not_ours(&desired, current.meta()));
+        self.check(desired, current.meta())?;
+        if self.holds(desired, &current) {
+            return Ok(current);
         }
-        let holds = self.shared.applied.holds(
-            TypeId::of::<C>(),
-            &desired,
-            current.meta(),
-            &self.shared.field_manager,
-            || serde_json::to_value(&*current).ok(),
-        );
-        match holds {
-            true => Ok(current),
-            false => {
-                let current = Current::cached(current.meta().clone());
-                self.apply_onto::<C>(&desired, current).await
-            }
+        let current = Current::cached(current.meta().clone());
+        self.apply_onto::<C>(desired, current).await
+    }
+
+    /// Refuses a child that is not ours, and one that is being deleted: what is applied to it would go
+    /// with it.
+    pub(crate) fn check(&self, desired: &Desired, current: &ObjectMeta) -> Result<(), ApplyError> {
+        if !self.owner.controls(current) {
+            return Err(self.not_ours(desired, current));
         }
+        self.check_lives(desired, current)
+    }
+
+    pub(crate) fn check_lives(
+        &self,
+        desired: &Desired,
+        current: &ObjectMeta,
+    ) -> Result<(), ApplyError> {
+        match current.deletion_timestamp {
+            None => Ok(()),
+            Some(_) => Err(ApplyError::Deleting {
+                kind: Box::new(desired.kind.clone()),
+                key: desired.key.clone(),
+                owner: self.owner.to_string(),
+            }),
+        }
+    }
+
+    /// Whether nothing needs to be sent: by what is remembered, or, after a start, by what the child
+    /// shows.
+    fn holds<C: Object>(&self, desired: &Desired, current: &Arc<C>) -> bool {
+        let (kind, manager) = (TypeId::of::<C>(), &self.shared.field_manager);
+        let (meta, applied) = (current.meta(), &self.shared.applied);
+        if !applied.is_new(kind, &desired.key, meta.uid.as_deref()) {
+            let json = || serde_json::to_value(&**current).ok();
+            return applied.holds(kind, desired, meta, manager, json);
+        }
+        let json = serde_json::to_value(&**current).unwrap_or(Value::Null);
+        if !is_recognised(desired, meta, &json, manager) {
+            return false;
+        }
+        if self.shared.reads.lister::<C>().is_ok() {
+            applied.remember(kind, desired, meta, &json, manager);
+        }
+        true
     }
 
     /// Applies onto a child that exists and is ours.
@@ -121,9 +171,18 @@ impl<S> Context<S> {
         current: Current,
     ) -> Result<Arc<C>, ApplyError> {
         let answer = self.patch(desired, current).await?;
-        let child: Arc<C> = Arc::new(self.decode(desired, &answer)?);
+        self.took(desired, &answer)
+    }
+
+    /// Takes in the server's answer to an application.
+    pub(crate) fn took<C: Object>(
+        &self,
+        desired: &Desired,
+        answer: &[u8],
+    ) -> Result<Arc<C>, ApplyError> {
+        let child: Arc<C> = Arc::new(self.decode(desired, answer)?);
         if let Ok(lister) = self.shared.reads.lister::<C>() {
-            lister.informer().observe_answer(&answer);
+            lister.informer().observe_answer(answer);
             let json = serde_json::to_value(&*child).unwrap_or(Value::Null);
             let manager = &self.shared.field_manager;
             let kind = TypeId::of::<C>();
@@ -155,7 +214,10 @@ impl<S> Context<S> {
         }
     }
 
-    async fn live<C: Object>(&self, desired: &Desired) -> Result<Option<Arc<C>>, ApplyError> {
+    pub(crate) async fn live_child<C: Object>(
+        &self,
+        desired: &Desired,
+    ) -> Result<Option<Arc<C>>, ApplyError> {
         match self.shared.client.get(&desired.kind, &desired.key).await {
             Ok(answer) => Ok(Some(Arc::new(self.decode(desired, &answer)?))),
             Err(error) if error.is_not_found() => Ok(None),
@@ -175,7 +237,7 @@ impl<S> Context<S> {
             if !desired.is_at(&current) {
                 return Err(self.not_at_version(desired, current.resource_version));
             }
-            let Some(upgrade) = upgrade_patch(&current, manager) else {
+            let Some(upgrade) = upgrade_patch(&current, manager, &[]) else {
                 break;
             };
             if !is_whole {
@@ -202,7 +264,9 @@ impl<S> Context<S> {
                 Err(error) => return Err(self.failed(desired, error)),
             }
         }
-        let body = desired.body(&current);
+        let version = desired.resource_version.as_ref();
+        let version = version.and(current.resource_version.as_deref());
+        let body = desired.body(current.uid.as_deref(), version);
         debug!(kind = kind.kind, %key, "applying");
         let answer = client
             .patch(kind, key, None, Patch::Apply(&body), manager)
@@ -215,13 +279,11 @@ impl<S> Context<S> {
         let live = self.shared.client.get(&desired.kind, &desired.key).await;
         let live = live.map_err(|error| self.failed(desired, error))?;
         let meta = self.decode::<Head>(desired, &live)?.metadata;
-        match self.owner.controls(&meta) {
-            true => Ok(meta),
-            false => Err(self.not_ours(desired, &meta)),
-        }
+        self.check(desired, &meta)?;
+        Ok(meta)
     }
 
-    fn decode<T: serde::de::DeserializeOwned>(
+    pub(crate) fn decode<T: serde::de::DeserializeOwned>(
         &self,
         desired: &Desired,
         bytes: &[u8],
@@ -233,7 +295,7 @@ impl<S> Context<S> {
         })
     }
 
-    fn failed(&self, desired: &Desired, cause: RequestError) -> ApplyError {
+    pub(crate) fn failed(&self, desired: &Desired, cause: RequestError) -> ApplyError {
         ApplyError::Request {
             kind: Box::new(desired.kind.clone()),
             key: desired.key.clone(),
@@ -242,7 +304,7 @@ impl<S> Context<S> {
         }
     }
 
-    fn not_at_version(&self, desired: &Desired, found: Option<String>) -> ApplyError {
+    pub(crate) fn not_at_version(&self, desired: &Desired, found: Option<String>) -> ApplyError {
         ApplyError::Version {
             kind: Box::new(desired.kind.clone()),
             key: desired.key.clone(),
@@ -251,7 +313,7 @@ impl<S> Context<S> {
         }
     }
 
-    fn not_ours(&self, desired: &Desired, found: &ObjectMeta) -> ApplyError {
+    pub(crate) fn not_ours(&self, desired: &Desired, found: &ObjectMeta) -> ApplyError {
         ApplyError::NotOurs {
             kind: Box::new(desired.kind.clone()),
             key: desired.key.clone(),

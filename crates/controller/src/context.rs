@@ -1,6 +1,5 @@
 //! What a reconcile works with: the cache, the children, the status, events.
 
-use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,9 +9,11 @@ use opkit_client::{Kind, Object, ObjectKey, RestClient};
 use crate::applied::AppliedChildren;
 use crate::events::{EventRecorder, EventType};
 use crate::owner::Owner;
+use crate::prune::OwnedKind;
+use crate::run::Run;
 use crate::source::MapContext;
 use crate::state::States;
-use crate::{Error, ReadError, WriteError, cross_namespace};
+use crate::{Error, ReadError, cross_namespace, live};
 
 /// What the reconciles of one controller in one cluster share.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Shared {
     pub(crate) applied: Arc<AppliedChildren>,
     pub(crate) events: EventRecorder,
     pub(crate) states: Arc<States>,
+    /// The kinds of children, which are pruned.
+    pub(crate) owned: Vec<OwnedKind>,
 }
 
 /// Everything a reconcile does to the cluster goes through here. Cloning is cheap.
@@ -40,19 +43,16 @@ pub(crate) struct Shared {
 /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
 ///     let mut secret = Secret::default();
 ///     secret.metadata.name = map.metadata.name.clone();
-///     let secret = cx.apply(secret).await?;
-///     for former in cx.children::<Secret>()? {
-///         if former.metadata.name != secret.metadata.name {
-///             cx.delete(&former).await?;
-///         }
-///     }
+///     cx.apply(secret).await?;
 ///     cx.event(EventType::Normal, "Applied", "the secret is up to date");
+///     cx.prune().await?; // secrets of other names, of former runs
 ///     Ok(Action::await_change())
 /// }
 /// ```
 pub struct Context<S = ()> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) owner: Arc<Owner>,
+    pub(crate) run: Arc<Run>,
     state: Arc<S>,
 }
 
@@ -61,6 +61,7 @@ impl<S> Clone for Context<S> {
         Context {
             shared: self.shared.clone(),
             owner: self.owner.clone(),
+            run: self.run.clone(),
             state: self.state.clone(),
         }
     }
@@ -79,6 +80,7 @@ impl Context {
         Context {
             shared,
             owner: Arc::new(owner),
+            run: Arc::default(),
             state: Arc::new(()),
         }
     }
@@ -93,6 +95,7 @@ impl Context {
         Ok(Context {
             shared: self.shared,
             owner: self.owner,
+            run: self.run,
             state,
         })
     }
@@ -107,32 +110,13 @@ impl<S> Context<S> {
     /// When the controller did not declare the kind, the object does not fit its Rust type, or the
     /// key needs a namespace and neither it nor the reconciled object has one.
     pub fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<Arc<K>>, ReadError> {
-        let namespaced = Kind::of::<K>().namespaced;
-        let namespace = self.owner.key.namespace.as_deref().filter(|_| namespaced);
-        let key = key.into().or_namespace(namespace);
-        if namespaced && key.namespace.is_none() {
-            return Err(ReadError::NoNamespace {
-                kind: Box::new(Kind::of::<K>()),
-                name: key.name,
-            });
-        }
+        let key = live::key_of::<K>(self.owner.key.namespace.as_deref(), key)?;
         self.check_crossing::<K>(&key)?;
         Ok(self.shared.reads.lister::<K>()?.get(&key)?)
     }
 
-    /// A kind whose objects are named by those of the controller's kind is read in another namespace
-    /// only where that is granted.
-    pub(crate) fn check_crossing<K: Object>(&self, key: &ObjectKey) -> Result<(), ReadError> {
-        let reads = &self.shared.reads;
-        let is_referenced = reads.declared.referenced.contains(&TypeId::of::<K>());
-        if is_referenced && !cross_namespace::allows::<K>(reads, &self.owner.key, key) {
-            return Err(ReadError::NotGranted {
-                kind: Box::new(Kind::of::<K>()),
-                key: key.clone(),
-                from: self.owner.to_string(),
-            });
-        }
-        Ok(())
+    fn check_crossing<K: Object>(&self, key: &ObjectKey) -> Result<(), ReadError> {
+        cross_namespace::check::<K>(&self.shared.reads, &self.owner, key)
     }
 
     /// An object of a declared kind that is known only at run time, from the cache; otherwise as
@@ -161,11 +145,8 @@ impl<S> Context<S> {
         &self,
         selection: impl Into<Selection>,
     ) -> Result<Vec<Arc<K>>, ReadError> {
-        let mut selection = selection.into();
-        let unsaid = selection.namespace.is_none() && !selection.all_namespaces;
-        if unsaid && Kind::of::<K>().namespaced {
-            selection.namespace = self.owner.key.namespace.clone();
-        }
+        let own = self.owner.key.namespace.as_deref();
+        let selection = live::selection_of::<K>(own, selection);
         let mut found = self.shared.reads.lister::<K>()?.list(&selection);
         found.retain(|object| {
             self.check_crossing::<K>(&ObjectKey::of(object.meta()))
@@ -183,38 +164,6 @@ impl<S> Context<S> {
         let mut children = self.shared.reads.lister::<K>()?.list(&selection);
         children.retain(|child| self.owner.controls(child.meta()));
         Ok(children)
-    }
-
-    /// Deletes `object` if it still is what was read: its UID and resourceVersion are sent along.
-    /// An object that is gone, or being deleted, already is no error.
-    ///
-    /// # Errors
-    /// When the object changed since it was read, or the request fails.
-    ///
-    /// # Cancel safety
-    /// Once the request is sent, the object may be deleted although the future is dropped.
-    pub async fn delete<K: Object>(&self, object: &Arc<K>) -> Result<(), WriteError> {
-        let meta = object.meta();
-        let (kind, key) = (Kind::of::<K>(), ObjectKey::of(meta));
-        let (uid, version) = (meta.uid.as_deref(), meta.resource_version.as_deref());
-        if meta.deletion_timestamp.is_some() {
-            return Ok(());
-        }
-        let answer = match self.shared.client.delete(&kind, &key, uid, version).await {
-            Err(error) if error.is_not_found() => None,
-            answer => Some(answer?),
-        };
-        self.shared.applied.forget(TypeId::of::<K>(), &key);
-        if let Ok(lister) = self.shared.reads.lister::<K>() {
-            // An object that has finalizers is answered and lives on; else a status is.
-            let informer = lister.informer();
-            let lives = answer.and_then(|answer| informer.read(&answer).ok());
-            match lives.filter(|object| object.meta().is_deleting()) {
-                Some(object) => informer.observe(&object),
-                None => informer.observe_deletion(&key, uid.unwrap_or_default()),
-            }
-        }
-        Ok(())
     }
 
     /// Tells the users of the reconciled object what happened, as a Kubernetes Event. Never waits:

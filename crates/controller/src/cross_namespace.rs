@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use opkit_client::{Kind, Object, ObjectKey};
 
-use crate::MapContext;
+use crate::owner::Owner;
+use crate::{MapContext, ReadError};
 
 /// An object of one namespace that names one of another.
 ///
@@ -70,21 +71,32 @@ pub(crate) fn leads<C: Object>(context: &MapContext, from: &ObjectKey, to: &Obje
     !crosses(from, to) || context.grants.by_type.contains_key(&TypeId::of::<C>())
 }
 
-/// Whether `from` may have `to` read; `from` is of the kind that the controller reconciles.
-pub(crate) fn allows<C: Object>(context: &MapContext, from: &ObjectKey, to: &ObjectKey) -> bool {
-    if !crosses(from, to) {
-        return true;
+/// A kind whose objects are named by those of the controller's kind is read in another namespace than
+/// that of `owner` only where that is granted.
+pub(crate) fn check<C: Object>(
+    context: &MapContext,
+    owner: &Owner,
+    key: &ObjectKey,
+) -> Result<(), ReadError> {
+    let is_referenced = context.declared.referenced.contains(&TypeId::of::<C>());
+    if !is_referenced || !crosses(&owner.key, key) {
+        return Ok(());
     }
-    let Some(grant) = context.grants.by_type.get(&TypeId::of::<C>()) else {
-        return false;
-    };
     let reference = Reference {
         from_kind: context.kind.clone(),
-        from: from.clone(),
+        from: owner.key.clone(),
         to_kind: Kind::of::<C>(),
-        to: to.clone(),
+        to: key.clone(),
     };
-    grant(&reference, context)
+    let grant = context.grants.by_type.get(&TypeId::of::<C>());
+    match grant.is_some_and(|grant| grant(&reference, context)) {
+        true => Ok(()),
+        false => Err(ReadError::NotGranted {
+            kind: Box::new(reference.to_kind),
+            key: reference.to,
+            from: owner.to_string(),
+        }),
+    }
 }
 
 /// Objects of the cluster scope are in no namespace that could be crossed.

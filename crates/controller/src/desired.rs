@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::ApplyError;
 use crate::hash::hash_of;
+use crate::mark::add_mark;
 use crate::owner::Owner;
 use crate::status::without_nulls;
 
@@ -23,7 +24,7 @@ const NOT_APPLIED: [&str; 6] = [
 pub(crate) struct Desired {
     pub(crate) kind: Kind,
     pub(crate) key: ObjectKey,
-    /// What is applied, with the owner reference, without version and UID.
+    /// What is applied, with the owner reference and the mark, without version and UID.
     pub(crate) content: Value,
     /// The version that the child must have, if the user asks for one.
     pub(crate) resource_version: Option<String>,
@@ -31,7 +32,13 @@ pub(crate) struct Desired {
 }
 
 impl Desired {
-    pub(crate) fn new(owner: &Owner, kind: Kind, child: Value) -> Result<Self, ApplyError> {
+    /// What `manager` shall apply for `owner`.
+    pub(crate) fn new(
+        owner: &Owner,
+        manager: &str,
+        kind: Kind,
+        child: Value,
+    ) -> Result<Self, ApplyError> {
         let mut content = match without_nulls(child) {
             Value::Object(content) => content,
             _ => Map::new(),
@@ -69,7 +76,8 @@ impl Desired {
         }
         add_owner(owner, &mut meta);
         content.insert("metadata".into(), meta.into());
-        let content = Value::Object(content);
+        let mut content = Value::Object(content);
+        add_mark(&mut content, manager);
         let hash = hash_of(&content);
         Ok(Desired {
             kind,
@@ -85,18 +93,15 @@ impl Desired {
         self.resource_version.is_none() || self.resource_version == current.resource_version
     }
 
-    /// The body of the apply request, at the version of `current` if one is asked for. The UID makes it fail, instead of making or taking over
-    /// another object, should this one be gone meanwhile.
-    pub(crate) fn body(&self, current: &ObjectMeta) -> Value {
+    /// The body of the apply request, at `version` if one is given. The UID makes it fail, instead of
+    /// making or taking over another object, should this one be gone meanwhile.
+    pub(crate) fn body(&self, uid: Option<&str>, version: Option<&str>) -> Value {
         let mut body = self.content.clone();
         if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut) {
-            if let Some(uid) = &current.uid {
-                meta.insert("uid".into(), uid.clone().into());
-            }
-            if self.resource_version.is_some()
-                && let Some(version) = &current.resource_version
-            {
-                meta.insert("resourceVersion".into(), version.clone().into());
+            for (field, value) in [("uid", uid), ("resourceVersion", version)] {
+                if let Some(value) = value {
+                    meta.insert(field.into(), value.into());
+                }
             }
         }
         body
@@ -143,32 +148,50 @@ fn add_owner(owner: &Owner, meta: &mut Map<String, Value>) {
     }
 }
 
-/// The JSON patch that turns what `manager` owns by having created the object into what it owns by
-/// having applied it; `None` if there is nothing to turn. client-go calls this csaupgrade: without
-/// it a field that is no longer applied would stay, owned by the creation.
-pub(crate) fn upgrade_patch(meta: &ObjectMeta, manager: &str) -> Option<Value> {
+/// The JSON patch that turns what `manager` owns by having created the object, and what each of
+/// `others` owns in any way, into what `manager` owns by having applied it; `None` if there is nothing
+/// to turn. client-go calls this csaupgrade: without it a field that is no longer applied would stay,
+/// owned by the creation.
+pub(crate) fn upgrade_patch(meta: &ObjectMeta, manager: &str, others: &[String]) -> Option<Value> {
     let entries = meta.managed_fields.as_ref()?;
-    let is = |entry: &ManagedFieldsEntry, operation: &str| {
-        entry.manager.as_deref() == Some(manager)
-            && entry.operation.as_deref() == Some(operation)
-            && entry.subresource.as_deref().unwrap_or_default().is_empty()
+    let is_applied = |entry: &ManagedFieldsEntry| is_own(entry, manager, "Apply");
+    let is_taken = |entry: &ManagedFieldsEntry| {
+        let name = entry.manager.as_deref().unwrap_or_default();
+        !is_applied(entry)
+            && is_of_object(entry)
+            && (is_own(entry, manager, "Update") || others.iter().any(|other| other == name))
     };
-    let created = entries.iter().find(|entry| is(entry, "Update"))?;
-    let applied = entries.iter().find(|entry| is(entry, "Apply"));
-    let mut upgraded = applied.unwrap_or(created).clone();
+    let first = entries.iter().find(|entry| is_taken(entry))?;
+    let applied = entries.iter().find(|entry| is_applied(entry));
+    let mut upgraded = applied.unwrap_or(first).clone();
+    upgraded.manager = Some(manager.to_owned());
     upgraded.operation = Some("Apply".to_owned());
-    if let (Some(fields), Some(more)) = (&mut upgraded.fields_v1, &created.fields_v1) {
-        unite(&mut fields.0, &more.0);
+    for taken in entries.iter().filter(|entry| is_taken(entry)) {
+        if let (Some(fields), Some(more)) = (&mut upgraded.fields_v1, &taken.fields_v1) {
+            unite(&mut fields.0, &more.0);
+        }
     }
     let rest = entries
         .iter()
-        .filter(|entry| !is(entry, "Update") && !is(entry, "Apply"))
+        .filter(|entry| !is_taken(entry) && !is_applied(entry))
         .cloned();
     let managed: Vec<_> = std::iter::once(upgraded).chain(rest).collect();
     Some(json!([
         {"op": "test", "path": "/metadata/resourceVersion", "value": meta.resource_version},
         {"op": "replace", "path": "/metadata/managedFields", "value": managed},
     ]))
+}
+
+/// Whether an entry says what `manager` owns of the object itself by `operation`.
+pub(crate) fn is_own(entry: &ManagedFieldsEntry, manager: &str, operation: &str) -> bool {
+    entry.manager.as_deref() == Some(manager)
+        && entry.operation.as_deref() == Some(operation)
+        && is_of_object(entry)
+}
+
+/// Whether an entry is of the object itself, and not of a subresource.
+fn is_of_object(entry: &ManagedFieldsEntry) -> bool {
+    entry.subresource.as_deref().unwrap_or_default().is_empty()
 }
 
 /// Adds the fields of `more` to `fields`, both in the form of `fieldsV1`.

@@ -1,4 +1,4 @@
-//! The hash of a JSON value: the same for equal values, in every process and every release.
+//! Hashes of a JSON value: the same for equal values, in every process and every release.
 
 use serde_json::Value;
 
@@ -9,6 +9,30 @@ const PRIME: u64 = 0x0000_0100_0000_01b3;
 /// The hash of `value`. The order of an object's fields does not matter.
 pub(crate) fn hash_of(value: &Value) -> u64 {
     add(OFFSET, value)
+}
+
+/// The hash of the names of the fields of `value` and of the lengths of its lists. No value that is
+/// no field name goes into it, so it may be shown to whoever may not see the values.
+pub(crate) fn shape_of(value: &Value) -> u64 {
+    add_shape(OFFSET, value)
+}
+
+fn add_shape(hash: u64, value: &Value) -> u64 {
+    match value {
+        Value::Array(items) => {
+            let hash = sized(hash, b"a", items.len());
+            items.iter().fold(hash, add_shape)
+        }
+        Value::Object(fields) => {
+            let mut sorted: Vec<_> = fields.iter().collect();
+            sorted.sort_unstable_by_key(|(name, _)| *name);
+            let hash = sized(hash, b"o", sorted.len());
+            sorted.into_iter().fold(hash, |hash, (name, value)| {
+                add_shape(text(hash, b"k", name), value)
+            })
+        }
+        _ => bytes(hash, b"v"),
+    }
 }
 
 /// Adds `value`: its type and, where it has one, its length come first, so that no two values run

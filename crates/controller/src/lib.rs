@@ -7,29 +7,37 @@
 //! [`Context`], so that a further kind costs little compile time.
 
 mod action;
+mod adopt;
 mod applied;
 mod apply;
+mod as_applied;
 mod context;
 mod controller;
 mod cross_namespace;
+mod delete;
 mod desired;
 mod error;
 mod events;
 pub mod finalizer;
 mod hash;
+mod live;
 mod manager;
+mod mark;
 mod metrics;
 mod owner;
 pub mod predicate;
+mod prune;
 mod readiness;
 mod reconcile;
 mod record;
 mod request;
+mod run;
 mod runnable;
 mod source;
 mod spec;
 mod state;
 mod status;
+mod status_schema;
 mod update_status;
 mod worker;
 
@@ -39,6 +47,7 @@ pub use controller::Controller;
 pub use cross_namespace::Reference;
 pub use error::{ApplyError, Error, ManagerError, ReadError, Result, WriteError};
 pub use events::EventType;
+pub use live::Live;
 pub use manager::{Manager, ManagerOptions, Permission};
 pub use metrics::MetricsRegistry;
 pub use readiness::Readiness;

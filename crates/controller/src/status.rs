@@ -1,5 +1,6 @@
 //! The rules of a status update, on JSON: no I/O.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value};
 
 /// Completes the conditions of a new status: `lastTransitionTime` is `now` on a transition and
@@ -31,6 +32,90 @@ pub(crate) fn stamp_conditions(previous: &Value, status: &mut Value, now: &str, 
             time.unwrap_or_else(|| now.into()),
         );
         condition.insert("observedGeneration".into(), generation.into());
+    }
+}
+
+/// Gives `status` its conditions in the order of `previous`, the new ones last, and puts back those of
+/// `previous` that are missing and not ours: a status that is set as a whole takes nothing from others.
+/// A list in which something has no type is left alone.
+pub(crate) fn keep_conditions(previous: &Value, status: &mut Value, own: &OwnConditions) {
+    let before = previous.get("conditions").and_then(Value::as_array);
+    let Some(before) = before.filter(|before| !before.is_empty()) else {
+        return;
+    };
+    let Some(fields) = status.as_object_mut() else {
+        return;
+    };
+    let mut after = match fields.get("conditions") {
+        None => Vec::new(),
+        Some(Value::Array(after)) => after.clone(),
+        Some(_) => return,
+    };
+    let type_of = |condition: &Value| Some(condition.get("type")?.as_str()?.to_owned());
+    if before
+        .iter()
+        .chain(&after)
+        .any(|condition| type_of(condition).is_none())
+    {
+        return;
+    }
+    let mut kept = Vec::with_capacity(before.len());
+    for old in before {
+        let type_ = type_of(old);
+        match after
+            .iter()
+            .position(|condition| type_of(condition) == type_)
+        {
+            Some(n) => kept.push(after.remove(n)),
+            None if type_.is_some_and(|type_| own.has(&type_)) => {}
+            None => kept.push(old.clone()),
+        }
+    }
+    kept.append(&mut after);
+    // Without any, a type that always writes its list has an empty one already.
+    if !kept.is_empty() {
+        fields.insert("conditions".into(), kept.into());
+    }
+}
+
+/// Which conditions of a status a field manager has written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OwnConditions {
+    /// Those of these types.
+    Types(Vec<String>),
+    /// All: the server does not tell them apart, and we wrote the list last.
+    All,
+}
+
+impl OwnConditions {
+    /// What `managedFields` says.
+    pub(crate) fn of(meta: &ObjectMeta, manager: &str) -> Self {
+        let entries = meta.managed_fields.iter().flatten();
+        let own = entries.filter(|entry| {
+            entry.manager.as_deref() == Some(manager)
+                && entry.subresource.as_deref() == Some("status")
+        });
+        let mut types = Vec::new();
+        for fields in own.filter_map(|entry| entry.fields_v1.as_ref()) {
+            let conditions = fields.0.pointer("/f:status/f:conditions");
+            let Some(conditions) = conditions.and_then(Value::as_object) else {
+                continue;
+            };
+            if conditions.is_empty() {
+                return OwnConditions::All;
+            }
+            let keys = conditions.keys().filter_map(|key| key.strip_prefix("k:"));
+            let keys = keys.filter_map(|key| serde_json::from_str::<Value>(key).ok());
+            types.extend(keys.filter_map(|key| Some(key.get("type")?.as_str()?.to_owned())));
+        }
+        OwnConditions::Types(types)
+    }
+
+    fn has(&self, type_: &str) -> bool {
+        match self {
+            OwnConditions::All => true,
+            OwnConditions::Types(types) => types.iter().any(|own| own == type_),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::status::{merge_patch, stamp_conditions, without_nulls};
+use crate::status::{OwnConditions, keep_conditions, merge_patch, stamp_conditions, without_nulls};
 use crate::{Context, WriteError};
 
 /// How often a conflict is answered by reading again before it is an error.
@@ -24,7 +24,8 @@ impl<S> Context<S> {
     /// object, so it must set the status from what it knows, and not count. `observedGeneration`,
     /// if the status type has it, becomes the generation that this reconcile saw, of another object
     /// than the reconciled one the generation of `object`; a condition's `lastTransitionTime` moves
-    /// only with its status; conditions that `change` leaves alone stay as they are.
+    /// only with its status; conditions that `change` leaves alone stay as they are, and those that
+    /// another field manager wrote stay also if `change` drops them.
     ///
     /// # Errors
     /// When the object is gone, or a request fails.
@@ -50,6 +51,7 @@ impl<S> Context<S> {
             Some(lister) => lister.newest(object),
             None => object.clone(),
         };
+        let manager = &self.shared.field_manager;
         let mut attempts = 0;
         loop {
             let json = |cause| WriteError::Json {
@@ -57,11 +59,11 @@ impl<S> Context<S> {
                 key: key.clone(),
                 cause,
             };
-            let patch = status_patch(&*object, generation, &mut change).map_err(json)?;
+            let patch = status_patch(&*object, generation, manager, &mut change).map_err(json)?;
             let Some(patch) = patch else {
                 return Ok(object);
             };
-            let (patch, manager) = (Patch::Merge(&patch), &self.shared.field_manager);
+            let patch = Patch::Merge(&patch);
             match self
                 .shared
                 .client
@@ -95,6 +97,7 @@ impl<S> Context<S> {
 fn status_patch<K>(
     object: &K,
     generation: i64,
+    manager: &str,
     change: &mut impl FnMut(&mut K::Status),
 ) -> Result<Option<Value>, serde_json::Error>
 where
@@ -108,6 +111,11 @@ where
     };
     change(&mut status);
     let mut new = without_nulls(serde_json::to_value(&status)?);
+    keep_conditions(
+        &previous,
+        &mut new,
+        &OwnConditions::of(object.meta(), manager),
+    );
     observe_generation::<K::Status>(&mut new, generation);
     // Whole seconds, as metav1.Time has them.
     let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();

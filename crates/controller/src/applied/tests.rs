@@ -35,7 +35,7 @@ fn desired(image: &str) -> Desired {
     };
     let owner = Owner::new(Kind::of::<Deployment>(), &meta);
     let child = json!({"metadata": {"name": "a"}, "image": image});
-    Desired::new(&owner, Kind::of::<Deployment>(), child).unwrap()
+    Desired::new(&owner, ME, Kind::of::<Deployment>(), child).unwrap()
 }
 
 fn remembering() -> AppliedChildren {

@@ -21,7 +21,7 @@ fn owner(namespace: Option<&str>) -> Owner {
 }
 
 fn desired<K: Object>(owner: &Owner, child: Value) -> Result<Desired, String> {
-    Desired::new(owner, Kind::of::<K>(), child).map_err(|error| error.to_string())
+    Desired::new(owner, "me", Kind::of::<K>(), child).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_creation_becomes_an_application() {
         ]),
         ..Default::default()
     };
-    let patch = upgrade_patch(&meta, "me").unwrap();
+    let patch = upgrade_patch(&meta, "me", &[]).unwrap();
     assert_eq!(patch[0]["value"], "7");
     let entries = patch[1]["value"].as_array().unwrap();
     assert_eq!(entries.len(), 2);
@@ -111,5 +111,35 @@ fn a_creation_becomes_an_application() {
         entries[0]["fieldsV1"],
         json!({"f:a": {"f:b": {}, "f:c": {}}})
     );
-    assert_eq!(upgrade_patch(&meta, "nobody"), None);
+    assert_eq!(upgrade_patch(&meta, "nobody", &[]), None);
+}
+
+#[test]
+fn the_fields_of_others_become_ours() {
+    let mut of_status = entry("helm", "Update", json!({"f:status": {}}));
+    of_status.subresource = Some("status".into());
+    let meta = ObjectMeta {
+        managed_fields: Some(vec![
+            entry("helm", "Update", json!({"f:a": {"f:b": {}}})),
+            of_status.clone(),
+            entry("kubectl", "Apply", json!({"f:a": {"f:c": {}}})),
+            entry("hpa", "Update", json!({"f:x": {}})),
+        ]),
+        ..Default::default()
+    };
+    let others = ["helm".to_owned(), "kubectl".to_owned()];
+    let patch = upgrade_patch(&meta, "me", &others).unwrap();
+    let entries: Vec<ManagedFieldsEntry> =
+        serde_json::from_value(patch[1]["value"].clone()).unwrap();
+    let ours = entry("me", "Apply", json!({"f:a": {"f:b": {}, "f:c": {}}}));
+    let hpa = entry("hpa", "Update", json!({"f:x": {}}));
+    assert_eq!(entries, [ours, of_status, hpa]);
+}
+
+#[test]
+fn a_child_is_marked() {
+    let child = json!({"metadata": {"name": "a"}});
+    let desired = desired::<ConfigMap>(&owner(Some("d")), child).unwrap();
+    let mark = &desired.content["metadata"]["annotations"]["opkit.dev/applied"];
+    assert!(mark.as_str().unwrap().starts_with("me:"), "{mark}");
 }

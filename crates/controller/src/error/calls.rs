@@ -5,7 +5,7 @@ use std::sync::Arc;
 use opkit_cache::ObjectError;
 use opkit_client::{Kind, ObjectKey, RequestError};
 
-/// Why `Context::apply` did not apply.
+/// Why `Context::apply` or `Context::adopt` did not apply.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
@@ -20,6 +20,16 @@ pub enum ApplyError {
         owner: String,
         /// Who controls the object, if anybody.
         controlled_by: Option<String>,
+    },
+    /// The child is being deleted.
+    #[error("cannot apply {} {key} for {owner}: it is being deleted, and made anew once it is gone", kind.kind)]
+    Deleting {
+        /// The kind of the child.
+        kind: Box<Kind>,
+        /// The child.
+        key: ObjectKey,
+        /// Who applied.
+        owner: String,
     },
     /// The child is not at the version at which it shall be applied.
     #[error("cannot apply {} {key} at resourceVersion {asked}: {}", kind.kind, version(found))]
@@ -118,13 +128,18 @@ impl ApplyError {
         }
     }
 
+    /// Whether the child is being deleted.
+    pub fn is_deleting(&self) -> bool {
+        matches!(self, ApplyError::Deleting { .. })
+    }
+
     /// Whether the name belongs to somebody else's object.
     pub fn is_not_ours(&self) -> bool {
         matches!(self, ApplyError::NotOurs { .. })
     }
 }
 
-/// Why `Context::update_status` or `Context::delete` did not write.
+/// Why `Context::update_status`, `Context::delete` or `Context::prune` did not write.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -147,6 +162,14 @@ pub enum WriteError {
         /// The object.
         key: ObjectKey,
     },
+    /// The object does not come from the server, so it cannot be told from another of its name.
+    #[error("cannot delete {} {key}: it was not read from the server, as it has no UID", kind.kind)]
+    NotRead {
+        /// The kind.
+        kind: Box<Kind>,
+        /// The object.
+        key: ObjectKey,
+    },
     /// A request failed.
     #[error(transparent)]
     Request(#[from] RequestError),
@@ -164,13 +187,13 @@ impl WriteError {
     }
 }
 
-/// Why `Context::get` or `Context::list` cannot answer.
+/// Why `get` or `list`, of `Context` or of `Live`, cannot answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The controller did not say that it reads this kind.
     #[error(
-        "controller {controller} does not cache the kind {}: declare it with .owns::<{}>() or .watches::<{}>(..)",
+        "controller {controller} does not cache the kind {}: declare it with .owns::<{}>() or .watches::<{}>(..), or ask the server with .live()",
         kind.kind, kind.kind, kind.kind
     )]
     NotDeclared {
@@ -203,4 +226,15 @@ pub enum ReadError {
     /// The object is there, but does not fit its Rust type.
     #[error(transparent)]
     Unreadable(#[from] Arc<ObjectError>),
+    /// A selection names an index, which only the cache has.
+    #[error("cannot list {} live by the index {index:?}: the server has no indexes, use labels", kind.kind)]
+    LiveIndex {
+        /// The kind.
+        kind: Box<Kind>,
+        /// The index.
+        index: String,
+    },
+    /// The server was asked and did not answer.
+    #[error(transparent)]
+    Request(#[from] RequestError),
 }

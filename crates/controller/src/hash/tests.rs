@@ -42,3 +42,21 @@ fn values_that_differ_have_other_hashes() {
     let hashes: std::collections::HashSet<_> = values.iter().map(hash_of).collect();
     assert_eq!(hashes.len(), values.len());
 }
+
+#[test]
+fn the_shape_has_names_and_lengths_and_no_values() {
+    let one = json!({"a": {"b": "secret"}, "c": [1, 2]});
+    assert_eq!(
+        shape_of(&one),
+        shape_of(&json!({"c": [3, null], "a": {"b": true}}))
+    );
+    for other in [
+        json!({"a": {"b": "secret"}, "c": [1]}),
+        json!({"a": {"c": "secret"}, "c": [1, 2]}),
+        json!({"a": "secret", "c": [1, 2]}),
+        json!({"a": {"b": "secret"}}),
+        json!({"a": {"b": "secret", "c": [1, 2]}}),
+    ] {
+        assert_ne!(shape_of(&one), shape_of(&other), "{other}");
+    }
+}

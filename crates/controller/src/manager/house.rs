@@ -19,10 +19,12 @@ use crate::applied::AppliedChildren;
 use crate::context::Shared;
 use crate::events::{EventRecorder, recorder};
 use crate::metrics::ReconcileMetrics;
+use crate::prune::OwnedKind;
 use crate::record::Cause;
 use crate::runnable::{Group, RunContext};
 use crate::source::{self, Declared, MapContext};
 use crate::spec::{ControllerSpec, Role, Watched};
+use crate::status_schema::report_status_gaps;
 use crate::worker::{Running, Side};
 use crate::{AnyController, ManagerError, Request};
 
@@ -140,8 +142,14 @@ impl House {
         let kinds = self.manager.controllers.iter();
         let kinds = kinds.flat_map(|it| it.spec.sources.iter().map(|s| s.watched.kind.clone()));
         let kinds: Vec<_> = kinds.collect();
+        let own = self.manager.controllers.iter();
+        let own: Vec<_> = own.map(|controller| controller.spec.kind.clone()).collect();
         for cluster in &self.clusters {
-            preflight::check(&self.manager.operator, &cluster.client, options, &kinds).await?;
+            let (checked, ()) = futures::join!(
+                preflight::check(&self.manager.operator, &cluster.client, options, &kinds),
+                report_status_gaps(&cluster.client, &own),
+            );
+            checked?;
         }
         let metrics = ReconcileMetrics::new(&self.manager.options.metrics);
         let queues = MetricsProvider::default();
@@ -226,8 +234,15 @@ impl House {
     fn side(&self, spec: &ControllerSpec, cluster: &Cluster) -> Side {
         let start = |watched: &Watched| watched.start(&cluster.factory, &self.manager.cached);
         let mut declared = Declared::default();
+        let mut owned = Vec::new();
         for source in &spec.sources {
             let informer = start(&source.watched);
+            if source.role == Role::Owned {
+                owned.push(OwnedKind {
+                    type_id: source.watched.type_id,
+                    informer: informer.clone(),
+                });
+            }
             match source.watched.type_id {
                 Some(id) => {
                     if source.role == Role::Referenced {
@@ -260,6 +275,7 @@ impl House {
             applied: applied.clone(),
             events: cluster.events.clone(),
             states: Arc::new(self.manager.states.clone()),
+            owned,
         };
         Side {
             cluster: cluster.name.clone(),

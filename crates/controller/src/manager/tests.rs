@@ -338,7 +338,7 @@ async fn an_undeclared_kind_is_an_error_that_helps() {
     let last = run.log.last("configmap", &("d", "one").into()).unwrap();
     assert!(
         last.result.to_string().ends_with(
-            "controller configmap does not cache the kind Pod: declare it with .owns::<Pod>() or .watches::<Pod>(..)"
+            "controller configmap does not cache the kind Pod: declare it with .owns::<Pod>() or .watches::<Pod>(..), or ask the server with .live()"
         ),
         "{}",
         last.result

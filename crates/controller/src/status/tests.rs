@@ -78,3 +78,58 @@ fn nulls_are_no_fields() {
     let value = json!({"a": null, "b": [{"c": null, "d": 1}]});
     assert_eq!(without_nulls(value), json!({"b": [{"d": 1}]}));
 }
+
+fn kept(before: &[&str], after: &[&str], own: OwnConditions) -> Vec<String> {
+    let status = |types: &[&str]| {
+        let conditions = types.iter().map(|type_| json!({"type": type_}));
+        json!({"conditions": conditions.collect::<Vec<_>>()})
+    };
+    let mut new = status(after);
+    keep_conditions(&status(before), &mut new, &own);
+    let conditions = new["conditions"].as_array().unwrap();
+    let types = conditions.iter().map(|c| c["type"].as_str().unwrap());
+    types.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_conditions_of_others_stay_where_they_are() {
+    let own = || OwnConditions::Types(vec!["Ready".into(), "Old".into()]);
+    assert_eq!(
+        kept(&["Theirs", "Ready"], &["Ready"], own()),
+        ["Theirs", "Ready"]
+    );
+    assert_eq!(
+        kept(&["Theirs", "Ready"], &["Ready", "Theirs"], own()),
+        ["Theirs", "Ready"]
+    );
+    assert_eq!(kept(&["Theirs"], &["Ready"], own()), ["Theirs", "Ready"]);
+    assert_eq!(kept(&["Old", "Ready"], &["Ready"], own()), ["Ready"]);
+    assert_eq!(kept(&["Old"], &[], own()), [""; 0]);
+    assert_eq!(kept(&["Theirs"], &[], own()), ["Theirs"]);
+    assert_eq!(kept(&["Theirs"], &["Ready"], OwnConditions::All), ["Ready"]);
+}
+
+#[test]
+fn a_status_without_conditions_gets_back_those_of_others() {
+    let mut new = json!({"phase": "a"});
+    let previous = json!({"conditions": [{"type": "Theirs"}]});
+    keep_conditions(&previous, &mut new, &OwnConditions::Types(Vec::new()));
+    assert_eq!(new["conditions"], previous["conditions"]);
+}
+
+#[test]
+fn managed_fields_tell_whose_a_condition_is() {
+    let of = |subresource: &str, conditions: Value| {
+        let meta = serde_json::from_value(json!({"managedFields": [{
+            "manager": "me", "operation": "Update", "subresource": subresource,
+            "fieldsV1": {"f:status": {"f:conditions": conditions}},
+        }]}));
+        OwnConditions::of(&meta.unwrap(), "me")
+    };
+    let ready = json!({".": {}, "k:{\"type\":\"Ready\"}": {}});
+    let types = |types: &[&str]| OwnConditions::Types(types.iter().map(|t| (*t).into()).collect());
+    assert_eq!(of("status", ready.clone()), types(&["Ready"]));
+    assert_eq!(of("", ready), types(&[]));
+    assert_eq!(of("status", json!({})), OwnConditions::All);
+    assert_eq!(OwnConditions::of(&ObjectMeta::default(), "me"), types(&[]));
+}

@@ -59,7 +59,7 @@ fn a_condition_has_the_fields_of_its_type_only() {
             last_transition_time: None,
         });
     };
-    let patch = status_patch(&plain, 7, &mut change).unwrap().unwrap();
+    let patch = status_patch(&plain, 7, "me", &mut change).unwrap().unwrap();
     let condition = &patch["status"]["conditions"][0];
     assert!(condition["lastTransitionTime"].is_string(), "{condition}");
     assert!(condition.get("observedGeneration").is_none(), "{condition}");

@@ -1,0 +1,141 @@
+//! Quantities: `resource.Quantity`, such as `500m` of a CPU or `1Gi` of memory.
+//!
+//! Built-in kinds are stored with their quantities in canonical form, so what a server answers may be
+//! written otherwise than what it was sent: `1000m` becomes `1`, `0.5Gi` becomes `512Mi`.
+
+use std::fmt;
+
+/// A number with the precision and the spelling of Kubernetes: whole billionths.
+///
+/// Two quantities are equal if their numbers are, however they were written.
+///
+/// # Examples
+/// ```
+/// use opkit_apimachinery::quantity::Quantity;
+///
+/// let cpu = Quantity::parse("1000m").unwrap();
+/// assert_eq!(cpu.to_string(), "1");
+/// assert_eq!(Some(cpu), Quantity::parse("1.0"));
+/// assert_eq!(Quantity::parse("one"), None);
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Quantity {
+    nanos: i128,
+    form: Form,
+}
+
+/// How a quantity was written, and is written again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `k`, `M`, `G`.
+    Decimal,
+    /// `Ki`, `Mi`, `Gi`.
+    Binary,
+    /// `e3`, `e6`, `e9`.
+    Exponent,
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Quantity {}
+
+/// The places of a billionth.
+const PLACES: i32 = 9;
+const ONE: i128 = 1_000_000_000;
+const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+impl Quantity {
+    /// Reads a quantity; `None` if `text` is none, or is larger than Kubernetes can count.
+    /// Less than a billionth is rounded away from zero, as there.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (sign, rest) = match text.as_bytes().first()? {
+            b'-' => (-1, text.get(1..)?),
+            b'+' => (1, text.get(1..)?),
+            _ => (1, text),
+        };
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
+        let (number, suffix) = rest.split_at_checked(end)?;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
+            return None;
+        }
+        let fraction = fraction.trim_end_matches('0');
+        let digits = format!("{whole}{fraction}");
+        let digits = digits.trim_start_matches('0');
+        let mantissa: i128 = match digits {
+            "" => 0,
+            digits => digits.parse().ok()?,
+        };
+        let (form, power, exponent) = suffix_of(suffix)?;
+        let exponent = exponent
+            .checked_add(PLACES)?
+            .checked_sub(i32::try_from(fraction.len()).ok()?)?;
+        let mut nanos = mantissa.checked_mul(1_i128.checked_shl(power)?)?;
+        if mantissa != 0 {
+            for _ in 0..exponent.max(0) {
+                nanos = nanos.checked_mul(10)?;
+            }
+            for _ in exponent.min(0)..0 {
+                nanos = nanos / 10 + i128::from(nanos % 10 != 0);
+            }
+        }
+        let nanos = nanos.checked_mul(sign)?;
+        Some(Quantity { nanos, form })
+    }
+}
+
+/// The form of a suffix, its power of two and its power of ten.
+fn suffix_of(suffix: &str) -> Option<(Form, u32, i32)> {
+    if let Some(n) = DECIMAL.iter().position(|known| *known == suffix) {
+        let exponent = i32::try_from(n).ok()? * 3 - PLACES;
+        return Some((Form::Decimal, 0, exponent));
+    }
+    if let Some(n) = BINARY.iter().position(|known| *known == suffix) {
+        return Some((Form::Binary, u32::try_from(n).ok()? * 10, 0));
+    }
+    let exponent = suffix.strip_prefix(['e', 'E'])?;
+    Some((Form::Exponent, 0, exponent.parse().ok()?))
+}
+
+impl fmt::Display for Quantity {
+    /// The canonical form: no fraction, no number lost, the largest suffix that allows it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_small = self.nanos.abs() < 1024 * ONE;
+        if self.nanos == 0 {
+            f.write_str("0")
+        } else if self.form == Form::Binary && !is_small && self.nanos % ONE == 0 {
+            let (number, n) = reduce(self.nanos / ONE, 1024, BINARY.len());
+            write!(f, "{number}{}", BINARY.get(n).unwrap_or(&""))
+        } else {
+            let (number, n) = reduce(self.nanos, 1000, DECIMAL.len());
+            match (self.form, n) {
+                (Form::Exponent, 3) => write!(f, "{number}"),
+                (Form::Exponent, n) => {
+                    let exponent = i32::try_from(n).unwrap_or(0) * 3 - PLACES;
+                    write!(f, "{number}e{exponent}")
+                }
+                _ => write!(f, "{number}{}", DECIMAL.get(n).unwrap_or(&"")),
+            }
+        }
+    }
+}
+
+/// Divides by `base` as often as nothing is lost, less often than `limit`; how often that was.
+fn reduce(mut number: i128, base: i128, limit: usize) -> (i128, usize) {
+    let mut times = 0;
+    while times + 1 < limit && number % base == 0 {
+        number /= base;
+        times += 1;
+    }
+    (number, times)
+}
+
+#[cfg(test)]
+mod tests;

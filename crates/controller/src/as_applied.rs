@@ -1,0 +1,155 @@
+//! Whether a child is as an application left it, told from the child alone: what a process that has
+//! just started goes by.
+//!
+//! Three things together say that an application would change nothing:
+//! - The mark ([`crate::mark`]) says which fields the last application by this manager had, so none
+//!   is to be removed that is given no longer.
+//! - Our entry in `managedFields` still has each of them. The server takes a field from its manager
+//!   when anybody else changes or removes it, so what is still ours was not touched.
+//! - The values read as given. This finds what the server does not attribute, such as the work of an
+//!   admission webhook on somebody else's request, and content of a newer release of the operator.
+//!
+//! A value that the server writes otherwise reads as given if both are one quantity, or if an empty
+//! one was left out. Any other, such as an image that a webhook renames, is applied once after a
+//! start; the server finds that it changes nothing, and from its answer on memory knows.
+
+use std::collections::HashSet;
+
+use opkit_apimachinery::quantity::Quantity;
+use serde_json::{Map, Value};
+
+/// What no manager owns, because the server does not track it.
+const NOT_OWNED: [&str; 2] = ["apiVersion", "kind"];
+const METADATA_NOT_OWNED: [&str; 2] = ["name", "namespace"];
+
+/// Whether `current` reads as `content` everywhere, and `fields`, in the form of `fieldsV1`, has all
+/// of it.
+pub(crate) fn is_as_applied(content: &Value, fields: &Value, current: &Value) -> bool {
+    let Some(content) = content.as_object() else {
+        return false;
+    };
+    content.iter().all(|(name, value)| {
+        let (below, found) = (field(fields, name), current.get(name));
+        match (name.as_str(), value.as_object()) {
+            (name, _) if NOT_OWNED.contains(&name) => true,
+            ("metadata", Some(meta)) => meta
+                .iter()
+                .filter(|(name, _)| !METADATA_NOT_OWNED.contains(&name.as_str()))
+                .all(|(name, value)| {
+                    let below = below.and_then(|below| field(below, name));
+                    holds(value, below, found.and_then(|found| found.get(name)))
+                }),
+            _ => holds(value, below, found),
+        }
+    })
+}
+
+fn field<'f>(fields: &'f Value, name: &str) -> Option<&'f Value> {
+    fields.get(format!("f:{name}"))
+}
+
+/// Whether `value` is owned through `fields` and reads as `current`.
+fn holds(value: &Value, fields: Option<&Value>, current: Option<&Value>) -> bool {
+    let Some(fields) = fields.and_then(Value::as_object) else {
+        return false;
+    };
+    match value {
+        // Owned as one, such as a list without keys.
+        _ if fields.is_empty() => reads_as(value, current),
+        Value::Object(values) => values.iter().all(|(name, value)| {
+            let below = fields.get(&format!("f:{name}"));
+            holds(value, below, current.and_then(|current| current.get(name)))
+        }),
+        Value::Array(items) => items_hold(items, fields, current),
+        // A value has nothing below it.
+        _ => false,
+    }
+}
+
+/// As [`holds`], for the items of a list that has keys, or is a set. Each item has an entry of its own.
+fn items_hold(items: &[Value], fields: &Map<String, Value>, current: Option<&Value>) -> bool {
+    let Some(list) = current.and_then(Value::as_array) else {
+        return items.is_empty();
+    };
+    let mut keyed: Vec<(Map<String, Value>, &Value)> = Vec::new();
+    let mut plain: Vec<Value> = Vec::new();
+    for (step, below) in fields {
+        match step.split_once(':') {
+            Some(("k", key)) => match serde_json::from_str(key) {
+                Ok(key) => keyed.push((key, below)),
+                Err(_) => return false,
+            },
+            Some(("v", item)) => plain.extend(serde_json::from_str::<Value>(item)),
+            _ => {}
+        }
+    }
+    let (objects, values): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.is_object());
+    // The server completes keys, such as the protocol of a port. Items that have theirs come first, so
+    // that they do not lose their entry to one that leaves it open.
+    let names: HashSet<String> = keyed
+        .iter()
+        .flat_map(|(key, _)| key.keys())
+        .cloned()
+        .collect();
+    let (whole, open): (Vec<&Value>, Vec<_>) = objects
+        .into_iter()
+        .partition(|item| names.iter().all(|name| item.get(name).is_some()));
+    let objects_hold = whole.into_iter().chain(open).all(|item| {
+        let agrees = |(key, _): &(Map<String, Value>, &Value)| {
+            key.iter().all(|(k, v)| item.get(k).is_none_or(|i| i == v))
+        };
+        let Some(n) = keyed.iter().position(agrees) else {
+            return false;
+        };
+        let (key, below) = keyed.swap_remove(n);
+        let found = list
+            .iter()
+            .find(|found| key.iter().all(|(k, v)| found.get(k) == Some(v)));
+        holds(item, Some(below), found)
+    });
+    objects_hold
+        && values
+            .into_iter()
+            .all(|value| plain.contains(value) && list.contains(value))
+}
+
+/// Whether a value that was sent reads as `current`. Of an object, what the server added to it does
+/// not count: who else may change it is told by who owns it.
+fn reads_as(value: &Value, current: Option<&Value>) -> bool {
+    let Some(current) = current.filter(|current| !current.is_null()) else {
+        return is_empty(value);
+    };
+    match (value, current) {
+        (Value::Object(values), Value::Object(found)) => values
+            .iter()
+            .all(|(name, value)| reads_as(value, found.get(name))),
+        (Value::Array(items), Value::Array(found)) => {
+            items.len() == found.len()
+                && items
+                    .iter()
+                    .zip(found)
+                    .all(|(item, found)| reads_as(item, Some(found)))
+        }
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::String(a), Value::String(b)) => {
+            let quantity = |text| Quantity::parse(text);
+            a == b || quantity(a).is_some() && quantity(a) == quantity(b)
+        }
+        (value, current) => value == current,
+    }
+}
+
+/// Whether a server that leaves out empty values may leave out this one.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(is) => !is,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.values().all(is_empty),
+    }
+}
+
+#[cfg(test)]
+mod tests;

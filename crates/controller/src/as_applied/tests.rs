@@ -1,0 +1,142 @@
+use serde_json::json;
+
+use super::*;
+
+/// A deployment as it is given, of which the server completes the protocol of a port.
+fn content() -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": "a", "namespace": "d", "annotations": {"opkit.dev/applied": "me:1"},
+            "finalizers": ["x/y", "x/z"], "ownerReferences": [{"uid": "u", "controller": true}],
+        },
+        "spec": {
+            "paused": false,
+            "template": {"spec": {
+                "nodeSelector": {"a": "b"},
+                "containers": [{
+                    "name": "robot",
+                    "command": ["walk", "on"],
+                    "resources": {"limits": {"cpu": "1000m"}},
+                    "ports": [
+                        {"containerPort": 80},
+                        {"containerPort": 80, "protocol": "UDP", "name": "dns"},
+                    ],
+                }],
+                "volumes": [{"name": "tmp", "emptyDir": {}}],
+            }},
+        },
+    })
+}
+
+fn fields() -> Value {
+    json!({
+        "f:metadata": {
+            "f:annotations": {"f:opkit.dev/applied": {}},
+            "f:finalizers": {"v:\"x/y\"": {}, "v:\"x/z\"": {}},
+            "f:ownerReferences": {"k:{\"uid\":\"u\"}": {}},
+        },
+        "f:spec": {
+            "f:paused": {},
+            "f:template": {"f:spec": {
+                "f:nodeSelector": {},
+                "f:containers": {"k:{\"name\":\"robot\"}": {
+                    ".": {}, "f:name": {}, "f:command": {},
+                    "f:resources": {"f:limits": {"f:cpu": {}}},
+                    "f:ports": {
+                        "k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {".": {}, "f:containerPort": {}},
+                        "k:{\"containerPort\":80,\"protocol\":\"UDP\"}":
+                            {".": {}, "f:containerPort": {}, "f:protocol": {}, "f:name": {}},
+                    },
+                }},
+                "f:volumes": {"k:{\"name\":\"tmp\"}": {".": {}, "f:name": {}, "f:emptyDir": {}}},
+            }},
+        },
+    })
+}
+
+fn current() -> Value {
+    let mut current = content();
+    current["metadata"]["uid"] = json!("1");
+    current["metadata"]["labels"] = json!({"of": "others"});
+    let spec = &mut current["spec"];
+    spec.as_object_mut().unwrap().remove("paused");
+    spec["replicas"] = json!(1);
+    let pod = &mut spec["template"]["spec"];
+    pod["volumes"][0]["emptyDir"] = json!({});
+    let robot = &mut pod["containers"][0];
+    robot["resources"]["limits"]["cpu"] = json!("1");
+    robot["ports"][0]["protocol"] = json!("TCP");
+    pod["containers"] = json!([{"name": "sidecar"}, pod["containers"][0].clone()]);
+    current
+}
+
+fn verdict(change: impl FnOnce(&mut Value, &mut Value, &mut Value)) -> bool {
+    let (mut content, mut fields, mut current) = (content(), fields(), current());
+    change(&mut content, &mut fields, &mut current);
+    is_as_applied(&content, &fields, &current)
+}
+
+#[test]
+fn what_the_server_rewrites_and_adds_is_as_applied() {
+    assert!(verdict(|_, _, _| {}));
+    assert!(verdict(|_, _, current| current["status"] = json!({"a": 1})));
+}
+
+#[test]
+fn a_value_that_differs_is_not() {
+    let at = |path: &'static str, value: Value| {
+        verdict(move |_, _, current| *current.pointer_mut(path).unwrap() = value)
+    };
+    assert!(!at(
+        "/metadata/annotations/opkit.dev~1applied",
+        json!("me:2")
+    ));
+    assert!(!at("/metadata/finalizers", json!(["x/z"])));
+    let robot = "/spec/template/spec/containers/1";
+    assert!(!at(robot, json!({"name": "robot"})));
+    let cpu = "/spec/template/spec/containers/1/resources/limits/cpu";
+    assert!(at(cpu, json!("1.0")));
+    assert!(!at(cpu, json!("2")));
+    assert!(!at(
+        "/spec/template/spec/containers/1/command",
+        json!(["walk"])
+    ));
+    assert!(!at("/spec/template/spec/containers", json!(null)));
+    assert!(!verdict(
+        |_, _, current| current["spec"]["paused"] = json!(true)
+    ));
+}
+
+#[test]
+fn a_field_that_we_lost_is_not() {
+    let without = |path: &'static str, name: &'static str| {
+        verdict(move |_, fields, _| {
+            let at = fields.pointer_mut(path).unwrap().as_object_mut().unwrap();
+            assert!(at.remove(name).is_some());
+        })
+    };
+    assert!(!without("/f:spec", "f:paused"));
+    assert!(!without("/f:metadata/f:finalizers", "v:\"x/y\""));
+    assert!(!without("/f:metadata", "f:ownerReferences"));
+    let ports = "/f:spec/f:template/f:spec/f:containers/k:{\"name\":\"robot\"}/f:ports";
+    assert!(!without(
+        ports,
+        "k:{\"containerPort\":80,\"protocol\":\"TCP\"}"
+    ));
+    assert!(!without(
+        ports,
+        "k:{\"containerPort\":80,\"protocol\":\"UDP\"}"
+    ));
+}
+
+#[test]
+fn a_field_that_is_given_anew_is_not() {
+    assert!(!verdict(
+        |content, _, _| content["spec"]["replicas"] = json!(1)
+    ));
+    assert!(!verdict(
+        |content, _, _| content["metadata"]["labels"] = json!({"of": "others"})
+    ));
+}

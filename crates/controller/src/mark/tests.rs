@@ -1,0 +1,34 @@
+use super::*;
+
+fn mark(mut content: Value) -> String {
+    add_mark(&mut content, "shop.web");
+    let annotations = &content["metadata"]["annotations"];
+    annotations[APPLIED].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn it_names_the_manager() {
+    let mark = mark(json!({"metadata": {}}));
+    assert!(is_of(&mark, "shop.web"));
+    assert!(!is_of(&mark, "shop"));
+    assert!(!is_of(&mark, "shop.web2"));
+    assert!(is_of("a:b:0123", "a:b"));
+    assert!(!is_of("shop.web", "shop.web"));
+}
+
+#[test]
+fn it_follows_the_fields() {
+    let of = |data: Value| mark(json!({"metadata": {"annotations": {"a": "b"}}, "data": data}));
+    let one = of(json!({"k": "v"}));
+    assert_eq!(one, of(json!({"k": "another"})), "no value goes into it");
+    assert_ne!(one, of(json!({"k": "v", "l": ""})));
+    assert_ne!(one, of(json!({})));
+    assert_ne!(one, of(json!({"k": {"v": 1}})));
+    assert_ne!(of(json!([1, 2])), of(json!([1])));
+}
+
+#[test]
+fn one_that_is_there_already_does_not_count() {
+    let marked = mark(json!({"metadata": {"annotations": {APPLIED: "x:1"}}}));
+    assert_eq!(marked, mark(json!({"metadata": {"annotations": {}}})));
+}
