@@ -9,6 +9,16 @@ use opkit_client::{Kind, ObjectKey, RequestError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
+    /// The reconciled object is gone: nothing can be its child.
+    #[error("cannot apply {} {key} for {owner}, which is gone", kind.kind)]
+    OwnerGone {
+        /// The kind of the child.
+        kind: Box<Kind>,
+        /// The child.
+        key: ObjectKey,
+        /// What was reconciled.
+        owner: String,
+    },
     /// An object of that name exists and is not controlled by the owner.
     #[error("{} {key} exists and is not controlled by {owner}{}", kind.kind, controller(controlled_by))]
     NotOurs {

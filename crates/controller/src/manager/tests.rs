@@ -1,8 +1,12 @@
 //! Controllers against a small server, on a paused clock.
 
 mod children;
+mod clusters;
 mod finalizers;
+mod runnables;
 mod server;
+mod shapes;
+mod sources;
 mod start;
 mod status;
 mod stop;
@@ -31,6 +35,7 @@ fn object(name: &str) -> Value {
 struct Run {
     stop: CancellationToken,
     log: ReconcileLog,
+    metrics: MetricsRegistry,
     task: JoinSet<Result<(), ManagerError>>,
 }
 
@@ -48,13 +53,30 @@ impl Run {
             grace_period,
             ..Default::default()
         };
+        Run::start_with(server, options, |manager| manager.controller(controller)).await
+    }
+
+    async fn start_manager(server: &Server, setup: impl FnOnce(Manager) -> Manager) -> Self {
+        Run::start_with(server, ManagerOptions::default(), setup).await
+    }
+
+    async fn start_with(
+        server: &Server,
+        options: ManagerOptions,
+        setup: impl FnOnce(Manager) -> Manager,
+    ) -> Self {
         let (stop, log) = (CancellationToken::new(), options.log.clone());
-        let mut ready = options.ready.subscribe();
-        let manager = Manager::new("test", server.client(), options).controller(controller);
+        let (mut ready, metrics) = (options.ready.subscribe(), options.metrics.clone());
+        let manager = setup(Manager::new("test", server.client(), options));
         let mut task = JoinSet::new();
         task.spawn(manager.run(stop.clone()));
         ready.wait_for(|ready| *ready).await.unwrap();
-        Run { stop, log, task }
+        Run {
+            stop,
+            log,
+            metrics,
+            task,
+        }
     }
 
     /// Lets everything happen that happens within `time`.

@@ -64,6 +64,11 @@ impl Server {
         self.state.lock().unwrap().objects.get(path).cloned()
     }
 
+    pub(super) fn delete(&self, path: &str) {
+        let object = self.get(path).unwrap();
+        self.store("DELETED", path, object);
+    }
+
     /// Marks an object as deleted, as a DELETE does while it has finalizers.
     pub(super) fn begin_deletion(&self, path: &str) {
         let mut object = self.get(path).unwrap();
