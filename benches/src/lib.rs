@@ -1,5 +1,5 @@
 //! Figures, ours and the peers', in one run: `cargo bench -p opkit-benches`, and for the cache
-//! `cargo xtask bench cache`.
+//! `cargo xtask bench cache`, for the controller `cargo xtask bench controller`.
 //!
 //! Each file in `benches/` measures one room. A figure is the median of several runs, with its spread.
 //! Peers that are not built with the rooms live in `peers/`.
@@ -8,6 +8,8 @@ use std::time::Duration;
 
 pub mod data;
 pub mod process;
+pub mod rows;
+pub mod runs;
 pub mod stand_in;
 
 /// Several measurements of one thing.

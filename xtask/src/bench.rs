@@ -1,4 +1,4 @@
-//! `cargo xtask bench cache`: the figures of the cache beside those of its peers.
+//! `cargo xtask bench cache|controller`: the figures of a room beside those of its peers.
 //!
 //! kube-runtime is a peer in a workspace of its own, client-go one in a Go module; both live in
 //! `benches/peers`. A peer that cannot be built is absent, its rows say so, and they are not counted.
@@ -24,56 +24,72 @@ pub(crate) struct Args {
 enum Room {
     /// The cache: first sync, memory, events and reads.
     Cache(Cache),
+    /// The controller: its queue.
+    Controller(Options),
 }
 
 #[derive(Debug, clap::Args)]
-struct Cache {
+struct Options {
     /// Print one JSON object a row.
     #[arg(long)]
     json: bool,
-    /// Fewer objects and one repetition: whether it works, not how fast it is.
+    /// Less of everything and one repetition: whether it works, not how fast it is.
     #[arg(long)]
     quick: bool,
     /// How often everything is measured.
     #[arg(long)]
     repetitions: Option<u32>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Cache {
+    #[command(flatten)]
+    options: Options,
     /// Leave the real API server out.
     #[arg(long)]
     no_real: bool,
 }
 
-/// Builds ours and the peers, starts a real API server, and measures.
+/// Builds ours and the peers, and measures.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let Room::Cache(cache) = &args.room;
     let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec()?;
     let root = metadata.workspace_root.as_std_path();
     let target = metadata.target_directory.as_std_path();
+    let peers = target.join("peers");
+    let (program, options) = match &args.room {
+        Room::Cache(cache) => ("bench-cache", &cache.options),
+        Room::Controller(options) => ("bench-controller", options),
+    };
     cargo(
         root,
         target,
-        &["--package", "opkit-benches", "--bin", "bench-cache"],
+        &["--package", "opkit-benches", "--bin", program],
     )?;
-    let mut command = Command::new(target.join("release/bench-cache"));
+    let mut command = Command::new(target.join("release").join(program));
     command.arg("run");
-    if cache.json {
+    if options.json {
         command.arg("--json");
     }
-    if cache.quick {
+    if options.quick {
         command.arg("--quick");
     }
-    if let Some(repetitions) = cache.repetitions {
+    if let Some(repetitions) = options.repetitions {
         command.args(["--repetitions", &repetitions.to_string()]);
     }
-    let peers = target.join("peers");
     command
         .arg("--kube-runtime")
         .arg(kube_runtime(root, &peers)?);
-    if let Some(peer) = client_go(root, &peers)? {
-        command.arg("--client-go").arg(peer);
-    }
-    let server = match cache.no_real {
-        true => None,
-        false => real(&peers),
+    let server = match &args.room {
+        Room::Cache(cache) => {
+            if let Some(peer) = client_go(root, &peers)? {
+                command.arg("--client-go").arg(peer);
+            }
+            match cache.no_real {
+                true => None,
+                false => real(&peers),
+            }
+        }
+        Room::Controller(_) => None,
     };
     if let Some(server) = &server {
         command.arg("--kubeconfig").arg(server.kubeconfig());

@@ -1,11 +1,14 @@
-//! kube-runtime as it is, measured as the cache is, and put through the same faults.
+//! kube-runtime as it is, measured as our rooms are, and put through the same faults.
 //!
 //! ```text
 //! peer-kube-runtime stand-in pods|robots PORT OBJECTS EVENTS paged|streaming [cleared]
+//! peer-kube-runtime queue distinct KEYS
+//! peer-kube-runtime queue producers PRODUCERS ADDS KEYS
 //! peer-kube-runtime faults
 //! ```
 
 mod faults;
+mod queue;
 #[path = "../../../../crates/cache/src/faults/script.rs"]
 mod script;
 mod stand_in;
@@ -23,6 +26,10 @@ fn main() -> anyhow::Result<()> {
                 streaming: *list == "streaming",
                 cleared: rest.contains(&"cleared"),
             })
+        }
+        ["queue", "distinct", keys] => queue::distinct(keys.parse()?),
+        ["queue", "producers", producers, adds, keys] => {
+            queue::producers(producers.parse()?, adds.parse()?, keys.parse()?)
         }
         ["faults"] => faults::run(),
         other => anyhow::bail!("what to do with {other:?}?"),

@@ -1,15 +1,14 @@
 //! Runs all measurements, each in a process of its own and several times around, and prints them.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use opkit_benches::data::Kind;
-use serde_json::Value;
+use opkit_benches::runs::{self, Measurement, measure, note};
 
-use crate::rows::{Outcome, ROWS, Runs};
+use crate::rows::ROWS;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -40,9 +39,6 @@ struct Size {
     real_pods: u64,
     repetitions: u32,
 }
-
-/// A measurement: its name, and how it is made.
-type Measurement<'a> = (String, Box<dyn Fn() -> Result<Value> + 'a>);
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let mut size = match args.quick {
@@ -80,46 +76,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         real(args, &this, kubeconfig, &mut measurements);
     }
-    let mut runs: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    // Repetitions outermost, so that what else the machine does spreads over all.
-    for repetition in 1..=size.repetitions {
-        for (name, measure) in &measurements {
-            note(&format!("{repetition}/{}: {name}", size.repetitions));
-            match measure() {
-                Ok(value) => runs.entry(name.clone()).or_default().push(value),
-                Err(error) => note(&format!("{name}: {error:#}")),
-            }
-        }
-    }
-    print(args, &runs);
+    runs::repeat(&measurements, size.repetitions, args.json, ROWS);
     Ok(())
-}
-
-fn print(args: &Args, runs: &BTreeMap<String, Vec<Value>>) {
-    let of = |name: &str| Runs(runs.get(name).cloned().unwrap_or_default());
-    let outcomes: Vec<Outcome> = ROWS.iter().map(|row| row.outcome(of)).collect();
-    for outcome in &outcomes {
-        match args.json {
-            true => println!("{}", outcome.json()),
-            false => println!("{}", outcome.text()),
-        }
-    }
-    let failed = outcomes
-        .iter()
-        .filter(|row| row.holds == Some(false))
-        .count();
-    let uncounted = outcomes
-        .iter()
-        .filter(|row| row.must.is_some() && row.holds.is_none())
-        .count();
-    note(&format!(
-        "{failed} do not hold, {uncounted} are not counted for lack of a peer"
-    ));
-}
-
-/// Progress goes where figures do not.
-fn note(text: &str) {
-    eprintln!("{text}");
 }
 
 fn stand_in<'a>(
@@ -187,20 +145,6 @@ fn real<'a>(
     add("server alone", this, &["server"]);
     if let Some(peer) = &args.client_go {
         add("go real", peer, &["real", "protobuf"]);
-    }
-}
-
-/// Runs a measurement and reads the line of JSON that it prints.
-fn measure(command: &mut Command) -> Result<Value> {
-    let output = command.output().context("cannot start")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().rev().find(|line| line.starts_with('{'));
-    match line {
-        Some(line) if output.status.success() => Ok(serde_json::from_str(line)?),
-        _ => {
-            let error = String::from_utf8_lossy(&output.stderr);
-            bail!("{} {}", output.status, error.trim());
-        }
     }
 }
 

@@ -1,0 +1,238 @@
+//! Figures, what they are compared with, and what they must be.
+
+use serde_json::{Value, json};
+
+/// One figure.
+pub struct Row {
+    pub name: &'static str,
+    pub unit: Unit,
+    /// Our measurement: which, and what of it.
+    pub ours: (&'static str, Figure),
+    pub limit: Limit,
+    /// What the ratio should be; shown, but nobody is held to it.
+    pub stretch: Option<f64>,
+}
+
+/// What to take of a measurement.
+#[derive(Clone, Copy)]
+pub enum Figure {
+    Field(&'static str),
+    /// One field divided by another.
+    Of(&'static str, &'static str),
+}
+
+/// What a figure is held against.
+pub enum Limit {
+    /// Another measurement, which must be so many times worse; without a number it is only shown.
+    Peer {
+        peer: &'static str,
+        measurement: &'static str,
+        must: Option<f64>,
+        /// Whether more is better.
+        more: bool,
+    },
+    /// A number that must not be passed.
+    Most(f64),
+}
+
+/// How a figure is printed.
+#[derive(Clone, Copy)]
+pub enum Unit {
+    Seconds,
+    Bytes,
+    PerSecond,
+    Nanoseconds,
+    Microseconds,
+    Ratio,
+    Count,
+}
+
+/// Several runs of one measurement.
+#[derive(Default)]
+pub struct Runs(pub Vec<Value>);
+
+impl Runs {
+    /// Median, least and most of a figure; `None` if it was not measured.
+    pub fn figure(&self, figure: Figure) -> Option<[f64; 3]> {
+        let value = |run: &Value| match figure {
+            Figure::Field(name) => run[name].as_f64(),
+            Figure::Of(name, by) => Some(run[name].as_f64()? / run[by].as_f64()?),
+        };
+        let mut values: Vec<f64> = self.0.iter().filter_map(value).collect();
+        values.sort_by(f64::total_cmp);
+        let (least, most) = (*values.first()?, *values.last()?);
+        Some([*values.get(values.len() / 2)?, least, most])
+    }
+}
+
+/// A row with its figures.
+pub struct Outcome {
+    pub name: &'static str,
+    pub unit: Unit,
+    pub ours: Option<[f64; 3]>,
+    pub peer: Option<&'static str>,
+    pub peer_value: Option<[f64; 3]>,
+    pub ratio: Option<f64>,
+    pub must: Option<f64>,
+    pub holds: Option<bool>,
+    pub stretch: Option<f64>,
+}
+
+impl Row {
+    /// The same row with an aim beyond what it must reach.
+    pub const fn stretch(mut self, stretch: f64) -> Self {
+        self.stretch = Some(stretch);
+        self
+    }
+
+    /// Puts the measurements in.
+    pub fn outcome(&self, runs: impl Fn(&str) -> Runs) -> Outcome {
+        let (measurement, figure) = self.ours;
+        let ours = runs(measurement).figure(figure);
+        let mut outcome = Outcome {
+            name: self.name,
+            unit: self.unit,
+            ours,
+            peer: None,
+            peer_value: None,
+            ratio: None,
+            must: None,
+            holds: None,
+            stretch: self.stretch,
+        };
+        match self.limit {
+            Limit::Peer {
+                peer,
+                measurement,
+                must,
+                more,
+            } => {
+                outcome.peer = Some(peer);
+                outcome.peer_value = runs(measurement).figure(figure);
+                outcome.must = must;
+                let both = ours.zip(outcome.peer_value);
+                outcome.ratio = both.map(|(ours, theirs)| match more {
+                    true => ours[0] / theirs[0],
+                    false => theirs[0] / ours[0],
+                });
+                outcome.holds = outcome.ratio.zip(must).map(|(ratio, must)| ratio >= must);
+            }
+            Limit::Most(most) => {
+                outcome.must = Some(most);
+                outcome.holds = ours.map(|ours| ours[0] <= most);
+            }
+        }
+        outcome
+    }
+}
+
+impl Outcome {
+    /// One object.
+    pub fn json(&self) -> Value {
+        let median = |figure: Option<[f64; 3]>| figure.map(|figure| figure[0]);
+        let spread = |figure: Option<[f64; 3]>| figure.map(|[_, least, most]| [least, most]);
+        json!({
+            "name": self.name,
+            "ours": median(self.ours),
+            "ours_spread": spread(self.ours),
+            "peer": self.peer,
+            "peer_value": median(self.peer_value),
+            "peer_spread": spread(self.peer_value),
+            "ratio": self.ratio,
+            "must": self.must,
+            "holds": self.holds,
+            "stretch": self.stretch,
+        })
+    }
+
+    /// One line.
+    pub fn text(&self) -> String {
+        let figure = |figure: Option<[f64; 3]>| match figure {
+            Some([median, least, most]) => {
+                let unit = |value| self.unit.text(value);
+                format!("{} [{} .. {}]", unit(median), unit(least), unit(most))
+            }
+            None => "not measured".to_owned(),
+        };
+        let mut text = format!("{:<46} {:<34}", self.name, figure(self.ours));
+        if let Some(peer) = self.peer {
+            text.push_str(&format!(" {peer}: {:<34}", figure(self.peer_value)));
+        }
+        if let Some(ratio) = self.ratio {
+            text.push_str(&format!(" {ratio:.1}x"));
+        }
+        if let Some(must) = self.must {
+            let must = match self.peer {
+                Some(_) => format!("{must}x"),
+                None => self.unit.text(must),
+            };
+            let holds = match self.holds {
+                Some(true) => "holds",
+                Some(false) => "DOES NOT HOLD",
+                None => "not counted",
+            };
+            text.push_str(&format!(" (must {must}: {holds})"));
+        }
+        if let Some((ratio, stretch)) = self.ratio.zip(self.stretch) {
+            let reached = match ratio >= stretch {
+                true => "reached",
+                false => "not reached",
+            };
+            text.push_str(&format!(" (stretch {stretch}x: {reached})"));
+        }
+        text
+    }
+}
+
+impl Unit {
+    fn text(self, value: f64) -> String {
+        match self {
+            Unit::Seconds => format!("{value:.2} s"),
+            Unit::Bytes => format!("{value:.0} B"),
+            Unit::PerSecond => format!("{value:.0}/s"),
+            Unit::Nanoseconds => format!("{value:.0} ns"),
+            Unit::Microseconds => format!("{value:.1} us"),
+            Unit::Ratio => format!("{value:.2}"),
+            Unit::Count => format!("{value:.0}"),
+        }
+    }
+}
+
+/// A figure beside that of a peer, which must be so many times worse.
+pub const fn against(
+    name: &'static str,
+    unit: Unit,
+    (measurement, field): (&'static str, &'static str),
+    (peer, theirs): (&'static str, &'static str),
+    must: Option<f64>,
+) -> Row {
+    Row {
+        name,
+        unit,
+        ours: (measurement, Figure::Field(field)),
+        limit: Limit::Peer {
+            peer,
+            measurement: theirs,
+            must,
+            more: matches!(unit, Unit::PerSecond),
+        },
+        stretch: None,
+    }
+}
+
+/// A figure with an upper bound.
+pub const fn at_most(
+    name: &'static str,
+    unit: Unit,
+    measurement: &'static str,
+    figure: Figure,
+    most: f64,
+) -> Row {
+    Row {
+        name,
+        unit,
+        ours: (measurement, figure),
+        limit: Limit::Most(most),
+        stretch: None,
+    }
+}
