@@ -16,6 +16,7 @@ mod error;
 mod events;
 mod finalizer;
 mod hash;
+mod leaderelection;
 mod manager;
 mod owner;
 pub mod predicate;
@@ -32,6 +33,10 @@ pub use context::Context;
 pub use controller::{AnyController, Controller};
 pub use error::{ApplyError, Error, ManagerError, ReadError, Result, WriteError};
 pub use events::EventType;
+pub use leaderelection::{
+    LeaderElectionError, LeaderElectionMetrics, LeaderElectionOptions, LeaderElector,
+    LeaderWatchdog, LeaderWork, Leadership, WorkGuard,
+};
 pub use manager::{Manager, ManagerOptions};
 pub use readiness::Readiness;
 pub use reconcile::{Reconcile, WithContext};
