@@ -52,7 +52,7 @@ enum Task {
     Protobuf(protobuf::Args),
     /// Run a client and write what it sends to an API server as a script of the differential suite.
     Record(record::Args),
-    /// Run the model test of the cache over many seeds, in release.
+    /// Run the model tests of the cache and of leader election over many seeds, in release.
     Simulate(simulate::Args),
     /// Check what no compiler or linter checks: layout, dependency direction, manifests, data files.
     Tidy,

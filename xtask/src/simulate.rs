@@ -1,4 +1,4 @@
-//! `cargo xtask simulate`: the model test of the cache, over more seeds than `cargo test` has time for.
+//! `cargo xtask simulate`: the model tests, over more seeds than `cargo test` has time for.
 
 use std::process::{Command, ExitCode};
 
@@ -13,24 +13,52 @@ pub(crate) struct Args {
     /// One run alone, that of this seed.
     #[arg(long, conflicts_with = "seeds")]
     seed: Option<u64>,
+    /// One model alone.
+    #[arg(long, value_enum)]
+    only: Option<Model>,
 }
 
-/// Runs them on all cores. The first failure of each ends the run and names its seed.
+/// What is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Model {
+    /// Reflectors, stores and listeners against an API server.
+    Cache,
+    /// Candidates for one lease, and their fences.
+    LeaderElection,
+}
+
+impl Model {
+    const ALL: [Model; 2] = [Model::Cache, Model::LeaderElection];
+
+    /// The package, and the test in it.
+    const fn test(self) -> (&'static str, &'static str) {
+        match self {
+            Model::Cache => ("opkit-cache", "simulate::tests::many"),
+            Model::LeaderElection => ("opkit-controller", "leaderelection::simulate::tests::many"),
+        }
+    }
+}
+
+/// Runs them on all cores. The first failure of each model ends the run and names its seed.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (first, seeds) = match args.seed {
         Some(seed) => (seed, 1),
         None => (0, args.seeds),
     };
-    let mut command = Command::new("cargo");
-    command
-        .args(["test", "--release", "--package", "opkit-cache", "--lib"])
-        .args(["simulate::tests::many", "--", "--ignored", "--nocapture"])
-        .env("OPKIT_SIMULATE_FIRST", first.to_string())
-        .env("OPKIT_SIMULATE_SEEDS", seeds.to_string());
-    println!("$ OPKIT_SIMULATE_FIRST={first} OPKIT_SIMULATE_SEEDS={seeds} {command:?}");
-    let status = command.status().context("cannot run cargo test")?;
-    Ok(match status.success() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    let chosen = |model: &Model| args.only.is_none_or(|only| only == *model);
+    for model in Model::ALL.into_iter().filter(chosen) {
+        let (package, test) = model.test();
+        let mut command = Command::new("cargo");
+        command
+            .args(["test", "--release", "--package", package, "--lib"])
+            .args(["--", test, "--exact", "--ignored", "--nocapture"])
+            .env("OPKIT_SIMULATE_FIRST", first.to_string())
+            .env("OPKIT_SIMULATE_SEEDS", seeds.to_string());
+        println!("$ OPKIT_SIMULATE_FIRST={first} OPKIT_SIMULATE_SEEDS={seeds} {command:?}");
+        let status = command.status().context("cannot run cargo test")?;
+        if !status.success() {
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }

@@ -3,7 +3,7 @@
 //! server, and every listener saw a history that leads there.
 //!
 //! Everything is drawn from one seed and runs without a clock, so that a failure can be repeated:
-//! `cargo xtask simulate --seed N`.
+//! `cargo xtask simulate --only cache --seed N`.
 
 mod link;
 mod mirror;
@@ -248,7 +248,9 @@ fn check(seeds: std::ops::Range<u64>) {
             Ok(Err(failure)) => failure,
             Err(_) => "it panicked".to_owned(),
         };
-        panic!("seed {seed}: {failure}\nrepeat it with: cargo xtask simulate --seed {seed}");
+        panic!(
+            "seed {seed}: {failure}\nrepeat it with: cargo xtask simulate --only cache --seed {seed}"
+        );
     }
 }
 

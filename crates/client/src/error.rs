@@ -138,6 +138,15 @@ pub enum RequestError {
         /// How long was waited.
         seconds: u64,
     },
+    /// It was not sent, because this process does not lead, or no longer.
+    #[error("cannot {call}: not the leader")]
+    Fenced {
+        /// What was asked.
+        call: Box<Call>,
+        /// Why.
+        #[source]
+        cause: crate::Fenced,
+    },
     /// An answer came that does not fit the kind.
     #[error("cannot {call}: the answer cannot be read")]
     Decode {
@@ -173,6 +182,7 @@ impl RequestError {
             RequestError::Refused { call, .. }
             | RequestError::Unreachable { call, .. }
             | RequestError::Timeout { call, .. }
+            | RequestError::Fenced { call, .. }
             | RequestError::Decode { call, .. }
             | RequestError::Build { call, .. } => call,
         }
@@ -227,6 +237,11 @@ impl RequestError {
             self,
             RequestError::Unreachable { .. } | RequestError::Timeout { .. }
         )
+    }
+
+    /// Whether it was held back by a [`Fence`](crate::Fence), and so has not reached the server.
+    pub fn is_fenced(&self) -> bool {
+        matches!(self, RequestError::Fenced { .. })
     }
 
     fn is(&self, code: u16, reason: &str) -> bool {

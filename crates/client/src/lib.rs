@@ -10,6 +10,7 @@
 //! - [`ClientOptions`] is the HTTP stack below all: connections, retries, limits, metrics, warnings.
 //! - The [`Seam`] in it records, disturbs or answers requests, those of a user's own `kube::Api`
 //!   included.
+//! - The [`Fence`] holds back the writes of one who no longer leads.
 //!
 //! [`Kind`] and [`ObjectKey`] say what a request is about; [`retry_on_conflict`] does a read and a
 //! write again when somebody else wrote in between. Logs, and with the feature `ws` exec, attach and
@@ -23,6 +24,7 @@ mod connect;
 mod discovery;
 mod dynamic;
 mod error;
+mod fence;
 mod key;
 mod kind;
 mod metadata;
@@ -45,6 +47,7 @@ pub use discovery::{
 };
 pub use dynamic::{DynamicClient, DynamicResource, NotAnObject, Unstructured};
 pub use error::{Call, RequestError, Verb, one_line};
+pub use fence::{Fence, Fenced};
 pub use key::ObjectKey;
 pub use kind::Kind;
 /// kube's typed handle on one resource, for whoever knows it; its requests pass the same stack.

@@ -120,6 +120,18 @@ impl RequestInfo {
         )
     }
 
+    /// Whether it is a write in form only: a dry run, or a review of access or tokens. `uri` is the
+    /// request's.
+    pub(crate) fn changes_nothing(&self, uri: &Uri) -> bool {
+        let query = uri.query().unwrap_or_default();
+        let dry_run = query.split('&').any(|pair| pair == "dryRun=All");
+        let review = matches!(
+            self.group.as_str(),
+            "authentication.k8s.io" | "authorization.k8s.io"
+        );
+        dry_run || review
+    }
+
     /// The resource as RBAC and kubectl write it: `deployments.apps/scale`.
     pub fn resource(&self) -> String {
         let mut resource = self.plural.clone();

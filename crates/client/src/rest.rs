@@ -16,7 +16,7 @@ use serde_json::Value;
 pub use self::collection::{CollectionOptions, Encoding, Page, PageOptions, WatchOptions};
 pub use self::request::RestRequest;
 pub use self::watch::WatchFrames;
-use crate::{Call, Kind, ObjectKey, RequestError, Verb};
+use crate::{Call, Fenced, Kind, ObjectKey, RequestError, Verb};
 
 /// How long one request may take, the client's own retries included; watches have their own limit.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -376,6 +376,10 @@ fn request_of(kind: &Kind, key: &ObjectKey) -> kube::core::Request {
 }
 
 fn unreachable(call: &Call, cause: kube::Error) -> RequestError {
+    if let Some(cause) = Fenced::of(&cause) {
+        let call = Box::new(call.clone());
+        return RequestError::Fenced { call, cause };
+    }
     // kube repeats the text of the cause in its own; the cause alone says it once.
     let cause = match cause {
         kube::Error::Service(cause) => cause,

@@ -2,7 +2,8 @@
 //! [`kube::Api`], passes it.
 //!
 //! From the outside in: base URL, decompression, user agent, warnings, measuring, the rate limit, retries, the
-//! [effect seam](crate::Seam) where one is installed, credentials, the connections. What stands in
+//! [effect seam](crate::Seam) where one is installed, credentials, the last check of a
+//! [fence](crate::Fence), the connections. What stands in
 //! the middle can be put around any service, such as an API server in the same process:
 //! [`ClientOptions::layer`].
 //!
@@ -38,8 +39,10 @@ pub use self::ratelimit::RateLimit;
 use self::retry::Retry;
 pub use self::retry::RetryOptions;
 use self::step::StepLayer;
+pub(crate) use self::step::{Next, Outcome, Step};
 use self::warnings::SurfaceWarnings;
 pub use self::warnings::{Warning, Warnings};
+use crate::fence::LastCheck;
 use crate::{ConnectError, SeamLayer};
 
 /// How a client sends. The default is what an operator wants: no rate limit (the server's priority
@@ -144,6 +147,7 @@ impl ClientOptions {
         let service = service
             .map_response(|answer: http::Response<B>| answer.map(boxed))
             .map_err(Into::into);
+        let service = StepLayer(LastCheck).layer(service);
         self.layers(BoxCloneService::new(service))
     }
 

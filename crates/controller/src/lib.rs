@@ -20,6 +20,7 @@ mod error;
 mod events;
 pub mod finalizer;
 mod hash;
+mod leaderelection;
 mod live;
 mod manager;
 mod mark;
@@ -47,6 +48,10 @@ pub use controller::Controller;
 pub use cross_namespace::Reference;
 pub use error::{ApplyError, Error, ManagerError, ReadError, Result, WriteError};
 pub use events::EventType;
+pub use leaderelection::{
+    LeaderElectionError, LeaderElectionMetrics, LeaderElectionOptions, LeaderElector,
+    LeaderWatchdog, LeaderWork, Leadership, WorkGuard,
+};
 pub use live::Live;
 pub use manager::{Manager, ManagerOptions, Permission};
 pub use metrics::MetricsRegistry;

@@ -11,6 +11,8 @@ mod crash;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod leaderelection;
+#[cfg(test)]
 mod robot;
 #[cfg(test)]
 mod scheme;

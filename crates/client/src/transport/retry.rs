@@ -26,6 +26,7 @@ use super::step::{self, Next, Step};
 use super::wire::NotTaken;
 use super::{Answer, host_of};
 use crate::backoff::Backoff;
+use crate::fence::Fences;
 
 /// How often a connection is tried again within one request. An unreachable server is for the caller
 /// to wait for; this bridges the moment in which one of several goes away.
@@ -199,13 +200,16 @@ impl Retry {
 }
 
 /// The request once more. A body that streams cannot be repeated; extensions are for the first
-/// attempt, as kube sets them for nothing but the name of a span.
+/// attempt, as kube sets them for nothing but the name of a span, and the fences are kept.
 fn copy(request: &Request<Body>) -> Option<Request<Body>> {
     let mut copy = Request::new(request.body().try_clone()?);
     *copy.method_mut() = request.method().clone();
     *copy.uri_mut() = request.uri().clone();
     *copy.version_mut() = request.version();
     *copy.headers_mut() = request.headers().clone();
+    if let Some(fences) = Fences::of(request) {
+        copy.extensions_mut().insert(fences.clone());
+    }
     Some(copy)
 }
 

@@ -10,10 +10,10 @@ use tower::{BoxError, Layer, Service};
 use super::Answer;
 
 /// How a request ends.
-pub(super) type Outcome = Result<Answer, BoxError>;
+pub(crate) type Outcome = Result<Answer, BoxError>;
 
 /// The rest of the stack below a step.
-pub(super) trait Next:
+pub(crate) trait Next:
     Service<Request<Body>, Response = Answer, Error = BoxError, Future: Send> + Clone + Send + 'static
 {
 }
@@ -27,7 +27,7 @@ impl<S> Next for S where
 }
 
 /// What is done around a request.
-pub(super) trait Step: Clone {
+pub(crate) trait Step: Clone {
     /// Sends `request` through `next`, once, several times or not at all.
     fn pass(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome>;
 }

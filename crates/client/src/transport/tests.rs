@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::*;
 
+mod fence;
 mod goaway;
 mod tls;
 

@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, ready};
 use http::{Request, header};
 use hyper_rustls::{DefaultServerNameResolver, FixedServerNameResolver, HttpsConnector};
 use hyper_timeout::TimeoutConnector;
@@ -28,6 +28,7 @@ pub(super) use self::ending::NotTaken;
 use self::ending::{Noting, judge};
 use super::dial::{Dialer, dialer};
 use super::{Answer, TailedBody, boxed};
+use crate::fence::{GuardedBody, guarded};
 
 /// How many requests one connection carries at once; kube-apiserver's limit is 100, that of some
 /// load balancers 128.
@@ -41,7 +42,7 @@ const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 30;
 const IDLE_MAX: Duration = Duration::from_secs(90);
 
-type Http = Client<Noting<TimeoutConnector<HttpsConnector<Dialer>>>, Body>;
+type Http = Client<Noting<TimeoutConnector<HttpsConnector<Dialer>>>, GuardedBody>;
 
 /// Sends requests over the right connection.
 #[derive(Clone)]
@@ -153,6 +154,10 @@ impl Service<Request<Body>> for Wire {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (request, held) = match guarded(request) {
+            Ok(guarded) => guarded,
+            Err(fenced) => return ready(Err(fenced.into())).boxed(),
+        };
         if request.headers().contains_key(header::UPGRADE) {
             let answer = self.upgrades.request(request);
             return async move { Ok(answer.await?.map(boxed)) }.boxed();
@@ -161,6 +166,9 @@ impl Service<Request<Body>> for Wire {
         async move {
             let start = Instant::now();
             let answer = http.request(request).await;
+            if let Some(fenced) = held.and_then(|held| held.get().copied()) {
+                return Err(fenced.into());
+            }
             let answer = answer.map_err(|error| judge(error, start.elapsed()))?;
             Ok(answer.map(|body| boxed(TailedBody::new(boxed(body), move |_| drop(place)))))
         }

@@ -1,0 +1,157 @@
+use std::convert::Infallible;
+use std::sync::atomic::AtomicUsize;
+
+use http::{Method, Response};
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use super::*;
+use crate::{ClientOptions, Kind, Patch, RateLimit, RestClient};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A client of a service that counts what reaches it and answers with `code`, and the count.
+fn counted(options: ClientOptions, code: u16) -> (kube::Client, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counter = count.clone();
+    let service = tower::service_fn(move |_: Request<Body>| {
+        counter.fetch_add(1, SeqCst);
+        let answer = Response::builder().status(code).header("retry-after", "3");
+        async move { Ok::<_, Infallible>(answer.body(Body::from(b"{}".to_vec())).unwrap()) }
+    });
+    (options.in_process(service, "default"), count)
+}
+
+fn request(method: Method, uri: &str) -> Request<Body> {
+    let request = Request::builder().method(method).uri(uri);
+    request.body(Body::from(b"{}".to_vec())).unwrap()
+}
+
+#[test]
+fn a_deadline_belongs_to_its_term() {
+    let fence = Fence::new();
+    let (one, two) = (fence.for_term(1), fence.for_term(2));
+    let at = |seconds: u64| SECOND * seconds as u32;
+    assert_eq!(fence.check_at(at(0)), Err(Fenced::NotLeading));
+    assert_eq!(one.check_at(at(0)), Err(Fenced::TermOver { term: 1 }));
+
+    fence.open(1, at(10));
+    assert_eq!(fence.check_at(at(9)), Ok(()));
+    assert_eq!(one.check_at(at(9)), Ok(()));
+    assert_eq!(two.check_at(at(9)), Err(Fenced::TermOver { term: 2 }));
+    let late = Err(Fenced::DeadlinePassed { term: 1 });
+    assert_eq!(one.check_at(at(10)), late);
+    assert_eq!(fence.check_at(at(10)), late);
+    fence.open(1, at(12));
+    assert_eq!(one.check_at(at(11)), Ok(()));
+
+    fence.open(2, at(20));
+    assert_eq!(one.check_at(at(11)), Err(Fenced::TermOver { term: 1 }));
+    assert_eq!(two.check_at(at(11)), Ok(()));
+    // Terms do not come back.
+    fence.open(1, at(30));
+    assert_eq!(one.check_at(at(11)), Err(Fenced::TermOver { term: 1 }));
+    assert_eq!(
+        two.check_at(at(25)),
+        Err(Fenced::DeadlinePassed { term: 2 })
+    );
+    fence.close();
+    assert_eq!(two.check_at(at(11)), Err(Fenced::TermOver { term: 2 }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_are_held_back_and_reads_are_not() {
+    let fence = Fence::new();
+    let (client, count) = counted(ClientOptions::default(), 200);
+    let client = fence.layer(client);
+    let pods = "/api/v1/namespaces/shops/pods";
+    let check = async |method: Method, uri: &str, passes: bool| {
+        let before = count.load(SeqCst);
+        let outcome = client.send(request(method.clone(), uri)).await;
+        assert_eq!(outcome.is_ok(), passes, "{method} {uri}");
+        let after = count.load(SeqCst);
+        assert_eq!(after - before, usize::from(passes), "{method} {uri}");
+        if let Err(error) = outcome {
+            assert_eq!(Fenced::of(&error), Some(Fenced::NotLeading));
+        }
+    };
+    check(Method::GET, pods, true).await;
+    check(Method::GET, &format!("{pods}?watch=true"), true).await;
+    let one = format!("{pods}/one");
+    for method in [Method::PUT, Method::PATCH, Method::DELETE] {
+        check(method, &one, false).await;
+    }
+    check(Method::POST, pods, false).await;
+    check(Method::DELETE, pods, false).await;
+    check(Method::PATCH, &format!("{one}?dryRun=All"), true).await;
+    check(Method::GET, &format!("{one}/log"), true).await;
+    check(Method::GET, &format!("{one}/exec?command=rm"), false).await;
+    check(Method::GET, &format!("{one}/proxy/a/b"), false).await;
+    let reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    check(Method::POST, reviews, true).await;
+    let reviews = "/apis/authentication.k8s.io/v1/tokenreviews";
+    check(Method::POST, reviews, true).await;
+    fence.open(1, fence.now() + SECOND);
+    check(Method::POST, pods, true).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_waits_for_the_rate_limit_is_checked_again() {
+    let options = ClientOptions {
+        rate_limit: Some(RateLimit { qps: 0.1, burst: 1 }),
+        ..Default::default()
+    };
+    let (client, count) = counted(options, 200);
+    let fence = Fence::new();
+    fence.open(1, fence.now() + SECOND * 5);
+    let client = fence.layer(client);
+    client
+        .send(request(Method::POST, "/api/v1/pods"))
+        .await
+        .unwrap();
+    let error = client.send(request(Method::POST, "/api/v1/pods")).await;
+    let late = Some(Fenced::DeadlinePassed { term: 1 });
+    assert_eq!(Fenced::of(&error.unwrap_err()), late);
+    assert_eq!(count.load(SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_sent_again_is_checked_again() {
+    let (client, count) = counted(ClientOptions::default(), 429);
+    let fence = Fence::new();
+    fence.open(1, fence.now() + SECOND * 5);
+    let client = fence.layer(client);
+    let error = client.send(request(Method::POST, "/api/v1/pods")).await;
+    let late = Some(Fenced::DeadlinePassed { term: 1 });
+    assert_eq!(Fenced::of(&error.unwrap_err()), late);
+    // At 0 s and at 3 s, and not at 6 s.
+    assert_eq!(count.load(SeqCst), 2);
+}
+
+/// A client behind two fences, such as that of the leader and that of a shard, passes both.
+#[tokio::test(start_paused = true)]
+async fn every_fence_is_passed() {
+    let (client, count) = counted(ClientOptions::default(), 429);
+    let (outer, inner) = (Fence::new(), Fence::new());
+    outer.open(1, outer.now() + SECOND * 5);
+    inner.open(1, inner.now() + SECOND * 60);
+    let client = outer.layer(inner.layer(client));
+    let error = client.send(request(Method::POST, "/api/v1/pods")).await;
+    let late = Some(Fenced::DeadlinePassed { term: 1 });
+    assert_eq!(Fenced::of(&error.unwrap_err()), late);
+    assert_eq!(count.load(SeqCst), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_error_names_the_call() {
+    let (client, _) = counted(ClientOptions::default(), 200);
+    let client = RestClient::new(Fence::new().for_term(3).layer(client));
+    let kind = Kind::of::<ConfigMap>();
+    let (key, patch) = (("shops", "web").into(), serde_json::json!({}));
+    let patched = client.patch(&kind, &key, None, Patch::Merge(&patch), "shop");
+    let error = patched.await.unwrap_err();
+    assert!(error.is_fenced() && !error.is_unreachable() && !error.is_conflict());
+    assert_eq!(
+        crate::one_line(&error),
+        "cannot patch ConfigMap shops/web: not the leader: term 3, in which this work began, is over"
+    );
+}

@@ -1,0 +1,178 @@
+//! What a leader election needs to know.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use super::engine::{JITTER_TENTHS, Timing};
+use super::random::Random;
+use super::{LeaderElectionError, LeaderElectionMetrics};
+
+/// Where a pod finds its namespace.
+const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// How a [`LeaderElector`](super::LeaderElector) stands. The durations are controller-runtime's.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use opkit_controller::LeaderElectionOptions;
+///
+/// let options = LeaderElectionOptions::new("shop-operator.opkit.dev");
+/// assert_eq!(options.lease_duration, Duration::from_secs(15));
+/// assert_eq!(options.renew_deadline, Duration::from_secs(10));
+/// assert_eq!(options.retry_period, Duration::from_secs(2));
+/// assert!(options.release_on_cancel);
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LeaderElectionOptions {
+    /// The name of the Lease, the same for all candidates.
+    pub lease_name: String,
+    /// Its namespace; that of the pod by default.
+    pub namespace: Option<String>,
+    /// Who this candidate is; `hostname_uuid` by default. No two living processes may share one: a
+    /// lease that names it is taken for this candidate's own.
+    pub identity: Option<String>,
+    /// How long candidates wait after they last saw the lease change before they take it; rounded up to
+    /// whole seconds, because the lease holds no others.
+    pub lease_duration: Duration,
+    /// How long a leader stays one without renewing the lease. Where that is so close to the
+    /// lease's duration that two clocks, one 10 % too fast and one 10 % too slow, could not tell
+    /// them apart, it is cut to 9/11 of the lease's duration.
+    pub renew_deadline: Duration,
+    /// How often the lease is renewed, and at least how long candidates wait between two tries.
+    pub retry_period: Duration,
+    /// Whether the lease is released on a stop. On by default, other than in controller-runtime,
+    /// where it is safe only if the process ends at once: here the lease is released after the work
+    /// has ended, behind a closed fence, and the next leader need not wait for it to run out.
+    pub release_on_cancel: bool,
+    /// Labels that the lease shall have, beside any others.
+    pub labels: BTreeMap<String, String>,
+    /// What is counted, and where.
+    pub metrics: LeaderElectionMetrics,
+}
+
+impl LeaderElectionOptions {
+    /// The defaults for the lease of this name.
+    pub fn new(lease_name: impl Into<String>) -> Self {
+        LeaderElectionOptions {
+            lease_name: lease_name.into(),
+            namespace: None,
+            identity: None,
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+            release_on_cancel: true,
+            labels: BTreeMap::new(),
+            metrics: LeaderElectionMetrics::default(),
+        }
+    }
+
+    /// The durations, if they can be: lease > renew > 1.2 x retry > 0, client-go's rule.
+    pub(super) fn timing(&self) -> Result<Timing, LeaderElectionError> {
+        if self.lease_name.is_empty() {
+            return Err(invalid("lease_name", "is empty"));
+        }
+        let durations = [
+            ("lease_duration", self.lease_duration),
+            ("renew_deadline", self.renew_deadline),
+            ("retry_period", self.retry_period),
+        ];
+        if let Some((field, _)) = durations.iter().find(|(_, value)| value.is_zero()) {
+            return Err(invalid(field, "must be greater than zero"));
+        }
+        if self.lease_duration <= self.renew_deadline {
+            let problem = format!(
+                "must be greater than renew_deadline ({:?} <= {:?})",
+                self.lease_duration, self.renew_deadline
+            );
+            return Err(invalid("lease_duration", problem));
+        }
+        let jittered = self.retry_period.saturating_mul(JITTER_TENTHS) / 10;
+        if self.renew_deadline <= jittered {
+            let problem = format!(
+                "must be greater than 1.2 times retry_period ({:?} <= {jittered:?})",
+                self.renew_deadline
+            );
+            return Err(invalid("renew_deadline", problem));
+        }
+        let whole = self.lease_duration.as_secs();
+        let part = u64::from(self.lease_duration.subsec_nanos() > 0);
+        let seconds = i32::try_from(whole.saturating_add(part)).ok();
+        let Some(lease_seconds) = seconds.and_then(|seconds| u32::try_from(seconds).ok()) else {
+            return Err(invalid("lease_duration", "is longer than a lease can be"));
+        };
+        let timing = Timing {
+            lease_seconds,
+            renew_deadline: self.renew_deadline,
+            retry_period: self.retry_period,
+        };
+        if timing.term() <= jittered {
+            let problem = format!(
+                "leaves no time to renew the lease: 9/11 of it must be greater than 1.2 times retry_period ({:?} <= {jittered:?})",
+                timing.term()
+            );
+            return Err(invalid("lease_duration", problem));
+        }
+        Ok(timing)
+    }
+
+    pub(super) fn namespace(&self) -> Result<String, LeaderElectionError> {
+        self.namespace_or(Path::new(NAMESPACE_FILE))
+    }
+
+    pub(super) fn namespace_or(&self, file: &Path) -> Result<String, LeaderElectionError> {
+        if let Some(namespace) = self.namespace.as_ref().filter(|it| !it.is_empty()) {
+            return Ok(namespace.clone());
+        }
+        let read = std::fs::read_to_string(file);
+        let read = read.map_err(LeaderElectionError::NoNamespace)?;
+        match read.trim() {
+            "" => Err(LeaderElectionError::NoNamespace(
+                std::io::ErrorKind::InvalidData.into(),
+            )),
+            namespace => Ok(namespace.to_owned()),
+        }
+    }
+
+    pub(super) fn identity(&self) -> Result<String, LeaderElectionError> {
+        match &self.identity {
+            Some(identity) if identity.is_empty() => Err(invalid("identity", "is empty")),
+            Some(identity) => Ok(identity.clone()),
+            None => Ok(format!("{}_{}", hostname(), uuid())),
+        }
+    }
+}
+
+fn invalid(field: &'static str, problem: impl Into<String>) -> LeaderElectionError {
+    LeaderElectionError::Invalid {
+        field,
+        problem: problem.into(),
+    }
+}
+
+fn hostname() -> String {
+    let name = std::env::var("HOSTNAME").ok();
+    let name = name.or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
+    let name = name.map(|name| name.trim().to_owned());
+    name.filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// A random UUID, version 4.
+fn uuid() -> String {
+    let high = Random::new(Random::seed()).bits() & 0xffff_ffff_ffff_0fff | 0x4000;
+    let low = Random::new(Random::seed()).bits() & 0x3fff_ffff_ffff_ffff | 1 << 63;
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+//! The clocks of a candidate.
+
+use std::time::Duration;
+
+/// A clock that runs at a rate of its own and never goes back.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    true_origin: Duration,
+    local_origin: Duration,
+    rate: f64,
+}
+
+impl Clock {
+    pub(super) fn new(now: Duration, rate: f64) -> Self {
+        Clock {
+            true_origin: now,
+            local_origin: Duration::ZERO,
+            rate,
+        }
+    }
+
+    /// What it shows at a true time.
+    pub(super) fn local(&self, now: Duration) -> Duration {
+        self.local_origin + now.saturating_sub(self.true_origin).mul_f64(self.rate)
+    }
+
+    /// How long until it shows `local`.
+    pub(super) fn until(&self, now: Duration, local: Duration) -> Duration {
+        local.saturating_sub(self.local(now)).div_f64(self.rate)
+    }
+
+    /// It goes on at another rate.
+    pub(super) fn set_rate(&mut self, now: Duration, rate: f64) {
+        self.local_origin = self.local(now);
+        self.true_origin = now;
+        self.rate = rate;
+    }
+}

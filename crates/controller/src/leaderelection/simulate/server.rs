@@ -1,0 +1,54 @@
+//! The server: one lease with optimistic locking.
+
+use std::time::Duration;
+
+use crate::leaderelection::engine::{Answer, Record, Request, Stored};
+
+#[derive(Debug, Default)]
+pub(in crate::leaderelection) struct Server {
+    lease: Option<Stored>,
+    version: u64,
+    /// When the lease was last written, in true time.
+    pub(in crate::leaderelection) written: Duration,
+}
+
+impl Server {
+    pub(in crate::leaderelection) fn lease(&self) -> Option<&Stored> {
+        self.lease.as_ref()
+    }
+
+    /// Acts on a request; an update is conditional on `version`.
+    pub(in crate::leaderelection) fn act(
+        &mut self,
+        now: Duration,
+        request: Request,
+        version: Option<String>,
+    ) -> Answer {
+        let present = self.lease.as_ref().map(|lease| &lease.version);
+        match request {
+            Request::Get => Answer::Read(self.lease.clone()),
+            Request::Create(record) if present.is_none() => self.store(now, record),
+            Request::Update(record) if present.is_some() && present == version.as_ref() => {
+                self.store(now, record)
+            }
+            _ => Answer::Conflict,
+        }
+    }
+
+    fn store(&mut self, now: Duration, record: Record) -> Answer {
+        self.version += 1;
+        self.written = now;
+        let version = self.version.to_string();
+        let stored = Stored { record, version };
+        self.lease = Some(stored.clone());
+        Answer::Written(stored)
+    }
+
+    /// Somebody changes a label of the lease.
+    pub(in crate::leaderelection) fn touch(&mut self) {
+        self.version += 1;
+        if let Some(lease) = &mut self.lease {
+            lease.version = self.version.to_string();
+        }
+    }
+}
