@@ -19,7 +19,7 @@ pub use operator::{Operator, RunOptions};
 // What an operator's author names, so that the facade needs no further dependency.
 pub use opkit_controller::{
     Action, AnyController, ApplyError, Cleanup, Condition, ConditionStatus, Conditions, Context,
-    Controller, Error, EventType, Kind, ManagerError, MapContext, Object, ObjectKey, Outcome,
+    Controller, Error, EventType, Kind, Live, ManagerError, MapContext, Object, ObjectKey, Outcome,
     ReadError, Readiness, Reconcile, ReconcileLog, ReconcileRecord, Result, Selection, WriteError,
     predicate,
 };

@@ -124,7 +124,7 @@ pub use opkit_derive::{main, test};
 pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, golden};
 pub use opkit_operator::{
     Action, AnyController, ApplyError, Cleanup, Condition, ConditionStatus, Conditions, Context,
-    Controller, Error, EventType, Kind, ManagerError, MapContext, Object, ObjectKey, Operator,
+    Controller, Error, EventType, Kind, Live, ManagerError, MapContext, Object, ObjectKey, Operator,
     OperatorError, Outcome, ReadError, Readiness, Reconcile, ReconcileLog, ReconcileRecord, Result,
     RunOptions, Selection, WriteError, predicate,
 };
