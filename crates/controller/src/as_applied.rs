@@ -1,13 +1,13 @@
 //! Whether a child is as an application left it, told from the child alone: what a process that has
 //! just started goes by.
 //!
-//! Three things together say that an application would change nothing:
-//! - The mark ([`crate::mark`]) says which fields the last application by this manager had, so none
-//!   is to be removed that is given no longer.
-//! - Our entry in `managedFields` still has each of them. The server takes a field from its manager
-//!   when anybody else changes or removes it, so what is still ours was not touched.
+//! Two things together say that an application would change nothing:
+//! - Our entry in `managedFields` has the fields that are given, and no others. The server takes a
+//!   field from its manager when anybody else changes or removes it, so what is still ours was not
+//!   touched since it was applied; and what is not ours is not to be removed.
 //! - The values read as given. This finds what the server does not attribute, such as the work of an
 //!   admission webhook on somebody else's request, and content of a newer release of the operator.
+//!   Among the values is the mark ([`crate::mark`]).
 //!
 //! A value that the server writes otherwise reads as given if both are one quantity, or if an empty
 //! one was left out. Any other, such as an image that a webhook renames, is applied once after a
@@ -23,29 +23,24 @@ const NOT_OWNED: [&str; 2] = ["apiVersion", "kind"];
 const METADATA_NOT_OWNED: [&str; 2] = ["name", "namespace"];
 
 /// Whether `current` reads as `content` everywhere, and `fields`, in the form of `fieldsV1`, has all
-/// of it.
+/// of it and no more.
 pub(crate) fn is_as_applied(content: &Value, fields: &Value, current: &Value) -> bool {
-    let Some(content) = content.as_object() else {
+    let (Some(content), Some(fields)) = (content.as_object(), fields.as_object()) else {
         return false;
     };
-    content.iter().all(|(name, value)| {
-        let (below, found) = (field(fields, name), current.get(name));
-        match (name.as_str(), value.as_object()) {
-            (name, _) if NOT_OWNED.contains(&name) => true,
-            ("metadata", Some(meta)) => meta
-                .iter()
-                .filter(|(name, _)| !METADATA_NOT_OWNED.contains(&name.as_str()))
-                .all(|(name, value)| {
-                    let below = below.and_then(|below| field(below, name));
-                    holds(value, below, found.and_then(|found| found.get(name)))
-                }),
-            _ => holds(value, below, found),
-        }
-    })
-}
-
-fn field<'f>(fields: &'f Value, name: &str) -> Option<&'f Value> {
-    fields.get(format!("f:{name}"))
+    let without = |object: &Map<String, Value>, names: [&str; 2]| {
+        let mut object = object.clone();
+        object.retain(|name, _| !names.contains(&name.as_str()));
+        object
+    };
+    let mut content = without(content, NOT_OWNED);
+    if let Some(meta) = content.get_mut("metadata") {
+        let owned = meta
+            .as_object()
+            .map(|meta| without(meta, METADATA_NOT_OWNED));
+        *meta = owned.unwrap_or_default().into();
+    }
+    fields_hold(&content, fields, Some(current))
 }
 
 /// Whether `value` is owned through `fields` and reads as `current`.
@@ -56,14 +51,25 @@ fn holds(value: &Value, fields: Option<&Value>, current: Option<&Value>) -> bool
     match value {
         // Owned as one, such as a list without keys.
         _ if fields.is_empty() => reads_as(value, current),
-        Value::Object(values) => values.iter().all(|(name, value)| {
-            let below = fields.get(&format!("f:{name}"));
-            holds(value, below, current.and_then(|current| current.get(name)))
-        }),
+        Value::Object(values) => fields_hold(values, fields, current),
         Value::Array(items) => items_hold(items, fields, current),
         // A value has nothing below it.
         _ => false,
     }
+}
+
+/// As [`holds`], for the fields of an object.
+fn fields_hold(
+    values: &Map<String, Value>,
+    fields: &Map<String, Value>,
+    current: Option<&Value>,
+) -> bool {
+    let names = fields.keys().filter_map(|step| step.strip_prefix("f:"));
+    names.into_iter().all(|name| values.contains_key(name))
+        && values.iter().all(|(name, value)| {
+            let below = fields.get(&format!("f:{name}"));
+            holds(value, below, current.and_then(|current| current.get(name)))
+        })
 }
 
 /// As [`holds`], for the items of a list that has keys, or is a set. Each item has an entry of its own.
@@ -108,6 +114,8 @@ fn items_hold(items: &[Value], fields: &Map<String, Value>, current: Option<&Val
         holds(item, Some(below), found)
     });
     objects_hold
+        && keyed.is_empty()
+        && plain.iter().all(|value| values.contains(&value))
         && values
             .into_iter()
             .all(|value| plain.contains(value) && list.contains(value))

@@ -1,8 +1,9 @@
 //! The mark that each applied child carries: the annotation `opkit.dev/applied`.
 //!
 //! Its value is `<field manager>:<hash>`. The field manager says which controller applied the child,
-//! which `Context::prune` goes by; the hash is that of the fields that were applied, which lets a
-//! process that has just started see that none of them is to be removed (see [`crate::as_applied`]).
+//! which `Context::prune` goes by; the hash is that of the fields that were applied, by which a
+//! process that has just started sees whether the last application had the same (together with what
+//! [`crate::as_applied`] looks at).
 //!
 //! The hash covers the names of the fields and no values. A hash of values would have to be kept from
 //! whoever reads annotations, in a log, a metric or a dashboard: the password in a Secret, or in a

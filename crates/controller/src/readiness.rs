@@ -2,7 +2,9 @@
 
 use opkit_apimachinery::readiness;
 use opkit_client::{Kind, Object};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::status_schema::is_custom;
 
 /// Readiness of any object, as its status tells it.
 ///
@@ -14,7 +16,8 @@ use serde_json::Value;
 /// ```
 pub trait Readiness {
     /// Whether the status has observed the present generation and says Ready; for workloads,
-    /// whether all replicas are updated and available.
+    /// whether all replicas are updated and available. A custom kind whose type has conditions is not
+    /// ready before it has one that says so; kinds that cannot say it are ready once they exist.
     fn is_ready(&self) -> bool;
 
     /// How many replicas are ready; 0 if the status does not say.
@@ -23,16 +26,46 @@ pub trait Readiness {
 
 impl<K: Object> Readiness for K {
     fn is_ready(&self) -> bool {
-        readiness::is_ready(&json(self))
+        let json = as_json(self);
+        let conditions = json.pointer("/status/conditions");
+        let says_nothing = conditions
+            .and_then(Value::as_array)
+            .is_none_or(|conditions| conditions.is_empty());
+        if says_nothing && is_custom(&Kind::of::<K>()) && can_say_ready::<K>(&json) {
+            return false;
+        }
+        readiness::is_ready(&json)
     }
 
     fn ready_replicas(&self) -> i32 {
-        readiness::ready_replicas(&json(self))
+        readiness::ready_replicas(&as_json(self))
     }
 }
 
+/// Whether the type has conditions: whether one survives being read and written. A type that cannot
+/// be read so has a status that needs more, so it has not been written yet.
+fn can_say_ready<K: Object>(json: &Value) -> bool {
+    let mut probe = json.clone();
+    let Some(fields) = probe.as_object_mut() else {
+        return false;
+    };
+    let status = fields.entry("status").or_insert_with(|| json!({}));
+    if let Some(status) = status.as_object_mut() {
+        let condition = json!({
+            "type": "Ready", "status": "True", "reason": "Probe", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        status.insert("conditions".into(), json!([condition]));
+    }
+    let Ok(object) = serde_json::from_value::<K>(probe) else {
+        return true;
+    };
+    let written = serde_json::to_value(&object).unwrap_or_default();
+    written.pointer("/status/conditions/0").is_some()
+}
+
 /// The object as JSON with its kind, which the rules for workloads go by.
-fn json<K: Object>(object: &K) -> Value {
+fn as_json<K: Object>(object: &K) -> Value {
     let mut json = serde_json::to_value(object).unwrap_or_default();
     if let Some(fields) = json.as_object_mut() {
         let kind = Kind::of::<K>();

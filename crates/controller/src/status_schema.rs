@@ -70,7 +70,7 @@ pub(crate) fn status_gaps(kind: &Kind, document: &Value) -> Vec<String> {
 }
 
 /// Whether the kind is not one of Kubernetes' own, whose statuses are what they are.
-fn is_custom(kind: &Kind) -> bool {
+pub(crate) fn is_custom(kind: &Kind) -> bool {
     kind.group.contains('.') && !kind.group.ends_with(".k8s.io")
 }
 

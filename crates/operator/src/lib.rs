@@ -20,7 +20,7 @@ pub use operator::{Operator, RunOptions};
 // What an operator's author names, so that the facade needs no further dependency.
 pub use opkit_controller::{
     Action, AnyController, AnyRunnable, ApplyError, Cleanup, Condition, ConditionStatus,
-    Conditions, Context, Controller, DynamicObject, Error, EventType, InformerOptions, Kind,
+    Conditions, Context, Controller, DynamicObject, Error, EventType, InformerOptions, Kind, Live,
     ManagerError, MapContext, MetricsRegistry, Object, ObjectKey, Outcome, ReadError, Readiness,
     Reconcile, ReconcileLog, ReconcileRecord, Reference, Request, Result, RunContext, Runnable,
     Selection, Trigger, TriggerError, Triggers, WriteError, finalizer, predicate, trigger,

@@ -7,6 +7,8 @@ mod cache;
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod context;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod demo;

@@ -165,6 +165,12 @@ impl<'a> Typed<'a> {
         }
     }
 
+    /// Whether it stands for `resource.Quantity`.
+    pub(crate) fn is_quantity(&self) -> bool {
+        self.at_site(|site| site.reference.as_ref())
+            .is_some_and(|name| name.ends_with(QUANTITY))
+    }
+
     /// The same definitions at another schema.
     pub(crate) fn at<'b>(&self, schema: &'b Schema) -> Typed<'b>
     where
@@ -221,11 +227,12 @@ impl fmt::Debug for Typed<'_> {
     }
 }
 
+const QUANTITY: &str = ".api.resource.Quantity";
+
 /// Quantity and IntOrString are written differently by different versions of the published
 /// documents, some of which refuse what the API server takes.
 fn lenient(name: &str) -> Option<&'static Schema> {
-    let is_lenient =
-        name.ends_with(".api.resource.Quantity") || name.ends_with(".util.intstr.IntOrString");
+    let is_lenient = name.ends_with(QUANTITY) || name.ends_with(".util.intstr.IntOrString");
     is_lenient.then_some(&*SCALAR)
 }
 

@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value};
 
+use crate::quantity::Quantity;
 use crate::schema::{Schema, SchemaType, Typed};
 
 /// Writes an object the way Kubernetes would after reading it into its Go types: nulls, empty
-/// lists and empty maps that need not be there are gone, and structs that always exist are.
+/// lists and empty maps that need not be there are gone, structs that always exist are there, and
+/// quantities are in canonical form.
 ///
 /// All of a built-in kind goes through Go types, and the metadata of a custom resource; the
 /// rest of a custom resource is left as it is. Call it on what a client sent.
@@ -62,6 +64,16 @@ fn normalize_value(value: &mut Value, typed: &Typed<'_>) {
             items
                 .iter_mut()
                 .for_each(|item| normalize_value(item, &typed));
+        }
+        Value::String(text) if typed.is_quantity() => {
+            if let Some(quantity) = Quantity::parse(text) {
+                *text = quantity.to_string();
+            }
+        }
+        Value::Number(number) if typed.is_quantity() => {
+            if let Some(quantity) = Quantity::parse(&number.to_string()) {
+                *value = quantity.to_string().into();
+            }
         }
         _ => {}
     }

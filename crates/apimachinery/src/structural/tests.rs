@@ -203,6 +203,7 @@ fn built_in_kinds_are_written_as_go_writes_them() {
             "args": {"type": "array", "items": {"type": "string"}},
             "resources": {"allOf": [{"$ref": "Resources"}], "default": {}},
             "securityContext": {"$ref": "Security"},
+            "limits": {"type": "object", "additionalProperties": {"$ref": "x.api.resource.Quantity"}},
         }});
         let any = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
         let definitions: std::collections::BTreeMap<String, std::sync::Arc<Schema>> = [
@@ -231,5 +232,9 @@ fn built_in_kinds_are_written_as_go_writes_them() {
     check(
         json!({"spec": {"containers": [{"args": [], "resources": null, "securityContext": {}}]}}),
         json!({"spec": {"containers": [{"resources": {}, "securityContext": {}}]}}),
+    );
+    check(
+        json!({"spec": {"containers": [{"args": ["1000m"], "limits": {"a": "1000m", "b": 2, "c": "?"}}]}}),
+        json!({"spec": {"containers": [{"args": ["1000m"], "limits": {"a": "1", "b": "2", "c": "?"}}]}}),
     );
 }

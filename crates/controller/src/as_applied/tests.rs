@@ -140,3 +140,21 @@ fn a_field_that_is_given_anew_is_not() {
         |content, _, _| content["metadata"]["labels"] = json!({"of": "others"})
     ));
 }
+
+#[test]
+fn a_field_that_is_ours_and_not_given_is_not() {
+    let with = |path: &'static str, name: &'static str| {
+        verdict(move |_, fields, _| {
+            let at = fields.pointer_mut(path).unwrap().as_object_mut().unwrap();
+            assert!(at.insert(name.to_owned(), json!({})).is_none());
+        })
+    };
+    assert!(!with("/f:spec", "f:replicas"));
+    assert!(!with("/f:metadata/f:finalizers", "v:\"x/w\""));
+    assert!(!with("/f:metadata/f:annotations", "f:more"));
+    assert!(!with(
+        "/f:spec/f:template/f:spec/f:containers",
+        "k:{\"name\":\"more\"}"
+    ));
+    assert!(with("/f:spec/f:template/f:spec/f:containers", "."));
+}

@@ -1,0 +1,100 @@
+//! `cx.adopt`: taking over what somebody else made.
+
+use k8s_openapi::api::core::v1::Secret;
+use opkit::prelude::*;
+use serde_json::json;
+
+use super::{MANAGER, Rig, data, merge, secret, seen, theirs};
+
+#[opkit::test]
+async fn an_unowned_child_is_taken_over_with_the_fields_of_managers(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    // Made by one, added to by another; a third keeps what it has.
+    plane
+        .apply(secret("child", &[("a", "1"), ("b", "2")]))
+        .await?;
+    merge::<Secret>(&plane, "child", json!({"data": {"c": "Mw=="}})).await?;
+    let api: kube::Api<Secret> = kube::Api::default_namespaced(plane.client());
+    let other = kube::api::PatchParams {
+        field_manager: Some("third".into()),
+        ..Default::default()
+    };
+    let patch = kube::api::Patch::Merge(json!({"data": {"d": "NA=="}}));
+    let made = api.patch("child", &other, &patch).await?;
+    let (owner, cx) = rig.run().await?;
+    seen(&cx, &made).await?;
+    assert!(
+        cx.apply(secret("child", &[("a", "9")]))
+            .await
+            .unwrap_err()
+            .is_not_ours()
+    );
+
+    let wanted = || secret("child", &[("a", "9")]);
+    let child = cx.adopt(wanted(), ["opkit-test", "somebody"]).await?;
+    assert_eq!(child.metadata.uid, made.metadata.uid);
+    let stored = plane.get::<Secret>("child").await?.unwrap();
+    assert_eq!(*child, stored);
+    assert_eq!(
+        data(&stored),
+        [("a", "9"), ("d", "4")],
+        "b and c are given no longer"
+    );
+    let references = stored.metadata.owner_references.as_ref().unwrap();
+    assert_eq!(Some(&references[0].uid), owner.metadata.uid.as_ref());
+    let managers = stored.metadata.managed_fields.iter().flatten();
+    let managers: Vec<_> = managers
+        .map(|entry| (entry.manager.as_deref(), entry.operation.as_deref()))
+        .collect();
+    assert_eq!(managers.len(), 2, "{managers:?}");
+    assert!(
+        managers.contains(&(Some(MANAGER), Some("Apply"))),
+        "{managers:?}"
+    );
+    assert!(
+        managers.contains(&(Some("third"), Some("Update"))),
+        "{managers:?}"
+    );
+
+    // From now on it is a child like any other.
+    rig.writes();
+    cx.adopt(wanted(), ["opkit-test", "somebody"]).await?;
+    cx.apply(wanted()).await?;
+    assert_eq!(rig.writes(), [""; 0]);
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn a_child_that_does_not_exist_is_made(plane: ControlPlane) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    let child = cx.adopt(secret("child", &[("a", "1")]), ["helm"]).await?;
+    assert_eq!(data(&child), [("a", "1")]);
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn one_that_somebody_else_controls_is_refused(plane: ControlPlane) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let theirs = theirs(&plane, "child").await?;
+    let (_, cx) = rig.run().await?;
+    rig.writes();
+    let error = cx
+        .adopt(secret("child", &[]), ["opkit-test"])
+        .await
+        .unwrap_err();
+    assert!(error.is_not_ours(), "{error}");
+    assert!(
+        error.to_string().ends_with("/owner but by ConfigMap far"),
+        "{error}"
+    );
+    assert_eq!(rig.writes(), [""; 0]);
+    let same = plane
+        .get::<Secret>("child")
+        .await?
+        .map(|same| same.metadata.resource_version);
+    assert_eq!(same, Some(theirs.metadata.resource_version));
+    rig.stop().await
+}

@@ -1,0 +1,266 @@
+//! `cx.apply`: when it sends what, and what it refuses.
+
+use k8s_openapi::api::core::v1::{LimitRange, Namespace, Secret};
+use opkit::ApplyError;
+use opkit::prelude::*;
+use serde_json::json;
+
+use super::{MANAGER, MARK, Rig, data, merge, object, secret, seen, theirs};
+
+#[opkit::test]
+async fn it_is_a_server_side_apply_of_an_owned_and_marked_child(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (owner, cx) = rig.run().await?;
+    let child = cx.apply(secret("child", &[("a", "1")])).await?;
+    assert_eq!(cx.field_manager(), MANAGER);
+
+    let stored = plane.get::<Secret>("child").await?.unwrap();
+    assert_eq!(*child, stored, "it answers the child as it is");
+    let reference = &stored.metadata.owner_references.as_ref().unwrap()[0];
+    assert_eq!(Some(&reference.uid), owner.metadata.uid.as_ref());
+    assert_eq!(reference.controller, Some(true));
+    assert_eq!(reference.block_owner_deletion, Some(true));
+    let entries = stored.metadata.managed_fields.iter().flatten();
+    let entries: Vec<_> = entries
+        .map(|entry| (entry.manager.as_deref(), entry.operation.as_deref()))
+        .collect();
+    assert_eq!(entries, [(Some(MANAGER), Some("Apply"))]);
+    let mark = stored.annotations().get(MARK).unwrap();
+    assert!(mark.starts_with("rig.configmap:"), "{mark}");
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn nothing_is_sent_while_the_child_reads_as_answered(plane: ControlPlane) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    cx.apply(secret("child", &[("a", "1")])).await?;
+    rig.writes();
+    cx.apply(secret("child", &[("a", "1")])).await?;
+    assert_eq!(rig.writes(), [""; 0]);
+
+    // Fields of others are none of ours.
+    let patch = json!({"metadata": {"labels": {"of": "somebody"}}, "data": {"b": "Mg=="}});
+    let changed = merge::<Secret>(&plane, "child", patch).await?;
+    seen(&cx, &changed).await?;
+    let (_, cx) = rig.run().await?;
+    let child = cx.apply(secret("child", &[("a", "1")])).await?;
+    assert_eq!(rig.writes(), [""; 0]);
+    assert_eq!(data(&child), [("a", "1"), ("b", "2")]);
+    rig.stop().await
+}
+
+/// A limit that no server stores as it is written here.
+fn limits(cpu: &str) -> LimitRange {
+    object(json!({
+        "metadata": {"name": "limits"},
+        "spec": {"limits": [{"type": "Container", "max": {"cpu": cpu, "memory": "1024Mi"}}]},
+    }))
+}
+
+#[opkit::test]
+async fn a_quantity_that_the_server_normalises_causes_no_second_write(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    let stored = cx.apply(limits("1000m")).await?;
+    let max = stored.spec.as_ref().unwrap().limits[0].max.clone().unwrap();
+    assert_eq!(
+        (max["cpu"].0.as_str(), max["memory"].0.as_str()),
+        ("1", "1Gi")
+    );
+    rig.writes();
+    cx.apply(limits("1000m")).await?;
+    let noted = merge::<LimitRange>(
+        &plane,
+        "limits",
+        json!({"metadata": {"labels": {"a": "b"}}}),
+    );
+    seen(&cx, &noted.await?).await?;
+    cx.apply(limits("1000m")).await?;
+    assert_eq!(rig.writes(), [""; 0]);
+    cx.apply(limits("1500m")).await?;
+    assert_eq!(rig.writes(), ["patch limitranges limits"]);
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn a_field_no_longer_set_disappears(plane: ControlPlane) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    cx.apply(secret("child", &[("a", "1"), ("b", "2")])).await?;
+    let child = cx.apply(secret("child", &[("b", "2")])).await?;
+    assert_eq!(data(&child), [("b", "2")]);
+    let stored = plane.get::<Secret>("child").await?.unwrap();
+    assert_eq!(data(&stored), [("b", "2")]);
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn drift_is_corrected(plane: ControlPlane) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    let wanted = || secret("child", &[("a", "1"), ("b", "2")]);
+    cx.apply(wanted()).await?;
+    for drift in [
+        json!({"data": {"a": "OQ=="}}),
+        json!({"data": {"a": null}}),
+        json!({"metadata": {"annotations": {MARK: null}}}),
+        json!({"metadata": {"annotations": {MARK: "somebody:1"}}}),
+    ] {
+        let drifted = merge::<Secret>(&plane, "child", drift.clone()).await?;
+        seen(&cx, &drifted).await?;
+        rig.writes();
+        let child = cx.apply(wanted()).await?;
+        assert_eq!(rig.writes(), ["patch secrets child"], "{drift}");
+        assert_eq!(data(&child), [("a", "1"), ("b", "2")], "{drift}");
+        assert!(child.annotations()[MARK].starts_with(MANAGER), "{drift}");
+    }
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn a_child_that_is_not_ours_is_refused_by_both_names(plane: ControlPlane) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let foreign = plane.apply(secret("child", &[("theirs", "1")])).await?;
+    let (_, cx) = rig.run().await?;
+    let namespace = plane.namespace();
+    let error = cx.apply(secret("child", &[])).await.unwrap_err();
+    assert!(error.is_not_ours());
+    let said = format!(
+        "Secret {namespace}/child exists and is not controlled by ConfigMap {namespace}/owner"
+    );
+    assert_eq!(error.to_string(), said);
+    let same = plane.get::<Secret>("child").await?.unwrap();
+    assert_eq!(
+        same.metadata.resource_version,
+        foreign.metadata.resource_version
+    );
+
+    // One of somebody else's, who is named.
+    let theirs = theirs(&plane, "theirs").await?;
+    seen(&cx, &theirs).await?;
+    let error = cx.apply(secret("theirs", &[])).await.unwrap_err();
+    assert!(
+        error.to_string().ends_with(" but by ConfigMap far"),
+        "{error}"
+    );
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn an_owner_in_another_namespace_is_refused(plane: ControlPlane) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    rig.writes();
+    let mut elsewhere = secret("child", &[]);
+    elsewhere.metadata.namespace = Some("elsewhere".into());
+    let error = cx.apply(elsewhere).await.unwrap_err().to_string();
+    let said = format!(
+        "ConfigMap {}/owner cannot own Secret elsewhere/child: an owner and its children are in one namespace",
+        plane.namespace()
+    );
+    assert_eq!(error, said);
+    let of_cluster: Namespace = object(json!({"metadata": {"name": "child"}}));
+    let error = cx.apply(of_cluster).await.unwrap_err().to_string();
+    assert!(
+        error.ends_with("the child is not in a namespace"),
+        "{error}"
+    );
+    assert_eq!(rig.writes(), [""; 0]);
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn string_data_is_refused(plane: ControlPlane) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    rig.writes();
+    let child: Secret = object(json!({"metadata": {"name": "child"}, "stringData": {"a": "b"}}));
+    let error = cx.apply(child).await.unwrap_err().to_string();
+    let said = format!(
+        "cannot apply Secret {}/child with stringData: the server turns it into data; set data",
+        plane.namespace()
+    );
+    assert_eq!(error, said);
+    assert_eq!(rig.writes(), [""; 0]);
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn with_a_version_it_is_applied_at_that_version_or_fails(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    let child = cx.apply(secret("child", &[("a", "1")])).await?;
+    let at = |version: &Option<String>, value: &str| {
+        let mut secret = secret("child", &[("a", value)]);
+        secret.metadata.resource_version = version.clone();
+        secret
+    };
+    let version = &child.metadata.resource_version;
+    let second = cx.apply(at(version, "2")).await?;
+    assert_eq!(data(&second), [("a", "2")]);
+    let error = cx.apply(at(version, "3")).await.unwrap_err();
+    assert!(error.is_conflict(), "{error}");
+    // Also where the cache does not know yet that somebody was faster.
+    merge::<Secret>(&plane, "child", json!({"metadata": {"labels": {"a": "b"}}})).await?;
+    let error = cx
+        .apply(at(&second.metadata.resource_version, "3"))
+        .await
+        .unwrap_err();
+    assert!(error.is_conflict(), "{error}");
+    let stored = plane.get::<Secret>("child").await?.unwrap();
+    assert_eq!(data(&stored), [("a", "2")]);
+
+    let mut none = secret("none", &[]);
+    none.metadata.resource_version = version.clone();
+    let error = cx.apply(none).await.unwrap_err();
+    assert!(
+        matches!(error, ApplyError::Version { found: None, .. }),
+        "{error}"
+    );
+    assert!(plane.get::<Secret>("none").await?.is_none());
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn a_child_that_is_being_deleted_is_an_error_until_it_is_gone(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    cx.apply(secret("child", &[("a", "1")])).await?;
+    let kept = json!({"metadata": {"finalizers": ["somebody/keeps"]}});
+    merge::<Secret>(&plane, "child", kept).await?;
+    plane.delete::<Secret>("child").await?;
+    let dying = plane.get::<Secret>("child").await?.unwrap();
+    seen(&cx, &dying).await?;
+    rig.writes();
+    let error = cx.apply(secret("child", &[("a", "2")])).await.unwrap_err();
+    assert!(error.is_deleting(), "{error}");
+    let namespace = plane.namespace();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "cannot apply Secret {namespace}/child for ConfigMap {namespace}/owner: it is being deleted, and made anew once it is gone"
+        )
+    );
+    assert_eq!(rig.writes(), [""; 0]);
+
+    merge::<Secret>(&plane, "child", json!({"metadata": {"finalizers": null}})).await?;
+    plane.eventually_gone::<Secret>("child").await?;
+    let anew = loop {
+        match cx.apply(secret("child", &[("a", "2")])).await {
+            // Its end has not come to the cache.
+            Err(error) if error.is_deleting() => tokio::time::sleep(Duration::from_millis(5)).await,
+            result => break result?,
+        }
+    };
+    assert_ne!(anew.metadata.uid, dying.metadata.uid);
+    rig.stop().await
+}

@@ -1,0 +1,182 @@
+//! `cx.apply` after a start of the operator: a process that remembers nothing.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, Secret, Service};
+use opkit::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Rig, data, merge, object, secret};
+
+/// With ports, quantities and empty values: what a server completes, rewrites and leaves out.
+fn deployment(replicas: Option<i32>) -> Deployment {
+    let labels = json!({"app": "robot"});
+    object(json!({
+        "metadata": {"name": "child", "labels": labels},
+        "spec": {
+            "replicas": replicas,
+            "paused": false,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "nodeSelector": {},
+                    "tolerations": [{"key": "a", "operator": "Exists"}],
+                    "volumes": [{"name": "tmp", "emptyDir": {}}],
+                    "containers": [{
+                        "name": "robot", "image": "nginx:1.27", "command": ["walk", "on"],
+                        "env": [{"name": "A", "value": "1000m"}, {"name": "B", "value": ""}],
+                        "ports": [{"containerPort": 80}, {"containerPort": 80, "protocol": "UDP"}],
+                        "resources": {"limits": {"cpu": "1000m", "memory": "0.5Gi"}},
+                        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp", "readOnly": false}],
+                    }],
+                },
+            },
+        },
+    }))
+}
+
+fn service() -> Service {
+    object(json!({
+        "metadata": {"name": "child"},
+        "spec": {
+            "selector": {"app": "robot"},
+            "ports": [
+                {"name": "http", "port": 80, "targetPort": "http"},
+                {"name": "dns", "port": 53, "protocol": "UDP"},
+                {"name": "dns-tcp", "port": 53, "protocol": "TCP"},
+            ],
+        },
+    }))
+}
+
+fn limits() -> LimitRange {
+    object(json!({
+        "metadata": {"name": "child", "finalizers": ["rig.opkit.dev/a", "rig.opkit.dev/b"]},
+        "spec": {"limits": [{"type": "Container", "max": {"cpu": "1000m", "memory": "1024Mi"}}]},
+    }))
+}
+
+async fn apply_all(cx: &Context) -> opkit::Result {
+    cx.apply(deployment(Some(0))).await?;
+    cx.apply(service()).await?;
+    cx.apply(limits()).await?;
+    cx.apply(secret("child", &[("a", "1"), ("b", "")])).await?;
+    Ok(())
+}
+
+/// Stops the operator and starts it anew; the context of its next run.
+async fn restart(
+    rig: Rig<ConfigMap>,
+    plane: &ControlPlane,
+) -> opkit::Result<(Rig<ConfigMap>, Context)> {
+    rig.stop().await?;
+    let mut rig = Rig::start(plane).await?;
+    let (_, cx) = rig.run().await?;
+    rig.writes();
+    Ok((rig, cx))
+}
+
+#[opkit::test]
+async fn a_restart_writes_nothing(plane: ControlPlane) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    apply_all(&cx).await?;
+    drop(cx);
+    let (rig, cx) = restart(rig, &plane).await?;
+    apply_all(&cx).await?;
+    assert_eq!(rig.writes(), [""; 0]);
+    // Fields of others are none of ours.
+    drop(cx);
+    merge::<Service>(
+        &plane,
+        "child",
+        json!({"metadata": {"labels": {"of": "somebody"}}}),
+    )
+    .await?;
+    let (rig, cx) = restart(rig, &plane).await?;
+    apply_all(&cx).await?;
+    assert_eq!(rig.writes(), [""; 0]);
+    merge::<LimitRange>(&plane, "child", json!({"metadata": {"finalizers": null}})).await?;
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn what_drifted_while_the_operator_was_away_is_corrected(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    let wanted = || secret("child", &[("a", "1"), ("b", "2")]);
+    cx.apply(wanted()).await?;
+    cx.apply(deployment(Some(0))).await?;
+    drop(cx);
+    for drift in [
+        json!({"data": {"a": "OQ=="}}),
+        json!({"data": {"a": null}}),
+        json!({"metadata": {"annotations": {super::MARK: null}}}),
+        // Who takes a field and puts it back reads as before, but it is theirs.
+        json!({"metadata": {"managedFields": [{}]}}),
+    ] {
+        merge::<Secret>(&plane, "child", drift.clone()).await?;
+        let (next, cx) = restart(rig, &plane).await?;
+        let child = cx.apply(wanted()).await?;
+        assert_eq!(data(&child), [("a", "1"), ("b", "2")], "{drift}");
+        assert_eq!(next.writes(), ["patch secrets child"], "{drift}");
+        rig = next;
+    }
+    let ports = json!([{"op": "remove", "path": "/spec/template/spec/containers/0/ports/0"}]);
+    let api: kube::Api<Deployment> = kube::Api::default_namespaced(plane.client());
+    let patch = kube::api::Patch::<Value>::Json(serde_json::from_value(ports)?);
+    api.patch("child", &Default::default(), &patch).await?;
+    let (rig, cx) = restart(rig, &plane).await?;
+    let child = cx.apply(deployment(Some(0))).await?;
+    let pod = child.spec.as_ref().unwrap().template.spec.as_ref().unwrap();
+    assert_eq!(pod.containers[0].ports.as_ref().unwrap().len(), 2);
+    assert_eq!(rig.writes(), ["patch deployments child"]);
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn new_content_after_a_restart_is_applied(plane: ControlPlane) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    cx.apply(secret("child", &[("a", "1"), ("b", "2")])).await?;
+    drop(cx);
+    // A value.
+    let (rig, cx) = restart(rig, &plane).await?;
+    let child = cx.apply(secret("child", &[("a", "1"), ("b", "3")])).await?;
+    assert_eq!(data(&child), [("a", "1"), ("b", "3")]);
+    assert_eq!(rig.writes(), ["patch secrets child"]);
+    drop(cx);
+    // A field less: nothing that is still asked for differs.
+    let (rig, cx) = restart(rig, &plane).await?;
+    let child = cx.apply(secret("child", &[("b", "3")])).await?;
+    assert_eq!(data(&child), [("b", "3")]);
+    assert_eq!(rig.writes(), ["patch secrets child"]);
+    drop(cx);
+    // A field more, that somebody else has set so already.
+    merge::<Secret>(&plane, "child", json!({"data": {"c": "NA=="}})).await?;
+    let (rig, cx) = restart(rig, &plane).await?;
+    cx.apply(secret("child", &[("b", "3"), ("c", "4")])).await?;
+    assert_eq!(rig.writes(), ["patch secrets child"]);
+    rig.stop().await
+}
+
+/// What opkit cannot know to be the same, it sends once, and the server finds that nothing changes.
+#[opkit::test]
+async fn an_apply_that_changes_nothing_is_no_write_for_the_server(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    cx.apply(secret("child", &[("a", "1")])).await?;
+    let before = plane.get::<Secret>("child").await?.unwrap();
+    tokio::time::sleep(Duration::from_millis(1_100)).await; // managedFields has whole seconds
+    let mut again = secret("child", &[("a", "1")]);
+    again.metadata.resource_version = before.metadata.resource_version.clone();
+    rig.writes();
+    cx.apply(again).await?; // at a version, so it is sent
+    assert_eq!(rig.writes(), ["patch secrets child"]);
+    assert_eq!(plane.get::<Secret>("child").await?.unwrap(), before);
+    rig.stop().await
+}
