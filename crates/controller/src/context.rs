@@ -16,7 +16,7 @@ use crate::state::States;
 use crate::{Error, ReadError, cross_namespace, live};
 
 /// What the reconciles of one controller in one cluster share.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Shared {
     pub(crate) client: RestClient,
     pub(crate) field_manager: String,

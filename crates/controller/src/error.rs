@@ -10,6 +10,7 @@ use opkit_cache::SyncError;
 use opkit_client::{Kind, RequestError, one_line};
 
 pub use self::calls::{ApplyError, ReadError, WriteError};
+use crate::LeaderElectionError;
 
 /// The result of a reconcile, and of anything else that may fail in any way.
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
@@ -224,6 +225,9 @@ pub enum ManagerError {
     /// Two clusters have one name.
     #[error("two clusters are named {0:?}")]
     ClusterTaken(String),
+    /// No leader can be elected.
+    #[error("cannot elect a leader")]
+    LeaderElection(#[source] LeaderElectionError),
     /// What the operator needs to do is not allowed.
     #[error("a permission is missing: {0}")]
     MissingRule(String),

@@ -140,7 +140,7 @@ impl LeaderElector {
             lease: Arc::from(format!("{namespace}/{}", options.lease_name)),
             name: options.lease_name.clone(),
             identity: identity.clone(),
-            fence: Fence::new(),
+            fence: options.fence,
             leadership: watch::Sender::new(Leadership::Standby),
             holder: watch::Sender::new(String::new()),
             work: LeaderWork::default(),

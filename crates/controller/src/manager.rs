@@ -6,6 +6,7 @@
 //! is the only place in the run-side rooms that listens to signals.
 
 mod crew;
+mod election;
 mod house;
 mod preflight;
 mod signals;
@@ -31,7 +32,9 @@ use self::signals::Signals;
 use crate::cross_namespace::{Grants, Reference};
 use crate::runnable::{AnyRunnable, Group};
 use crate::state::States;
-use crate::{AnyController, ManagerError, MapContext, MetricsRegistry, ReconcileLog};
+use crate::{
+    AnyController, LeaderElectionOptions, ManagerError, MapContext, MetricsRegistry, ReconcileLog,
+};
 
 /// How a [`Manager`] runs.
 #[derive(Debug, Clone)]
@@ -46,11 +49,14 @@ pub struct ManagerOptions {
     pub cache_sync_timeout: Duration,
     /// What the operator needs beyond listing and watching, checked before it starts.
     pub permissions: Vec<Permission>,
+    /// Elects a leader among several processes: what needs leadership runs in one of them at a time.
+    /// None for a process that is alone.
+    pub leader_election: Option<LeaderElectionOptions>,
     /// Where reconciles are recorded.
     pub log: ReconcileLog,
     /// Where metrics are registered.
     pub metrics: MetricsRegistry,
-    /// Becomes true when the caches are filled and, without leader election, the workers run.
+    /// Becomes true when the caches are filled and the workers run, or stand by for leadership.
     pub ready: watch::Sender<bool>,
 }
 
@@ -61,6 +67,7 @@ impl Default for ManagerOptions {
             grace_period: Duration::from_secs(30),
             cache_sync_timeout: Duration::from_secs(120),
             permissions: Vec::new(),
+            leader_election: None,
             log: ReconcileLog::default(),
             metrics: MetricsRegistry::default(),
             ready: watch::Sender::new(false),

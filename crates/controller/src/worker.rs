@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use jiff::Timestamp;
-use opkit_cache::Informer;
+use opkit_cache::{Informer, Selection};
+use opkit_client::{Fence, RestClient};
 use opkit_workqueue::{AddOptions, Item, Queue, Reasons};
 use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
@@ -22,7 +23,7 @@ use crate::context::Shared;
 use crate::error::Retry;
 use crate::metrics::Measured;
 use crate::record::{Cause, Outcome};
-use crate::source::MapContext;
+use crate::source::{LOW_PRIORITY, MapContext};
 use crate::spec::ControllerSpec;
 use crate::{Action, Error, ReconcileLog, ReconcileRecord, Request, Result};
 
@@ -43,6 +44,7 @@ pub(crate) struct Running {
 #[derive(Debug)]
 pub(crate) struct Side {
     pub(crate) cluster: Option<Arc<str>>,
+    pub(crate) client: RestClient,
     pub(crate) informer: Informer,
     pub(crate) reads: MapContext,
     pub(crate) applied: Arc<AppliedChildren>,
@@ -51,6 +53,16 @@ pub(crate) struct Side {
 }
 
 impl Side {
+    /// From now on reconciles write behind `fence`.
+    pub(crate) fn fence(&self, fence: &Fence) {
+        let mut shared = self.shared.write();
+        let client = RestClient::new(fence.layer(self.client.kube()));
+        *shared = Arc::new(Shared {
+            client,
+            ..(**shared).clone()
+        });
+    }
+
     fn shared(&self) -> Arc<Shared> {
         self.shared.read().clone()
     }
@@ -208,6 +220,21 @@ impl Running {
         Outcome::Error {
             message: error.to_string(),
             retry_after,
+        }
+    }
+
+    /// Has every object reconciled, after what changes now.
+    pub(crate) fn requeue_all(&self) {
+        let low = AddOptions {
+            priority: Some(LOW_PRIORITY),
+            ..Default::default()
+        };
+        for side in &self.sides {
+            for stored in side.informer.select(&Selection::default().all_namespaces()) {
+                let request = Request::new(side.cluster.clone(), stored.key());
+                self.queue
+                    .add_with(request, Reasons::from(Cause::Elected), low);
+            }
         }
     }
 

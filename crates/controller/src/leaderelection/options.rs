@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use opkit_client::Fence;
+
 use super::engine::{JITTER_TENTHS, Timing};
 use super::random::Random;
 use super::{LeaderElectionError, LeaderElectionMetrics};
@@ -51,6 +53,8 @@ pub struct LeaderElectionOptions {
     pub labels: BTreeMap<String, String>,
     /// What is counted, and where.
     pub metrics: LeaderElectionMetrics,
+    /// What the election opens and closes; a closed one of its own by default.
+    pub fence: Fence,
 }
 
 impl LeaderElectionOptions {
@@ -66,6 +70,7 @@ impl LeaderElectionOptions {
             release_on_cancel: true,
             labels: BTreeMap::new(),
             metrics: LeaderElectionMetrics::default(),
+            fence: Fence::new(),
         }
     }
 

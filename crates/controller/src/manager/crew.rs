@@ -109,6 +109,15 @@ impl Crew {
         })
     }
 
+    /// Drops all work at once, as when leadership is lost: nothing of it may write any more. Waits until
+    /// it is gone, also for tasks that block their thread.
+    pub(super) async fn abandon(&mut self) {
+        self.stop.cancel();
+        self.tasks.abort_all();
+        while self.tasks.join_next().await.is_some() {}
+        self.names.clear();
+    }
+
     /// Asks all to end, and aborts those that have not by `deadline`, whose names it adds to `late`.
     /// An aborted task is not awaited: one that blocks its thread ends when it likes.
     pub(super) async fn stop(&mut self, deadline: Deadline, late: &mut Vec<String>) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use opkit_cache::InformerFactory;
-use opkit_client::RestClient;
+use opkit_client::{Fence, RestClient};
 use opkit_workqueue::{MetricsProvider, Queue, QueueOptions, Reasons, group_of};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 use tracing::warn;
 
 use super::crew::{Crew, Deadline};
+use super::election::Election;
 use super::{Manager, preflight, stuck};
 use crate::applied::AppliedChildren;
 use crate::context::Shared;
@@ -26,7 +27,7 @@ use crate::source::{self, Declared, MapContext};
 use crate::spec::{ControllerSpec, Role, Watched};
 use crate::status_schema::report_status_gaps;
 use crate::worker::{Running, Side};
-use crate::{AnyController, ManagerError, Request};
+use crate::{AnyController, Leadership, ManagerError, Request};
 
 /// How long events may take to be flushed after everything else has ended.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -41,6 +42,7 @@ pub(super) struct House {
     others: Crew,
     /// What needs it.
     leaders: Crew,
+    election: Option<Election>,
     /// From informers, and from elsewhere, into the queues.
     sources: JoinSet<()>,
     caches: TaskTracker,
@@ -56,6 +58,8 @@ struct Cluster {
     client: RestClient,
     factory: InformerFactory,
     events: EventRecorder,
+    /// Of what needs leadership: posted while the process leads.
+    leader_events: EventRecorder,
 }
 
 impl House {
@@ -67,6 +71,7 @@ impl House {
             servers: Crew::default(),
             others: Crew::default(),
             leaders: Crew::default(),
+            election: None,
             sources: JoinSet::new(),
             caches: TaskTracker::new(),
             stop_caches: CancellationToken::new(),
@@ -81,13 +86,23 @@ impl House {
         house
     }
 
-    fn cluster(&self, name: Option<Arc<str>>, client: &RestClient) -> Cluster {
-        let (manager, stop) = (&self.manager, self.stop_posters.clone());
-        let (events, posting) = recorder(client.clone(), manager.operator.clone());
-        let abort = self.abort_posters.clone();
+    /// Records events and posts them through `client`.
+    fn recorder(&self, client: RestClient) -> EventRecorder {
+        let (events, posting) = recorder(client, self.manager.operator.clone());
+        let (stop, abort) = (self.stop_posters.clone(), self.abort_posters.clone());
         self.posters.spawn(async move {
             abort.run_until_cancelled(posting.run(stop)).await;
         });
+        events
+    }
+
+    fn cluster(&self, name: Option<Arc<str>>, client: &RestClient) -> Cluster {
+        let manager = &self.manager;
+        let events = self.recorder(client.clone());
+        let leader_events = match &manager.options.leader_election {
+            Some(election) => self.recorder(RestClient::new(election.fence.layer(client.kube()))),
+            None => events.clone(),
+        };
         let factory = InformerFactory::new(
             client.clone(),
             manager.options.scope.clone(),
@@ -101,6 +116,7 @@ impl House {
             client: client.clone(),
             factory: factory.keep_managers(field_managers),
             events,
+            leader_events,
         }
     }
 
@@ -111,7 +127,7 @@ impl House {
     ) -> Option<Result<(), ManagerError>> {
         let mut servers = std::mem::take(&mut self.servers);
         for server in self.manager.runnables(Group::Server) {
-            servers.run(&server, self.run_context());
+            servers.run(&server, self.run_context(None));
         }
         let started = tokio::select! {
             biased;
@@ -123,17 +139,71 @@ impl House {
             return started;
         }
         let mut others = std::mem::take(&mut self.others);
-        let mut leaders = std::mem::take(&mut self.leaders);
-        for (group, crew) in [(Group::Other, &mut others), (Group::Leader, &mut leaders)] {
-            for runnable in self.manager.runnables(group) {
-                crew.run(&runnable, self.run_context());
-            }
+        for runnable in self.manager.runnables(Group::Other) {
+            others.run(&runnable, self.run_context(None));
         }
         for running in &self.controllers {
+            if !running.spec.options.needs_leader_election {
+                others.work(running);
+            }
+        }
+        self.others = others;
+        Some(self.start_leading())
+    }
+
+    /// Stands for leader, or starts at once what needs leadership where nobody is elected.
+    fn start_leading(&mut self) -> Result<(), ManagerError> {
+        let Some(options) = self.manager.options.leader_election.take() else {
+            self.lead(None);
+            return Ok(());
+        };
+        let (client, metrics) = (self.manager.client.clone(), &self.manager.options.metrics);
+        let election = Election::start(client, options, metrics);
+        self.election = Some(election.map_err(ManagerError::LeaderElection)?);
+        Ok(())
+    }
+
+    /// Starts what needs leadership, writing behind the fence of the term.
+    fn lead(&mut self, fence: Option<&Fence>) {
+        let mut leaders = Crew::default();
+        for runnable in self.manager.runnables(Group::Leader) {
+            leaders.run(&runnable, self.run_context(fence));
+        }
+        for running in &self.controllers {
+            if !running.spec.options.needs_leader_election {
+                continue;
+            }
+            if let Some(fence) = fence {
+                running.sides.iter().for_each(|side| side.fence(fence));
+            }
             leaders.work(running);
         }
-        (self.others, self.leaders) = (others, leaders);
-        started
+        self.leaders = leaders;
+    }
+
+    /// Follows a change of leadership.
+    async fn follow(&mut self, leadership: Leadership) {
+        let Some(election) = &mut self.election else {
+            return;
+        };
+        match leadership {
+            Leadership::Leading { term } => {
+                let Some(fence) = election.begin(term) else {
+                    return;
+                };
+                // What others did, and when they meant to look again, is not known here.
+                if term > 1 {
+                    for running in &self.controllers {
+                        running.requeue_all();
+                    }
+                }
+                self.lead(Some(&fence));
+            }
+            Leadership::Standby => {
+                self.leaders.abandon().await;
+                election.ended();
+            }
+        }
     }
 
     /// Checks, starts informers, and waits until every controller has seen the first lists.
@@ -203,10 +273,14 @@ impl House {
         Ok(())
     }
 
-    fn run_context(&self) -> RunContext {
+    fn run_context(&self, fence: Option<&Fence>) -> RunContext {
+        let client = self.manager.client.kube();
         RunContext {
             stop: CancellationToken::new(),
-            client: self.manager.client.kube(),
+            client: match fence {
+                Some(fence) => fence.layer(client),
+                None => client,
+            },
             metrics: self.manager.options.metrics.clone(),
             states: Arc::new(self.manager.states.clone()),
         }
@@ -273,12 +347,16 @@ impl House {
             cluster: cluster.name.clone(),
             reads: reads.clone(),
             applied: applied.clone(),
-            events: cluster.events.clone(),
+            events: match spec.options.needs_leader_election {
+                true => cluster.leader_events.clone(),
+                false => cluster.events.clone(),
+            },
             states: Arc::new(self.manager.states.clone()),
             owned,
         };
         Side {
             cluster: cluster.name.clone(),
+            client: cluster.client.clone(),
             informer,
             reads,
             applied,
@@ -288,13 +366,36 @@ impl House {
 
     /// Waits until `stop`, or until something ends that should not.
     pub(super) async fn wait(&mut self, stop: &CancellationToken) -> Result<(), ManagerError> {
-        tokio::select! {
-            () = stop.cancelled() => Ok(()),
-            error = self.servers.failed() => Err(error),
-            error = self.others.failed() => Err(error),
-            error = self.leaders.failed() => Err(error),
-            // A map function of the user's that panics: not to be survived silently.
-            error = first_panic(&mut self.sources) => Err(ManagerError::Internal(error.into())),
+        loop {
+            let leadership = tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                error = self.servers.failed() => return Err(error),
+                error = self.others.failed() => return Err(error),
+                error = self.leaders.failed() => return Err(error),
+                // A map function of the user's that panics: not to be survived silently.
+                error = first_panic(&mut self.sources) => {
+                    return Err(ManagerError::Internal(error.into()));
+                }
+                leadership = changed(&mut self.election) => leadership,
+            };
+            // What blocks its thread cannot be dropped: a stop does not wait for it here.
+            if stop
+                .run_until_cancelled(self.follow(leadership))
+                .await
+                .is_none()
+            {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn flush_events(&mut self) {
+        self.stop_posters.cancel();
+        self.posters.close();
+        let posted = tokio::time::timeout(FLUSH, self.posters.wait()).await;
+        if posted.is_err() {
+            self.abort_posters.cancel();
+            warn!("events were not posted in time");
         }
     }
 
@@ -306,6 +407,11 @@ impl House {
         }
         self.leaders.stop(deadline, &mut late).await;
         self.others.stop(deadline, &mut late).await;
+        // Before the lease is released: afterwards their writes would be refused.
+        self.flush_events().await;
+        if let Some(election) = &mut self.election {
+            election.release(deadline, &mut late).await;
+        }
         self.stop_caches.cancel();
         self.caches.close();
         if !deadline.holds(self.caches.wait()).await {
@@ -318,13 +424,6 @@ impl House {
             self.sources.detach_all();
         }
         self.servers.stop(deadline, &mut late).await;
-        self.stop_posters.cancel();
-        self.posters.close();
-        let posted = tokio::time::timeout(FLUSH, self.posters.wait()).await;
-        if posted.is_err() {
-            self.abort_posters.cancel();
-            warn!("events were not posted in time");
-        }
         // Who does not want to wait does not want to hear of it.
         if late.is_empty() || deadline.grace.is_zero() {
             return Ok(());
@@ -332,6 +431,14 @@ impl House {
         warn!(late = late.join(", "), "not everything ended in time");
         let seconds = deadline.grace.as_secs();
         Err(ManagerError::Late { seconds, late })
+    }
+}
+
+/// Waits until leadership changes; for ever where nobody is elected.
+async fn changed(election: &mut Option<Election>) -> Leadership {
+    match election {
+        Some(election) => election.changed().await,
+        None => std::future::pending().await,
     }
 }
 

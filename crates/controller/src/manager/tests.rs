@@ -2,6 +2,7 @@
 
 mod children;
 mod clusters;
+mod election;
 mod finalizers;
 mod runnables;
 mod server;
@@ -65,9 +66,17 @@ impl Run {
         options: ManagerOptions,
         setup: impl FnOnce(Manager) -> Manager,
     ) -> Self {
+        Run::start_client(server.client(), options, setup).await
+    }
+
+    async fn start_client(
+        client: kube::Client,
+        options: ManagerOptions,
+        setup: impl FnOnce(Manager) -> Manager,
+    ) -> Self {
         let (stop, log) = (CancellationToken::new(), options.log.clone());
         let (mut ready, metrics) = (options.ready.subscribe(), options.metrics.clone());
-        let manager = setup(Manager::new("test", server.client(), options));
+        let manager = setup(Manager::new("test", client, options));
         let mut task = JoinSet::new();
         task.spawn(manager.run(stop.clone()));
         ready.wait_for(|ready| *ready).await.unwrap();

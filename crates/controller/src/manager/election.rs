@@ -1,0 +1,82 @@
+//! Leadership as a manager follows it.
+
+use opkit_client::Fence;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::crew::Deadline;
+use crate::{
+    LeaderElectionError, LeaderElectionOptions, LeaderElector, LeaderWork, Leadership,
+    MetricsRegistry, WorkGuard,
+};
+
+/// An election under way.
+#[derive(Debug)]
+pub(super) struct Election {
+    task: JoinSet<()>,
+    stop: CancellationToken,
+    leadership: watch::Receiver<Leadership>,
+    work: LeaderWork,
+    fence: Fence,
+    /// Held while work of the present term lasts.
+    guard: Option<WorkGuard>,
+}
+
+impl Election {
+    pub(super) fn start(
+        client: opkit_client::RestClient,
+        options: LeaderElectionOptions,
+        metrics: &MetricsRegistry,
+    ) -> Result<Self, LeaderElectionError> {
+        options.metrics.register(&mut metrics.lock());
+        let elector = LeaderElector::try_new(client, options)?;
+        let (stop, mut task) = (CancellationToken::new(), JoinSet::new());
+        let election = Election {
+            leadership: elector.leadership(),
+            work: elector.work(),
+            fence: elector.fence(),
+            stop: stop.clone(),
+            guard: None,
+            task: JoinSet::new(),
+        };
+        task.spawn(elector.run(stop));
+        Ok(Election { task, ..election })
+    }
+
+    /// Waits until leadership changes.
+    ///
+    /// # Cancel safety
+    /// May be dropped and called again at any time.
+    pub(super) async fn changed(&mut self) -> Leadership {
+        match self.leadership.changed().await {
+            Ok(()) => *self.leadership.borrow_and_update(),
+            // The elector has ended, which only the stop makes it.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Signs on for work of a term; the fence that it writes behind, or none if the term is over
+    /// already.
+    pub(super) fn begin(&mut self, term: u64) -> Option<Fence> {
+        self.guard = Some(self.work.begin(term)?);
+        Some(self.fence.for_term(term))
+    }
+
+    /// The work of the term has ended.
+    pub(super) fn ended(&mut self) {
+        self.guard = None;
+    }
+
+    /// Releases the lease, if it is held.
+    pub(super) async fn release(&mut self, deadline: Deadline, late: &mut Vec<String>) {
+        self.ended();
+        self.stop.cancel();
+        let ended = async { while self.task.join_next().await.is_some() {} };
+        if !deadline.holds(ended).await {
+            late.push("the release of the lease".to_owned());
+            self.task.abort_all();
+            self.task.detach_all();
+        }
+    }
+}
