@@ -182,9 +182,9 @@ impl Operator {
         self
     }
 
-    /// Elects a leader by the Lease of this name, where the operator runs in a cluster or
-    /// `--leader-elect` asks for it: of several replicas, one works at a time. `--leader-elect=false`
-    /// turns it off.
+    /// Elects a leader by the Lease of this name: of several replicas, one works at a time. It does so in
+    /// a pod, and elsewhere if `--leader-election-namespace` says where the Lease is;
+    /// `--leader-elect=false` turns it off.
     pub fn leader_election(mut self, lease: impl Into<String>) -> Self {
         self.leader_election = Some(lease.into());
         self

@@ -123,6 +123,11 @@ impl LeaderElectionOptions {
         Ok(timing)
     }
 
+    /// Whether the namespace is given, or can be found because this process runs in a pod.
+    pub fn knows_namespace(&self) -> bool {
+        self.namespace().is_ok()
+    }
+
     pub(super) fn namespace(&self) -> Result<String, LeaderElectionError> {
         self.namespace_or(Path::new(NAMESPACE_FILE))
     }

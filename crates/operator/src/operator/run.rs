@@ -4,7 +4,10 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opkit_controller::{AnyRunnable, Manager, ManagerOptions, ReconcileLog, Result};
+use opkit_controller::{
+    AnyRunnable, LeaderElectionOptions, Manager, ManagerOptions, MetricsRegistry, ReconcileLog,
+    Result,
+};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +33,13 @@ pub struct RunOptions {
     pub namespaces: Vec<String>,
     /// How long everything may take to end after a stop.
     pub grace_period: Duration,
+    /// Whether to elect a leader: by default if the operator declares a lease and the namespace for it
+    /// is known.
+    pub leader_elect: Option<bool>,
+    /// The namespace of the lease; that of the pod by default.
+    pub leader_election_namespace: Option<String>,
+    /// Where metrics are registered; keep a clone to read them.
+    pub metrics: MetricsRegistry,
     /// Where reconciles are recorded; keep a clone to read it.
     pub log: ReconcileLog,
     /// Becomes true when the caches are filled and the workers have started; subscribe to wait.
@@ -42,12 +52,16 @@ impl Default for RunOptions {
         let ManagerOptions {
             grace_period,
             log,
+            metrics,
             ready,
             ..
         } = ManagerOptions::default();
         RunOptions {
             namespaces: Vec::new(),
             grace_period,
+            leader_elect: None,
+            leader_election_namespace: None,
+            metrics,
             log,
             ready,
             debug: None,
@@ -98,6 +112,8 @@ impl Operator {
         let options = RunOptions {
             namespaces: flags.namespace,
             grace_period: flags.graceful_shutdown_timeout,
+            leader_elect: flags.leader_elect,
+            leader_election_namespace: flags.leader_election_namespace,
             debug,
             ..Default::default()
         };
@@ -132,18 +148,36 @@ impl Operator {
             .map_err(OperatorError::Manager)?)
     }
 
+    /// How to elect a leader, if one is to be.
+    fn election(&self, options: &RunOptions) -> Option<LeaderElectionOptions> {
+        let lease = self.leader_election.as_ref().unwrap_or(&self.name);
+        let mut election = LeaderElectionOptions::new(lease);
+        election.namespace = options.leader_election_namespace.clone();
+        let by_default = self.leader_election.is_some() && election.knows_namespace();
+        let elects = options.leader_elect.unwrap_or(by_default);
+        elects.then_some(election)
+    }
+
     async fn manager(self, client: kube::Client, options: RunOptions) -> Result<Manager> {
         let mut settings = ManagerOptions::default();
         settings.scope = namespaces::scope(&options.namespaces, &self.namespaces);
         settings.grace_period = options.grace_period;
         settings.permissions = self.declared().permissions();
+        settings.leader_election = self.election(&options);
+        settings.metrics = options.metrics;
         settings.log = options.log.clone();
         let ready = options.ready.subscribe();
         settings.ready = options.ready;
         for register in self.metrics {
             register(&settings.metrics);
         }
+        let fence = settings.leader_election.as_ref().map(|it| it.fence.clone());
         let mut manager = Manager::new(self.name.clone(), client.clone(), settings);
+        // What is made for reconciles writes while this process leads.
+        let client = match fence {
+            Some(fence) => fence.layer(client),
+            None => client,
+        };
         for make in self.states {
             let give = make(client.clone()).await?;
             manager = give(manager);
