@@ -35,6 +35,8 @@ pub fn is_ready(object: &Value) -> bool {
     let kind = object
         .get("kind")
         .and_then(Value::as_str)
+        // A custom kind may have any name.
+        .filter(|_| is_builtin(object))
         .unwrap_or_default();
     let workload = matches!(
         kind,

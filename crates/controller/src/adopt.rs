@@ -7,6 +7,7 @@ use opkit_client::{Object, Patch, RequestError};
 use tracing::debug;
 
 use crate::desired::{Desired, upgrade_patch};
+use crate::mark::{APPLIED, is_of};
 use crate::owner::{Head, controller_of};
 use crate::{ApplyError, Context};
 
@@ -18,6 +19,9 @@ impl<S> Context<S> {
     /// together with the fields that the field managers `managers` have set: they become this
     /// controller's, and those that `child` does not give are removed. Fields of other managers stay
     /// theirs.
+    ///
+    /// So it is with a child that the reconciled object controls and that this controller has not
+    /// applied yet: one of a controller that had another name, or of an operator before opkit.
     ///
     /// What made the child is named in its `metadata.managedFields`: `helm`, `kubectl-client-side-apply`,
     /// `kubectl`. Once the child is taken over, or if it does not exist, this is `apply`.
@@ -52,18 +56,18 @@ impl<S> Context<S> {
         let desired = self.desired(child)?;
         let lister = self.shared.reads.lister::<C>().ok();
         let cached = lister.and_then(|lister| lister.get(&desired.key).ok().flatten());
-        if cached.is_some_and(|child| self.owner.controls(child.meta())) {
+        if cached.is_some_and(|child| self.is_adopted(child.meta())) {
             return self.apply_desired(&desired).await;
         }
         let mut failed: Option<(ObjectMeta, TakeOverError)> = None;
         let mut attempts = 0;
         loop {
             let live = self.live_child::<C>(&desired).await?;
-            let Some(live) = live.filter(|live| !self.owner.controls(live.meta())) else {
+            let Some(live) = live.filter(|live| !self.is_adopted(live.meta())) else {
                 return self.apply_desired(&desired).await;
             };
             let meta = live.meta();
-            if controller_of(meta).is_some() {
+            if controller_of(meta).is_some() && !self.owner.controls(meta) {
                 return Err(self.not_ours(&desired, meta));
             }
             self.check_lives(&desired, meta)?;
@@ -83,6 +87,14 @@ impl<S> Context<S> {
             }
             attempts += 1;
         }
+    }
+
+    /// Whether the child is ours, and this controller has applied it before.
+    fn is_adopted(&self, child: &ObjectMeta) -> bool {
+        let annotations = child.annotations.as_ref();
+        let mark = annotations.and_then(|annotations| annotations.get(APPLIED));
+        self.owner.controls(child)
+            && mark.is_some_and(|mark| is_of(mark, &self.shared.field_manager))
     }
 
     /// Makes the fields of `managers` ours, then applies at the version that this made, so that nobody

@@ -74,3 +74,6 @@ fn as_json<K: Object>(object: &K) -> Value {
     }
     json
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,9 @@
 mod adopt;
 mod apply;
 mod delete;
+mod errors;
 mod finalizer;
+mod gaps;
 mod prune;
 mod reads;
 mod ready;

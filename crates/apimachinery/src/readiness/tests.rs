@@ -148,3 +148,13 @@ fn replicas_that_are_ready() {
     );
     check(json!({"kind": "Deployment"}), 0);
 }
+
+#[test]
+fn a_custom_kind_of_the_same_name_is_no_workload() {
+    let mut object = object("Deployment", json!({"replicas": 3}), json!({}));
+    assert!(!is_ready(&object));
+    object["apiVersion"] = json!("example.com/v1");
+    assert!(is_ready(&object));
+    object["status"] = json!({"conditions": [{"type": "Ready", "status": "False"}]});
+    assert!(!is_ready(&object));
+}

@@ -143,3 +143,24 @@ fn a_child_is_marked() {
     let mark = &desired.content["metadata"]["annotations"]["opkit.dev/applied"];
     assert!(mark.as_str().unwrap().starts_with("me:"), "{mark}");
 }
+
+#[test]
+fn other_owners_stay_and_ours_is_there_once() {
+    let references = json!([
+        {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u-2"},
+        {"apiVersion": "v1", "kind": "Robot", "name": "robot-one", "uid": "u-1"},
+    ]);
+    let child = json!({"metadata": {"name": "a", "ownerReferences": references}});
+    let desired = desired::<ConfigMap>(&owner(Some("d")), child).unwrap();
+    let references = desired.content["metadata"]["ownerReferences"]
+        .as_array()
+        .unwrap();
+    let told: Vec<_> = references
+        .iter()
+        .map(|r| (&r["uid"], &r["controller"]))
+        .collect();
+    assert_eq!(
+        told,
+        [(&json!("u-2"), &Value::Null), (&json!("u-1"), &json!(true))]
+    );
+}

@@ -1,6 +1,7 @@
 //! `cx.adopt`: taking over what somebody else made.
 
 use k8s_openapi::api::core::v1::Secret;
+use kube::Resource;
 use opkit::prelude::*;
 use serde_json::json;
 
@@ -96,5 +97,31 @@ async fn one_that_somebody_else_controls_is_refused(plane: ControlPlane) -> opki
         .await?
         .map(|same| same.metadata.resource_version);
     assert_eq!(same, Some(theirs.metadata.resource_version));
+    rig.stop().await
+}
+
+/// A controller that was renamed, or an operator that was not opkit's before.
+#[opkit::test]
+async fn an_own_child_of_another_manager_is_taken_over(plane: ControlPlane) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (owner, cx) = rig.run().await?;
+    let mut former = secret("child", &[("a", "1"), ("b", "2")]);
+    former.metadata.owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
+    let former = plane.apply(former).await?;
+    seen(&cx, &former).await?;
+    // The child is ours, and what the other manager has set is the other's.
+    let child = cx
+        .adopt(secret("child", &[("a", "9")]), ["opkit-test"])
+        .await?;
+    assert_eq!(data(&child), [("a", "9")]);
+    let managers = child.metadata.managed_fields.iter().flatten();
+    let managers: Vec<_> = managers
+        .filter_map(|entry| entry.manager.as_deref())
+        .collect();
+    assert_eq!(managers, [MANAGER]);
+    rig.writes();
+    cx.adopt(secret("child", &[("a", "9")]), ["opkit-test"])
+        .await?;
+    assert_eq!(rig.writes(), [""; 0]);
     rig.stop().await
 }

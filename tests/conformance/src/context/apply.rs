@@ -1,6 +1,6 @@
 //! `cx.apply`: when it sends what, and what it refuses.
 
-use k8s_openapi::api::core::v1::{LimitRange, Namespace, Secret};
+use k8s_openapi::api::core::v1::{LimitRange, Namespace, Secret, ServiceAccount};
 use opkit::ApplyError;
 use opkit::prelude::*;
 use serde_json::json;
@@ -262,5 +262,26 @@ async fn a_child_that_is_being_deleted_is_an_error_until_it_is_gone(
         }
     };
     assert_ne!(anew.metadata.uid, dying.metadata.uid);
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn a_kind_that_is_not_declared_is_read_and_applied_when_it_differs(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    let account = |label: &str| -> ServiceAccount {
+        object(json!({"metadata": {"name": "child", "labels": {"a": label}}}))
+    };
+    cx.apply(account("1")).await?;
+    rig.writes();
+    cx.apply(account("1")).await?;
+    assert_eq!(rig.writes(), [""; 0]);
+    let drift = json!({"metadata": {"labels": {"a": "2"}}});
+    merge::<ServiceAccount>(&plane, "child", drift).await?;
+    let child = cx.apply(account("1")).await?;
+    assert_eq!(rig.writes(), ["patch serviceaccounts child"]);
+    assert_eq!(child.labels()["a"], "1");
     rig.stop().await
 }

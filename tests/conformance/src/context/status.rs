@@ -191,7 +191,8 @@ async fn two_controllers_keep_each_others_conditions(plane: ControlPlane) -> opk
             say(&a, &robot, "First", round),
             say(&b, &robot, "Second", round)
         );
-        (first?, second?);
+        first?;
+        second?;
         let stored = plane.get::<Robot>("owner").await?.unwrap();
         let mut types = types(&stored);
         types.sort_unstable();

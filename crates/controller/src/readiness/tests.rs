@@ -1,0 +1,64 @@
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::*;
+
+/// It can say that it is ready.
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[kube(group = "robot.opkit.dev", version = "v1", kind = "Robot", namespaced)]
+#[kube(status = "RobotStatus")]
+pub(crate) struct RobotSpec {}
+
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default)]
+pub(crate) struct RobotStatus {
+    /// Needed, so that a status without it cannot be read.
+    phase: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    conditions: Vec<Value>,
+}
+
+/// It cannot.
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[kube(group = "robot.opkit.dev", version = "v1", kind = "Part", namespaced)]
+#[kube(status = "PartStatus")]
+pub(crate) struct PartSpec {}
+
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default)]
+pub(crate) struct PartStatus {
+    phase: String,
+}
+
+/// It has no status at all.
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[kube(group = "robot.opkit.dev", version = "v1", kind = "Plan", namespaced)]
+pub(crate) struct PlanSpec {}
+
+#[test]
+fn a_kind_that_can_say_ready_is_not_before_it_does() {
+    let mut robot = Robot::new("one", RobotSpec {});
+    assert!(!robot.is_ready(), "no status");
+    let mut status = RobotStatus::default();
+    robot.status = Some(status.clone());
+    assert!(!robot.is_ready(), "no conditions");
+    status.conditions = vec![json!({"type": "Working", "status": "True"})];
+    robot.status = Some(status.clone());
+    assert!(!robot.is_ready(), "another condition");
+    status.conditions = vec![json!({"type": "Ready", "status": "True"})];
+    robot.status = Some(status);
+    assert!(robot.is_ready());
+}
+
+#[test]
+fn a_kind_that_cannot_say_it_is_ready_once_it_exists() {
+    assert!(Plan::new("one", PlanSpec {}).is_ready());
+    let mut part = Part::new("one", PartSpec {});
+    part.status = Some(PartStatus::default());
+    assert!(part.is_ready());
+    assert!(ConfigMap::default().is_ready());
+    assert!(
+        Namespace::default().is_ready(),
+        "its conditions say other things"
+    );
+}
