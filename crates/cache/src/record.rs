@@ -12,6 +12,7 @@ use tracing::warn;
 
 use crate::object::{Codec, Ignored};
 use crate::pool::Pool;
+use crate::tape::diff::{FieldChange, diff};
 use crate::tape::meta::{Meta, field};
 use crate::tape::reader::Reader;
 use crate::tape::strings::Vocabulary;
@@ -220,6 +221,26 @@ impl Stored {
             reader = field(reader, name).ok()??;
         }
         reader.scalar().ok()?
+    }
+
+    /// The first `limit` fields in which this differs from `old`, an earlier version of it. None are found
+    /// where objects are stored as Rust objects; of Secrets, values are not told.
+    pub fn changes_since(&self, old: &Stored, limit: usize) -> Vec<FieldChange> {
+        let (Some(before), Some(after)) = (old.tape(), self.tape()) else {
+            return Vec::new();
+        };
+        let before = Reader::new(before, &old.record.origin.vocabulary);
+        let after = Reader::new(after, &self.record.origin.vocabulary);
+        let mut changes = diff(before, after, limit);
+        if self.record.origin.codec.kind.kind == "Secret" {
+            let told = |change: &&mut FieldChange| !change.path.starts_with(".metadata");
+            for change in changes.iter_mut().filter(told) {
+                for value in [&mut change.old, &mut change.new].into_iter().flatten() {
+                    *value = "…".to_owned();
+                }
+            }
+        }
+        changes
     }
 
     /// The Rust object, without its type.

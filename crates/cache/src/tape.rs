@@ -12,6 +12,7 @@
 //! carry no length, so that parts can be left out by copying the rest ([`project`]).
 
 pub(crate) mod deserialize;
+pub(crate) mod diff;
 pub(crate) mod encoder;
 pub(crate) mod head;
 pub(crate) mod json;

@@ -1,0 +1,201 @@
+//! Which fields of two versions of an object differ.
+
+use std::fmt;
+
+use super::Tag;
+use super::meta::field;
+use super::reader::{Damaged, Item, Reader};
+
+/// Longer values are cut.
+const TEXT: usize = 64;
+
+/// A field that changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FieldChange {
+    /// Where it is, such as `.status.conditions[Ready].status`.
+    pub path: String,
+    /// What it was; none if it was not there. `{}` and `[]` stand for what has parts.
+    pub old: Option<String>,
+    /// What it is; none if it is gone.
+    pub new: Option<String>,
+}
+
+impl fmt::Display for FieldChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".to_owned());
+        let (old, new) = (text(&self.old), text(&self.new));
+        write!(f, "{} {old} -> {new}", self.path)
+    }
+}
+
+/// The first `limit` fields that differ, without those that say only that something did.
+pub(crate) fn diff(old: Reader<'_>, new: Reader<'_>, limit: usize) -> Vec<FieldChange> {
+    let mut walk = Walk {
+        path: String::new(),
+        changes: Vec::new(),
+        limit,
+    };
+    // A tape that cannot be read is told of when it is decoded.
+    let _ = walk.values(old, new);
+    walk.changes
+}
+
+struct Walk {
+    path: String,
+    changes: Vec<FieldChange>,
+    limit: usize,
+}
+
+impl Walk {
+    fn values(&mut self, old: Reader<'_>, new: Reader<'_>) -> Result<(), Damaged> {
+        if self.changes.len() >= self.limit || is_noise(&self.path) || same_bytes(old, new)? {
+            return Ok(());
+        }
+        match (old.peek()?, new.peek()?) {
+            (Tag::Map, Tag::Map) => self.maps(old, new),
+            (Tag::List, Tag::List) => self.lists(old, new),
+            _ => {
+                let (old, new) = (text(old)?, text(new)?);
+                if old != new {
+                    self.push(old, new);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn maps(&mut self, old: Reader<'_>, new: Reader<'_>) -> Result<(), Damaged> {
+        let mut entries = new;
+        entries.next()?;
+        while let Some(name) = entries.name()? {
+            let value = entries;
+            entries.skip()?;
+            self.within(&format!(".{name}"), |walk| match field(old, name)? {
+                Some(before) => walk.values(before, value),
+                None => walk.one_sided(None, Some(value)),
+            })?;
+        }
+        let mut entries = old;
+        entries.next()?;
+        while let Some(name) = entries.name()? {
+            let value = entries;
+            entries.skip()?;
+            if field(new, name)?.is_none() {
+                self.within(&format!(".{name}"), |walk| {
+                    walk.one_sided(Some(value), None)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Item by item; one that has a type or a name is called by it.
+    fn lists(&mut self, mut old: Reader<'_>, mut new: Reader<'_>) -> Result<(), Damaged> {
+        old.next()?;
+        new.next()?;
+        for n in 0usize.. {
+            let pair = (
+                (!old.is_end()).then_some(old),
+                (!new.is_end()).then_some(new),
+            );
+            let Some(item) = pair.1.or(pair.0) else {
+                return Ok(());
+            };
+            let step = match called(item)? {
+                Some(name) => format!("[{name}]"),
+                None => format!("[{n}]"),
+            };
+            self.within(&step, |walk| match pair {
+                (Some(old), Some(new)) => walk.values(old, new),
+                (old, new) => walk.one_sided(old, new),
+            })?;
+            if pair.0.is_some() {
+                old.skip()?;
+            }
+            if pair.1.is_some() {
+                new.skip()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn one_sided(
+        &mut self,
+        old: Option<Reader<'_>>,
+        new: Option<Reader<'_>>,
+    ) -> Result<(), Damaged> {
+        if self.changes.len() < self.limit && !is_noise(&self.path) {
+            let old = old.map(text).transpose()?;
+            let new = new.map(text).transpose()?;
+            self.push(old.flatten(), new.flatten());
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, old: Option<String>, new: Option<String>) {
+        let path = self.path.clone();
+        self.changes.push(FieldChange { path, old, new });
+    }
+
+    fn within(
+        &mut self,
+        step: &str,
+        walk: impl FnOnce(&mut Self) -> Result<(), Damaged>,
+    ) -> Result<(), Damaged> {
+        let length = self.path.len();
+        self.path.push_str(step);
+        let walked = walk(self);
+        self.path.truncate(length);
+        walked
+    }
+}
+
+/// What changes with every change.
+fn is_noise(path: &str) -> bool {
+    matches!(
+        path,
+        ".metadata.resourceVersion" | ".metadata.generation" | ".metadata.managedFields"
+    )
+}
+
+/// Whether both are the same bytes, as most of an object is. That of equal values is not, if one of
+/// them holds a string itself and the other a number for it.
+fn same_bytes(old: Reader<'_>, new: Reader<'_>) -> Result<bool, Damaged> {
+    let (mut old_end, mut new_end) = (old, new);
+    old_end.skip()?;
+    new_end.skip()?;
+    let old = old.bytes.get(old.at..old_end.at);
+    Ok(old.is_some() && old == new.bytes.get(new.at..new_end.at))
+}
+
+/// The type of a condition, or the name of anything.
+fn called(item: Reader<'_>) -> Result<Option<String>, Damaged> {
+    for name in ["type", "name"] {
+        if let Some(mut value) = field(item, name)?
+            && let Some(text) = value.text()?
+        {
+            return Ok(Some(text.into_owned()));
+        }
+    }
+    Ok(None)
+}
+
+fn text(mut value: Reader<'_>) -> Result<Option<String>, Damaged> {
+    Ok(match value.next()? {
+        Item::Null | Item::End => None,
+        Item::Map => Some("{}".to_owned()),
+        Item::List(_) => Some("[]".to_owned()),
+        Item::Bool(flag) => Some(flag.to_string()),
+        Item::Unsigned(number) => Some(number.to_string()),
+        Item::Signed(number) => Some(number.to_string()),
+        Item::Float(number) => Some(number.to_string()),
+        Item::Text(text) => Some(match text.char_indices().nth(TEXT) {
+            Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+            None => text.into_owned(),
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests;
