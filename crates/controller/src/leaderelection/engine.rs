@@ -46,8 +46,9 @@ pub(super) struct Stored {
 pub(super) enum Request {
     Get,
     Create(Record),
-    /// Replaces the lease, if it still has the version that was seen last.
-    Update(Record),
+    /// Replaces the lease, if it still has the version at which the record that this one follows
+    /// was seen.
+    Update(Record, String),
 }
 
 /// How a request ended.
@@ -324,14 +325,21 @@ impl Elector {
         match &self.seen {
             Some(seen) if self.is_ours(seen) && is_valid(seen, now) => {
                 let record = self.renewal(&seen.stored.record, wall);
-                self.fly(now, Request::Update(record), true)
+                let update = Request::Update(record, seen.stored.version.clone());
+                self.fly(now, update, true)
             }
             _ => self.fly(now, Request::Get, false),
         }
     }
 
     fn answered(&mut self, now: Duration, wall: i64, answer: Answer) -> Option<Request> {
-        let flight = self.flight.take()?;
+        let Some(flight) = self.flight.take() else {
+            // It came together with the end of the term. What it says of the lease is still true.
+            if let Answer::Read(Some(stored)) | Answer::Written(stored) = answer {
+                self.see(now, stored);
+            }
+            return None;
+        };
         if let Phase::Releasing { .. } = self.phase {
             return self.answered_release(now, wall, answer);
         }
@@ -378,7 +386,8 @@ impl Elector {
                 ..self.first(wall)
             }
         };
-        Some(self.fly(now, Request::Update(record), false))
+        let update = Request::Update(record, seen.stored.version);
+        Some(self.fly(now, update, false))
     }
 
     /// Keeps what was read; it has changed when its content has, whatever the version.
@@ -435,8 +444,9 @@ impl Elector {
                     renew_time: wall,
                     transitions: stored.record.transitions,
                 };
+                let update = Request::Update(record, stored.version.clone());
                 self.see(now, stored);
-                Some(self.fly(now, Request::Update(record), false))
+                Some(self.fly(now, update, false))
             }
             // A renewal that was under way when the stop came may have been done in between.
             Answer::Conflict => Some(self.fly(now, Request::Get, false)),
@@ -465,9 +475,9 @@ impl Elector {
         }
     }
 
-    /// The record of somebody who goes on. The time in it always grows: a record that came back to
-    /// an earlier content, by a time of day that stands still or goes back, would look to others as
-    /// if nobody had renewed it.
+    /// The record of somebody who goes on. Its time is later than that of the record it replaces: one
+    /// that came back to an earlier content, by a time of day that stands still or goes back,
+    /// would look to others as if nobody had renewed it.
     fn renewal(&self, record: &Record, wall: i64) -> Record {
         Record {
             acquire_time: record.acquire_time,

@@ -26,9 +26,7 @@ use opkit_client::Fence;
 
 use self::candidate::{Candidate, Link};
 use self::server::Server;
-use super::engine::{
-    Answer, CLOCK_DRIFT_PERCENT, Input, JITTER_TENTHS, Phase, Request, Stored, Timing,
-};
+use super::engine::{Answer, CLOCK_DRIFT_PERCENT, Input, JITTER_TENTHS, Phase, Request, Timing};
 use super::random::Random;
 
 /// How long the server and a good network take together, at most.
@@ -59,7 +57,7 @@ enum Fault {
 enum Event {
     Wake(usize, u64),
     /// A request reaches the server.
-    Arrive(usize, u64, Request, Option<String>),
+    Arrive(usize, u64, Request),
     /// An answer reaches its candidate.
     Answer(usize, u64, Answer),
     Timeout(usize, u64),
@@ -225,8 +223,8 @@ impl World {
             Event::Wake(who, timer) if self.candidates[who].timer == timer => {
                 self.step(who, Input::Wake)
             }
-            Event::Arrive(who, flight, request, version) => {
-                self.arrive(who, flight, request, version);
+            Event::Arrive(who, flight, request) => {
+                self.arrive(who, flight, request);
                 Ok(())
             }
             Event::Answer(who, flight, answer) if self.candidates[who].flight == flight => {
