@@ -11,58 +11,16 @@
 //! holds the lease, and not only at the deadline. And its deadline counts from the moment at which
 //! the renewal was *sent*, which is what keeps two leaders apart; see [`Timing::term`].
 
+mod protocol;
+mod timing;
+
 use std::time::Duration;
 
+pub(super) use self::protocol::{Answer, Record, Request, Stored};
+#[cfg(test)]
+pub(super) use self::timing::CLOCK_DRIFT_PERCENT;
+pub(super) use self::timing::{JITTER_TENTHS, Timing};
 use super::random::Random;
-
-/// How much faster or slower than true time a clock may run: a tenth.
-pub(super) const CLOCK_DRIFT_PERCENT: u32 = 10;
-/// client-go's `JitterFactor`, in tenths: an acquire interval is the retry period and up to 1.2 of
-/// it more.
-pub(super) const JITTER_TENTHS: u32 = 12;
-
-/// What a Lease says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Record {
-    /// Who holds it; empty when it was released.
-    pub(super) holder: String,
-    pub(super) lease_seconds: u32,
-    /// Microseconds since 1970, as the holder's time of day had it.
-    pub(super) acquire_time: i64,
-    pub(super) renew_time: i64,
-    /// How often the holder changed.
-    pub(super) transitions: u32,
-}
-
-/// A record, and the resourceVersion at which it was read or written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stored {
-    pub(super) record: Record,
-    pub(super) version: String,
-}
-
-/// What is to be sent. At most one request is under way; a new one replaces it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Request {
-    Get,
-    Create(Record),
-    /// Replaces the lease, if it still has the version at which the record that this one follows
-    /// was seen.
-    Update(Record, String),
-}
-
-/// How a request ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// What was read; none if there is no lease.
-    Read(Option<Stored>),
-    /// The write was done.
-    Written(Stored),
-    /// The write was not done: the lease has changed, exists already, or is gone.
-    Conflict,
-    /// Nothing is known: no answer in time, or a refusal. A write may have been done.
-    Failed,
-}
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,31 +52,6 @@ pub(super) enum Phase {
         until: Duration,
     },
     Done,
-}
-
-/// The durations, checked.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Timing {
-    pub(super) lease_seconds: u32,
-    pub(super) renew_deadline: Duration,
-    pub(super) retry_period: Duration,
-}
-
-impl Timing {
-    /// How long a term lasts from the sending of the request that renewed it.
-    ///
-    /// A candidate takes the lease when it has not seen it change for the lease's duration L by its
-    /// own clock. It can see the renewal only after it was sent, and its clock runs too fast by at
-    /// most the drift d, so it takes the lease, in true time, no sooner than L / (1 + d) after the
-    /// sending. The holder's clock runs too slow by at most d, so a term of R ends, in true time, at
-    /// most R / (1 - d) after the sending. The two stay apart while R (1 + d) <= L (1 - d). The
-    /// renew deadline is R, cut to that where the durations are too close to each other.
-    pub(super) fn term(&self) -> Duration {
-        let lease = Duration::from_secs(self.lease_seconds.into());
-        let (fast, slow) = (100 + CLOCK_DRIFT_PERCENT, 100 - CLOCK_DRIFT_PERCENT);
-        let apart = lease.saturating_mul(slow) / fast;
-        self.renew_deadline.min(apart)
-    }
 }
 
 /// The request that is under way.
