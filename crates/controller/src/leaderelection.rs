@@ -71,18 +71,19 @@ impl Leadership {
 ///
 /// - **It does not end.** Who loses the lease stops the work of the term, waits until that has
 ///   ended, and stands again, in the same process, with its caches warm.
-/// - **It fences writes.** Its [`fence`](LeaderElector::fence) closes by itself when the lease was not renewed in
-///   time, so that no write of leader-only work leaves the process after the local deadline, and the
-///   deadlines of two leaders do not overlap while no clock runs more than 10 % too fast or too
-///   slow. The time of day plays no part: it may be wrong and may jump.
+/// - **It fences writes.** Its [`fence`](LeaderElector::fence) closes by itself when the lease was
+///   not renewed in time, so that no write of leader-only work leaves the process after the local
+///   deadline, and the deadlines of two leaders do not overlap while no clock runs more than 10 %
+///   too fast or too slow. The time of day plays no part: it may be wrong and may jump.
 ///
 /// With the default durations there are 2.5 s between the end of a term and the earliest begin of
 /// the next one, clocks at their worst, and 5 s with good ones; a write that was checked in time and
-/// is held up for less than that still comes before the next leader's. What a fence cannot do is in the docs
-/// of [`Fence`]. The bound on clocks does not hold for a machine that is stopped as a whole, clock
-/// and all, such as a virtual machine that is paused from outside or a laptop that sleeps: on waking it
-/// believes in its lease until that would have ended had there been no pause. It breaks as well when
-/// somebody else edits or deletes the Lease.
+/// is held up for less than that still comes before the next leader's. A fence cannot hold back
+/// what has left the process: a write that a network delivers later still needs a precondition, such
+/// as the resourceVersion. The bound on clocks does not hold for a machine that is stopped as a
+/// whole, clock and all, such as a virtual machine that is paused from outside or a laptop that
+/// sleeps: on waking it believes in its lease until that would have ended had there been no pause.
+/// Nor does it hold when somebody else edits or deletes the Lease.
 ///
 /// # Examples
 /// Who runs leader-only work follows the leadership, and holds a guard while the work lasts:
@@ -122,7 +123,8 @@ pub struct LeaderElector {
 }
 
 impl LeaderElector {
-    /// A candidate. `client` must not be behind a fence of this election.
+    /// A candidate. `client` must not be behind a fence of this election, and is better without a
+    /// rate limit: a renewal that waits behind other requests may come too late.
     ///
     /// # Errors
     /// When a duration, the name or the identity cannot be, or when no namespace is given and this

@@ -2,6 +2,7 @@
 //!
 //! A [`Controller`] names a kind, the function that reconciles it, and what else it depends on. A
 //! [`Manager`] runs controllers against one cluster. A reconcile works through its [`Context`].
+//! A [`LeaderElector`] lets one of several processes work.
 //!
 //! Everything inside is type-erased: the typed shell is [`Controller`] and the methods of
 //! [`Context`], so that a further kind costs little compile time.

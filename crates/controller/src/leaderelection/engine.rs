@@ -11,57 +11,16 @@
 //! holds the lease, and not only at the deadline. And its deadline counts from the moment at which
 //! the renewal was *sent*, which is what keeps two leaders apart; see [`Timing::term`].
 
+mod protocol;
+mod timing;
+
 use std::time::Duration;
 
+pub(super) use self::protocol::{Answer, Record, Request, Stored};
+#[cfg(test)]
+pub(super) use self::timing::CLOCK_DRIFT_PERCENT;
+pub(super) use self::timing::{JITTER_TENTHS, Timing};
 use super::random::Random;
-
-/// How much faster or slower than true time a clock may run: a tenth.
-pub(super) const CLOCK_DRIFT_PERCENT: u32 = 10;
-/// client-go's `JitterFactor`, in tenths: an acquire interval is the retry period and up to 1.2 of
-/// it more.
-pub(super) const JITTER_TENTHS: u32 = 12;
-
-/// What a Lease says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Record {
-    /// Who holds it; empty when it was released.
-    pub(super) holder: String,
-    pub(super) lease_seconds: u32,
-    /// Microseconds since 1970, as the holder's time of day had it.
-    pub(super) acquire_time: i64,
-    pub(super) renew_time: i64,
-    /// How often the holder changed.
-    pub(super) transitions: u32,
-}
-
-/// A record, and the resourceVersion at which it was read or written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stored {
-    pub(super) record: Record,
-    pub(super) version: String,
-}
-
-/// What is to be sent. At most one request is under way; a new one replaces it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Request {
-    Get,
-    Create(Record),
-    /// Replaces the lease, if it still has the version that was seen last.
-    Update(Record),
-}
-
-/// How a request ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// What was read; none if there is no lease.
-    Read(Option<Stored>),
-    /// The write was done.
-    Written(Stored),
-    /// The write was not done: the lease has changed, exists already, or is gone.
-    Conflict,
-    /// Nothing is known: no answer in time, or a refusal. A write may have been done.
-    Failed,
-}
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,31 +52,6 @@ pub(super) enum Phase {
         until: Duration,
     },
     Done,
-}
-
-/// The durations, checked.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Timing {
-    pub(super) lease_seconds: u32,
-    pub(super) renew_deadline: Duration,
-    pub(super) retry_period: Duration,
-}
-
-impl Timing {
-    /// How long a term lasts from the sending of the request that renewed it.
-    ///
-    /// A candidate takes the lease when it has not seen it change for the lease's duration L by its
-    /// own clock. It can see the renewal only after it was sent, and its clock runs too fast by at
-    /// most the drift d, so it takes the lease, in true time, no sooner than L / (1 + d) after the
-    /// sending. The holder's clock runs too slow by at most d, so a term of R ends, in true time, at
-    /// most R / (1 - d) after the sending. The two stay apart while R (1 + d) <= L (1 - d). The
-    /// renew deadline is R, cut to that where the durations are too close to each other.
-    pub(super) fn term(&self) -> Duration {
-        let lease = Duration::from_secs(self.lease_seconds.into());
-        let (fast, slow) = (100 + CLOCK_DRIFT_PERCENT, 100 - CLOCK_DRIFT_PERCENT);
-        let apart = lease.saturating_mul(slow) / fast;
-        self.renew_deadline.min(apart)
-    }
 }
 
 /// The request that is under way.
@@ -324,14 +258,21 @@ impl Elector {
         match &self.seen {
             Some(seen) if self.is_ours(seen) && is_valid(seen, now) => {
                 let record = self.renewal(&seen.stored.record, wall);
-                self.fly(now, Request::Update(record), true)
+                let update = Request::Update(record, seen.stored.version.clone());
+                self.fly(now, update, true)
             }
             _ => self.fly(now, Request::Get, false),
         }
     }
 
     fn answered(&mut self, now: Duration, wall: i64, answer: Answer) -> Option<Request> {
-        let flight = self.flight.take()?;
+        let Some(flight) = self.flight.take() else {
+            // It came together with the end of the term. What it says of the lease is still true.
+            if let Answer::Read(Some(stored)) | Answer::Written(stored) = answer {
+                self.see(now, stored);
+            }
+            return None;
+        };
         if let Phase::Releasing { .. } = self.phase {
             return self.answered_release(now, wall, answer);
         }
@@ -378,7 +319,8 @@ impl Elector {
                 ..self.first(wall)
             }
         };
-        Some(self.fly(now, Request::Update(record), false))
+        let update = Request::Update(record, seen.stored.version);
+        Some(self.fly(now, update, false))
     }
 
     /// Keeps what was read; it has changed when its content has, whatever the version.
@@ -435,8 +377,9 @@ impl Elector {
                     renew_time: wall,
                     transitions: stored.record.transitions,
                 };
+                let update = Request::Update(record, stored.version.clone());
                 self.see(now, stored);
-                Some(self.fly(now, Request::Update(record), false))
+                Some(self.fly(now, update, false))
             }
             // A renewal that was under way when the stop came may have been done in between.
             Answer::Conflict => Some(self.fly(now, Request::Get, false)),
@@ -465,9 +408,9 @@ impl Elector {
         }
     }
 
-    /// The record of somebody who goes on. The time in it always grows: a record that came back to
-    /// an earlier content, by a time of day that stands still or goes back, would look to others as
-    /// if nobody had renewed it.
+    /// The record of somebody who goes on. Its time is later than that of the record it replaces: one
+    /// that came back to an earlier content, by a time of day that stands still or goes back,
+    /// would look to others as if nobody had renewed it.
     fn renewal(&self, record: &Record, wall: i64) -> Record {
         Record {
             acquire_time: record.acquire_time,

@@ -66,9 +66,12 @@ impl Lock {
                 let lease = written(lease, &record, &self.labels);
                 (http::Method::POST, collection, Some(lease))
             }
-            Request::Update(record) => {
+            Request::Update(record, version) => {
                 let lease = self.lease.clone().unwrap_or_default();
-                let lease = written(lease, &record, &self.labels);
+                let mut lease = written(lease, &record, &self.labels);
+                if let Some(metadata) = lease.get_mut("metadata").and_then(Value::as_object_mut) {
+                    metadata.insert("resourceVersion".to_owned(), json!(version));
+                }
                 (http::Method::PUT, path, Some(lease))
             }
         };

@@ -31,13 +31,13 @@ impl LeaderElectionMetrics {
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "leader_election_master_status",
-            "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. 'name' is the string used to identify the lease. Please make sure to group by name",
+            "Whether this process holds the lease of this name: 1 for the leader, 0 for a standby",
             self.status.clone(),
         );
         // The encoder appends `_total`.
         registry.register(
             "leader_election_slowpath",
-            "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the lease. Please make sure to group by name",
+            "How often a leader had to read the lease of this name before it could renew it",
             self.slow_paths.clone(),
         );
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use opkit_client::Fence;
 
 use super::clock::Clock;
-use super::{Answer, Event, Fault, LATENCY_MAX, Request, Stored, World};
+use super::{Answer, Event, Fault, LATENCY_MAX, Request, World};
 use crate::leaderelection::engine::{CLOCK_DRIFT_PERCENT, Elector, Input, Phase};
 
 /// The way to the server and back.
@@ -50,8 +50,6 @@ pub(super) struct Candidate {
     pub(super) timer: u64,
     pub(super) flight: u64,
     pub(super) work_ends: bool,
-    /// The version of the lease that it saw last, as the lock keeps it.
-    pub(super) version: Option<String>,
 }
 
 impl Candidate {
@@ -100,7 +98,6 @@ impl World {
             timer: 0,
             flight: 0,
             work_ends: false,
-            version: None,
         }
     }
 
@@ -144,23 +141,16 @@ impl World {
         let flight = candidate.flight;
         let local = candidate.clock.local(self.now) + timeout;
         let timeout = candidate.clock.until(self.now, local);
-        let version = candidate.version.clone();
         self.at(timeout, Event::Timeout(who, flight));
         if !self.random.percent(link.requests_lost) {
             delay += self.some(link.delay_max);
-            self.at(delay, Event::Arrive(who, flight, request, version));
+            self.at(delay, Event::Arrive(who, flight, request));
         }
     }
 
     /// A request reaches the server, be its sender still there or not.
-    pub(super) fn arrive(
-        &mut self,
-        who: usize,
-        flight: u64,
-        request: Request,
-        version: Option<String>,
-    ) {
-        let answer = self.server.act(self.now, request, version);
+    pub(super) fn arrive(&mut self, who: usize, flight: u64, request: Request) {
+        let answer = self.server.act(self.now, request);
         let link = self.candidates[who].link;
         if !self.random.percent(link.answers_lost) {
             let delay = self.some(link.delay_max);
@@ -169,14 +159,6 @@ impl World {
     }
 
     pub(super) fn answer(&mut self, who: usize, answer: Answer) -> Result<(), String> {
-        let candidate = &mut self.candidates[who];
-        match &answer {
-            Answer::Read(lease) => {
-                candidate.version = lease.as_ref().map(|lease| lease.version.clone());
-            }
-            Answer::Written(Stored { version, .. }) => candidate.version = Some(version.clone()),
-            _ => {}
-        }
         let reads = matches!(answer, Answer::Read(_));
         self.step(who, Input::Answer(answer))?;
         let (now, candidate) = (self.now, &mut self.candidates[who]);

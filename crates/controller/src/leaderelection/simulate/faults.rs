@@ -28,7 +28,7 @@ impl World {
                 let rate = self.rate();
                 self.candidates[who].clock.set_rate(self.now, rate);
             }
-            7 => self.server.touch(),
+            7 => self.server.touch(self.now),
             8 => {
                 // The leader rather than anybody.
                 let leader = self.candidates.iter().position(|it| it.is_open(self.now));

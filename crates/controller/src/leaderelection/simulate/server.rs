@@ -17,18 +17,13 @@ impl Server {
         self.lease.as_ref()
     }
 
-    /// Acts on a request; an update is conditional on `version`.
-    pub(in crate::leaderelection) fn act(
-        &mut self,
-        now: Duration,
-        request: Request,
-        version: Option<String>,
-    ) -> Answer {
+    /// Acts on a request.
+    pub(in crate::leaderelection) fn act(&mut self, now: Duration, request: Request) -> Answer {
         let present = self.lease.as_ref().map(|lease| &lease.version);
         match request {
             Request::Get => Answer::Read(self.lease.clone()),
             Request::Create(record) if present.is_none() => self.store(now, record),
-            Request::Update(record) if present.is_some() && present == version.as_ref() => {
+            Request::Update(record, version) if present == Some(&version) => {
                 self.store(now, record)
             }
             _ => Answer::Conflict,
@@ -45,8 +40,9 @@ impl Server {
     }
 
     /// Somebody changes a label of the lease.
-    pub(in crate::leaderelection) fn touch(&mut self) {
+    pub(in crate::leaderelection) fn touch(&mut self, now: Duration) {
         self.version += 1;
+        self.written = now;
         if let Some(lease) = &mut self.lease {
             lease.version = self.version.to_string();
         }
