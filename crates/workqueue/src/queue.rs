@@ -150,7 +150,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
     pub fn add_with(&self, key: K, payload: P, add: AddOptions) -> Duration {
         let hash = self.shared.hasher.hash_one(&key);
         self.shared
-            .change(|engine, now| engine.add_hashed(now, hash, key, payload, add))
+            .change(|engine, clock| engine.add_hashed(clock, hash, key, payload, add))
     }
 
     /// Forgets the failures of `key`.
@@ -305,11 +305,10 @@ impl<K, P> Shared<K, P> {
 
 impl<K: Eq + Hash + Clone, P: Merge> Shared<K, P> {
     /// Changes the engine and wakes whom that concerns.
-    fn change<T>(&self, change: impl FnOnce(&mut Engine<K, P>, Duration) -> T) -> T {
-        let now = self.now();
+    fn change<T>(&self, change: impl FnOnce(&mut Engine<K, P>, &dyn Fn() -> Duration) -> T) -> T {
         let mut state = self.state.lock();
         let before = state.engine.len();
-        let result = change(&mut state.engine, now);
+        let result = change(&mut state.engine, &|| self.now());
         let is_drained = state.draining && state.engine.is_drained();
         let (mut wake, mut earlier) = (false, false);
         if self.is_anybody_asleep() {
