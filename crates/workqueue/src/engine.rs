@@ -495,7 +495,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
 }
 
 fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    let nanos = time.as_secs().saturating_mul(1_000_000_000);
+    nanos.saturating_add(u64::from(time.subsec_nanos()))
 }
 
 #[cfg(test)]
