@@ -153,7 +153,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
     /// ends. Ignored after [`shut_down`](Engine::shut_down).
     pub fn add_with(&mut self, now: Duration, key: K, payload: P, add: AddOptions) -> Duration {
         let hash = self.hasher.hash_one(&key);
-        self.add_hashed(now, hash, key, payload, add)
+        self.add_hashed(|| now, hash, key, payload, add)
     }
 
     /// What hashes the keys, so that it can be done before the queue is locked.
@@ -161,10 +161,11 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         self.hasher.clone()
     }
 
-    /// As [`add_with`](Engine::add_with), with the hash of the key.
+    /// As [`add_with`](Engine::add_with), with the hash of the key, and a clock that is asked only
+    /// if the answer matters.
     pub(crate) fn add_hashed(
         &mut self,
-        now: Duration,
+        clock: impl FnOnce() -> Duration,
         hash: u64,
         key: K,
         payload: P,
@@ -173,23 +174,28 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         if self.shutting_down {
             return Duration::ZERO;
         }
-        self.advance(now);
-        let mut delay = add.after;
+        let (priority, mut delay) = (add.priority.unwrap_or(0), add.after);
         if add.rate_limited {
+            self.advance(clock());
             let limited = self.limiter.when(Duration::from_nanos(self.now), &key);
             if delay.is_zero() || limited < delay {
                 delay = limited;
             }
+            let id = self.entries.entry(hash, key);
+            return self.put(id, payload, priority, delay);
         }
-        delay = delay.min(FOREVER);
-        if !delay.is_zero()
-            && let Some(counts) = &mut self.counts
+        let id = self.entries.entry(hash, key);
+        // Most adds are of a key that is ready already: they say why, and change nothing else.
+        if delay.is_zero()
+            && let Some(waiting) = self.entries.get_mut(id).and_then(|e| e.waiting.as_mut())
+            && waiting.place != Place::Delayed
+            && waiting.priority >= priority
         {
-            counts.retries = counts.retries.wrapping_add(1);
+            waiting.payload.merge(payload);
+            return Duration::ZERO;
         }
-        let ready_at = self.now.saturating_add(nanos(delay));
-        self.put(hash, key, payload, add.priority.unwrap_or(0), ready_at);
-        delay
+        self.advance(clock());
+        self.put(id, payload, priority, delay)
     }
 
     /// Forgets the failures of `key`: its next failure waits the shortest delay.
@@ -353,12 +359,19 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         })
     }
 
-    /// Adds a key that becomes ready at `ready_at`, or merges it into what waits.
-    fn put(&mut self, hash: u64, key: K, payload: P, priority: i32, ready_at: u64) {
-        let now = self.now;
-        let Some((id, entry)) = self.entries.entry(hash, key) else {
+    /// Lets a key wait for `delay`, or merges it into what waits already; the delay, if that is not
+    /// for ever.
+    fn put(&mut self, id: u32, payload: P, priority: i32, delay: Duration) -> Duration {
+        let delay = delay.min(FOREVER);
+        if !delay.is_zero()
+            && let Some(counts) = &mut self.counts
+        {
+            counts.retries = counts.retries.wrapping_add(1);
+        }
+        let (now, ready_at) = (self.now, self.now.saturating_add(nanos(delay)));
+        let Some(entry) = self.entries.get_mut(id) else {
             debug_assert!(false, "there are as many keys as ids");
-            return;
+            return delay;
         };
         let Some(waiting) = &mut entry.waiting else {
             entry.waiting = Some(Waiting {
@@ -367,7 +380,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
                 place: Place::Delayed,
                 ready_at,
             });
-            return self.place(id);
+            self.place(id);
+            return delay;
         };
         waiting.payload.merge(payload);
         let raised = priority > waiting.priority;
@@ -383,6 +397,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
             }
             _ => {}
         }
+        delay
     }
 
     /// Puts a key that waits where its time and its worker say.
@@ -480,7 +495,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
 }
 
 fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    let nanos = time.as_secs().saturating_mul(1_000_000_000);
+    nanos.saturating_add(u64::from(time.subsec_nanos()))
 }
 
 #[cfg(test)]

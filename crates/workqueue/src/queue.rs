@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 pub use self::item::Item;
-use crate::engine::Stats;
+use crate::engine::{Stats, Work};
 use crate::metrics::Source;
 use crate::{AddOptions, Engine, Merge, QueueOptions, Snapshot};
 
@@ -150,7 +150,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
     pub fn add_with(&self, key: K, payload: P, add: AddOptions) -> Duration {
         let hash = self.shared.hasher.hash_one(&key);
         self.shared
-            .change(|engine, now| engine.add_hashed(now, hash, key, payload, add))
+            .change(|engine, clock| engine.add_hashed(clock, hash, key, payload, add))
     }
 
     /// Forgets the failures of `key`.
@@ -190,25 +190,17 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
     /// Nothing is taken from the queue before the future completes.
     pub async fn get(&self) -> Option<Item<K, P>> {
         let shared = &*self.shared;
-        let mut keeper = false;
+        let mut was_keeper = false;
         loop {
+            if let Some(work) = shared.take(was_keeper) {
+                return Some(Item::new(self.shared.clone(), work));
+            }
             let mut changed = pin!(shared.changed.notified());
             let (mut asleep, until) = {
-                let now = shared.now();
                 let mut state = shared.state.lock();
-                if std::mem::take(&mut keeper) {
-                    state.kept = None;
-                }
-                if let Some(work) = state.engine.get(now) {
-                    // One wake-up may have stood for several keys, and somebody has to keep time.
-                    let next = state.engine.next_ready_at();
-                    let orphaned = next.is_some() && state.kept.is_none();
-                    let wake = (orphaned || !state.engine.is_empty()) && shared.is_anybody_asleep();
-                    drop(state);
-                    if wake {
-                        shared.changed.notify_last();
-                    }
-                    return Some(Item::new(self.shared.clone(), work));
+                if !state.engine.is_empty() {
+                    was_keeper = false;
+                    continue;
                 }
                 if state.is_over() {
                     return None;
@@ -236,7 +228,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
                 }
                 None => changed.await,
             }
-            keeper = std::mem::take(&mut asleep.keeper);
+            was_keeper = std::mem::take(&mut asleep.keeper);
         }
     }
 
@@ -304,12 +296,29 @@ impl<K, P> Shared<K, P> {
 }
 
 impl<K: Eq + Hash + Clone, P: Merge> Shared<K, P> {
-    /// Changes the engine and wakes whom that concerns.
-    fn change<T>(&self, change: impl FnOnce(&mut Engine<K, P>, Duration) -> T) -> T {
+    /// Takes a key if one is ready. Whoever kept the time no longer does.
+    fn take(&self, was_keeper: bool) -> Option<Work<K, P>> {
         let now = self.now();
         let mut state = self.state.lock();
+        if was_keeper {
+            state.kept = None;
+        }
+        let work = state.engine.get(now)?;
+        // One wake-up may have stood for several keys, and somebody has to keep the time.
+        let orphaned = state.kept.is_none() && state.engine.next_ready_at().is_some();
+        let wake = (orphaned || !state.engine.is_empty()) && self.is_anybody_asleep();
+        drop(state);
+        if wake {
+            self.changed.notify_last();
+        }
+        Some(work)
+    }
+
+    /// Changes the engine and wakes whom that concerns.
+    fn change<T>(&self, change: impl FnOnce(&mut Engine<K, P>, &dyn Fn() -> Duration) -> T) -> T {
+        let mut state = self.state.lock();
         let before = state.engine.len();
-        let result = change(&mut state.engine, now);
+        let result = change(&mut state.engine, &|| self.now());
         let is_drained = state.draining && state.engine.is_drained();
         let (mut wake, mut earlier) = (false, false);
         if self.is_anybody_asleep() {

@@ -29,9 +29,14 @@ const KEPT: usize = 16;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reasons<T> {
-    /// Apart from the others, because most keys have one reason, which then needs no memory.
+    /// Apart from the others, because most keys have one reason, which then needs no more memory.
     first: Option<T>,
-    others: Vec<T>,
+    others: Option<Box<Others<T>>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Others<T> {
+    kept: Vec<T>,
     more: u64,
 }
 
@@ -39,8 +44,7 @@ impl<T> Default for Reasons<T> {
     fn default() -> Self {
         Reasons {
             first: None,
-            others: Vec::new(),
-            more: 0,
+            others: None,
         }
     }
 }
@@ -49,8 +53,7 @@ impl<T: PartialEq> From<T> for Reasons<T> {
     fn from(reason: T) -> Self {
         Reasons {
             first: Some(reason),
-            others: Vec::new(),
-            more: 0,
+            others: None,
         }
     }
 }
@@ -58,13 +61,14 @@ impl<T: PartialEq> From<T> for Reasons<T> {
 impl<T> Reasons<T> {
     /// The kept reasons, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(&self.others)
+        let others = self.others.iter().flat_map(|others| &others.kept);
+        self.first.iter().chain(others)
     }
 
     /// How many reasons are not among the kept ones, because there were too many. They came before
     /// the last.
     pub fn more(&self) -> u64 {
-        self.more
+        self.others.as_ref().map_or(0, |others| others.more)
     }
 }
 
@@ -75,19 +79,38 @@ impl<T: PartialEq> Reasons<T> {
         }
         if self.first.is_none() {
             self.first = Some(reason);
-        } else if self.others.len() < KEPT - 1 {
-            self.others.push(reason);
-        } else if let Some(last) = self.others.last_mut() {
-            *last = reason;
-            self.more = self.more.saturating_add(1);
+            return;
         }
+        let others = self.others();
+        if others.kept.len() < KEPT - 1 {
+            others.kept.push(reason);
+        } else if let Some(last) = others.kept.last_mut() {
+            *last = reason;
+            others.more = others.more.saturating_add(1);
+        }
+    }
+
+    fn others(&mut self) -> &mut Others<T> {
+        self.others.get_or_insert_with(|| {
+            Box::new(Others {
+                kept: Vec::new(),
+                more: 0,
+            })
+        })
     }
 }
 
 impl<T: PartialEq> Merge for Reasons<T> {
     fn merge(&mut self, later: Self) {
-        self.more = self.more.saturating_add(later.more);
-        for reason in later.first.into_iter().chain(later.others) {
+        if let Some(reason) = later.first {
+            self.push(reason);
+        }
+        let Some(others) = later.others else { return };
+        if others.more > 0 {
+            let mine = self.others();
+            mine.more = mine.more.saturating_add(others.more);
+        }
+        for reason in others.kept {
             self.push(reason);
         }
     }

@@ -3,6 +3,8 @@
 use hashbrown::HashTable;
 use hashbrown::hash_table;
 
+use super::list::NONE;
+
 /// Above so many entries the memory is given back when the queue runs empty.
 const KEPT: usize = 4096;
 
@@ -65,9 +67,9 @@ impl<K: Eq, P> Entries<K, P> {
         self.slots.get_mut(id as usize)?.as_mut()
     }
 
-    /// The entry of `key`, made if there is none. `None` only if all ids are used, which takes
-    /// four thousand million keys.
-    pub(super) fn entry(&mut self, hash: u64, key: K) -> Option<(u32, &mut Entry<K, P>)> {
+    /// The id of the entry of `key`, which is made if there is none. No entry has the id only if all
+    /// are used, which takes four thousand million keys.
+    pub(super) fn entry(&mut self, hash: u64, key: K) -> u32 {
         let slots = &self.slots;
         let at = |id: &u32| slots.get(*id as usize).and_then(Option::as_ref);
         let found = self.table.entry(
@@ -75,7 +77,7 @@ impl<K: Eq, P> Entries<K, P> {
             |id| at(id).is_some_and(|entry| entry.hash == hash && entry.key == key),
             |id| at(id).map_or(0, |entry| entry.hash),
         );
-        let id = match found {
+        match found {
             hash_table::Entry::Occupied(found) => *found.get(),
             hash_table::Entry::Vacant(vacant) => {
                 let entry = Entry {
@@ -86,7 +88,10 @@ impl<K: Eq, P> Entries<K, P> {
                 };
                 let id = match self.free.pop() {
                     Some(id) => id,
-                    None => u32::try_from(slots.len()).ok()?,
+                    None => match u32::try_from(slots.len()) {
+                        Ok(id) if id != NONE => id,
+                        _ => return NONE,
+                    },
                 };
                 vacant.insert(id);
                 match self.slots.get_mut(id as usize) {
@@ -95,8 +100,7 @@ impl<K: Eq, P> Entries<K, P> {
                 }
                 id
             }
-        };
-        Some((id, self.get_mut(id)?))
+        }
     }
 
     pub(super) fn remove(&mut self, id: u32) {

@@ -73,13 +73,13 @@ impl Ready {
     /// Puts a key to the end of its level.
     pub(super) fn push(&mut self, id: u32, now: u64, priority: i32, group: u64) {
         let number = self.level(priority);
-        let rank = self.rank(priority, now);
+        let is_first = |level: &Level| level.keys.is_empty();
+        if self.levels.get(number as usize).is_some_and(is_first) {
+            self.order.set(number, self.rank(priority, now));
+        }
         let Some(level) = self.levels.get_mut(number as usize) else {
             return;
         };
-        if level.keys.is_empty() {
-            self.order.set(number, rank);
-        }
         level.keys.push_back(&mut self.links, id);
         level.len = level.len.saturating_add(1);
         self.len = self.len.saturating_add(1);

@@ -50,7 +50,9 @@ pub(crate) struct Histogram {
 
 impl Histogram {
     pub(super) fn observe(&mut self, nanos: u64) {
-        let bucket = BOUNDS.partition_point(|bound| *bound < nanos);
+        // The bounds are powers of ten and belong to their buckets.
+        let bucket = nanos.saturating_sub(1).checked_ilog10().unwrap_or(0);
+        let bucket = (bucket as usize).min(BOUNDS.len());
         if let Some(bucket) = self.buckets.get_mut(bucket) {
             *bucket = bucket.wrapping_add(1);
         }
@@ -74,3 +76,6 @@ impl Histogram {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

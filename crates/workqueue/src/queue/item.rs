@@ -84,9 +84,10 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
             waited: self.waited,
             ticket,
         };
+        let now = self.hold.shared.now();
         self.hold
             .shared
-            .change(|engine, now| engine.requeue_unworked(now, work));
+            .change(|engine, _| engine.requeue_unworked(now, work));
     }
 }
 
@@ -102,7 +103,8 @@ impl<K: Eq + Hash + Clone + fmt::Debug, P: Merge> fmt::Debug for Item<K, P> {
 impl<K: Eq + Hash + Clone, P: Merge> Drop for Hold<K, P> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.shared.change(|engine, now| engine.done(now, ticket));
+            let now = self.shared.now();
+            self.shared.change(|engine, _| engine.done(now, ticket));
         }
     }
 }

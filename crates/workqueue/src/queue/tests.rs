@@ -25,7 +25,13 @@ async fn workers(queue: &Unit, count: usize) -> JoinSet<Option<&'static str>> {
 }
 
 async fn next(workers: &mut JoinSet<Option<&'static str>>) -> Option<&'static str> {
-    workers.join_next().await.unwrap().unwrap()
+    soon(workers.join_next()).await.unwrap().unwrap()
+}
+
+/// Fails instead of waiting for ever.
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    let outcome = tokio::time::timeout(ms(60_000), future).await;
+    outcome.expect("nobody was woken")
 }
 
 #[tokio::test(start_paused = true)]
@@ -35,7 +41,7 @@ async fn waiting_workers_are_woken_by_adds() {
     for key in ["a", "b", "c"] {
         queue.add(key, ());
     }
-    let mut keys = workers.join_all().await;
+    let mut keys = soon(workers.join_all()).await;
     keys.sort_unstable();
     assert_eq!(keys, [Some("a"), Some("b"), Some("c")]);
 }
@@ -48,7 +54,7 @@ async fn keys_that_become_ready_together_wake_as_many_workers() {
         queue.add_after(key, (), ms(50));
     }
     let start = Instant::now();
-    assert_eq!(workers.join_all().await.len(), 3);
+    assert_eq!(soon(workers.join_all()).await.len(), 3);
     assert_eq!(start.elapsed().as_millis() / 10, 5);
 }
 
@@ -88,16 +94,26 @@ async fn a_delayed_key_that_is_added_at_once_does_not_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn somebody_keeps_the_time_when_the_timekeeper_gets_work() {
+async fn somebody_keeps_the_time_while_the_timekeeper_works() {
     let queue = Unit::default();
-    let mut workers = workers(&queue, 2).await;
+    let (started, mut log) = tokio::sync::mpsc::channel(2);
+    let mut workers = JoinSet::new();
+    for _ in 0..2 {
+        let (queue, started) = (queue.clone(), started.clone());
+        workers.spawn(async move {
+            let item = queue.get().await.unwrap();
+            started.send(*item.key()).await.unwrap();
+            std::future::pending::<()>().await;
+        });
+    }
+    tokio::task::yield_now().await;
     queue.add_after("delayed", (), ms(100));
     tokio::task::yield_now().await;
-    // Both are asleep, one keeps the time; two keys need both.
-    queue.add("now", ());
-    assert_eq!(next(&mut workers).await, Some("now"));
+    // Both sleep, and the one that is woken for this key keeps the time.
     let start = Instant::now();
-    assert_eq!(next(&mut workers).await, Some("delayed"));
+    queue.add("now", ());
+    assert_eq!(soon(log.recv()).await, Some("now"));
+    assert_eq!(soon(log.recv()).await, Some("delayed"));
     assert!(start.elapsed() <= ms(101));
 }
 
@@ -190,7 +206,7 @@ async fn shutting_down_lets_waiting_workers_go() {
         }
         let workers = workers(&queue, 3).await;
         queue.shut_down();
-        assert_eq!(workers.join_all().await, [None, None, None]);
+        assert_eq!(soon(workers.join_all()).await, [None, None, None]);
     }
 }
 
@@ -206,7 +222,7 @@ async fn draining_waits_for_all_that_was_handed_out() {
     drop(a);
     assert!(tokio::time::timeout(ms(10), &mut drain).await.is_err());
     drop(b);
-    drain.await;
+    soon(drain).await;
     assert_eq!(next(&mut workers).await, None);
     // There is nothing to wait for any more.
     queue.shut_down_with_drain().await;
@@ -226,7 +242,7 @@ async fn draining_hands_out_what_went_dirty_meanwhile() {
     assert_eq!(*again.key(), "a");
     assert!(tokio::time::timeout(ms(10), &mut drain).await.is_err());
     drop(again);
-    drain.await;
+    soon(drain).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -238,7 +254,7 @@ async fn shutting_down_ends_a_drain() {
     assert!(tokio::time::timeout(ms(10), &mut drain).await.is_err());
     let mut workers = workers(&queue, 1).await;
     queue.shut_down();
-    drain.await;
+    soon(drain).await;
     assert_eq!(next(&mut workers).await, None);
 }
 
