@@ -6,7 +6,9 @@ use std::any::TypeId;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use opkit_cache::{Change, Delta, DynamicObject, Event, Informer, Listener, Meta, Selection};
+use opkit_cache::{
+    Change, Delta, DynamicObject, Event, FieldChange, Informer, Listener, Meta, Selection,
+};
 use opkit_client::{Kind, Object, ObjectKey};
 use opkit_workqueue::{AddOptions, Reasons};
 use tokio::sync::oneshot;
@@ -18,6 +20,9 @@ use crate::record::Cause;
 use crate::spec::Source;
 use crate::worker::{Running, Side};
 use crate::{ReadError, Request};
+
+/// How many fields that changed are told.
+const FIELDS: usize = 4;
 
 /// After so many events in one go, other tasks get a turn.
 const IN_ONE_GO: u32 = 64;
@@ -201,6 +206,14 @@ fn is_unchanged(delta: &Delta) -> bool {
     }
 }
 
+/// The first fields that changed, where versions of one object were told one by one.
+fn changed_fields(delta: &Delta) -> Vec<FieldChange> {
+    match (&delta.old, &delta.new) {
+        (Some(old), Some(new)) if !delta.is_recreated() => new.changes_since(old, FIELDS),
+        _ => Vec::new(),
+    }
+}
+
 fn cause(source: &Source, delta: &Delta) -> Cause {
     let kind = source
         .map
@@ -214,7 +227,8 @@ fn cause(source: &Source, delta: &Delta) -> Cause {
     } else if delta.new.is_none() {
         Cause::Deleted { kind, name }
     } else {
-        Cause::Changed { kind, name }
+        let fields = changed_fields(delta);
+        Cause::Changed { kind, name, fields }
     }
 }
 

@@ -10,7 +10,7 @@ use super::reader::{Damaged, Item, Reader};
 const TEXT: usize = 64;
 
 /// A field that changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldChange {
     /// Where it is, such as `.status.conditions[Ready].status`.

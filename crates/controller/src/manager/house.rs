@@ -294,6 +294,9 @@ impl House {
     ) -> Running {
         let sides = self.clusters.iter();
         Running {
+            name: spec.name.as_str().into(),
+            kind: spec.kind.noun().into(),
+            field_manager: field_manager(&self.manager.operator, &spec),
             sides: sides
                 .map(|cluster| Arc::new(self.side(&spec, cluster)))
                 .collect(),
