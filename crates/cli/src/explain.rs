@@ -197,13 +197,16 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
             .unwrap_or(0)
     };
     let widths = [width(0), width(1).min(72), width(2), width(3), width(4)];
-    for line in &lines {
+    for (line, record) in lines.iter().zip(records.iter().rev()) {
         let cells = line
             .iter()
             .zip(widths)
             .map(|(cell, width)| format!("{cell:<width$}"));
         let row = cells.collect::<Vec<_>>().join("  ");
         text.push_str(&format!(" {}\n", row.trim_end()));
+        for cause in record.causes.iter().skip(1) {
+            text.push_str(&format!(" {:width$}  {cause}\n", "", width = widths[0]));
+        }
     }
     text
 }
@@ -247,7 +250,7 @@ fn columns(record: &Reconcile) -> [String; 5] {
     };
     [
         format!("#{}", record.number),
-        record.causes.join("; "),
+        record.causes.first().cloned().unwrap_or_default(),
         reads,
         match writes.is_empty() {
             true => String::new(),

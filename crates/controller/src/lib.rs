@@ -41,6 +41,7 @@ mod state;
 mod status;
 mod status_schema;
 mod update_status;
+mod why;
 mod worker;
 
 pub use action::{Action, Cleanup};

@@ -10,14 +10,15 @@ use opkit_cache::{
     Change, Delta, DynamicObject, Event, FieldChange, Informer, Listener, Meta, Selection,
 };
 use opkit_client::{Kind, Object, ObjectKey};
-use opkit_workqueue::{AddOptions, Reasons};
+use opkit_workqueue::AddOptions;
 use tokio::sync::oneshot;
-use tracing::trace;
+use tracing::{debug_span, trace};
 
 pub use self::trigger::{Trigger, TriggerError, Triggers, WatchStream, trigger};
 use crate::cross_namespace::Grants;
 use crate::record::Cause;
 use crate::spec::Source;
+use crate::why::Why;
 use crate::worker::{Running, Side};
 use crate::{ReadError, Request};
 
@@ -173,6 +174,7 @@ fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
                 .collect()
         }
     };
+    let span = debug_span!("event", kind = source.watched.kind.kind, object = %delta.key, change = ?delta.change);
     let is_news = !delta.initial && delta.change != Change::Sync && !is_unchanged(delta);
     for key in keys {
         trace!(controller = running.spec.name, %key, kind = source.watched.kind.kind, "queued");
@@ -181,8 +183,8 @@ fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
             priority: Some(if is_news { 0 } else { LOW_PRIORITY }),
             ..Default::default()
         };
-        let reasons = Reasons::from(cause(source, delta));
-        running.queue.add_with(request, reasons, options);
+        let why = Why::from(cause(source, delta)).linked(span.clone());
+        running.queue.add_with(request, why, options);
     }
 }
 

@@ -12,7 +12,7 @@ use futures::FutureExt;
 use jiff::Timestamp;
 use opkit_cache::{Informer, Selection};
 use opkit_client::{Fence, ObjectKey, RestClient};
-use opkit_workqueue::{AddOptions, Item, Queue, Reasons};
+use opkit_workqueue::{AddOptions, Item, Queue};
 use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -21,12 +21,14 @@ use tracing::{Instrument, debug, error, info_span, warn};
 use crate::applied::AppliedChildren;
 use crate::context::Shared;
 use crate::error::Retry;
+use crate::leaderelection::uuid;
 use crate::metrics::Measured;
 use crate::owner::Head;
 use crate::record::{Cause, Outcome, manager_of};
 use crate::run::Run;
 use crate::source::{LOW_PRIORITY, MapContext};
 use crate::spec::ControllerSpec;
+use crate::why::Why;
 use crate::{Action, Error, ReconcileLog, ReconcileRecord, Request, Result};
 
 /// A controller that runs.
@@ -37,7 +39,7 @@ pub(crate) struct Running {
     pub(crate) name: Arc<str>,
     pub(crate) kind: Arc<str>,
     pub(crate) field_manager: String,
-    pub(crate) queue: Queue<Request, Reasons<Cause>>,
+    pub(crate) queue: Queue<Request, Why>,
     /// One for each cluster.
     pub(crate) sides: Vec<Arc<Side>>,
     pub(crate) log: ReconcileLog,
@@ -94,14 +96,21 @@ impl Running {
                 item = self.queue.get() => item,
             };
             let Some(item) = item else { break };
-            let span = info_span!("reconcile", controller = self.spec.name, object = %item.key());
+            let span = info_span!(
+                "reconcile",
+                controller = self.spec.name,
+                kind = &*self.kind,
+                object = %item.key(),
+                reconcileID = uuid(),
+            );
+            item.payload().link(&span);
             self.reconcile(item).instrument(span).await;
             // A reconcile that only reads the cache never waits: others get their turn here.
             tokio::task::yield_now().await;
         }
     }
 
-    async fn reconcile(&self, item: Item<Request, Reasons<Cause>>) {
+    async fn reconcile(&self, item: Item<Request, Why>) {
         let working = Working::new(self, item);
         let (started, at) = (Instant::now(), Timestamp::now());
         self.look_up_rival(&working.request).await;
@@ -149,7 +158,7 @@ impl Running {
             kind: self.kind.clone(),
             request: request.clone(),
             number: 0,
-            causes: item.payload().clone(),
+            causes: item.payload().causes.clone(),
             cache_reads,
             live_reads,
             writes,
@@ -215,8 +224,8 @@ impl Running {
     /// Queues the key again as the result asks for, and counts it.
     fn requeue(&self, request: &Request, priority: i32, result: Result<Action>) -> Outcome {
         let add = |cause: Cause, options: AddOptions| {
-            let reasons = Reasons::from(cause);
-            self.queue.add_with(request.clone(), reasons, options)
+            self.queue
+                .add_with(request.clone(), Why::from(cause), options)
         };
         let after = |after: Duration, priority: i32| AddOptions {
             priority: Some(priority),
@@ -275,8 +284,7 @@ impl Running {
         for side in &self.sides {
             for stored in side.informer.select(&Selection::default().all_namespaces()) {
                 let request = Request::new(side.cluster.clone(), stored.key());
-                self.queue
-                    .add_with(request, Reasons::from(Cause::Elected), low);
+                self.queue.add_with(request, Why::from(Cause::Elected), low);
             }
         }
     }
@@ -293,11 +301,11 @@ impl Running {
 struct Working<'a> {
     running: &'a Running,
     request: Request,
-    item: Option<Item<Request, Reasons<Cause>>>,
+    item: Option<Item<Request, Why>>,
 }
 
 impl<'a> Working<'a> {
-    fn new(running: &'a Running, item: Item<Request, Reasons<Cause>>) -> Self {
+    fn new(running: &'a Running, item: Item<Request, Why>) -> Self {
         running.metrics.active.inc();
         let request = item.key().clone();
         let mut in_work = running.in_work.lock();
@@ -311,7 +319,7 @@ impl<'a> Working<'a> {
     }
 
     /// The work has ended by itself.
-    fn finish(mut self) -> Option<Item<Request, Reasons<Cause>>> {
+    fn finish(mut self) -> Option<Item<Request, Why>> {
         self.item.take()
     }
 }
