@@ -4,6 +4,7 @@ mod children;
 mod clusters;
 mod election;
 mod finalizers;
+mod outage;
 mod runnables;
 mod server;
 mod shapes;

@@ -21,6 +21,8 @@ type Answer = UnsyncBoxBody<Bytes, Infallible>;
 pub(super) struct Server {
     state: Arc<Mutex<State>>,
     events: broadcast::Sender<(String, String)>,
+    /// Ends all watches.
+    cuts: broadcast::Sender<()>,
 }
 
 #[derive(Default)]
@@ -31,6 +33,7 @@ struct State {
     /// Method and path of every write.
     writes: Vec<String>,
     conflicts: u32,
+    was_cut: bool,
     kinds: HashSet<&'static str>,
 }
 
@@ -44,6 +47,7 @@ impl Server {
         Server {
             state: Arc::new(Mutex::new(state)),
             events: broadcast::Sender::new(1000),
+            cuts: broadcast::Sender::new(1),
         }
     }
 
@@ -62,6 +66,13 @@ impl Server {
 
     pub(super) fn get(&self, path: &str) -> Option<Value> {
         self.state.lock().unwrap().objects.get(path).cloned()
+    }
+
+    /// Ends all watches, as a server does that goes away. Those that go on from before find that
+    /// their version is too old.
+    pub(super) fn cut_watches(&self) {
+        self.state.lock().unwrap().was_cut = true;
+        let _ = self.cuts.send(());
     }
 
     pub(super) fn delete(&self, path: &str) {
@@ -152,6 +163,9 @@ impl Server {
             Method::GET if query.contains("sendInitialEvents=true") => {
                 failure(400, "BadRequest", "there are no streaming lists")
             }
+            Method::GET if query.contains("watch=true") && self.is_too_old(&query) => {
+                failure(410, "Expired", "too old resource version")
+            }
             Method::GET if query.contains("watch=true") => self.watch(path),
             Method::GET => match self.get(&path) {
                 Some(object) => ok(&object),
@@ -165,6 +179,13 @@ impl Server {
             },
             _ => self.patch(&path, &body, &kind.unwrap_or_default(), &query),
         }
+    }
+
+    fn is_too_old(&self, query: &str) -> bool {
+        let state = self.state.lock().unwrap();
+        let mut pairs = query.split('&');
+        let version = pairs.find_map(|pair| pair.strip_prefix("resourceVersion="));
+        state.was_cut && version.is_some_and(|version| version.parse() != Ok(state.version))
     }
 
     fn list(&self, path: &str) -> Response<Answer> {
@@ -181,12 +202,16 @@ impl Server {
     /// Events from now on: the tests change nothing between a list and its watch.
     fn watch(&self, path: String) -> Response<Answer> {
         let lines = stream::unfold(
-            (self.events.subscribe(), path),
-            |(mut events, path)| async {
+            (self.events.subscribe(), self.cuts.subscribe(), path),
+            |(mut events, mut cuts, path)| async {
                 loop {
-                    let (at, line) = events.recv().await.ok()?;
+                    let (at, line) = tokio::select! {
+                        event = events.recv() => event.ok()?,
+                        _ = cuts.recv() => return None,
+                    };
                     if within(&at, &path) {
-                        return Some((Ok(Frame::data(Bytes::from(line))), (events, path)));
+                        let frame = Ok(Frame::data(Bytes::from(line)));
+                        return Some((frame, (events, cuts, path)));
                     }
                 }
             },
