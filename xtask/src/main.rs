@@ -24,6 +24,7 @@ mod kinds;
 mod protobuf;
 mod record;
 mod simulate;
+mod soak;
 mod tidy;
 
 /// The tasks.
@@ -54,6 +55,8 @@ enum Task {
     Record(record::Args),
     /// Run the model tests of the cache and of leader election over many seeds, in release.
     Simulate(simulate::Args),
+    /// Run an operator in bad weather, with many objects.
+    Soak(soak::Args),
     /// Check what no compiler or linter checks: layout, dependency direction, manifests, data files.
     Tidy,
 }
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Task::Protobuf(args) => protobuf::run(&args).map(|()| ExitCode::SUCCESS),
         Task::Record(args) => record::run(&args),
         Task::Simulate(args) => simulate::run(&args),
+        Task::Soak(args) => soak::run(&args),
         Task::Tidy => tidy::run(),
     };
     outcome.unwrap_or_else(|error| {

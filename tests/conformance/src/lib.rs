@@ -18,6 +18,8 @@ mod leaderelection;
 mod robot;
 #[cfg(test)]
 mod scheme;
+#[cfg(test)]
+mod soak;
 
 /// The README, whose examples compile.
 #[cfg(doctest)]

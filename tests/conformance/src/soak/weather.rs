@@ -1,0 +1,194 @@
+//! Requests that fail or conflict, and watches that break, at random and repeatably.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll};
+
+use http::{Method, Request, Response};
+use http_body::Frame;
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+use kube::client::Body;
+use opkit::client::RequestInfo;
+use parking_lot::Mutex;
+use serde_json::json;
+
+/// In a hundred.
+const FAILS: u64 = 5;
+const CONFLICTS: u64 = 5;
+
+/// Random numbers that are the same in each run: splitmix64.
+#[derive(Debug)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Dice(seed)
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (bits ^ (bits >> 31)) % bound.max(1)
+    }
+
+    pub(crate) fn percent(&mut self, of_hundred: u64) -> bool {
+        self.below(100) < of_hundred
+    }
+}
+
+/// What can go wrong between an operator and its server.
+#[derive(Clone, Debug)]
+pub(crate) struct Weather {
+    dice: Arc<Mutex<Dice>>,
+    watches: Arc<AtomicUsize>,
+    failed: Arc<AtomicUsize>,
+    conflicts: Arc<AtomicUsize>,
+    cut: Arc<AtomicUsize>,
+}
+
+type Answer = UnsyncBoxBody<bytes::Bytes, kube::Error>;
+
+/// What becomes of a write.
+enum Fate {
+    Passes,
+    /// Does not reach the server.
+    Fails,
+    /// Reaches it, and its answer is lost.
+    IsLost,
+    Conflicts,
+}
+
+impl Weather {
+    pub(crate) fn new(seed: u64) -> Self {
+        Weather {
+            dice: Arc::new(Mutex::new(Dice::new(seed))),
+            watches: Arc::default(),
+            failed: Arc::default(),
+            conflicts: Arc::default(),
+            cut: Arc::default(),
+        }
+    }
+
+    /// How many watches are open.
+    pub(crate) fn watches(&self) -> usize {
+        self.watches.load(SeqCst)
+    }
+
+    /// How many writes failed, how many conflicted, how many watches broke.
+    pub(crate) fn count(&self) -> (usize, usize, usize) {
+        (
+            self.failed.load(SeqCst),
+            self.conflicts.load(SeqCst),
+            self.cut.load(SeqCst),
+        )
+    }
+
+    /// A client that is out in it.
+    pub(crate) fn around(&self, client: kube::Client) -> kube::Client {
+        let (weather, namespace) = (self.clone(), client.default_namespace().to_owned());
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (weather, client) = (weather.clone(), client.clone());
+            async move { weather.send(client, request).await }
+        });
+        kube::Client::new(service, namespace)
+    }
+
+    async fn send(
+        self,
+        client: kube::Client,
+        request: Request<Body>,
+    ) -> Result<Response<Answer>, kube::Error> {
+        let info = RequestInfo::of(&request);
+        if info.is_watch() {
+            let answer = client.send(request).await?;
+            return Ok(answer.map(|body| self.watched(body).boxed_unsync()));
+        }
+        match self.fate(request.method()) {
+            Fate::Passes => Ok(client.send(request).await?.map(Body::boxed_unsync)),
+            Fate::Conflicts => {
+                self.conflicts.fetch_add(1, SeqCst);
+                Ok(refusal(409, "Conflict"))
+            }
+            Fate::Fails => {
+                self.failed.fetch_add(1, SeqCst);
+                Ok(refusal(500, "InternalError"))
+            }
+            Fate::IsLost => {
+                self.failed.fetch_add(1, SeqCst);
+                client.send(request).await?;
+                Ok(refusal(500, "InternalError"))
+            }
+        }
+    }
+
+    fn fate(&self, method: &Method) -> Fate {
+        let mut dice = self.dice.lock();
+        match dice.below(100) {
+            _ if *method == Method::GET => Fate::Passes,
+            n if n < CONFLICTS => Fate::Conflicts,
+            n if n < CONFLICTS + FAILS => match dice.percent(50) {
+                true => Fate::Fails,
+                false => Fate::IsLost,
+            },
+            _ => Fate::Passes,
+        }
+    }
+
+    /// A watch that breaks after some hundred events.
+    fn watched(&self, body: Body) -> Watched {
+        self.watches.fetch_add(1, SeqCst);
+        let left = 50 + self.dice.lock().below(500);
+        Watched {
+            body,
+            left,
+            weather: self.clone(),
+        }
+    }
+}
+
+struct Watched {
+    body: Body,
+    left: u64,
+    weather: Weather,
+}
+
+impl http_body::Body for Watched {
+    type Data = bytes::Bytes;
+    type Error = kube::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if polled.is_ready() {
+            self.left -= 1;
+            if self.left == 0 {
+                self.weather.cut.fetch_add(1, SeqCst);
+            }
+        }
+        polled
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.weather.watches.fetch_sub(1, SeqCst);
+    }
+}
+
+fn refusal(code: u16, reason: &str) -> Response<Answer> {
+    let status =
+        json!({"kind": "Status", "code": code, "reason": reason, "message": "bad weather"});
+    let body = Body::from(status.to_string().into_bytes());
+    let mut response = Response::new(body.boxed_unsync());
+    *response.status_mut() = http::StatusCode::from_u16(code).unwrap();
+    response
+}
