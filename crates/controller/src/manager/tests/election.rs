@@ -144,3 +144,46 @@ async fn who_is_cut_off_steps_down_writes_nothing_and_stands_again() {
     );
     one.run.stop().await.unwrap_err();
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_is_released_after_the_work_has_ended() {
+    let server = Server::new(&["configmaps", "leases"]);
+    server.put(MAP, object("one"));
+    let mut election = LeaderElectionOptions::new("test");
+    election.namespace = Some("d".to_owned());
+    election.identity = Some("one".to_owned());
+    let options = ManagerOptions {
+        leader_election: Some(election),
+        ..Default::default()
+    };
+    let slow = AnyRunnable::task("slow", |cx: RunContext| async move {
+        cx.stopped().await;
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        // Its writes still pass: the lease is held, and renewed.
+        let maps = kube::Api::<ConfigMap>::namespaced(cx.client(), "d");
+        maps.delete("one", &Default::default()).await?;
+        Ok(())
+    });
+    let mut run = Run::start_with(&server, options, |manager| manager.runnable(slow)).await;
+    run.settle(Duration::from_secs(5)).await;
+    run.stop.cancel();
+    tokio::time::sleep(Duration::from_secs(19)).await;
+    assert_eq!(holder(&server), "one");
+    run.task.join_next().await.unwrap().unwrap().unwrap();
+    assert_eq!(holder(&server), "", "released");
+    assert!(server.get(MAP).is_none(), "the last write passed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_stopped_before_it_led_starts_nothing() {
+    let server = Server::new(&["configmaps", "leases"]);
+    server.put(MAP, object("one"));
+    let one = Candidate::start("one", server.client()).await;
+    one.run.settle(Duration::from_secs(5)).await;
+    let two = Candidate::start("two", server.client()).await;
+    two.run.settle(Duration::from_secs(5)).await;
+    two.run.stop().await.unwrap();
+    assert!(two.seen.lock().is_empty());
+    assert_eq!(holder(&server), "one");
+    one.run.stop().await.unwrap();
+}

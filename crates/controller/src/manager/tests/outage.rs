@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::*;
+use crate::AnyRunnable;
 
 /// How a server fails.
 #[derive(Clone, Copy)]
@@ -120,12 +121,20 @@ async fn a_stop_ends_a_sync_that_never_completes() {
             ..Default::default()
         };
         let stop = CancellationToken::new();
+        let started: Arc<AtomicBool> = Arc::default();
+        let starts = started.clone();
+        let feed = AnyRunnable::task("feed", move |_| {
+            starts.store(true, Ordering::SeqCst);
+            async { Ok(()) }
+        });
         let manager = Manager::new("test", client, options)
+            .runnable(feed)
             .controller(counting(&Arc::default(), |_| Ok(Action::await_change())));
         let mut task = JoinSet::new();
         task.spawn(manager.run(stop.clone()));
         tokio::time::sleep(Duration::from_secs(600)).await;
         assert!(task.try_join_next().is_none(), "it waits");
+        assert!(!started.load(Ordering::SeqCst), "the caches come first");
         let stopped = tokio::time::Instant::now();
         stop.cancel();
         task.join_next().await.unwrap().unwrap().unwrap();

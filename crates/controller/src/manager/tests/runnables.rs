@@ -138,3 +138,17 @@ async fn one_that_ends_by_itself_is_no_failure() {
     run.settle(Duration::from_secs(60)).await;
     run.stop().await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_error_on_the_way_out_is_no_failure() {
+    let server = Server::new(&["configmaps"]);
+    let run = Run::start_manager(&server, |manager| {
+        manager.runnable(AnyRunnable::task("feed", |cx: RunContext| async move {
+            cx.stopped().await;
+            Err(Error::msg("cancelled"))
+        }))
+    })
+    .await;
+    run.settle(MOMENT).await;
+    run.stop().await.unwrap();
+}

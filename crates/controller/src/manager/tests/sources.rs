@@ -218,3 +218,110 @@ async fn live_changes_go_before_the_first_list() {
     assert_eq!(seen.lock().len(), 20);
     run.stop().await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_priority_is_kept_over_a_requeue_and_can_be_chosen() {
+    let server = Server::new(&["configmaps"]);
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let told = seen.clone();
+    // Each is reconciled once and then again: those of the first list after what changed just now.
+    let controller = Controller::new(move |map: Arc<ConfigMap>, _: Context| {
+        let name = map.metadata.name.clone().unwrap();
+        let again = !told.lock().contains(&name);
+        told.lock().push(name.clone());
+        async move {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let soon = Action::requeue(Duration::from_millis(15));
+            Ok(match (again, name.as_str()) {
+                (false, _) => Action::await_change(),
+                (true, "chosen") => soon.with_priority(10),
+                (true, "failing") => {
+                    return Err(Error::retry_after(
+                        Duration::from_millis(15),
+                        Error::msg("no"),
+                    ));
+                }
+                (true, _) => soon,
+            })
+        }
+    });
+    let path = |name: &str| format!("/api/v1/namespaces/d/configmaps/{name}");
+    for name in ["failing", "first-1", "chosen"] {
+        server.put(&path(name), object(name));
+    }
+    let run = Run::start(&server, controller).await;
+    run.settle(Duration::from_millis(1)).await;
+    server.put(&path("live"), object("live"));
+    run.settle(Duration::from_secs(1)).await;
+    // What comes again goes before what has not been there yet, if its priority says so.
+    let expected = [
+        "chosen", "live", "failing", "chosen", "live", "first-1", "failing", "first-1",
+    ];
+    assert_eq!(*seen.lock(), expected);
+    run.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_reconciled_before_all_first_lists_are_in() {
+    let server = Server::new(&["configmaps", "secrets"]);
+    server.put(MAP, object("one"));
+    for n in 0..200 {
+        let name = format!("secret-{n}");
+        server.put(
+            &format!("/api/v1/namespaces/d/secrets/{name}"),
+            object(&name),
+        );
+    }
+    let mapped: Arc<AtomicU32> = Arc::default();
+    let (counted, seen) = (mapped.clone(), mapped.clone());
+    let first: Arc<Mutex<Option<u32>>> = Arc::default();
+    let found = first.clone();
+    let controller = Controller::new(move |_: Arc<ConfigMap>, cx: Context| {
+        let count = seen.load(Ordering::SeqCst);
+        assert_eq!(cx.list::<Secret>(()).unwrap().len(), 200);
+        found.lock().get_or_insert(count);
+        async { Ok(Action::await_change()) }
+    })
+    .watches::<Secret>(move |_, _| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        vec!["one".into()]
+    });
+    let run = Run::start(&server, controller).await;
+    run.settle(MOMENT).await;
+    assert_eq!(
+        *first.lock(),
+        Some(200),
+        "each secret was handled before the first reconcile"
+    );
+    assert_eq!(run.log.total(), 1, "and led to one reconcile");
+    run.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_changes_hands_leads_to_both_owners_once() {
+    let server = Server::new(&["configmaps", "secrets"]);
+    let path = |name: &str| format!("/api/v1/namespaces/d/configmaps/{name}");
+    for name in ["one", "two"] {
+        server.put(&path(name), object(name));
+    }
+    let child = |owner: &str| {
+        let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": owner, "controller": true});
+        json!({"metadata": {"namespace": "d", "name": "child", "uid": "c", "ownerReferences": [owner]}})
+    };
+    server.put(SECRET, child("one"));
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let told = seen.clone();
+    let controller = Controller::new(move |map: Arc<ConfigMap>, _: Context| {
+        told.lock().push(map.metadata.name.clone().unwrap());
+        async { Ok(Action::await_change()) }
+    })
+    .owns::<Secret>();
+    let run = Run::start(&server, controller).await;
+    run.settle(MOMENT).await;
+    seen.lock().clear();
+    server.put(SECRET, child("two"));
+    run.settle(MOMENT).await;
+    seen.lock().sort();
+    assert_eq!(*seen.lock(), ["one", "two"]);
+    run.stop().await.unwrap();
+}
