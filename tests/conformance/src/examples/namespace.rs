@@ -59,11 +59,13 @@ async fn a_size_that_nobody_knows_changes_nothing(plane: ControlPlane) -> opkit:
     plane.eventually(NAME, |_: &NetworkPolicy| true).await?;
     resize(&plane, Some("smal")).await?;
     event(&plane, plane.namespace(), "UnknownSize").await?;
-    let last = plane.reconciles().records().pop().unwrap();
-    assert!(
-        matches!(&last.result, Outcome::Error { retry_after: None, message } if message.contains("\"smal\"")),
-        "{last}"
-    );
+    let key = ObjectKey::from(plane.namespace());
+    let refused = |_: &NetworkPolicy| {
+        let last = plane.reconciles().last("namespace", &key);
+        let last = last.map(|last| last.result.clone());
+        matches!(last, Some(Outcome::Error { retry_after: None, message }) if message.contains("\"smal\""))
+    };
+    plane.eventually(NAME, refused).await?;
     assert!(plane.get::<NetworkPolicy>(NAME).await?.is_some());
     Ok(())
 }
