@@ -23,12 +23,13 @@ pub(crate) async fn scale(shop: Arc<Shop>, cx: Context) -> Result<Action> {
         let manager = PatchParams::apply(cx.field_manager());
         api.patch_scale(&web.name_any(), &manager, &patch).await?;
     }
-    let scaled = web.ready_replicas() == wanted;
+    let ready = web.ready_replicas();
     cx.update_status(&shop, |status| {
+        status.ready_replicas = ready;
         status.conditions.set(
-            Condition::new("Scaled", scaled)
+            Condition::new("Scaled", ready == wanted)
                 .reason("WebServers")
-                .message(format!("{} of {wanted}", web.ready_replicas())),
+                .message(format!("{ready} of {wanted}")),
         );
     })
     .await?;

@@ -61,6 +61,8 @@ fn one() -> i32 {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ShopStatus {
+    /// How many web servers are ready.
+    pub ready_replicas: i32,
     /// The generation of the spec that this status is about.
     pub observed_generation: Option<i64>,
     /// Whether the shop is open (`Ready`), and has its web servers (`Scaled`).

@@ -31,7 +31,7 @@ fn settings(currency: &str) -> ConfigMap {
     object(json!({"metadata": {"name": "settings"}, "data": {"CURRENCY": currency}}))
 }
 
-fn ready<'a>(shop: &'a Shop) -> Option<(bool, &'a str)> {
+fn ready(shop: &Shop) -> Option<(bool, &str)> {
     let conditions = shop.status.as_ref().map(|status| &status.conditions);
     condition(shop.metadata.generation, conditions, "Ready")
 }
@@ -171,6 +171,10 @@ async fn the_scaler_keeps_its_own_field_and_condition(plane: ControlPlane) -> op
         })
         .await?;
     let shop = plane.eventually("one", is_settled).await?;
+    assert_eq!(
+        shop.status.as_ref().map(|status| status.ready_replicas),
+        Some(4)
+    );
     let entries = shop.metadata.managed_fields.iter().flatten();
     let mut managers: Vec<_> = entries
         .filter(|entry| entry.subresource.as_deref() == Some("status"))
