@@ -5,8 +5,8 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use namespace_operator::{NAME, SIZE, operator};
-use opkit::Outcome;
 use opkit::prelude::*;
+use opkit::{Capability, Outcome};
 use serde_json::json;
 
 use super::{Running, event, golden_rules, merge, object};
@@ -101,6 +101,22 @@ async fn a_quota_of_somebody_else_stays(plane: ControlPlane) -> opkit::Result {
         "not pruned either"
     );
     Ok(())
+}
+
+#[opkit::test]
+async fn a_namespace_that_goes_takes_its_children_along(plane: ControlPlane) -> opkit::Result {
+    plane.require(Capability::ControllerManager)?;
+    let team = format!("{}-team", plane.namespace());
+    let running = Running::start(&plane, operator(), &[&team]).await?;
+    let namespace = json!({"metadata": {"name": team, "labels": {SIZE: "small"}}});
+    plane.apply(object::<Namespace>(namespace)).await?;
+    let key = (team.as_str(), NAME);
+    plane.eventually(key, |_: &NetworkPolicy| true).await?;
+    plane.delete::<Namespace>(team.as_str()).await?;
+    // It could not go if children were made anew for ever. Of a reconcile on the way, a request may fail.
+    plane.eventually_gone::<Namespace>(team.as_str()).await?;
+    assert!(plane.get::<ResourceQuota>(key).await?.is_none());
+    running.stop().await
 }
 
 #[opkit::test]
