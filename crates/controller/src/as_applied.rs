@@ -33,6 +33,8 @@ pub(crate) fn is_as_applied(content: &Value, fields: &Value, current: &Value) ->
         object.retain(|name, _| !names.contains(&name.as_str()));
         object
     };
+    let api_version = content.get("apiVersion").and_then(Value::as_str);
+    let omits = !is_custom(api_version.unwrap_or_default());
     let mut content = without(content, NOT_OWNED);
     if let Some(meta) = content.get_mut("metadata") {
         let owned = meta
@@ -40,19 +42,29 @@ pub(crate) fn is_as_applied(content: &Value, fields: &Value, current: &Value) ->
             .map(|meta| without(meta, METADATA_NOT_OWNED));
         *meta = owned.unwrap_or_default().into();
     }
-    fields_hold(&content, fields, Some(current))
+    fields_hold(&content, fields, Some(current), omits)
 }
 
-/// Whether `value` is owned through `fields` and reads as `current`.
-fn holds(value: &Value, fields: Option<&Value>, current: Option<&Value>) -> bool {
+/// Whether objects of this `apiVersion` are stored as they are given; of Kubernetes' own kinds, empty
+/// lists are left out.
+fn is_custom(api_version: &str) -> bool {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    group.contains('.') && !group.ends_with(".k8s.io")
+}
+
+/// Whether `value` is owned through `fields` and reads as `current`. `omits` says that the server leaves
+/// out empty lists of this kind.
+fn holds(value: &Value, fields: Option<&Value>, current: Option<&Value>, omits: bool) -> bool {
     let Some(fields) = fields.and_then(Value::as_object) else {
-        return false;
+        // Of a list that has keys the server tracks the items: of an empty one, nothing.
+        let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+        return is_empty(value) && current.map_or(omits, is_empty);
     };
     match value {
         // Owned as one, such as a list without keys.
         _ if fields.is_empty() => reads_as(value, current),
-        Value::Object(values) => fields_hold(values, fields, current),
-        Value::Array(items) => items_hold(items, fields, current),
+        Value::Object(values) => fields_hold(values, fields, current, omits),
+        Value::Array(items) => items_hold(items, fields, current, omits),
         // A value has nothing below it.
         _ => false,
     }
@@ -63,17 +75,24 @@ fn fields_hold(
     values: &Map<String, Value>,
     fields: &Map<String, Value>,
     current: Option<&Value>,
+    omits: bool,
 ) -> bool {
     let names = fields.keys().filter_map(|step| step.strip_prefix("f:"));
     names.into_iter().all(|name| values.contains_key(name))
         && values.iter().all(|(name, value)| {
             let below = fields.get(&format!("f:{name}"));
-            holds(value, below, current.and_then(|current| current.get(name)))
+            let current = current.and_then(|current| current.get(name));
+            holds(value, below, current, omits)
         })
 }
 
 /// As [`holds`], for the items of a list that has keys, or is a set. Each item has an entry of its own.
-fn items_hold(items: &[Value], fields: &Map<String, Value>, current: Option<&Value>) -> bool {
+fn items_hold(
+    items: &[Value],
+    fields: &Map<String, Value>,
+    current: Option<&Value>,
+    omits: bool,
+) -> bool {
     let Some(list) = current.and_then(Value::as_array) else {
         return items.is_empty();
     };
@@ -111,7 +130,7 @@ fn items_hold(items: &[Value], fields: &Map<String, Value>, current: Option<&Val
         let found = list
             .iter()
             .find(|found| key.iter().all(|(k, v)| found.get(k) == Some(v)));
-        holds(item, Some(below), found)
+        holds(item, Some(below), found, omits)
     });
     objects_hold
         && keyed.is_empty()

@@ -13,6 +13,8 @@ mod crash;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod leaderelection;
 #[cfg(test)]
 mod robot;

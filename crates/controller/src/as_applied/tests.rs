@@ -158,3 +158,27 @@ fn a_field_that_is_ours_and_not_given_is_not() {
     ));
     assert!(with("/f:spec/f:template/f:spec/f:containers", "."));
 }
+
+#[test]
+fn an_empty_list_with_keys_belongs_to_nobody_and_is_as_applied() {
+    const ENV: &str = "/spec/template/spec/containers/0";
+    let given = |content: &mut Value| {
+        content.pointer_mut(ENV).unwrap()["env"] = json!([]);
+    };
+    assert!(verdict(|content, _, _| given(content)));
+    // Others' items are none of ours, but who lost a list without keys must set it again.
+    assert!(!verdict(|content, _, current| {
+        given(content);
+        current["spec"]["template"]["spec"]["containers"][1]["env"] = json!([{"name": "A"}]);
+    }));
+    // A custom kind is stored as given: there, one that is missing was removed by somebody.
+    let custom = |content: &mut Value| {
+        content["apiVersion"] = json!("robot.opkit.dev/v1");
+        content["spec"]["parts"] = json!([]);
+    };
+    assert!(!verdict(|content, _, _| custom(content)));
+    assert!(verdict(|content, _, current| {
+        custom(content);
+        current["spec"]["parts"] = json!([]);
+    }));
+}

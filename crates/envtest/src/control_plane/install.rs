@@ -17,7 +17,7 @@ impl ControlPlane {
     /// If the server refuses one, or does not serve it in time.
     pub async fn install(&self, operator: &Operator) -> Result {
         let crds = operator.crds();
-        if self.inner.backend.is_shared() && crds.iter().any(|crd| crd.spec.scope == "Cluster") {
+        if self.inner.backend.is_shared() && is_cluster_wide(operator) {
             self.take_turn().await;
         }
         for crd in crds {
@@ -73,6 +73,14 @@ impl ControlPlane {
         }
         true
     }
+}
+
+/// Whether an operator is about cluster-scoped kinds: its own, or others such as Namespaces.
+pub(super) fn is_cluster_wide(operator: &Operator) -> bool {
+    let crds = operator.crds();
+    let mut controllers = operator.controllers().iter();
+    crds.iter().any(|crd| crd.spec.scope == "Cluster")
+        || controllers.any(|controller| !controller.kind().namespaced)
 }
 
 fn is_established(crd: &CustomResourceDefinition) -> bool {

@@ -1,4 +1,4 @@
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use opkit_operator::{Action, Context, Controller, Operator, Result};
 
 use super::*;
@@ -73,6 +73,17 @@ async fn an_operator_that_cannot_start_fails_the_test() {
     let error = plane.start(operator).await.unwrap_err().to_string();
     assert!(error.contains("widget-operator does not run"), "{error}");
     assert!(error.contains("does not know the kind Widget"), "{error}");
+}
+
+#[test]
+fn whoever_reconciles_a_cluster_scoped_kind_takes_turns() {
+    async fn reconcile(_: Arc<Namespace>, _: Context) -> Result<Action> {
+        Ok(Action::await_change())
+    }
+    // It defines no kind, so no CRD tells.
+    let of_namespaces = Operator::new("one").controller(Controller::new(reconcile));
+    assert!(install::is_cluster_wide(&of_namespaces));
+    assert!(!install::is_cluster_wide(&operator()));
 }
 
 /// A kind that no CRD defines.

@@ -1,0 +1,189 @@
+//! The operators of `examples/`, each as its users meet it.
+
+mod bucket;
+mod namespace;
+mod secret;
+mod shop;
+
+use http::{HeaderValue, Request};
+use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::jiff::Timestamp;
+use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::client::Body;
+use opkit::client::Seam;
+use opkit::prelude::*;
+use opkit::{Object, RunOptions};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// An operator that may do what its manifests say and nothing else, and that can be stopped and started anew.
+///
+/// Only a real server refuses what they do not say; the embedded one has no authorization.
+struct Running {
+    plane: ControlPlane,
+    role: String,
+    since: Timestamp,
+    seam: Seam,
+    stop: CancellationToken,
+    operator: JoinSet<opkit::Result>,
+}
+
+impl Running {
+    /// Runs `operator`, held to the namespace of the test and to `more`.
+    async fn start(plane: &ControlPlane, operator: Operator, more: &[&str]) -> opkit::Result<Self> {
+        plane.install(&operator).await?;
+        let role = format!("{}-{}", operator.name(), plane.namespace());
+        grant(plane, &operator, &role).await?;
+        let mut options = RunOptions::default();
+        options.log = plane.reconciles().clone();
+        options.namespaces = vec![plane.namespace().to_owned()];
+        options
+            .namespaces
+            .extend(more.iter().map(|&name| name.into()));
+        let mut ready = options.ready.subscribe();
+        let (since, seam, stop) = (Timestamp::now(), Seam::new(), CancellationToken::new());
+        let client = seam.wrap(impersonating(plane, &role)?);
+        let mut running = Running {
+            plane: plane.clone(),
+            role,
+            since,
+            seam,
+            stop: stop.clone(),
+            operator: JoinSet::new(),
+        };
+        running
+            .operator
+            .spawn(operator.run_with(client, options, stop));
+        tokio::select! {
+            ready = ready.wait_for(|ready| *ready) => drop(ready?),
+            ended = running.operator.join_next() => {
+                return Err(Error::msg(format!("it ended: {ended:?}")));
+            }
+        }
+        Ok(running)
+    }
+
+    /// Whether an object of the test's namespace was reconciled since the start.
+    fn has_reconciled(&self, controller: &str, name: &str) -> bool {
+        let key = (self.plane.namespace(), name).into();
+        let last = self.plane.reconciles().last(controller, &key);
+        last.is_some_and(|last| last.started >= self.since)
+    }
+
+    /// The writes of this operator but for events: verb, resource, name.
+    fn writes(&self) -> Vec<String> {
+        let exchanges = self.seam.exchanges();
+        let writes = exchanges.iter().map(|exchange| &exchange.info);
+        let writes = writes.filter(|info| {
+            let reads = ["get", "list", "watch"].contains(&info.verb.as_ref());
+            !reads && !["events", "selfsubjectaccessreviews"].contains(&info.plural.as_ref())
+        });
+        let told = writes.map(|info| {
+            let name = info.name.as_deref().unwrap_or_default();
+            format!("{} {} {name}", info.verb, info.plural)
+        });
+        told.collect()
+    }
+
+    async fn stop(mut self) -> opkit::Result {
+        self.stop.cancel();
+        while let Some(ended) = self.operator.join_next().await {
+            ended??;
+        }
+        let role = self.role.as_str();
+        self.plane.delete::<ClusterRoleBinding>(role).await?;
+        self.plane.delete::<ClusterRole>(role).await
+    }
+}
+
+/// Gives the user `role` the permissions that the operator asks for.
+async fn grant(plane: &ControlPlane, operator: &Operator, role: &str) -> opkit::Result {
+    let (group, rules) = ("rbac.authorization.k8s.io", rules(operator));
+    let name = json!({"name": role});
+    plane
+        .apply(object::<ClusterRole>(
+            json!({"metadata": name, "rules": rules}),
+        ))
+        .await?;
+    let binding = json!({
+        "metadata": name,
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": role}],
+    });
+    plane.apply(object::<ClusterRoleBinding>(binding)).await?;
+    Ok(())
+}
+
+/// The client of the test as another user.
+fn impersonating(plane: &ControlPlane, user: &str) -> opkit::Result<kube::Client> {
+    let (client, user) = (plane.client(), HeaderValue::from_str(user)?);
+    let service = tower::service_fn(move |mut request: Request<Body>| {
+        let client = client.clone();
+        request
+            .headers_mut()
+            .insert("impersonate-user", user.clone());
+        async move { client.send(request).await }
+    });
+    Ok(kube::Client::new(service, plane.namespace()))
+}
+
+/// The rules that `manifests` prints.
+fn rules(operator: &Operator) -> Value {
+    let rules = operator.rules();
+    let rules = rules.iter().map(
+        |rule| json!({"apiGroups": [rule.group], "resources": rule.resources, "verbs": rule.verbs}),
+    );
+    rules.collect()
+}
+
+/// Compares the permissions of an operator with those that a person has looked at.
+fn golden_rules(operator: &Operator) -> opkit::Result {
+    let path = format!("../../examples/{}/config/rbac/rules.yaml", operator.name());
+    opkit::golden(path, &rules(operator))
+}
+
+/// An object from its JSON.
+fn object<K: DeserializeOwned>(json: Value) -> K {
+    serde_json::from_value(json).unwrap()
+}
+
+/// Changes an object of the test's namespace as a user would.
+async fn merge<K>(plane: &ControlPlane, name: &str, patch: Value) -> opkit::Result<K>
+where
+    K: Object<Scope = k8s_openapi::NamespaceResourceScope> + std::fmt::Debug,
+{
+    let api: Api<K> = Api::default_namespaced(plane.client());
+    let params = PatchParams::default();
+    Ok(api.patch(name, &params, &Patch::Merge(patch)).await?)
+}
+
+/// Waits for an event about an object, with this reason; how often it was told.
+async fn event(plane: &ControlPlane, about: &str, reason: &str) -> opkit::Result<i32> {
+    let api: Api<Event> = Api::all(plane.client());
+    let fields = format!("involvedObject.name={about},reason={reason}");
+    for _ in 0..1_000 {
+        let found = api.list(&ListParams::default().fields(&fields)).await?;
+        if !found.items.is_empty() {
+            let times = found.iter().map(|event| event.series.as_ref());
+            let times = times.map(|series| series.and_then(|series| series.count).unwrap_or(1));
+            return Ok(times.sum());
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Err(Error::msg(format!("no event {reason} about {about}")))
+}
+
+/// Status and reason of a condition, once it is about the present spec.
+fn condition<'a>(
+    generation: Option<i64>,
+    conditions: Option<&'a Conditions>,
+    type_: &str,
+) -> Option<(bool, &'a str)> {
+    let condition = conditions?.get(type_)?;
+    let is_present = condition.observed_generation == generation;
+    is_present.then_some((condition.is_true(), condition.reason.as_str()))
+}

@@ -1,0 +1,145 @@
+//! The namespace operator: no kind of its own, children in namespaces of an owner that is in none.
+
+use k8s_openapi::api::core::v1::{LimitRange, Namespace, ResourceQuota};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use namespace_operator::{NAME, SIZE, operator};
+use opkit::prelude::*;
+use opkit::{Capability, Outcome};
+use serde_json::json;
+
+use super::{Running, event, golden_rules, merge, object};
+
+/// Puts the label on the namespace of the test, or takes it off.
+async fn resize(plane: &ControlPlane, size: Option<&str>) -> opkit::Result {
+    let api: Api<Namespace> = Api::all(plane.client());
+    let patch = Patch::Merge(json!({"metadata": {"labels": {SIZE: size}}}));
+    api.patch(plane.namespace(), &PatchParams::default(), &patch)
+        .await?;
+    Ok(())
+}
+
+fn cpu(quota: &ResourceQuota) -> Option<&str> {
+    let hard = quota.spec.as_ref()?.hard.as_ref()?;
+    Some(hard.get("requests.cpu")?.0.as_str())
+}
+
+#[opkit::test]
+async fn a_label_gives_and_takes(plane: ControlPlane) -> opkit::Result {
+    plane.start(operator()).await?;
+    resize(&plane, Some("small")).await?;
+    // The last that is made.
+    plane.eventually(NAME, |_: &NetworkPolicy| true).await?;
+    let quota = plane.get::<ResourceQuota>(NAME).await?.unwrap();
+    assert_eq!(cpu(&quota), Some("2"));
+    let owner = &quota.metadata.owner_references.as_ref().unwrap()[0];
+    assert_eq!(
+        (owner.kind.as_str(), owner.name.as_str()),
+        ("Namespace", plane.namespace())
+    );
+
+    resize(&plane, Some("large")).await?;
+    plane
+        .eventually(NAME, |quota: &ResourceQuota| cpu(quota) == Some("16"))
+        .await?;
+    plane.delete::<LimitRange>(NAME).await?;
+    plane.eventually(NAME, |_: &LimitRange| true).await?;
+
+    resize(&plane, None).await?;
+    plane.eventually_gone::<ResourceQuota>(NAME).await?;
+    plane.eventually_gone::<LimitRange>(NAME).await?;
+    plane.eventually_gone::<NetworkPolicy>(NAME).await
+}
+
+#[opkit::test]
+async fn a_size_that_nobody_knows_changes_nothing(plane: ControlPlane) -> opkit::Result {
+    plane.start(operator()).await?;
+    resize(&plane, Some("small")).await?;
+    plane.eventually(NAME, |_: &NetworkPolicy| true).await?;
+    resize(&plane, Some("smal")).await?;
+    event(&plane, plane.namespace(), "UnknownSize").await?;
+    let key = ObjectKey::from(plane.namespace());
+    let refused = |_: &NetworkPolicy| {
+        let last = plane.reconciles().last("namespace", &key);
+        let last = last.map(|last| last.result.clone());
+        matches!(last, Some(Outcome::Error { retry_after: None, message }) if message.contains("\"smal\""))
+    };
+    plane.eventually(NAME, refused).await?;
+    assert!(plane.get::<NetworkPolicy>(NAME).await?.is_some());
+    Ok(())
+}
+
+#[opkit::test]
+async fn a_quota_of_somebody_else_stays(plane: ControlPlane) -> opkit::Result {
+    plane.start(operator()).await?;
+    let foreign: ResourceQuota = object(json!({
+        "metadata": {"name": NAME}, "spec": {"hard": {"requests.cpu": "1"}},
+    }));
+    plane.apply(foreign).await?;
+    resize(&plane, Some("small")).await?;
+    let said = format!(
+        "ResourceQuota {}/{NAME} exists and is not controlled by",
+        plane.namespace()
+    );
+    let refused = |_: &ResourceQuota| {
+        let records = plane.reconciles().records();
+        let mut records = records.iter();
+        records.any(|record| record.to_string().contains(&said))
+    };
+    let same = plane.eventually(NAME, refused).await?;
+    assert_eq!(cpu(&same), Some("1"));
+    resize(&plane, None).await?;
+    let seen = plane.reconciles().total();
+    merge::<ResourceQuota>(&plane, NAME, json!({"metadata": {"labels": {"a": "b"}}})).await?;
+    resize(&plane, Some("")).await?;
+    plane
+        .eventually(NAME, |_: &ResourceQuota| plane.reconciles().total() > seen)
+        .await?;
+    assert!(
+        plane.get::<ResourceQuota>(NAME).await?.is_some(),
+        "not pruned either"
+    );
+    Ok(())
+}
+
+#[opkit::test]
+async fn a_namespace_that_goes_takes_its_children_along(plane: ControlPlane) -> opkit::Result {
+    plane.require(Capability::ControllerManager)?;
+    let team = format!("{}-team", plane.namespace());
+    let running = Running::start(&plane, operator(), &[&team]).await?;
+    let namespace = json!({"metadata": {"name": team, "labels": {SIZE: "small"}}});
+    plane.apply(object::<Namespace>(namespace)).await?;
+    let key = (team.as_str(), NAME);
+    plane.eventually(key, |_: &NetworkPolicy| true).await?;
+    plane.delete::<Namespace>(team.as_str()).await?;
+    // It could not go if children were made anew for ever. Of a reconcile on the way, a request may fail.
+    plane.eventually_gone::<Namespace>(team.as_str()).await?;
+    assert!(plane.get::<ResourceQuota>(key).await?.is_none());
+    running.stop().await
+}
+
+#[opkit::test]
+async fn a_restart_writes_nothing(plane: ControlPlane) -> opkit::Result {
+    let running = Running::start(&plane, operator(), &[]).await?;
+    resize(&plane, Some("small")).await?;
+    plane.eventually(NAME, |_: &NetworkPolicy| true).await?;
+    running.stop().await?;
+
+    let running = Running::start(&plane, operator(), &[]).await?;
+    let key = ObjectKey::from(plane.namespace());
+    let reconciled = |_: &NetworkPolicy| {
+        let last = plane.reconciles().last("namespace", &key);
+        last.is_some_and(|last| last.started >= running.since)
+    };
+    plane.eventually(NAME, reconciled).await?;
+    assert_eq!(running.writes(), [""; 0]);
+    resize(&plane, None).await?;
+    plane.eventually_gone::<NetworkPolicy>(NAME).await?;
+    running.stop().await
+}
+
+#[test]
+fn the_permissions_are_least_privilege() -> opkit::Result {
+    golden_rules(&operator())
+}
