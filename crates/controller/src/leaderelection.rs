@@ -30,7 +30,7 @@ pub use self::error::LeaderElectionError;
 use self::lock::{Lock, Reply};
 pub use self::metrics::LeaderElectionMetrics;
 pub use self::options::LeaderElectionOptions;
-use self::random::Random;
+pub(crate) use self::random::Random;
 pub use self::watchdog::LeaderWatchdog;
 use self::watchdog::Pulse;
 pub use self::work::{LeaderWork, WorkGuard};
