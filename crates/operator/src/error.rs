@@ -36,6 +36,10 @@ pub enum OperatorError {
         #[source]
         cause: tracing_subscriber::filter::ParseError,
     },
+    /// Traces cannot be sent.
+    #[cfg(feature = "otlp")]
+    #[error("cannot send traces as OTEL_EXPORTER_OTLP_ENDPOINT says")]
+    Traces(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The debug server may not be reached from elsewhere.
     #[error(
         "cannot serve debug information on {address}: it has no access control, choose a loopback address"

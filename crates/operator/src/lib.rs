@@ -13,6 +13,8 @@ mod manifests;
 mod namespaces;
 mod operator;
 mod rbac;
+#[cfg(feature = "otlp")]
+mod telemetry;
 
 pub use error::OperatorError;
 pub use operator::{Operator, RunOptions, ServerAddresses};

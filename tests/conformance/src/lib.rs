@@ -13,11 +13,15 @@ mod crash;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod events;
+#[cfg(test)]
 mod leaderelection;
 #[cfg(test)]
 mod robot;
 #[cfg(test)]
 mod scheme;
+#[cfg(test)]
+mod servers;
 
 /// The README, whose examples compile.
 #[cfg(doctest)]

@@ -140,7 +140,13 @@ impl Operator {
     }
 
     async fn run_until_signal(self, flags: Flags) -> Result {
-        logging::start(&flags.log_level, flags.log_format)?;
+        let logging = logging::start(&self.name, &flags.log_level, flags.log_format)?;
+        let result = self.connect_and_run(flags).await;
+        logging.stop().await;
+        result
+    }
+
+    async fn connect_and_run(self, flags: Flags) -> Result {
         let sending = ClientOptions::default();
         let metrics = MetricsRegistry::default();
         sending.metrics.register(&mut metrics.lock());
