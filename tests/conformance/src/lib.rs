@@ -37,3 +37,8 @@ pub struct Cache;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/client.md")]
 pub struct Client;
+
+/// The guides, whose examples run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/observability.md")]
+pub struct Observability;

@@ -1,12 +1,15 @@
 //! `/metrics`: what is registered, for Prometheus.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use futures::FutureExt;
 use http::request::Parts;
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use opkit_client::RestClient;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -58,7 +61,8 @@ impl MetricsServerOptions {
     }
 }
 
-/// Answers `/metrics`, in Prometheus' text format or in OpenMetrics, whichever is asked for.
+/// Answers `/metrics`, in Prometheus' text format or in OpenMetrics, whichever is asked for, compressed
+/// for those who take gzip.
 ///
 /// Protected, it asks the API server who somebody is and whether they may `get` the nonResourceURL
 /// `/metrics`: 401 without a token that is known, 403 without the permission, 500 if the API server
@@ -179,15 +183,54 @@ impl Scrape {
         if !matches!(*method, Method::GET | Method::HEAD) {
             return text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed\n");
         }
-        match wants_openmetrics(&request.headers) {
-            true => typed(StatusCode::OK, OPENMETRICS, self.registry.encode()),
-            false => typed(
-                StatusCode::OK,
-                PROMETHEUS,
-                self.registry.encode_prometheus(),
-            ),
+        let (registry, headers) = (self.registry.clone(), &request.headers);
+        let (openmetrics, gzip) = (wants_openmetrics(headers), takes_gzip(headers));
+        // Many series take a while to write down.
+        let written = tokio::task::spawn_blocking(move || {
+            let text = match openmetrics {
+                true => registry.encode(),
+                false => registry.encode_prometheus(),
+            };
+            match gzip {
+                true => compressed(&text),
+                false => Ok(text.into_bytes()),
+            }
+        });
+        let content_type = if openmetrics { OPENMETRICS } else { PROMETHEUS };
+        match written.await {
+            Ok(Ok(body)) => {
+                let mut answer = typed(StatusCode::OK, content_type, body);
+                if gzip {
+                    let gzip = HeaderValue::from_static("gzip");
+                    answer.headers_mut().insert(header::CONTENT_ENCODING, gzip);
+                }
+                answer
+            }
+            // A collector of the user's that panics, which it will say itself.
+            Ok(Err(_)) | Err(_) => {
+                let said = "the metrics cannot be written\n";
+                text(StatusCode::INTERNAL_SERVER_ERROR, said)
+            }
         }
     }
+}
+
+fn compressed(text: &str) -> std::io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text.as_bytes())?;
+    encoder.finish()
+}
+
+/// Whether the answer may be compressed.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT_ENCODING).iter();
+    let accepted = accepted.filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|choice| {
+        let (coding, weight) = choice.split_once(';').unwrap_or((choice, ""));
+        let weight = weight.trim().strip_prefix("q=");
+        let is_refused = weight.is_some_and(|weight| weight.parse() == Ok(0.0));
+        coding.trim().eq_ignore_ascii_case("gzip") && !is_refused
+    })
 }
 
 /// Whether OpenMetrics is preferred to Prometheus' own format, which is the answer to those who do not

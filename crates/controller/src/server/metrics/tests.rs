@@ -59,3 +59,24 @@ async fn each_format_has_its_type() {
     let answer = scrape.answer(&request.into_parts().0).await;
     assert_eq!(answer.status(), StatusCode::METHOD_NOT_ALLOWED);
 }
+
+#[tokio::test]
+async fn those_who_take_gzip_get_it() {
+    let scrape = Scrape {
+        guard: None,
+        registry: MetricsRegistry::default(),
+    };
+    let check = async |accept: &str, is_compressed: bool| {
+        let request = http::Request::get("/metrics").header(header::ACCEPT_ENCODING, accept);
+        let request = request.body(()).unwrap().into_parts().0;
+        let answer = scrape.answer(&request).await;
+        let coding = answer.headers().get(header::CONTENT_ENCODING);
+        assert_eq!(coding.is_some(), is_compressed, "{accept}");
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(body.starts_with(&[0x1f, 0x8b]), is_compressed, "{accept}");
+    };
+    check("gzip", true).await;
+    check("br, gzip;q=0.5", true).await;
+    check("identity", false).await;
+    check("gzip;q=0", false).await;
+}
