@@ -71,6 +71,7 @@ fn steps(no_test: bool, has_deny: bool) -> Vec<Step> {
         cargo("check --workspace"),
         cargo("clippy --workspace --all-targets -- -D warnings"),
         cargo("clippy --package opkit --features test --all-targets -- -D warnings"),
+        cargo("clippy --package opkit-operator --features otlp --all-targets -- -D warnings"),
         Step::Cargo {
             arguments: "doc --workspace --no-deps",
             variable: Some(("RUSTDOCFLAGS", "-D warnings")),
@@ -81,6 +82,9 @@ fn steps(no_test: bool, has_deny: bool) -> Vec<Step> {
     }
     if !no_test {
         steps.push(cargo("test --workspace"));
+        steps.push(cargo(
+            "test --package opkit-operator --features otlp --lib telemetry",
+        ));
     }
     steps
 }

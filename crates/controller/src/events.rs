@@ -1,29 +1,28 @@
 //! Kubernetes Events about reconciled objects, posted in the background.
 //!
-//! Recording never waits: a full queue drops the event and counts it. Identical events within six
-//! minutes become one event with a series, as client-go's `tools/events` has it: the second is told
-//! at once, further ones at most once a minute, so the count of a series may lag behind.
+//! Recording never waits: a full queue drops the event and counts it. What is posted of events that
+//! repeat each other, or come in crowds, [`correlator`] says; [`poster`] posts, in the API of
+//! `events.k8s.io` or in that of `core`, as [`body`] writes them.
 
-mod series;
+mod body;
+mod correlator;
+mod lru;
+mod poster;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
-use opkit_client::{Kind, ObjectKey, Patch, RequestError, RestClient, one_line};
-use serde_json::{Value, json};
+use opkit_client::RestClient;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
 
-use self::series::{Next, Repeat, Series};
+use self::poster::EventPoster;
 use crate::owner::Owner;
 
 /// How many events may wait to be posted; client-go's figure.
 const WAITING: usize = 1000;
-/// The longest note that the API takes, in bytes.
-const NOTE: usize = 1024;
 
 /// Whether an event is good news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,8 +42,29 @@ impl EventType {
     }
 }
 
+/// In which API events are posted. Both show them to whoever lists events; what differs is how
+/// repetitions are written, and which permission posting takes.
+///
+/// # Examples
+/// ```
+/// use opkit_controller::{EventApi, ManagerOptions};
+///
+/// let mut options = ManagerOptions::default();
+/// assert_eq!(options.event_api, EventApi::EventsV1);
+/// options.event_api = EventApi::CoreV1;
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum EventApi {
+    /// `events.k8s.io/v1`, with a `series`; `core/v1` on a server that does not have it.
+    #[default]
+    EventsV1,
+    /// `core/v1`, with `count`, `firstTimestamp` and `lastTimestamp`: for tools that read these.
+    CoreV1,
+}
+
 /// An event that waits to be posted.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Recorded {
     about: Arc<Owner>,
     event_type: EventType,
@@ -53,11 +73,88 @@ struct Recorded {
     at: Timestamp,
 }
 
+/// Who posts.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    controller: String,
+    instance: String,
+    api: EventApi,
+}
+
+impl Reporter {
+    pub(crate) fn new(operator: &str, api: EventApi) -> Self {
+        Reporter {
+            controller: operator.to_owned(),
+            instance: hostname().unwrap_or_else(|| operator.to_owned()),
+            api,
+        }
+    }
+}
+
+/// Counts events that were not posted, by reason.
+#[derive(Debug, Clone)]
+pub(crate) struct Dropped {
+    family: Family<[(&'static str, &'static str); 1], Counter>,
+}
+
+/// The queue was full; too many about one object; the server refused; the server could not be reached
+/// for too long; the process no longer led.
+const REASONS: [&str; 5] = ["full", "spam", "refused", "unreachable", "fenced"];
+
+impl Default for Dropped {
+    fn default() -> Self {
+        let family = Family::default();
+        for reason in REASONS {
+            let _: &Counter = &family.get_or_create(&[("reason", reason)]);
+        }
+        Dropped { family }
+    }
+}
+
+impl Dropped {
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "opkit_events_dropped",
+            "Events that were not posted, by reason",
+            self.family.clone(),
+        );
+    }
+
+    fn count(&self, reason: &'static str) {
+        self.family.get_or_create(&[("reason", reason)]).inc();
+    }
+
+    fn full(&self) {
+        self.count("full");
+    }
+
+    fn spam(&self) {
+        self.count("spam");
+    }
+
+    fn refused(&self) {
+        self.count("refused");
+    }
+
+    fn unreachable(&self) {
+        self.count("unreachable");
+    }
+
+    fn fenced(&self) {
+        self.count("fenced");
+    }
+
+    fn total(&self) -> u64 {
+        let counted = REASONS.map(|reason| self.family.get_or_create(&[("reason", reason)]).get());
+        counted.iter().sum()
+    }
+}
+
 /// Takes events; cloning gives another handle.
 #[derive(Debug, Clone)]
 pub(crate) struct EventRecorder {
     sender: mpsc::Sender<Recorded>,
-    dropped: Arc<AtomicU64>,
+    dropped: Dropped,
 }
 
 impl EventRecorder {
@@ -76,122 +173,20 @@ impl EventRecorder {
             at: Timestamp::now(),
         };
         if self.sender.try_send(event).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            self.dropped.full();
         }
     }
 }
 
-/// Posts what an [`EventRecorder`] takes.
-#[derive(Debug)]
-pub(crate) struct EventPoster {
+/// A recorder, and what posts for it.
+pub(crate) fn recorder(
     client: RestClient,
-    operator: String,
-    instance: String,
-    receiver: mpsc::Receiver<Recorded>,
-    dropped: Arc<AtomicU64>,
-    series: Series,
-    origin: Instant,
-}
-
-/// A recorder, and what posts for it as `operator`.
-pub(crate) fn recorder(client: RestClient, operator: String) -> (EventRecorder, EventPoster) {
+    reporter: Reporter,
+    dropped: Dropped,
+) -> (EventRecorder, EventPoster) {
     let (sender, receiver) = mpsc::channel(WAITING);
-    let dropped = Arc::new(AtomicU64::new(0));
-    let instance = hostname().unwrap_or_else(|| operator.clone());
-    let series = Series::default();
-    let origin = Instant::now();
-    let poster = EventPoster {
-        client,
-        operator,
-        instance,
-        receiver,
-        dropped: dropped.clone(),
-        series,
-        origin,
-    };
+    let poster = EventPoster::new(client, reporter, receiver, dropped.clone());
     (EventRecorder { sender, dropped }, poster)
-}
-
-impl EventPoster {
-    /// Posts until `stop`, and then what still waits.
-    pub(crate) async fn run(mut self, stop: CancellationToken) {
-        loop {
-            tokio::select! {
-                biased;
-                event = self.receiver.recv() => match event {
-                    Some(event) => self.post(event).await,
-                    None => break,
-                },
-                () = stop.cancelled() => break,
-            }
-        }
-        self.receiver.close();
-        while let Some(event) = self.receiver.recv().await {
-            self.post(event).await;
-        }
-        let dropped = self.dropped.load(Ordering::Relaxed);
-        if dropped > 0 {
-            warn!(dropped, "events were dropped because too many waited");
-        }
-    }
-
-    async fn post(&mut self, event: Recorded) {
-        let repeat = Repeat {
-            uid: event.about.uid.clone(),
-            event_type: event.event_type,
-            reason: event.reason.clone(),
-            note: event.note.clone(),
-        };
-        let name = new_name(&event);
-        let result = match self.series.next(self.origin.elapsed(), repeat, name) {
-            Next::Quiet => return,
-            Next::New { name } => self.create(&event, &name).await,
-            Next::Again { name, count } => match self.again(&event, &name, count).await {
-                // The event has expired on the server meanwhile.
-                Err(error) if error.is_not_found() => self.create(&event, &name).await,
-                result => result,
-            },
-        };
-        if let Err(error) = result {
-            // An event about an object in a namespace that goes away cannot be posted.
-            debug!(object = %event.about, error = one_line(&error), "event not posted");
-        }
-    }
-
-    async fn create(&self, event: &Recorded, name: &str) -> Result<(), RequestError> {
-        let namespace = namespace_of(event);
-        let body = event_body(event, name, namespace, &self.operator, &self.instance);
-        self.client
-            .create(&event_kind(), Some(namespace), &body, &self.operator)
-            .await
-            .map(drop)
-    }
-
-    async fn again(&self, event: &Recorded, name: &str, count: u64) -> Result<(), RequestError> {
-        let series = json!({"series": {"count": count, "lastObservedTime": micro_time(event.at)}});
-        let key = ObjectKey::from((namespace_of(event), name));
-        let patch = Patch::Merge(&series);
-        self.client
-            .patch(&event_kind(), &key, None, patch, &self.operator)
-            .await
-            .map(drop)
-    }
-}
-
-/// Written as a value, because k8s-openapi's type would tie this room to one Kubernetes version.
-fn event_kind() -> Kind {
-    Kind {
-        group: "events.k8s.io".into(),
-        version: "v1".into(),
-        kind: "Event".into(),
-        plural: "events".into(),
-        namespaced: true,
-    }
-}
-
-/// Events about objects of the cluster scope are in the namespace `default`.
-fn namespace_of(event: &Recorded) -> &str {
-    event.about.key.namespace.as_deref().unwrap_or("default")
 }
 
 fn new_name(event: &Recorded) -> String {
@@ -199,46 +194,10 @@ fn new_name(event: &Recorded) -> String {
     format!("{object}.{:x}", event.at.as_nanosecond())
 }
 
-fn event_body(
-    event: &Recorded,
-    name: &str,
-    namespace: &str,
-    operator: &str,
-    instance: &str,
-) -> Value {
-    let about = &event.about;
-    let note = cut(&event.note, NOTE);
-    crate::status::without_nulls(json!({
-        "apiVersion": "events.k8s.io/v1",
-        "kind": "Event",
-        "metadata": {"name": name, "namespace": namespace},
-        "eventTime": micro_time(event.at),
-        "type": event.event_type.as_str(),
-        "reason": event.reason,
-        "note": note,
-        "action": "Reconcile",
-        "reportingController": operator,
-        "reportingInstance": instance,
-        "regarding": {
-            "apiVersion": about.kind.api_version(),
-            "kind": about.kind.kind,
-            "namespace": about.key.namespace,
-            "name": about.key.name,
-            "uid": about.uid,
-            "resourceVersion": about.resource_version,
-        },
-    }))
-}
-
 /// The beginning of `text`, of at most `bytes` bytes.
 fn cut(text: &str, bytes: usize) -> &str {
     let ends = (0..=bytes.min(text.len())).rev();
     ends.filter_map(|end| text.get(..end)).next().unwrap_or("")
-}
-
-/// Kubernetes' MicroTime has exactly six digits.
-fn micro_time(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
 fn hostname() -> Option<String> {

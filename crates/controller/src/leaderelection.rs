@@ -31,7 +31,7 @@ use self::lock::{Lock, Reply};
 pub use self::metrics::LeaderElectionMetrics;
 pub use self::options::LeaderElectionOptions;
 pub(crate) use self::options::uuid;
-use self::random::Random;
+pub(crate) use self::random::Random;
 pub use self::watchdog::LeaderWatchdog;
 use self::watchdog::Pulse;
 pub use self::work::{LeaderWork, WorkGuard};

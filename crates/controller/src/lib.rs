@@ -35,6 +35,7 @@ mod record;
 mod request;
 mod run;
 mod runnable;
+mod server;
 mod source;
 mod spec;
 mod state;
@@ -49,7 +50,7 @@ pub use context::Context;
 pub use controller::Controller;
 pub use cross_namespace::Reference;
 pub use error::{ApplyError, Error, ManagerError, ReadError, Result, WriteError};
-pub use events::EventType;
+pub use events::{EventApi, EventType};
 pub use leaderelection::{
     LeaderElectionError, LeaderElectionMetrics, LeaderElectionOptions, LeaderElector,
     LeaderWatchdog, LeaderWork, Leadership, WorkGuard,
@@ -63,6 +64,9 @@ pub use record::{Cause, HotLoop, Outcome, ReconcileLog, ReconcileRecord};
 pub use request::Request;
 pub use run::Write;
 pub use runnable::{AnyRunnable, RunContext, Runnable};
+pub use server::{
+    Health, HealthServer, HealthServerOptions, MetricsServer, MetricsServerOptions, ServerError,
+};
 pub use source::{MapContext, Trigger, TriggerError, Triggers, WatchStream, trigger};
 pub use spec::{AnyController, WatchedKind};
 

@@ -33,7 +33,8 @@ use crate::cross_namespace::{Grants, Reference};
 use crate::runnable::{AnyRunnable, Group};
 use crate::state::States;
 use crate::{
-    AnyController, LeaderElectionOptions, ManagerError, MapContext, MetricsRegistry, ReconcileLog,
+    AnyController, EventApi, LeaderElectionOptions, LeaderWatchdog, ManagerError, MapContext,
+    MetricsRegistry, ReconcileLog,
 };
 
 /// How a [`Manager`] runs.
@@ -58,6 +59,10 @@ pub struct ManagerOptions {
     pub metrics: MetricsRegistry,
     /// Becomes true when the caches are filled and the workers run, or stand by for leadership.
     pub ready: watch::Sender<bool>,
+    /// Has the health check of the election once that has begun.
+    pub watchdog: watch::Sender<Option<LeaderWatchdog>>,
+    /// In which API events are posted.
+    pub event_api: EventApi,
 }
 
 impl Default for ManagerOptions {
@@ -71,6 +76,8 @@ impl Default for ManagerOptions {
             log: ReconcileLog::default(),
             metrics: MetricsRegistry::default(),
             ready: watch::Sender::new(false),
+            watchdog: watch::Sender::new(None),
+            event_api: EventApi::default(),
         }
     }
 }

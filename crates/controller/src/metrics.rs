@@ -1,11 +1,13 @@
 //! What a controller counts, with controller-runtime's names, so that dashboards carry over.
 
+mod text;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use prometheus_client::encoding::text;
+use prometheus_client::encoding::text as openmetrics;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
@@ -47,8 +49,13 @@ impl MetricsRegistry {
     pub fn encode(&self) -> String {
         let mut encoded = String::new();
         // Writing to a string does not fail.
-        let _ = text::encode(&mut encoded, &self.registry.lock());
-        encoded
+        let _ = openmetrics::encode(&mut encoded, &self.registry.lock());
+        text::merged(encoded)
+    }
+
+    /// All metrics in Prometheus' text format 0.0.4.
+    pub fn encode_prometheus(&self) -> String {
+        text::prometheus(&self.encode())
     }
 }
 

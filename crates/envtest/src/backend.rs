@@ -33,6 +33,8 @@ pub enum Capability {
     Eviction,
     /// Lists and watches of a shard of a kind: the feature gate `ShardedListAndWatch`, alpha in Kubernetes 1.36.
     Shards,
+    /// Service accounts get tokens, which the server knows again, and rules say what each may do.
+    Tokens,
     /// A server of the test's own, which starts in milliseconds and holds nothing of other tests.
     OwnServer,
 }
@@ -111,6 +113,9 @@ impl Backend {
             }
             (Capability::Eviction, Self::Embedded(_)) => {
                 Some("the embedded control plane does not model pods/eviction")
+            }
+            (Capability::Tokens, Self::Embedded(_)) => {
+                Some("the embedded control plane knows one administrator, who may do everything")
             }
             (Capability::Shards, Self::Binaries(plane)) if !plane.has_shards() => {
                 Some("this kube-apiserver has no feature gate ShardedListAndWatch")

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use opkit_client::ConnectError;
-use opkit_controller::ManagerError;
+use opkit_controller::{ManagerError, ServerError};
 
 /// Why an operator does not run, or ended.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +16,9 @@ pub enum OperatorError {
     /// The controllers did not start, or did not end well.
     #[error(transparent)]
     Manager(#[from] ManagerError),
+    /// The metrics or the health probes cannot be served.
+    #[error(transparent)]
+    Server(#[from] ServerError),
     /// No API server answers.
     #[error("cannot reach the API server {server}: {}", root(cause))]
     Unreachable {
@@ -33,6 +36,10 @@ pub enum OperatorError {
         #[source]
         cause: tracing_subscriber::filter::ParseError,
     },
+    /// Traces cannot be sent.
+    #[cfg(feature = "otlp")]
+    #[error("cannot send traces as OTEL_EXPORTER_OTLP_ENDPOINT says")]
+    Traces(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The debug server may not be reached from elsewhere.
     #[error(
         "cannot serve debug information on {address}: it has no access control, choose a loopback address"

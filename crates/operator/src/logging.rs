@@ -1,12 +1,39 @@
-//! Logs, to standard error.
+//! Logs, to standard error, and with the feature `otlp` traces, to a collector.
 
 use tracing_subscriber::EnvFilter;
 
 use crate::OperatorError;
 use crate::arguments::LogFormat;
+#[cfg(feature = "otlp")]
+use crate::telemetry::Telemetry;
 
-/// Starts logging. A subscriber that is there already, as in a test, stays.
-pub(crate) fn start(level: &str, format: LogFormat) -> Result<(), OperatorError> {
+/// Logs, and traces if they are sent.
+#[derive(Debug)]
+pub(crate) struct Logging {
+    #[cfg(feature = "otlp")]
+    telemetry: Option<Telemetry>,
+}
+
+impl Logging {
+    /// Sends what was not sent yet.
+    pub(crate) async fn stop(self) {
+        #[cfg(feature = "otlp")]
+        if let Some(telemetry) = self.telemetry {
+            telemetry.shut_down().await;
+        }
+    }
+}
+
+/// Starts logging for the operator of this name. A subscriber that is there already, as in a test, stays.
+#[cfg_attr(
+    not(feature = "otlp"),
+    expect(unused_variables, reason = "only traces have a name on them")
+)]
+pub(crate) fn start(
+    operator: &str,
+    level: &str,
+    format: LogFormat,
+) -> Result<Logging, OperatorError> {
     // kube's client logs each failed connection as an error, which our errors say as well.
     let directives = match level.contains('=') {
         true => level.to_owned(),
@@ -16,14 +43,26 @@ pub(crate) fn start(level: &str, format: LogFormat) -> Result<(), OperatorError>
         level: level.to_owned(),
         cause,
     })?;
+    #[cfg(feature = "otlp")]
+    if let Some(telemetry) = Telemetry::from_env(operator)? {
+        telemetry.start(filter, format);
+        return Ok(Logging {
+            telemetry: Some(telemetry),
+        });
+    }
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
     let _ = match format {
-        LogFormat::Text => logs
-            .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-            .try_init(),
+        LogFormat::Text => logs.with_ansi(is_terminal()).try_init(),
         LogFormat::Json => logs.json().flatten_event(true).try_init(),
     };
-    Ok(())
+    Ok(Logging {
+        #[cfg(feature = "otlp")]
+        telemetry: None,
+    })
+}
+
+pub(crate) fn is_terminal() -> bool {
+    std::io::IsTerminal::is_terminal(&std::io::stderr())
 }

@@ -11,12 +11,12 @@ use futures::future::BoxFuture;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 use opkit_controller::{
-    AnyController, AnyRunnable, Error, InformerOptions, Manager, MapContext, MetricsRegistry,
-    Object, Reference, Result,
+    AnyController, AnyRunnable, Error, EventApi, Health, InformerOptions, Manager, MapContext,
+    MetricsRegistry, Object, Reference, Result,
 };
 use opkit_manifests::{PolicyRule, Rbac};
 
-pub use self::run::RunOptions;
+pub use self::run::{RunOptions, ServerAddresses};
 use crate::namespaces;
 use crate::rbac::Declared;
 
@@ -65,6 +65,9 @@ pub struct Operator {
     states: Vec<MakeState>,
     setup: Vec<Setup>,
     metrics: Vec<RegisterMetrics>,
+    healthz: Health,
+    readyz: Health,
+    event_api: EventApi,
     /// The name of the lease.
     leader_election: Option<String>,
 }
@@ -91,6 +94,9 @@ impl Operator {
             states: Vec::new(),
             setup: Vec::new(),
             metrics: Vec::new(),
+            healthz: Health::new(),
+            readyz: Health::new(),
+            event_api: EventApi::default(),
             leader_election: None,
         }
     }
@@ -210,6 +216,65 @@ impl Operator {
         self
     }
 
+    /// Adds a check to `/healthz`: whether this process works, or had better be started again. It is
+    /// served where `--health-probe-bind-address` says, below `/healthz` under its name as well; 5 s
+    /// without an answer are a failure. There is always `ping`, and with leader election
+    /// `leaderElection`, which fails when the lease is neither renewed nor given up.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use opkit_operator::{Error, Operator, Result};
+    ///
+    /// let is_broken = Arc::new(AtomicBool::new(false));
+    /// let seen = is_broken.clone();
+    /// let operator = Operator::new("shop-operator").health_check("prices", move || {
+    ///     let is_broken = seen.load(Ordering::Relaxed);
+    ///     async move {
+    ///         match is_broken {
+    ///             true => Err(Error::msg("the price feed is broken")),
+    ///             false => Ok(()),
+    ///         }
+    ///     }
+    /// });
+    /// # drop(operator);
+    /// ```
+    pub fn health_check<E, Fut>(
+        mut self,
+        name: impl Into<String>,
+        check: impl Fn() -> Fut + Send + Sync + 'static,
+    ) -> Self
+    where
+        E: Into<Error> + Send + 'static,
+        Fut: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        self.healthz = self.healthz.check(name, check);
+        self
+    }
+
+    /// As [`health_check`](Operator::health_check), for `/readyz`: whether this process is ready for
+    /// what others want of it. There is always `ping`, and `caches`, which fails until the caches are
+    /// filled.
+    pub fn ready_check<E, Fut>(
+        mut self,
+        name: impl Into<String>,
+        check: impl Fn() -> Fut + Send + Sync + 'static,
+    ) -> Self
+    where
+        E: Into<Error> + Send + 'static,
+        Fut: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        self.readyz = self.readyz.check(name, check);
+        self
+    }
+
+    /// Posts events in this API; `events.k8s.io/v1` by default.
+    pub fn event_api(mut self, api: EventApi) -> Self {
+        self.event_api = api;
+        self
+    }
+
     /// The name.
     pub fn name(&self) -> &str {
         &self.name
@@ -246,6 +311,7 @@ impl Operator {
             controllers: &self.controllers,
             with_status: with_status.map(resource).collect(),
             rules: &self.rules,
+            event_api: self.event_api,
         }
     }
 

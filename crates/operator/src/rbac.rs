@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use opkit_controller::{AnyController, Permission, WatchedKind};
+use opkit_controller::{AnyController, EventApi, Permission, WatchedKind};
 use opkit_manifests::{PolicyRule, merge};
 
 /// What is read through informers.
@@ -18,6 +18,7 @@ pub(crate) struct Declared<'a> {
     pub(crate) with_status: BTreeSet<(String, String)>,
     /// Declared by hand, for calls that opkit cannot know of.
     pub(crate) rules: &'a [PolicyRule],
+    pub(crate) event_api: EventApi,
 }
 
 impl Declared<'_> {
@@ -26,7 +27,11 @@ impl Declared<'_> {
     pub(crate) fn rules(&self) -> Vec<PolicyRule> {
         let mut rules = self.needed();
         // Without these it works, silently.
-        let events = PolicyRule::new("events.k8s.io", ["events"], ["create", "patch"]);
+        let group = match self.event_api {
+            EventApi::CoreV1 => "",
+            _ => "events.k8s.io",
+        };
+        let events = PolicyRule::new(group, ["events"], ["create", "patch"]);
         rules.push(events);
         merge(&rules)
     }

@@ -13,6 +13,8 @@ mod crash;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod events;
+#[cfg(test)]
 mod examples;
 #[cfg(test)]
 mod leaderelection;
@@ -20,6 +22,8 @@ mod leaderelection;
 mod robot;
 #[cfg(test)]
 mod scheme;
+#[cfg(test)]
+mod servers;
 #[cfg(test)]
 mod soak;
 
@@ -37,3 +41,8 @@ pub struct Cache;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/client.md")]
 pub struct Client;
+
+/// The guides, whose examples run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/observability.md")]
+pub struct Observability;

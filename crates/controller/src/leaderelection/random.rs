@@ -3,24 +3,24 @@
 use std::hash::{BuildHasher, RandomState};
 
 #[derive(Debug, Clone)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Random(seed)
     }
 
     /// A seed from the operating system, by way of the standard library's hash keys.
-    pub(super) fn seed() -> u64 {
+    pub(crate) fn seed() -> u64 {
         RandomState::new().hash_one(0u8)
     }
 
     /// A number from 0 up to, not including, 1.
-    pub(super) fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    pub(super) fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -30,13 +30,13 @@ impl Random {
 
     /// A number below `bound`.
     #[cfg(test)]
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.bits() % bound.max(1)
     }
 
     /// True in so many of a hundred cases.
     #[cfg(test)]
-    pub(super) fn percent(&mut self, of_hundred: u64) -> bool {
+    pub(crate) fn percent(&mut self, of_hundred: u64) -> bool {
         self.below(100) < of_hundred
     }
 }

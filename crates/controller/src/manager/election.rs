@@ -1,5 +1,7 @@
 //! Leadership as a manager follows it.
 
+use std::time::Duration;
+
 use opkit_client::Fence;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -7,9 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::crew::Deadline;
 use crate::{
-    LeaderElectionError, LeaderElectionOptions, LeaderElector, LeaderWork, Leadership,
-    MetricsRegistry, WorkGuard,
+    LeaderElectionError, LeaderElectionOptions, LeaderElector, LeaderWatchdog, LeaderWork,
+    Leadership, MetricsRegistry, WorkGuard,
 };
+
+/// How long after its lease has run out an elector is taken for stuck; that of Kubernetes' own
+/// components.
+const TOLERANCE: Duration = Duration::from_secs(20);
 
 /// An election under way.
 #[derive(Debug)]
@@ -28,9 +34,11 @@ impl Election {
         client: opkit_client::RestClient,
         options: LeaderElectionOptions,
         metrics: &MetricsRegistry,
+        watchdog: &watch::Sender<Option<LeaderWatchdog>>,
     ) -> Result<Self, LeaderElectionError> {
         options.metrics.register(&mut metrics.lock());
         let elector = LeaderElector::try_new(client, options)?;
+        watchdog.send_replace(Some(elector.watchdog(TOLERANCE)));
         let (stop, mut task) = (CancellationToken::new(), JoinSet::new());
         let election = Election {
             leadership: elector.leadership(),

@@ -15,10 +15,10 @@ use tracing::warn;
 
 use super::crew::{Crew, Deadline};
 use super::election::Election;
-use super::{Manager, preflight, stuck};
+use super::{Manager, ManagerOptions, preflight, stuck};
 use crate::applied::AppliedChildren;
 use crate::context::Shared;
-use crate::events::{EventRecorder, recorder};
+use crate::events::{Dropped, EventRecorder, Reporter, recorder};
 use crate::metrics::ReconcileMetrics;
 use crate::prune::OwnedKind;
 use crate::runnable::{Group, RunContext};
@@ -27,7 +27,7 @@ use crate::spec::{ControllerSpec, Role, Watched};
 use crate::status_schema::report_status_gaps;
 use crate::why::Why;
 use crate::worker::{Running, Side};
-use crate::{AnyController, Leadership, ManagerError, Request};
+use crate::{AnyController, Leadership, ManagerError, MetricsRegistry, Request};
 
 /// How long events may take to be flushed after everything else has ended.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -50,6 +50,7 @@ pub(super) struct House {
     posters: TaskTracker,
     stop_posters: CancellationToken,
     abort_posters: CancellationToken,
+    dropped_events: Dropped,
 }
 
 /// A cluster that controllers run against.
@@ -60,6 +61,24 @@ struct Cluster {
     events: EventRecorder,
     /// Of what needs leadership: posted while the process leads.
     leader_events: EventRecorder,
+}
+
+impl Cluster {
+    /// The home cluster's metrics have no label of their own, so that those of an operator for one
+    /// cluster do not.
+    fn register_cache(&self, metrics: &MetricsRegistry) {
+        let collector = Box::new(self.factory.metrics());
+        let mut registry = metrics.lock();
+        match &self.name {
+            Some(name) => {
+                let label = ("cluster".into(), name.to_string().into());
+                registry
+                    .sub_registry_with_label(label)
+                    .register_collector(collector);
+            }
+            None => registry.register_collector(collector),
+        }
+    }
 }
 
 impl House {
@@ -78,7 +97,10 @@ impl House {
             posters: TaskTracker::new(),
             stop_posters: CancellationToken::new(),
             abort_posters: CancellationToken::new(),
+            dropped_events: Dropped::default(),
         };
+        let metrics = &house.manager.options.metrics;
+        house.dropped_events.register(&mut metrics.lock());
         let home = house.cluster(None, &house.manager.client);
         let named = house.manager.clusters.iter();
         let named = named.map(|(name, client)| house.cluster(Some(name.clone()), client));
@@ -88,7 +110,9 @@ impl House {
 
     /// Records events and posts them through `client`.
     fn recorder(&self, client: RestClient) -> EventRecorder {
-        let (events, posting) = recorder(client, self.manager.operator.clone());
+        let manager = &self.manager;
+        let reporter = Reporter::new(&manager.operator, manager.options.event_api);
+        let (events, posting) = recorder(client, reporter, self.dropped_events.clone());
         let (stop, abort) = (self.stop_posters.clone(), self.abort_posters.clone());
         self.posters.spawn(async move {
             abort.run_until_cancelled(posting.run(stop)).await;
@@ -157,8 +181,10 @@ impl House {
             self.lead(None);
             return Ok(());
         };
-        let (client, metrics) = (self.manager.client.clone(), &self.manager.options.metrics);
-        let election = Election::start(client, options, metrics);
+        let ManagerOptions {
+            metrics, watchdog, ..
+        } = &self.manager.options;
+        let election = Election::start(self.manager.client.clone(), options, metrics, watchdog);
         self.election = Some(election.map_err(ManagerError::LeaderElection)?);
         Ok(())
     }
@@ -224,6 +250,9 @@ impl House {
         let metrics = ReconcileMetrics::new(&self.manager.options.metrics);
         let queues = MetricsProvider::default();
         queues.register(&mut self.manager.options.metrics.lock());
+        for cluster in &self.clusters {
+            cluster.register_cache(&self.manager.options.metrics);
+        }
         let mut first_lists = Vec::new();
         let mut timeout = self.manager.options.cache_sync_timeout;
         for controller in std::mem::take(&mut self.manager.controllers) {

@@ -1,12 +1,16 @@
 //! Running an operator: from the command line, and from other programs.
 
 use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use opkit_client::ClientOptions;
 use opkit_controller::{
-    AnyRunnable, LeaderElectionOptions, Manager, ManagerOptions, MetricsRegistry, ReconcileLog,
-    Result,
+    AnyRunnable, Error, Health, HealthServer, HealthServerOptions, LeaderElectionOptions,
+    LeaderWatchdog, Manager, ManagerOptions, MetricsRegistry, MetricsServer, MetricsServerOptions,
+    ReconcileLog, Result,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +48,36 @@ pub struct RunOptions {
     pub log: ReconcileLog,
     /// Becomes true when the caches are filled and the workers have started; subscribe to wait.
     pub ready: watch::Sender<bool>,
+    /// Where to serve `/metrics`; none for not at all.
+    pub metrics_bind_address: Option<SocketAddr>,
+    /// Whether metrics are served over TLS, and to those only who may read them: by default on any
+    /// address but loopback.
+    pub metrics_secure: Option<bool>,
+    /// The directory with `tls.crt` and `tls.key` for the metrics; by default they have a certificate
+    /// of their own.
+    pub metrics_cert_path: Option<PathBuf>,
+    /// Where to serve `/healthz` and `/readyz`; none for not at all.
+    pub health_probe_bind_address: Option<SocketAddr>,
+    /// Has the addresses of the servers once they listen; subscribe to learn a port that was left to
+    /// the machine.
+    pub servers: watch::Sender<ServerAddresses>,
     debug: Option<DebugOptions>,
+}
+
+/// Where the servers of an operator listen; none for one that there is not.
+///
+/// # Examples
+/// ```
+/// let options = opkit_operator::RunOptions::default();
+/// assert_eq!(options.servers.borrow().metrics, None);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ServerAddresses {
+    /// `/metrics`.
+    pub metrics: Option<SocketAddr>,
+    /// `/healthz` and `/readyz`.
+    pub health: Option<SocketAddr>,
 }
 
 impl Default for RunOptions {
@@ -64,6 +97,11 @@ impl Default for RunOptions {
             metrics,
             log,
             ready,
+            metrics_bind_address: None,
+            metrics_secure: None,
+            metrics_cert_path: None,
+            health_probe_bind_address: None,
+            servers: watch::Sender::default(),
             debug: None,
         }
     }
@@ -102,8 +140,17 @@ impl Operator {
     }
 
     async fn run_until_signal(self, flags: Flags) -> Result {
-        logging::start(&flags.log_level, flags.log_format)?;
-        let connected = opkit_client::connect_named(flags.kubeconfig.as_deref()).await;
+        let logging = logging::start(&self.name, &flags.log_level, flags.log_format)?;
+        let result = self.connect_and_run(flags).await;
+        logging.stop().await;
+        result
+    }
+
+    async fn connect_and_run(self, flags: Flags) -> Result {
+        let sending = ClientOptions::default();
+        let metrics = MetricsRegistry::default();
+        sending.metrics.register(&mut metrics.lock());
+        let connected = opkit_client::connect_with(flags.kubeconfig.as_deref(), sending).await;
         let (client, server) = connected.map_err(OperatorError::Connect)?;
         let debug = flags.debug_bind_address.map(|address| DebugOptions {
             address,
@@ -114,6 +161,11 @@ impl Operator {
             grace_period: flags.graceful_shutdown_timeout,
             leader_elect: flags.leader_elect,
             leader_election_namespace: flags.leader_election_namespace,
+            metrics,
+            metrics_bind_address: flags.metrics_bind_address.0,
+            metrics_secure: flags.metrics_secure,
+            metrics_cert_path: flags.metrics_cert_path,
+            health_probe_bind_address: flags.health_probe_bind_address.0,
             debug,
             ..Default::default()
         };
@@ -164,10 +216,13 @@ impl Operator {
         settings.grace_period = options.grace_period;
         settings.permissions = self.declared().permissions();
         settings.leader_election = self.election(&options);
-        settings.metrics = options.metrics;
+        settings.metrics = options.metrics.clone();
+        settings.event_api = self.event_api;
+        let watchdog = settings.leader_election.as_ref();
+        let watchdog = watchdog.map(|_| settings.watchdog.subscribe());
         settings.log = options.log.clone();
         let ready = options.ready.subscribe();
-        settings.ready = options.ready;
+        settings.ready = options.ready.clone();
         for register in self.metrics {
             register(&settings.metrics);
         }
@@ -190,6 +245,21 @@ impl Operator {
             controllers.push((controller.name().to_owned(), controller.kind().clone()));
             manager = manager.controller(controller);
         }
+        let mut listening = ServerAddresses::default();
+        if let Some(server) = metrics_server(&options).await? {
+            listening.metrics = Some(server.address());
+            manager = manager.runnable(server.runnable());
+        }
+        if let Some(address) = options.health_probe_bind_address {
+            let mut probes = HealthServerOptions::new(address);
+            probes.healthz = with_watchdog(self.healthz, watchdog);
+            probes.readyz = with_caches(self.readyz, ready.clone());
+            let server = HealthServer::listen(probes).await;
+            let server = server.map_err(OperatorError::Server)?;
+            listening.health = Some(server.address());
+            manager = manager.runnable(server.runnable());
+        }
+        options.servers.send_replace(listening);
         if let Some(debug) = &options.debug {
             let subject = Subject {
                 operator: self.name,
@@ -208,6 +278,41 @@ impl Operator {
         }
         Ok(manager)
     }
+}
+
+async fn metrics_server(options: &RunOptions) -> Result<Option<MetricsServer>, OperatorError> {
+    let Some(address) = options.metrics_bind_address else {
+        return Ok(None);
+    };
+    let mut serving = MetricsServerOptions::new(address);
+    serving.certificates = options.metrics_cert_path.clone();
+    if let Some(is_secure) = options.metrics_secure {
+        serving.is_secure = is_secure;
+    }
+    Ok(Some(MetricsServer::listen(serving).await?))
+}
+
+/// Adds the check of the election, where there is one. Before it has begun, all is well.
+fn with_watchdog(health: Health, dog: Option<watch::Receiver<Option<LeaderWatchdog>>>) -> Health {
+    let Some(dog) = dog else { return health };
+    health.check(LeaderWatchdog::NAME, move || {
+        let said = match &*dog.borrow() {
+            Some(dog) => dog.check(),
+            None => Ok(()),
+        };
+        std::future::ready(said)
+    })
+}
+
+/// Adds the check of the caches.
+fn with_caches(health: Health, ready: watch::Receiver<bool>) -> Health {
+    health.check("caches", move || {
+        let said = match *ready.borrow() {
+            true => Ok(()),
+            false => Err(Error::msg("the caches are not filled")),
+        };
+        std::future::ready(said)
+    })
 }
 
 fn print(what: &'static str, text: &str) -> Result<(), OperatorError> {

@@ -24,6 +24,7 @@ fn rules_follow_from_what_is_declared_and_no_more() {
         controllers: &controllers,
         with_status: [("configmaps".to_owned(), String::new())].into(),
         rules: &[PolicyRule::new("apps", ["deployments/scale"], ["get"])],
+        event_api: EventApi::EventsV1,
     };
     let expected = [
         PolicyRule::new("", ["configmaps"], ["get", "list", "patch", "watch"]),
@@ -51,4 +52,16 @@ fn rules_follow_from_what_is_declared_and_no_more() {
             .iter()
             .all(|one| !one.contains("events") && !one.contains("\"list\""))
     );
+}
+
+#[test]
+fn events_in_core_need_a_permission_of_their_own() {
+    let declared = Declared {
+        controllers: &[],
+        with_status: BTreeSet::new(),
+        rules: &[],
+        event_api: EventApi::CoreV1,
+    };
+    let expected = PolicyRule::new("", ["events"], ["create", "patch"]);
+    assert_eq!(declared.rules(), merge(&[expected]));
 }

@@ -1,0 +1,224 @@
+//! The servers of an operator, asked over the network.
+
+use std::net::SocketAddr;
+
+use http::{Request, header};
+use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::client::Body;
+use opkit::prelude::*;
+use opkit::{Capability, RunOptions, ServerAddresses};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+/// Runs an operator of ConfigMaps while `test` asks its servers.
+async fn serve<T>(
+    plane: &ControlPlane,
+    operator: Operator,
+    secure: Option<bool>,
+    test: impl AsyncFnOnce(ServerAddresses) -> opkit::Result<T>,
+) -> opkit::Result<T> {
+    let reconcile = |_: Arc<ConfigMap>, _: Context| std::future::ready(Ok(Action::await_change()));
+    let operator = operator.controller(Controller::new(reconcile));
+    let mut options = RunOptions::default();
+    options.namespaces = vec![plane.namespace().to_owned()];
+    options.metrics_bind_address = Some(HERE);
+    options.metrics_secure = secure;
+    options.health_probe_bind_address = Some(HERE);
+    let (mut ready, servers) = (options.ready.subscribe(), options.servers.clone());
+    let stop = CancellationToken::new();
+    let run = operator.run_with(plane.client(), options, stop.clone());
+    let (ran, tested) = tokio::join!(run, async {
+        let _stop = stop.drop_guard();
+        ready.wait_for(|ready| *ready).await?;
+        let addresses = *servers.borrow();
+        test(addresses).await
+    });
+    ran?;
+    tested
+}
+
+/// A client that believes any certificate.
+fn client(scheme: &str, address: SocketAddr) -> opkit::Result<kube::Client> {
+    let mut config = kube::Config::new(format!("{scheme}://{address}").parse()?);
+    config.accept_invalid_certs = true;
+    Ok(opkit::client::ClientOptions::default().client(config)?)
+}
+
+/// Status and body of the answer to a GET.
+async fn get(
+    client: &kube::Client,
+    path: &str,
+    token: Option<&str>,
+) -> opkit::Result<(u16, String)> {
+    let mut request = Request::get(path);
+    if let Some(token) = token {
+        request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+    }
+    let answer = client.send(request.body(Body::empty())?).await?;
+    let status = answer.status().as_u16();
+    let body = answer.into_body().collect_bytes().await?;
+    Ok((status, String::from_utf8(body.to_vec())?))
+}
+
+#[opkit::test]
+async fn probes_and_metrics_are_served(plane: ControlPlane) -> opkit::Result {
+    let operator = Operator::new("servers")
+        .health_check("good", || async { Ok::<_, Error>(()) })
+        .ready_check("bad", || std::future::ready(Err(Error::msg("not yet"))));
+    serve(&plane, operator, None, async |addresses| {
+        let health = client("http", addresses.health.unwrap())?;
+        let ok = (200, "ok".to_owned());
+        assert_eq!(get(&health, "/healthz", None).await?, ok);
+        let verbose = "[+]good ok\n[+]ping ok\nhealthz check passed\n";
+        let (status, said) = get(&health, "/healthz?verbose", None).await?;
+        assert_eq!((status, said.as_str()), (200, verbose));
+        let (status, said) = get(&health, "/readyz", None).await?;
+        let failed = "[-]bad failed: reason withheld\n[+]caches ok\n[+]ping ok\n\
+                      healthz check failed\n";
+        assert_eq!((status, said.as_str()), (500, failed));
+        assert_eq!(get(&health, "/readyz/caches", None).await?, ok);
+        assert_eq!(get(&health, "/readyz?exclude=bad", None).await?, ok);
+
+        // Loopback needs no protection.
+        let metrics = client("http", addresses.metrics.unwrap())?;
+        let (status, text) = get(&metrics, "/metrics", None).await?;
+        assert_eq!(status, 200);
+        for line in [
+            r#"controller_runtime_max_concurrent_reconciles{controller="configmap"} 1"#,
+            "# TYPE controller_runtime_reconcile_total counter",
+            r#"workqueue_adds_total{name="configmap",controller="configmap"}"#,
+            r#"opkit_cache_objects{group="",version="v1",kind="ConfigMap""#,
+            r#"opkit_events_dropped_total{reason="full"} 0"#,
+            "# TYPE process_cpu_seconds_total counter",
+        ] {
+            assert!(text.contains(line), "no {line} in\n{text}");
+        }
+        assert!(!text.contains("# EOF"), "{text}");
+        Ok(())
+    })
+    .await
+}
+
+#[opkit::test]
+async fn protected_metrics_are_for_those_who_are_known(plane: ControlPlane) -> opkit::Result {
+    let operator = Operator::new("servers");
+    serve(&plane, operator, Some(true), async |addresses| {
+        let metrics = client("https", addresses.metrics.unwrap())?;
+        let refused = (401, "Unauthorized\n".to_owned());
+        assert_eq!(get(&metrics, "/metrics", None).await?, refused);
+        let (status, _) = get(&metrics, "/metrics", Some("nobody")).await?;
+        // Where the server does not review tokens, it cannot be asked.
+        let expected = match plane.require(Capability::Tokens) {
+            Ok(()) => 401,
+            Err(_) => 500,
+        };
+        assert_eq!(status, expected);
+        // Who does not speak TLS is not heard.
+        let plain = client("http", addresses.metrics.unwrap())?;
+        assert!(get(&plain, "/metrics", None).await.is_err());
+        Ok(())
+    })
+    .await
+}
+
+/// Makes a service account: a token for it.
+async fn token(plane: &ControlPlane, name: &str) -> opkit::Result<String> {
+    let account = json!({"metadata": {"name": name}});
+    plane
+        .apply(serde_json::from_value::<ServiceAccount>(account)?)
+        .await?;
+    let path = format!(
+        "/api/v1/namespaces/{}/serviceaccounts/{name}/token",
+        plane.namespace()
+    );
+    let body =
+        json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    let request = Request::post(path).header(header::CONTENT_TYPE, "application/json");
+    let request = request.body(serde_json::to_vec(&body)?)?;
+    let answer: serde_json::Value = plane.client().request(request).await?;
+    Ok(answer["status"]["token"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned())
+}
+
+#[opkit::test]
+async fn protected_metrics_are_for_those_who_may_read_them(plane: ControlPlane) -> opkit::Result {
+    plane.require(Capability::Tokens)?;
+    // Cluster roles are shared with other tests.
+    let role = format!("metrics-reader-{}", plane.namespace());
+    let stranger = token(&plane, "stranger").await?;
+    let reader = token(&plane, "reader").await?;
+    plane
+        .apply(serde_json::from_value::<ClusterRole>(json!({
+            "metadata": {"name": role},
+            "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
+        }))?)
+        .await?;
+    plane
+        .apply(serde_json::from_value::<ClusterRoleBinding>(json!({
+            "metadata": {"name": role},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [
+                {"kind": "ServiceAccount", "name": "reader", "namespace": plane.namespace()},
+            ],
+        }))?)
+        .await?;
+    let tested = serve(
+        &plane,
+        Operator::new("servers"),
+        Some(true),
+        async |addresses| {
+            let metrics = client("https", addresses.metrics.unwrap())?;
+            assert_eq!(get(&metrics, "/metrics", None).await?.0, 401);
+            assert_eq!(get(&metrics, "/metrics", Some("nobody")).await?.0, 401);
+            let (status, said) = get(&metrics, "/metrics", Some(&stranger)).await?;
+            let user = format!("system:serviceaccount:{}:stranger", plane.namespace());
+            let denied = format!("Authorization denied for user {user}\n");
+            assert_eq!((status, said), (403, denied));
+            // Rules take a moment to reach the server that is asked, and a refusal is remembered for 30 s.
+            let mut answer = get(&metrics, "/metrics", Some(&reader)).await?;
+            for _ in 0..70 {
+                if answer.0 == 200 {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                answer = get(&metrics, "/metrics", Some(&reader)).await?;
+            }
+            assert_eq!(answer.0, 200, "{}", answer.1);
+            assert!(
+                answer.1.contains("controller_runtime_reconcile_total"),
+                "{}",
+                answer.1
+            );
+            // The permission is for one path.
+            assert_eq!(get(&metrics, "/other", Some(&reader)).await?.0, 403);
+            Ok(())
+        },
+    )
+    .await;
+    plane.delete::<ClusterRoleBinding>(role.as_str()).await?;
+    plane.delete::<ClusterRole>(role.as_str()).await?;
+    tested
+}
+
+#[opkit::test]
+async fn an_address_in_use_is_an_error_before_anything_starts(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let taken = std::net::TcpListener::bind(HERE)?;
+    let mut options = RunOptions::default();
+    options.health_probe_bind_address = Some(taken.local_addr()?);
+    let stop = CancellationToken::new();
+    let run = Operator::new("servers").run_with(plane.client(), options, stop);
+    let error = run.await.unwrap_err().to_string();
+    let expected = format!(
+        "cannot listen on {} for health probes: ",
+        taken.local_addr()?
+    );
+    assert!(error.starts_with(&expected), "{error}");
+    Ok(())
+}
