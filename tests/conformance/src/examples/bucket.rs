@@ -34,7 +34,7 @@ fn ready(bucket: &Bucket) -> Option<(bool, &str)> {
 /// How the reconciles of a bucket ended so far, the last first.
 fn outcomes(plane: &ControlPlane, name: &str) -> Vec<Outcome> {
     let records = plane.reconciles().records();
-    let records = records.iter().rev().filter(|record| record.name == name);
+    let records = records.iter().rev().filter(|record| record.request.name == name);
     records.map(|record| record.result.clone()).collect()
 }
 
@@ -187,7 +187,7 @@ async fn the_web_hook_has_drift_corrected_at_once(plane: ControlPlane) -> opkit:
     event(&plane, "photos", "Updated").await?;
     let called = |_: &Bucket| {
         let records = plane.reconciles().records();
-        let mut causes = records.iter().flat_map(|record| &record.causes);
+        let mut causes = records.iter().flat_map(|record| record.causes());
         causes.any(|cause| cause == "web hook")
     };
     plane.eventually("photos", called).await?;
