@@ -4,7 +4,9 @@
 //! new, gone, or has just begun to be deleted passes it, also where it is negated, so that no finalizer
 //! is missed. So does one that changed several times before it could be told: a label that went and
 //! came back may have been read. A test of the *object* ([`label_selector`], [`Predicate::object`])
-//! looks at the object as it is, or last was, whatever happened to it.
+//! looks at the object as it is, or last was, whatever happened to it; an update passes if it holds for the
+//! object before or after, so that one that leaves the selection can be cleaned up after. (In
+//! controller-runtime only the object after counts.)
 //!
 //! Those on metadata read it in place: no object is decoded.
 
@@ -101,21 +103,29 @@ impl Predicate {
             (Some(old), Some(new)) if seen_whole && is_plain_update(old, new) => Some((old, new)),
             _ => None,
         };
-        new.or(old)
-            .is_none_or(|object| self.holds(update, object, false))
+        self.holds(update, [old, new], false)
     }
 
-    fn holds(&self, update: Option<(&Stored, &Stored)>, object: &Stored, negated: bool) -> bool {
-        let holds = |predicate: &Predicate| predicate.holds(update, object, negated);
+    fn holds(
+        &self,
+        update: Option<(&Stored, &Stored)>,
+        objects: [Option<&Stored>; 2],
+        negated: bool,
+    ) -> bool {
+        let holds = |predicate: &Predicate| predicate.holds(update, objects, negated);
         match &*self.0 {
             Node::Change(test) => update.is_none_or(|(old, new)| test(old, new) != negated),
-            Node::Object(test) => test(object) != negated,
+            // What leaves the selection is as much news as what enters it.
+            Node::Object(test) => objects
+                .iter()
+                .flatten()
+                .any(|object| test(object) != negated),
             // De Morgan: negation is pushed down to the tests.
             Node::And(one, other) if negated => holds(one) || holds(other),
             Node::Or(one, other) if negated => holds(one) && holds(other),
             Node::And(one, other) => holds(one) && holds(other),
             Node::Or(one, other) => holds(one) || holds(other),
-            Node::Not(inner) => inner.holds(update, object, !negated),
+            Node::Not(inner) => inner.holds(update, objects, !negated),
         }
     }
 }
@@ -155,7 +165,7 @@ pub fn annotations_changed() -> Predicate {
     Predicate::on(|old, new| old.annotations() != new.annotations())
 }
 
-/// Passes whatever happens to objects whose labels match, such as `app=web,tier in (a,b)`.
+/// Passes whatever happens to objects whose labels match, or did before, such as `app=web,tier in (a,b)`.
 ///
 /// # Errors
 /// When it is not a selector.

@@ -81,7 +81,11 @@ impl ReconcileRecord {
 impl fmt::Display for ReconcileRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let causes = self.causes().join(", ");
-        write!(f, "{} {} because {causes}", self.kind, self.request)?;
+        write!(
+            f,
+            "{}: {} {} because {causes}",
+            self.controller, self.kind, self.request
+        )?;
         for (n, write) in self.writes.iter().enumerate() {
             write!(f, "{} {write}", if n == 0 { "; wrote" } else { "," })?;
         }

@@ -77,22 +77,22 @@ async fn the_begin_of_a_deletion_and_another_object_of_the_name_pass() {
 async fn a_selector_judges_the_object_whatever_happens_to_it() {
     let read = reader();
     let selector = || label_selector("a in (x, y)").unwrap();
-    let check = |old: Option<&str>, new: Option<&str>, expected: bool| {
+    // Whether it passes, and whether its negation does.
+    let check = |old: Option<&str>, new: Option<&str>, expected: [bool; 2]| {
         let (old, new) = (old.map(|l| read(map(1, l))), new.map(|l| read(map(2, l))));
-        assert_eq!(
-            selector().passes(old.as_ref(), new.as_ref(), true),
-            expected
-        );
-        assert_eq!(
-            (!selector()).passes(old.as_ref(), new.as_ref(), true),
-            !expected
-        );
+        for seen_whole in [true, false] {
+            let passes = [selector(), !selector()]
+                .map(|predicate| predicate.passes(old.as_ref(), new.as_ref(), seen_whole));
+            assert_eq!(passes, expected);
+        }
     };
-    check(None, Some("x"), true);
-    check(None, Some("z"), false);
-    check(Some("y"), None, true);
-    check(Some("z"), None, false);
-    check(Some("z"), Some("x"), true);
-    check(Some("x"), Some("z"), false);
+    check(None, Some("x"), [true, false]);
+    check(None, Some("z"), [false, true]);
+    check(Some("y"), None, [true, false]);
+    check(Some("z"), None, [false, true]);
+    check(Some("x"), Some("y"), [true, false]);
+    check(Some("z"), Some("w"), [false, true]);
+    check(Some("z"), Some("x"), [true, true]);
+    check(Some("x"), Some("z"), [true, true]);
     assert!(label_selector("a in").is_err());
 }
