@@ -192,7 +192,7 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
     let width = |n: usize| {
         lines
             .iter()
-            .map(|line| line[n].chars().count())
+            .map(|line| line.get(n).map_or(0, |cell| cell.chars().count()))
             .max()
             .unwrap_or(0)
     };

@@ -36,9 +36,12 @@ use opkit_client::Object;
 #[derive(Clone)]
 pub struct Predicate(Arc<Node>);
 
+type ChangeTest = dyn Fn(&Stored, &Stored) -> bool + Send + Sync;
+type ObjectTest = dyn Fn(&Stored) -> bool + Send + Sync;
+
 enum Node {
-    Change(Box<dyn Fn(&Stored, &Stored) -> bool + Send + Sync>),
-    Object(Box<dyn Fn(&Stored) -> bool + Send + Sync>),
+    Change(Box<ChangeTest>),
+    Object(Box<ObjectTest>),
     And(Predicate, Predicate),
     Or(Predicate, Predicate),
     Not(Predicate),

@@ -62,13 +62,15 @@ pub(crate) struct Finalizer {
     pub(crate) function: Function<Cleanup>,
 }
 
+type Start = dyn Fn(&InformerFactory, InformerOptions) -> Informer + Send + Sync;
+
 /// A kind, or its metadata, that is cached for a controller.
 #[derive(Clone)]
 pub(crate) struct Watched {
     pub(crate) kind: Kind,
     /// None for a kind that has no Rust type.
     pub(crate) type_id: Option<TypeId>,
-    start: Arc<dyn Fn(&InformerFactory, InformerOptions) -> Informer + Send + Sync>,
+    start: Arc<Start>,
     pub(crate) metadata_only: bool,
 }
 

@@ -34,7 +34,10 @@ fn ready(bucket: &Bucket) -> Option<(bool, &str)> {
 /// How the reconciles of a bucket ended so far, the last first.
 fn outcomes(plane: &ControlPlane, name: &str) -> Vec<Outcome> {
     let records = plane.reconciles().records();
-    let records = records.iter().rev().filter(|record| record.request.name == name);
+    let records = records
+        .iter()
+        .rev()
+        .filter(|record| record.request.name == name);
     records.map(|record| record.result.clone()).collect()
 }
 
