@@ -46,3 +46,8 @@ pub struct Client;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/observability.md")]
 pub struct Observability;
+
+/// The guides, whose examples run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/controller.md")]
+pub struct Controller;
