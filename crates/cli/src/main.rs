@@ -5,6 +5,8 @@
 mod cluster;
 mod control_plane;
 mod dev;
+mod endpoint;
+mod explain;
 mod kubeconfig;
 mod output;
 mod signals;
@@ -30,6 +32,8 @@ enum Command {
         #[command(flatten)]
         control_plane: ControlPlaneArgs,
     },
+    /// Show why and how an object was reconciled lately, such as `robot/robot-one`.
+    Explain(explain::Args),
     /// Run a control plane alone.
     #[command(subcommand)]
     Cluster(ClusterCommand),
@@ -69,6 +73,7 @@ fn main() -> ExitCode {
                         operator,
                         control_plane,
                     } => dev::run(&operator, &control_plane).await,
+                    Command::Explain(args) => explain::run(&args).await,
                     Command::Cluster(ClusterCommand::Up(args)) => cluster::up(&args).await,
                 }
             });

@@ -74,7 +74,7 @@ impl Kind {
     }
 
     /// What to call an object of it: the kind, or the resource where that is all there is.
-    pub(crate) fn noun(&self) -> &str {
+    pub fn noun(&self) -> &str {
         if self.kind.is_empty() {
             &self.plural
         } else {

@@ -120,6 +120,7 @@ impl<S> Context<S> {
             .patch(kind, key, None, Patch::Apply(&body), manager)
             .await
             .map_err(TakeOverError::Request)?;
+        self.run.wrote("apply", kind, key, "");
         self.took(desired, &answer).map_err(TakeOverError::Read)
     }
 

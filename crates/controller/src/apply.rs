@@ -213,6 +213,7 @@ impl<S> Context<S> {
         {
             Ok(answer) => {
                 debug!(kind = kind.kind, %key, "created");
+                self.run.wrote("create", kind, key, "");
                 let head: Head = self.decode(desired, &answer)?;
                 Ok(Created::Now(Box::new(head.metadata)))
             }
@@ -225,6 +226,7 @@ impl<S> Context<S> {
         &self,
         desired: &Desired,
     ) -> Result<Option<Arc<C>>, ApplyError> {
+        self.run.read_live();
         match self.shared.client.get(&desired.kind, &desired.key).await {
             Ok(answer) => Ok(Some(Arc::new(self.decode(desired, &answer)?))),
             Err(error) if error.is_not_found() => Ok(None),
@@ -278,11 +280,14 @@ impl<S> Context<S> {
         let answer = client
             .patch(kind, key, None, Patch::Apply(&body), manager)
             .await;
-        answer.map_err(|error| self.failed(desired, error))
+        let answer = answer.map_err(|error| self.failed(desired, error))?;
+        self.run.wrote("apply", kind, key, "");
+        Ok(answer)
     }
 
     /// The metadata of the child as the server has it, if it is ours.
     async fn ours(&self, desired: &Desired) -> Result<ObjectMeta, ApplyError> {
+        self.run.read_live();
         let live = self.shared.client.get(&desired.kind, &desired.key).await;
         let live = live.map_err(|error| self.failed(desired, error))?;
         let meta = self.decode::<Head>(desired, &live)?.metadata;

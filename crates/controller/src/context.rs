@@ -1,10 +1,12 @@
 //! What a reconcile works with: the cache, the children, the status, events.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use http::Request;
+use kube::client::Body;
 use opkit_cache::{DynamicObject, Selection};
-use opkit_client::{Kind, Object, ObjectKey, RestClient};
+use opkit_client::{GroupVersionResource, Kind, Object, ObjectKey, RequestInfo, RestClient};
 
 use crate::applied::AppliedChildren;
 use crate::events::{EventRecorder, EventType};
@@ -76,11 +78,11 @@ impl<S> fmt::Debug for Context<S> {
 }
 
 impl Context {
-    pub(crate) fn new(shared: Arc<Shared>, owner: Owner) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, owner: Owner, run: Arc<Run>) -> Self {
         Context {
             shared,
             owner: Arc::new(owner),
-            run: Arc::default(),
+            run,
             state: Arc::new(()),
         }
     }
@@ -112,6 +114,7 @@ impl<S> Context<S> {
     pub fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<Arc<K>>, ReadError> {
         let key = live::key_of::<K>(self.owner.key.namespace.as_deref(), key)?;
         self.check_crossing::<K>(&key)?;
+        self.run.read_cache();
         Ok(self.shared.reads.lister::<K>()?.get(&key)?)
     }
 
@@ -131,6 +134,7 @@ impl<S> Context<S> {
     ) -> Result<Option<Arc<DynamicObject>>, ReadError> {
         let namespace = self.owner.key.namespace.as_deref();
         let key = (key.into()).or_namespace(namespace.filter(|_| kind.namespaced));
+        self.run.read_cache();
         self.shared.reads.get_dynamic(kind, key)
     }
 
@@ -147,6 +151,7 @@ impl<S> Context<S> {
     ) -> Result<Vec<Arc<K>>, ReadError> {
         let own = self.owner.key.namespace.as_deref();
         let selection = live::selection_of::<K>(own, selection);
+        self.run.read_cache();
         let mut found = self.shared.reads.lister::<K>()?.list(&selection);
         found.retain(|object| {
             self.check_crossing::<K>(&ObjectKey::of(object.meta()))
@@ -160,6 +165,7 @@ impl<S> Context<S> {
     /// # Errors
     /// When the controller did not declare the kind.
     pub fn children<K: Object>(&self) -> Result<Vec<Arc<K>>, ReadError> {
+        self.run.read_cache();
         let selection = Selection::default().owned_by(&self.owner.uid);
         let mut children = self.shared.reads.lister::<K>()?.list(&selection);
         children.retain(|child| self.owner.controls(child.meta()));
@@ -195,13 +201,54 @@ impl<S> Context<S> {
         self.shared.cluster.as_deref()
     }
 
-    /// The client below, for everything else.
+    /// A client, for everything else. What it does is part of the record of this reconcile.
     pub fn client(&self) -> kube::Client {
-        self.shared.client.kube()
+        let run = Arc::downgrade(&self.run);
+        self.run.client(|| noting(run, self.shared.client.kube()))
     }
 
     /// As whom this controller writes: `<operator>.<controller>`.
     pub fn field_manager(&self) -> &str {
         &self.shared.field_manager
     }
+}
+
+/// A client that notes what it is used for, as long as the run lasts.
+fn noting(run: Weak<Run>, client: kube::Client) -> kube::Client {
+    let namespace = client.default_namespace().to_owned();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (run, client, info) = (run.upgrade(), client.clone(), RequestInfo::of(&request));
+        async move {
+            let answer = client.send(request).await?;
+            if let Some(run) = run.filter(|_| answer.status().is_success()) {
+                note(&run, &info);
+            }
+            Ok::<_, kube::Error>(answer)
+        }
+    });
+    kube::Client::new(service, namespace)
+}
+
+fn note(run: &Run, info: &RequestInfo) {
+    if !info.is_write() {
+        return run.read_live();
+    }
+    let verb = match &*info.verb {
+        "create" => "create",
+        "update" => "update",
+        "patch" | "apply" => "patch",
+        _ => "delete",
+    };
+    let resource = GroupVersionResource::new(&info.group, &info.version, &info.plural);
+    let kind = Kind::at(&resource, info.namespace.is_some());
+    let key = ObjectKey {
+        namespace: info.namespace.clone(),
+        name: info.name.clone().unwrap_or_default(),
+    };
+    run.wrote(
+        verb,
+        &kind,
+        &key,
+        info.subresource.as_deref().unwrap_or_default(),
+    );
 }

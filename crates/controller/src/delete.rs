@@ -52,8 +52,10 @@ impl<S> Context<S> {
         match client.delete(kind, key, Some(uid), Some(version)).await {
             Err(error) if error.is_not_found() => Ok(None),
             answer => {
+                let answer = answer?;
                 debug!(kind = kind.kind, %key, "deleted");
-                answer.map(Some)
+                self.run.wrote("delete", kind, key, "");
+                Ok(Some(answer))
             }
         }
     }

@@ -30,6 +30,7 @@ pub use self::error::LeaderElectionError;
 use self::lock::{Lock, Reply};
 pub use self::metrics::LeaderElectionMetrics;
 pub use self::options::LeaderElectionOptions;
+pub(crate) use self::options::uuid;
 use self::random::Random;
 pub use self::watchdog::LeaderWatchdog;
 use self::watchdog::Pulse;

@@ -41,6 +41,7 @@ mod state;
 mod status;
 mod status_schema;
 mod update_status;
+mod why;
 mod worker;
 
 pub use action::{Action, Cleanup};
@@ -58,8 +59,9 @@ pub use manager::{Manager, ManagerOptions, Permission};
 pub use metrics::MetricsRegistry;
 pub use readiness::Readiness;
 pub use reconcile::{Reconcile, WithContext, WithState};
-pub use record::{Outcome, ReconcileLog, ReconcileRecord};
+pub use record::{Cause, HotLoop, Outcome, ReconcileLog, ReconcileRecord};
 pub use request::Request;
+pub use run::Write;
 pub use runnable::{AnyRunnable, RunContext, Runnable};
 pub use source::{MapContext, Trigger, TriggerError, Triggers, WatchStream, trigger};
 pub use spec::{AnyController, WatchedKind};

@@ -6,6 +6,7 @@ use opkit_cache::Selection;
 use opkit_client::{Client, Kind, ListOptions, Object, ObjectKey};
 
 use crate::owner::Owner;
+use crate::run::Run;
 use crate::{Context, MapContext, ReadError, cross_namespace};
 
 /// Reads that go to the API server and see every write that it has acknowledged; see
@@ -30,6 +31,7 @@ pub struct Live {
     client: Client,
     owner: Arc<Owner>,
     reads: MapContext,
+    run: Arc<Run>,
 }
 
 impl<S> Context<S> {
@@ -40,6 +42,7 @@ impl<S> Context<S> {
             client: Client::new(self.shared.client.kube()),
             owner: self.owner.clone(),
             reads: self.shared.reads.clone(),
+            run: self.run.clone(),
         }
     }
 }
@@ -60,6 +63,7 @@ impl Live {
     ) -> Result<Option<Arc<K>>, ReadError> {
         let key = key_of::<K>(self.owner.key.namespace.as_deref(), key)?;
         cross_namespace::check::<K>(&self.reads, &self.owner, &key)?;
+        self.run.read_live();
         Ok(self.client.get_opt(key).await?.map(Arc::new))
     }
 
@@ -84,6 +88,7 @@ impl Live {
                 index,
             });
         }
+        self.run.read_live();
         let mut options = ListOptions::new();
         if let Some(namespace) = &selection.namespace {
             options = options.in_namespace(namespace);

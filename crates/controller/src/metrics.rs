@@ -80,6 +80,7 @@ pub(crate) struct ReconcileMetrics {
     terminal: Counters,
     panics: Counters,
     timeouts: Counters,
+    hot_loops: Counters,
     time: Histograms,
     max: Gauges,
     active: Gauges,
@@ -93,6 +94,7 @@ impl ReconcileMetrics {
             terminal: Counters::default(),
             panics: Counters::default(),
             timeouts: Counters::default(),
+            hot_loops: Counters::default(),
             time: Histograms::new_with_constructor(Buckets),
             max: Gauges::default(),
             active: Gauges::default(),
@@ -129,6 +131,11 @@ impl ReconcileMetrics {
         for (name, help, family) in counters {
             registry.register(format!("controller_runtime_{name}"), help, family.clone());
         }
+        registry.register(
+            "opkit_hot_loop_reconciles",
+            "Total number of reconciliations that were part of a loop, per controller",
+            metrics.hot_loops.clone(),
+        );
         registry.register(
             "controller_runtime_reconcile_time_seconds",
             "Length of time per reconciliation per controller",
@@ -169,6 +176,7 @@ impl ReconcileMetrics {
             terminal: self.terminal.get_or_create_owned(&labels),
             panics: self.panics.get_or_create_owned(&labels),
             timeouts: self.timeouts.get_or_create_owned(&labels),
+            hot_loops: self.hot_loops.get_or_create_owned(&labels),
             time: self.time.get_or_create_owned(&labels),
             active: self.active.get_or_create_owned(&labels),
         }
@@ -185,6 +193,7 @@ pub(crate) struct Measured {
     pub(crate) terminal: Counter,
     pub(crate) panics: Counter,
     pub(crate) timeouts: Counter,
+    pub(crate) hot_loops: Counter,
     time: Histogram,
     pub(crate) active: Gauge,
 }

@@ -100,6 +100,7 @@ impl<S> Context<S> {
         kind: &Kind,
         key: &ObjectKey,
     ) -> Result<Option<Former>, RequestError> {
+        self.run.read_live();
         let live = match self.shared.client.get(kind, key).await {
             Err(error) if error.is_not_found() => return Ok(None),
             live => live?,

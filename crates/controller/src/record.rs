@@ -1,4 +1,9 @@
-//! What was reconciled, why, how long it took and how it ended: the last ones, kept in memory.
+//! What was reconciled, why, what it read and wrote, how long it took and how it ended: the last
+//! ones, kept in memory.
+
+mod cause;
+mod hot_loop;
+mod outcome;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -7,101 +12,26 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use opkit_client::ObjectKey;
+use opkit_workqueue::Reasons;
 use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
+use tokio::time::Instant;
+
+pub use self::cause::Cause;
+pub use self::hot_loop::HotLoop;
+use self::hot_loop::Tracker;
+pub(crate) use self::hot_loop::manager_of;
+pub use self::outcome::Outcome;
+use self::outcome::seconds;
+use crate::Request;
+use crate::run::Write;
 
 /// How many reconciles are kept, oldest dropped first.
-const KEPT: usize = 256;
-/// For how many objects the last reconcile is kept; further ones are only in the ring.
+const KEPT: usize = 4096;
+/// How many of them of one object.
+const KEPT_OF_ONE: usize = 8;
+/// For how many objects the last reconcile is kept; further ones are only among all.
 const OBJECTS: usize = 10_000;
-
-/// One thing that made an object need a reconcile.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Cause {
-    InitialList,
-    /// The kind is none for the object itself.
-    Changed {
-        kind: Option<Arc<str>>,
-        name: String,
-    },
-    Deleted {
-        kind: Option<Arc<str>>,
-        name: String,
-    },
-    Retry(u32),
-    Requeued,
-    /// The periodic look at everything.
-    Resync,
-    /// The process has become the leader again.
-    Elected,
-    /// Something outside the cluster.
-    Triggered {
-        by: Arc<str>,
-    },
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let object = |f: &mut fmt::Formatter<'_>, kind: &Option<Arc<str>>, name, what| match kind {
-            Some(kind) => write!(f, "{kind} {name} {what}"),
-            None => write!(f, "{name} {what}"),
-        };
-        match self {
-            Cause::InitialList => f.write_str("initial list"),
-            Cause::Changed { kind, name } => object(f, kind, name, "changed"),
-            Cause::Deleted { kind, name } => object(f, kind, name, "deleted"),
-            Cause::Retry(n) => write!(f, "retry {n} after error"),
-            Cause::Requeued => f.write_str("requeued"),
-            Cause::Resync => f.write_str("resync"),
-            Cause::Elected => f.write_str("elected"),
-            Cause::Triggered { by } => f.write_str(by),
-        }
-    }
-}
-
-/// How a reconcile ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "outcome", rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum Outcome {
-    /// Nothing to do until something changes.
-    Ok,
-    /// To be reconciled again.
-    Requeue {
-        /// After how long.
-        #[serde(rename = "afterSeconds", serialize_with = "seconds")]
-        after: Duration,
-    },
-    /// It failed.
-    Error {
-        /// The error chain in one line.
-        message: String,
-        /// After how long it is tried again; none for at the next change.
-        #[serde(rename = "retrySeconds", serialize_with = "optional_seconds")]
-        retry_after: Option<Duration>,
-    },
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Outcome::Ok => f.write_str("ok"),
-            Outcome::Requeue { after } => write!(f, "ok, again in {after:?}"),
-            Outcome::Error {
-                message,
-                retry_after: Some(retry),
-            } => {
-                write!(f, "error, again in {retry:?}: {message}")
-            }
-            Outcome::Error {
-                message,
-                retry_after: None,
-            } => {
-                write!(f, "error, again at the next change: {message}")
-            }
-        }
-    }
-}
 
 /// One reconcile.
 #[derive(Debug, Clone, Serialize)]
@@ -109,15 +39,23 @@ impl fmt::Display for Outcome {
 #[non_exhaustive]
 pub struct ReconcileRecord {
     /// The name of the controller.
-    pub controller: String,
+    pub controller: Arc<str>,
     /// The kind of the object.
-    pub kind: String,
-    /// The namespace of the object.
-    pub namespace: Option<String>,
-    /// The name of the object.
-    pub name: String,
-    /// Why, such as `Deployment robot-one changed`.
-    pub causes: Vec<String>,
+    pub kind: Arc<str>,
+    /// The object.
+    #[serde(flatten, serialize_with = "request_fields")]
+    pub request: Request,
+    /// The how many-th reconcile of the object by this process it is.
+    pub number: u64,
+    /// All causes, such as `Deployment robot-one changed: .status.readyReplicas 1 -> 2`.
+    #[serde(serialize_with = "causes")]
+    pub causes: Reasons<Cause>,
+    /// How many reads the cache answered.
+    pub cache_reads: u32,
+    /// How many reads asked the server.
+    pub live_reads: u32,
+    /// What was written.
+    pub writes: Vec<Write>,
     /// When it began.
     pub started: Timestamp,
     /// How long it took.
@@ -125,15 +63,28 @@ pub struct ReconcileRecord {
     pub duration: Duration,
     /// How it ended.
     pub result: Outcome,
+    /// The loop that it is part of, if it is part of one.
+    pub hot_loop: Option<HotLoop>,
+}
+
+impl ReconcileRecord {
+    /// The causes, one sentence each.
+    pub fn causes(&self) -> Vec<String> {
+        let mut causes: Vec<_> = self.causes.iter().map(ToString::to_string).collect();
+        if self.causes.more() > 0 {
+            causes.push(format!("{} more", self.causes.more()));
+        }
+        causes
+    }
 }
 
 impl fmt::Display for ReconcileRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = ObjectKey {
-            namespace: self.namespace.clone(),
-            name: self.name.clone(),
-        };
-        write!(f, "{} {key} because {}", self.kind, self.causes.join(", "))?;
+        let causes = self.causes().join(", ");
+        write!(f, "{} {} because {causes}", self.kind, self.request)?;
+        for (n, write) in self.writes.iter().enumerate() {
+            write!(f, "{} {write}", if n == 0 { "; wrote" } else { "," })?;
+        }
         write!(f, ": {} ({:?})", self.result, self.duration)
     }
 }
@@ -150,36 +101,63 @@ impl fmt::Display for ReconcileRecord {
 /// }
 /// assert_eq!(log.total(), 0);
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ReconcileLog {
     shared: Arc<Mutex<Log>>,
+    origin: Instant,
+}
+
+impl Default for ReconcileLog {
+    fn default() -> Self {
+        ReconcileLog {
+            shared: Arc::default(),
+            origin: Instant::now(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
 struct Log {
-    ring: VecDeque<Arc<ReconcileRecord>>,
-    last: HashMap<(String, ObjectKey), Arc<ReconcileRecord>>,
+    all: VecDeque<Arc<ReconcileRecord>>,
+    objects: HashMap<(Arc<str>, Request), Reconciled>,
     total: u64,
+}
+
+/// One object, as one controller has reconciled it.
+#[derive(Debug, Default)]
+struct Reconciled {
+    records: VecDeque<Arc<ReconcileRecord>>,
+    count: u64,
+    /// Made when something is written for the first time.
+    tracker: Option<Box<Tracker>>,
 }
 
 impl ReconcileLog {
     /// The kept reconciles, oldest first.
     pub fn records(&self) -> Vec<Arc<ReconcileRecord>> {
-        self.shared.lock().ring.iter().cloned().collect()
+        self.shared.lock().all.iter().cloned().collect()
+    }
+
+    /// The last reconciles of an object by a controller, oldest first.
+    pub fn of(&self, controller: &str, request: &Request) -> Vec<Arc<ReconcileRecord>> {
+        let log = self.shared.lock();
+        let known = log.objects.get(&(controller.into(), request.clone()));
+        known.map_or_else(Vec::new, |known| known.records.iter().cloned().collect())
     }
 
     /// The last reconcile of an object by a controller.
     pub fn last(&self, controller: &str, key: &ObjectKey) -> Option<Arc<ReconcileRecord>> {
-        self.shared
-            .lock()
-            .last
-            .get(&(controller.to_owned(), key.clone()))
-            .cloned()
+        let request = Request::from(key.clone());
+        self.of(controller, &request).pop()
     }
 
     /// The last reconcile of each object that still exists, in no particular order.
     pub fn last_of_each(&self) -> Vec<Arc<ReconcileRecord>> {
-        self.shared.lock().last.values().cloned().collect()
+        let log = self.shared.lock();
+        let objects = log.objects.values();
+        objects
+            .filter_map(|known| known.records.back().cloned())
+            .collect()
     }
 
     /// How many reconciles there were, kept or not.
@@ -187,44 +165,105 @@ impl ReconcileLog {
         self.shared.lock().total
     }
 
-    pub(crate) fn push(&self, record: ReconcileRecord) {
-        let key = ObjectKey {
-            namespace: record.namespace.clone(),
-            name: record.name.clone(),
-        };
-        let entry = (record.controller.clone(), key);
-        let record = Arc::new(record);
+    /// Keeps a reconcile of `field_manager`'s; answers the loop that it is part of, if there is one.
+    pub(crate) fn push(&self, mut record: ReconcileRecord, field_manager: &str) -> Option<HotLoop> {
+        let now = self.origin.elapsed();
+        let entry = (record.controller.clone(), record.request.clone());
         let mut log = self.shared.lock();
+        let log = &mut *log;
         log.total = log.total.saturating_add(1);
-        if log.ring.len() >= KEPT {
-            log.ring.pop_front();
+        let is_room = log.objects.len() < OBJECTS;
+        let known = match is_room {
+            true => Some(log.objects.entry(entry).or_default()),
+            false => log.objects.get_mut(&entry),
+        };
+        if let Some(known) = known {
+            known.count = known.count.saturating_add(1);
+            record.number = known.count;
+            if known.tracker.is_some() || !record.writes.is_empty() {
+                let tracker = known.tracker.get_or_insert_default();
+                record.hot_loop = tracker.observe(now, &record, field_manager);
+            }
+            let found = record.hot_loop.clone();
+            let record = Arc::new(record);
+            known.records.push_back(record.clone());
+            if known.records.len() > KEPT_OF_ONE {
+                known.records.pop_front();
+            }
+            log.keep(record);
+            return found;
         }
-        log.ring.push_back(record.clone());
-        if log.last.len() < OBJECTS || log.last.contains_key(&entry) {
-            log.last.insert(entry, record);
+        log.keep(Arc::new(record));
+        None
+    }
+
+    /// What is being fought over with somebody else, before the object is reconciled once more:
+    /// the other object and the path of its field.
+    pub(crate) fn suspected(
+        &self,
+        controller: &Arc<str>,
+        request: &Request,
+    ) -> Option<(String, String)> {
+        let log = self.shared.lock();
+        let known = log.objects.get(&(controller.clone(), request.clone()))?;
+        let (object, field) = known.tracker.as_ref()?.suspected()?;
+        Some((object.to_owned(), field.to_owned()))
+    }
+
+    /// Who that is.
+    pub(crate) fn rival(&self, controller: &Arc<str>, request: &Request, manager: String) {
+        let mut log = self.shared.lock();
+        let known = log.objects.get_mut(&(controller.clone(), request.clone()));
+        if let Some(tracker) = known.and_then(|known| known.tracker.as_mut()) {
+            tracker.rival = Some(manager);
         }
     }
 
-    pub(crate) fn forget(&self, controller: &str, key: &ObjectKey) {
-        self.shared
-            .lock()
-            .last
-            .remove(&(controller.to_owned(), key.clone()));
+    pub(crate) fn forget(&self, controller: &Arc<str>, request: &Request) {
+        let mut log = self.shared.lock();
+        log.objects.remove(&(controller.clone(), request.clone()));
     }
 }
 
-fn seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(duration.as_secs_f64())
+impl Log {
+    fn keep(&mut self, record: Arc<ReconcileRecord>) {
+        self.all.push_back(record);
+        if self.all.len() <= KEPT {
+            return;
+        }
+        // Of its object the last one stays, however old it is.
+        if let Some(oldest) = self.all.pop_front()
+            && Arc::strong_count(&oldest) > 1
+        {
+            let entry = (oldest.controller.clone(), oldest.request.clone());
+            if let Some(known) = self.objects.get_mut(&entry)
+                && known.records.len() > 1
+                && known
+                    .records
+                    .front()
+                    .is_some_and(|first| Arc::ptr_eq(first, &oldest))
+            {
+                known.records.pop_front();
+            }
+        }
+    }
 }
 
-fn optional_seconds<S: Serializer>(
-    duration: &Option<Duration>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match duration {
-        Some(duration) => seconds(duration, serializer),
-        None => serializer.serialize_none(),
+/// As three fields: the cluster where there are several, the namespace and the name.
+fn request_fields<S: Serializer>(request: &Request, serializer: S) -> Result<S::Ok, S::Error> {
+    use serde::ser::SerializeMap;
+    let mut map = serializer.serialize_map(None)?;
+    if let Some(cluster) = request.cluster() {
+        map.serialize_entry("cluster", cluster)?;
     }
+    map.serialize_entry("namespace", &request.namespace)?;
+    map.serialize_entry("name", &request.name)?;
+    map.end()
+}
+
+fn causes<S: Serializer>(reasons: &Reasons<Cause>, serializer: S) -> Result<S::Ok, S::Error> {
+    let more = (reasons.more() > 0).then(|| format!("{} more", reasons.more()));
+    serializer.collect_seq(reasons.iter().map(ToString::to_string).chain(more))
 }
 
 #[cfg(test)]

@@ -6,18 +6,24 @@ use std::any::TypeId;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use opkit_cache::{Change, Delta, DynamicObject, Event, Informer, Listener, Meta, Selection};
+use opkit_cache::{
+    Change, Delta, DynamicObject, Event, FieldChange, Informer, Listener, Meta, Selection,
+};
 use opkit_client::{Kind, Object, ObjectKey};
-use opkit_workqueue::{AddOptions, Reasons};
+use opkit_workqueue::AddOptions;
 use tokio::sync::oneshot;
-use tracing::trace;
+use tracing::{debug_span, trace};
 
 pub use self::trigger::{Trigger, TriggerError, Triggers, WatchStream, trigger};
 use crate::cross_namespace::Grants;
 use crate::record::Cause;
 use crate::spec::Source;
+use crate::why::Why;
 use crate::worker::{Running, Side};
 use crate::{ReadError, Request};
+
+/// How many fields that changed are told.
+const FIELDS: usize = 4;
 
 /// After so many events in one go, other tasks get a turn.
 const IN_ONE_GO: u32 = 64;
@@ -168,6 +174,7 @@ fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
                 .collect()
         }
     };
+    let span = debug_span!("event", kind = source.watched.kind.kind, object = %delta.key, change = ?delta.change);
     let is_news = !delta.initial && delta.change != Change::Sync && !is_unchanged(delta);
     for key in keys {
         trace!(controller = running.spec.name, %key, kind = source.watched.kind.kind, "queued");
@@ -176,8 +183,8 @@ fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
             priority: Some(if is_news { 0 } else { LOW_PRIORITY }),
             ..Default::default()
         };
-        let reasons = Reasons::from(cause(source, delta));
-        running.queue.add_with(request, reasons, options);
+        let why = Why::from(cause(source, delta)).linked(span.clone());
+        running.queue.add_with(request, why, options);
     }
 }
 
@@ -201,6 +208,14 @@ fn is_unchanged(delta: &Delta) -> bool {
     }
 }
 
+/// The first fields that changed, where versions of one object were told one by one.
+fn changed_fields(delta: &Delta) -> Vec<FieldChange> {
+    match (&delta.old, &delta.new) {
+        (Some(old), Some(new)) if !delta.is_recreated() => new.changes_since(old, FIELDS),
+        _ => Vec::new(),
+    }
+}
+
 fn cause(source: &Source, delta: &Delta) -> Cause {
     let kind = source
         .map
@@ -214,7 +229,8 @@ fn cause(source: &Source, delta: &Delta) -> Cause {
     } else if delta.new.is_none() {
         Cause::Deleted { kind, name }
     } else {
-        Cause::Changed { kind, name }
+        let fields = changed_fields(delta);
+        Cause::Changed { kind, name, fields }
     }
 }
 

@@ -71,6 +71,7 @@ impl<S> Context<S> {
                 .await
             {
                 Ok(answer) => {
+                    self.run.wrote("patch", &kind, &key, "status");
                     let written: Arc<K> = Arc::new(serde_json::from_slice(&answer).map_err(json)?);
                     if let Some(lister) = &lister {
                         lister.informer().observe_answer(&answer);
@@ -80,6 +81,7 @@ impl<S> Context<S> {
                 Err(error) if error.is_conflict() && attempts < ATTEMPTS => attempts += 1,
                 Err(error) => return Err(error.into()),
             }
+            self.run.read_live();
             let live = self.shared.client.get(&kind, &key).await?;
             let live: K = serde_json::from_slice(&live).map_err(json)?;
             if live.meta().uid != object.meta().uid {

@@ -11,8 +11,8 @@ use std::time::Duration;
 use futures::FutureExt;
 use jiff::Timestamp;
 use opkit_cache::{Informer, Selection};
-use opkit_client::{Fence, RestClient};
-use opkit_workqueue::{AddOptions, Item, Queue, Reasons};
+use opkit_client::{Fence, ObjectKey, RestClient};
+use opkit_workqueue::{AddOptions, Item, Queue};
 use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -21,17 +21,25 @@ use tracing::{Instrument, debug, error, info_span, warn};
 use crate::applied::AppliedChildren;
 use crate::context::Shared;
 use crate::error::Retry;
+use crate::leaderelection::uuid;
 use crate::metrics::Measured;
-use crate::record::{Cause, Outcome};
+use crate::owner::Head;
+use crate::record::{Cause, Outcome, manager_of};
+use crate::run::Run;
 use crate::source::{LOW_PRIORITY, MapContext};
 use crate::spec::ControllerSpec;
+use crate::why::Why;
 use crate::{Action, Error, ReconcileLog, ReconcileRecord, Request, Result};
 
 /// A controller that runs.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) spec: ControllerSpec,
-    pub(crate) queue: Queue<Request, Reasons<Cause>>,
+    /// Name and kind, for records.
+    pub(crate) name: Arc<str>,
+    pub(crate) kind: Arc<str>,
+    pub(crate) field_manager: String,
+    pub(crate) queue: Queue<Request, Why>,
     /// One for each cluster.
     pub(crate) sides: Vec<Arc<Side>>,
     pub(crate) log: ReconcileLog,
@@ -88,17 +96,26 @@ impl Running {
                 item = self.queue.get() => item,
             };
             let Some(item) = item else { break };
-            let span = info_span!("reconcile", controller = self.spec.name, object = %item.key());
+            let span = info_span!(
+                "reconcile",
+                controller = self.spec.name,
+                kind = &*self.kind,
+                object = %item.key(),
+                reconcileID = uuid(),
+            );
+            item.payload().link(&span);
             self.reconcile(item).instrument(span).await;
             // A reconcile that only reads the cache never waits: others get their turn here.
             tokio::task::yield_now().await;
         }
     }
 
-    async fn reconcile(&self, item: Item<Request, Reasons<Cause>>) {
+    async fn reconcile(&self, item: Item<Request, Why>) {
         let working = Working::new(self, item);
         let (started, at) = (Instant::now(), Timestamp::now());
-        let ended = self.run(&working.request).await;
+        self.look_up_rival(&working.request).await;
+        let run = Arc::<Run>::default();
+        let ended = self.run(&working.request, &run).await;
         let duration = started.elapsed();
         let Some(item) = working.finish() else {
             return;
@@ -108,7 +125,7 @@ impl Running {
             Ended::Gone => {
                 debug!("the object is gone");
                 self.queue.forget(request);
-                self.log.forget(&self.spec.name, request);
+                self.log.forget(&self.name, request);
                 return;
             }
             Ended::Returned(result) => result,
@@ -126,10 +143,6 @@ impl Running {
         };
         self.metrics.took(duration);
         let result = self.requeue(request, item.priority(), result);
-        let mut causes: Vec<_> = item.payload().iter().map(ToString::to_string).collect();
-        if item.payload().more() > 0 {
-            causes.push(format!("{} more", item.payload().more()));
-        }
         match &result {
             Outcome::Error {
                 message,
@@ -137,24 +150,63 @@ impl Running {
             } => {
                 warn!(error = message, retry_in = ?retry_after, ?duration, "reconcile failed");
             }
-            _ => debug!(causes = causes.join(", "), ?duration, "reconciled"),
+            _ => debug!(?duration, "reconciled"),
         }
-        self.log.push(ReconcileRecord {
-            controller: self.spec.name.clone(),
-            kind: self.spec.kind.kind.clone(),
-            namespace: request.namespace.clone(),
-            name: request.name.clone(),
-            causes,
+        let (cache_reads, live_reads, writes) = run.trace();
+        let record = ReconcileRecord {
+            controller: self.name.clone(),
+            kind: self.kind.clone(),
+            request: request.clone(),
+            number: 0,
+            causes: item.payload().causes.clone(),
+            cache_reads,
+            live_reads,
+            writes,
             started: at,
             duration,
             result,
-        });
+            hot_loop: None,
+        };
+        let found = self.log.push(record, &self.field_manager);
+        if let Some(hot_loop) = found {
+            self.metrics.hot_loops.inc();
+            // Each step of a loop is counted, and one in a while is told.
+            if hot_loop.count.is_power_of_two() || hot_loop.count % 100 == 10 {
+                warn!(%hot_loop, "an object is reconciled again and again");
+            }
+        }
+    }
+
+    /// If it looks as if somebody undoes what is written for this object, asks the server who, before
+    /// the field is overwritten once more: afterwards it would be ours.
+    async fn look_up_rival(&self, request: &Request) {
+        let Some((object, field)) = self.log.suspected(&self.name, request) else {
+            return;
+        };
+        let (kind, name) = object.split_once(' ').unwrap_or_default();
+        let mut sources = self.spec.sources.iter().map(|source| &source.watched.kind);
+        let (Some(kind), Some(side)) = (
+            sources.find(|watched| watched.kind == kind),
+            self.side(request),
+        ) else {
+            return;
+        };
+        let namespace = request.namespace.as_deref().filter(|_| kind.namespaced);
+        let key = ObjectKey::from(name).or_namespace(namespace);
+        let Ok(live) = side.client.get(kind, &key).await else {
+            return;
+        };
+        let head: Head = serde_json::from_slice(&live).unwrap_or_default();
+        let entries = head.metadata.managed_fields.unwrap_or_default();
+        if let Some(manager) = manager_of(&entries, &field, &self.field_manager) {
+            self.log.rival(&self.name, request, manager);
+        }
     }
 
     /// Calls the user's function. Polled by this worker, so that a panic is caught here and nothing
     /// outlives the key.
-    async fn run(&self, request: &Request) -> Ended {
-        let reconciled = AssertUnwindSafe(self.reconcile_request(request)).catch_unwind();
+    async fn run(&self, request: &Request, run: &Arc<Run>) -> Ended {
+        let reconciled = AssertUnwindSafe(self.reconcile_request(request, run)).catch_unwind();
         let ended = match self.spec.options.reconcile_timeout {
             None => reconciled.await,
             Some(limit) => match tokio::time::timeout(limit, reconciled).await {
@@ -172,8 +224,8 @@ impl Running {
     /// Queues the key again as the result asks for, and counts it.
     fn requeue(&self, request: &Request, priority: i32, result: Result<Action>) -> Outcome {
         let add = |cause: Cause, options: AddOptions| {
-            let reasons = Reasons::from(cause);
-            self.queue.add_with(request.clone(), reasons, options)
+            self.queue
+                .add_with(request.clone(), Why::from(cause), options)
         };
         let after = |after: Duration, priority: i32| AddOptions {
             priority: Some(priority),
@@ -232,8 +284,7 @@ impl Running {
         for side in &self.sides {
             for stored in side.informer.select(&Selection::default().all_namespaces()) {
                 let request = Request::new(side.cluster.clone(), stored.key());
-                self.queue
-                    .add_with(request, Reasons::from(Cause::Elected), low);
+                self.queue.add_with(request, Why::from(Cause::Elected), low);
             }
         }
     }
@@ -250,11 +301,11 @@ impl Running {
 struct Working<'a> {
     running: &'a Running,
     request: Request,
-    item: Option<Item<Request, Reasons<Cause>>>,
+    item: Option<Item<Request, Why>>,
 }
 
 impl<'a> Working<'a> {
-    fn new(running: &'a Running, item: Item<Request, Reasons<Cause>>) -> Self {
+    fn new(running: &'a Running, item: Item<Request, Why>) -> Self {
         running.metrics.active.inc();
         let request = item.key().clone();
         let mut in_work = running.in_work.lock();
@@ -268,7 +319,7 @@ impl<'a> Working<'a> {
     }
 
     /// The work has ended by itself.
-    fn finish(mut self) -> Option<Item<Request, Reasons<Cause>>> {
+    fn finish(mut self) -> Option<Item<Request, Why>> {
         self.item.take()
     }
 }

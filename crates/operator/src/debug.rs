@@ -1,6 +1,7 @@
 //! The debug server: what was reconciled lately, for `opkit dev` and for people. Loopback only,
 //! because it has no access control.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use opkit_controller::ReconcileLog;
+use opkit_controller::{Kind, ReconcileLog, ReconcileRecord};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -40,7 +41,7 @@ pub(crate) struct DebugOptions {
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
     pub(crate) operator: String,
-    pub(crate) controllers: Vec<String>,
+    pub(crate) controllers: Vec<(String, Kind)>,
     pub(crate) log: ReconcileLog,
     /// Whether the workers have started.
     pub(crate) ready: watch::Receiver<bool>,
@@ -116,7 +117,10 @@ impl DebugServer {
 fn answer(subject: &Subject, request: &Request<Incoming>) -> Response<Full<Bytes>> {
     let (status, body) = match (request.method(), request.uri().path()) {
         (&Method::GET, "/debug/reconciles") => (StatusCode::OK, reconciles(subject)),
-        (_, "/debug/reconciles") => (StatusCode::METHOD_NOT_ALLOWED, String::new()),
+        (&Method::GET, "/debug/explain") => explain(subject, request.uri().query()),
+        (_, "/debug/reconciles" | "/debug/explain") => {
+            (StatusCode::METHOD_NOT_ALLOWED, String::new())
+        }
         _ => (StatusCode::NOT_FOUND, String::new()),
     };
     let mut response = Response::new(Full::new(Bytes::from(body)));
@@ -128,10 +132,50 @@ fn answer(subject: &Subject, request: &Request<Incoming>) -> Response<Full<Bytes
     response
 }
 
+/// The last reconciles of the objects that `kind`, `name` and, if given, `namespace` name.
+fn explain(subject: &Subject, query: Option<&str>) -> (StatusCode, String) {
+    let query: HashMap<_, _> =
+        form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect();
+    let (Some(kind), Some(name)) = (query.get("kind"), query.get("name")) else {
+        let error = json!({"error": "kind and name must be given"});
+        return (StatusCode::BAD_REQUEST, error.to_string());
+    };
+    let is_called = |(controller, of): &&(String, Kind)| {
+        let names = [&of.kind, &of.plural, controller];
+        names
+            .into_iter()
+            .any(|known| known.eq_ignore_ascii_case(kind))
+    };
+    let controllers: Vec<_> = subject.controllers.iter().filter(is_called).collect();
+    if controllers.is_empty() {
+        let kinds: Vec<_> = subject.controllers.iter().map(|(_, of)| &of.kind).collect();
+        let error =
+            json!({"error": format!("{} reconciles no {kind}", subject.operator), "kinds": kinds});
+        return (StatusCode::NOT_FOUND, error.to_string());
+    }
+    let is_meant = |record: &&Arc<ReconcileRecord>| {
+        let mut known = controllers.iter();
+        record.request.name == **name
+            && query
+                .get("namespace")
+                .is_none_or(|asked| record.request.namespace.as_deref() == Some(asked))
+            && known.any(|(controller, _)| **controller == *record.controller)
+    };
+    let last = subject.log.last_of_each();
+    let objects: Vec<_> = last
+        .iter()
+        .filter(is_meant)
+        .map(|last| subject.log.of(&last.controller, &last.request))
+        .collect();
+    let answer = json!({"operator": subject.operator, "objects": objects});
+    (StatusCode::OK, answer.to_string())
+}
+
 fn reconciles(subject: &Subject) -> String {
+    let controllers: Vec<_> = subject.controllers.iter().map(|(name, _)| name).collect();
     json!({
         "operator": subject.operator,
-        "controllers": subject.controllers,
+        "controllers": controllers,
         "running": *subject.ready.borrow(),
         "total": subject.log.total(),
         "reconciles": subject.log.records(),

@@ -10,7 +10,7 @@ use super::reader::{Damaged, Item, Reader};
 const TEXT: usize = 64;
 
 /// A field that changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldChange {
     /// Where it is, such as `.status.conditions[Ready].status`.
@@ -125,11 +125,30 @@ impl Walk {
         old: Option<Reader<'_>>,
         new: Option<Reader<'_>>,
     ) -> Result<(), Damaged> {
-        if self.changes.len() < self.limit && !is_noise(&self.path) {
-            let old = old.map(text).transpose()?;
-            let new = new.map(text).transpose()?;
-            self.push(old.flatten(), new.flatten());
+        if self.changes.len() >= self.limit || is_noise(&self.path) {
+            return Ok(());
         }
+        // Of what is new or gone as a whole, its parts say more.
+        let whole = new.or(old).filter(|value| value.peek() == Ok(Tag::Map));
+        if let Some(mut entries) = whole {
+            let is_new = new.is_some();
+            entries.next()?;
+            let is_empty = entries.is_end();
+            while let Some(name) = entries.name()? {
+                let value = entries;
+                entries.skip()?;
+                self.within(&format!(".{name}"), |walk| match is_new {
+                    true => walk.one_sided(None, Some(value)),
+                    false => walk.one_sided(Some(value), None),
+                })?;
+            }
+            if !is_empty {
+                return Ok(());
+            }
+        }
+        let old = old.map(text).transpose()?;
+        let new = new.map(text).transpose()?;
+        self.push(old.flatten(), new.flatten());
         Ok(())
     }
 

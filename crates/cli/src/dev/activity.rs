@@ -1,17 +1,10 @@
 //! What a running operator does, from its debug endpoint.
 
-use std::time::Duration;
-
-use anyhow::{Context, Result};
-use http_body_util::{BodyExt, Empty};
-use hyper::body::Bytes;
-use hyper_util::rt::TokioIo;
+use anyhow::Result;
 use jiff::Timestamp;
 use serde::Deserialize;
-use tokio::net::TcpStream;
 
-/// The endpoint is on this machine: what takes longer is not worth waiting for.
-const TIMEOUT: Duration = Duration::from_millis(500);
+use crate::endpoint;
 
 /// One run of a reconcile function.
 #[derive(Clone, Debug, Deserialize)]
@@ -46,31 +39,6 @@ pub(crate) struct Activity {
 
 /// Asks the endpoint at `address`.
 pub(crate) async fn fetch(address: &str) -> Result<Activity> {
-    tokio::time::timeout(TIMEOUT, ask(address))
-        .await
-        .context("the debug endpoint is silent")?
-}
-
-async fn ask(address: &str) -> Result<Activity> {
-    let stream = TcpStream::connect(address).await?;
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let request = hyper::Request::get("/debug/reconciles")
-        .header("host", address)
-        .body(Empty::<Bytes>::new())?;
-    let answer = async {
-        let response = sender.send_request(request).await?;
-        let body = response.into_body().collect().await?.to_bytes();
-        Ok(serde_json::from_slice(&body)?)
-    };
-    // The connection moves only while it is polled; it lasts as long as the answer takes.
-    let mut connection = std::pin::pin!(connection);
-    let mut answer = std::pin::pin!(answer);
-    tokio::select! {
-        result = answer.as_mut() => result,
-        ended = connection.as_mut() => {
-            ended?;
-            answer.await
-        }
-    }
+    let answer = endpoint::get(address, "/debug/reconciles").await?;
+    Ok(serde_json::from_slice(&answer.body)?)
 }

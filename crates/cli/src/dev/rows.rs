@@ -108,7 +108,7 @@ fn last_of(reconcile: &Reconcile, now: Timestamp) -> LastReconcile {
     LastReconcile {
         age: since_start.saturating_sub(duration),
         duration,
-        cause: reconcile.causes.join(" and "),
+        cause: causes(&reconcile.causes),
         error: reconcile.result.message.clone(),
     }
 }
@@ -127,4 +127,14 @@ fn ready_condition(data: &Value) -> Option<(String, String)> {
             .to_owned()
     };
     Some((text("status"), text("reason")))
+}
+
+/// What changed, each once, without the fields: the view has one line for it.
+fn causes(causes: &[String]) -> String {
+    let mut brief: Vec<_> = causes
+        .iter()
+        .map(|cause| cause.split(": ").next().unwrap_or(cause))
+        .collect();
+    brief.dedup();
+    brief.join(" and ")
 }

@@ -171,7 +171,7 @@ fn hostname() -> String {
 }
 
 /// A random UUID, version 4.
-fn uuid() -> String {
+pub(crate) fn uuid() -> String {
     let high = Random::new(Random::seed()).bits() & 0xffff_ffff_ffff_0fff | 0x4000;
     let low = Random::new(Random::seed()).bits() & 0x3fff_ffff_ffff_ffff | 1 << 63;
     format!(

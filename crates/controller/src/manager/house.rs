@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use opkit_cache::InformerFactory;
 use opkit_client::{Fence, RestClient};
-use opkit_workqueue::{MetricsProvider, Queue, QueueOptions, Reasons, group_of};
+use opkit_workqueue::{MetricsProvider, Queue, QueueOptions, group_of};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinSet};
@@ -21,11 +21,11 @@ use crate::context::Shared;
 use crate::events::{EventRecorder, recorder};
 use crate::metrics::ReconcileMetrics;
 use crate::prune::OwnedKind;
-use crate::record::Cause;
 use crate::runnable::{Group, RunContext};
 use crate::source::{self, Declared, MapContext};
 use crate::spec::{ControllerSpec, Role, Watched};
 use crate::status_schema::report_status_gaps;
+use crate::why::Why;
 use crate::worker::{Running, Side};
 use crate::{AnyController, Leadership, ManagerError, Request};
 
@@ -289,11 +289,14 @@ impl House {
     fn running(
         &self,
         spec: ControllerSpec,
-        queue: Queue<Request, Reasons<Cause>>,
+        queue: Queue<Request, Why>,
         metrics: &ReconcileMetrics,
     ) -> Running {
         let sides = self.clusters.iter();
         Running {
+            name: spec.name.as_str().into(),
+            kind: spec.kind.noun().into(),
+            field_manager: field_manager(&self.manager.operator, &spec),
             sides: sides
                 .map(|cluster| Arc::new(self.side(&spec, cluster)))
                 .collect(),

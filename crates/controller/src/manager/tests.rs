@@ -158,7 +158,7 @@ async fn errors_and_panics_are_retried_with_backoff() {
         .log
         .records()
         .iter()
-        .map(|r| r.causes.join(", "))
+        .map(|r| r.causes().join(", "))
         .collect();
     assert_eq!(
         causes,
@@ -350,7 +350,7 @@ async fn a_deleted_child_is_made_again() {
     assert!(
         records
             .iter()
-            .any(|record| record.causes.iter().any(deleted)),
+            .any(|record| record.causes().iter().any(deleted)),
         "{records:?}"
     );
     run.stop().await.unwrap();
@@ -484,7 +484,7 @@ async fn a_map_function_leads_to_other_objects() {
     run.settle(MOMENT).await;
     assert_eq!(count.load(Ordering::SeqCst), 2);
     let last = run.log.last("configmap", &("d", "one").into()).unwrap();
-    assert_eq!(last.causes, ["Pod one changed"]);
+    assert_eq!(last.causes(), ["Pod one changed"]);
     run.stop().await.unwrap();
 }
 

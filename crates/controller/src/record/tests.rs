@@ -4,27 +4,63 @@ fn record(n: u64) -> ReconcileRecord {
     ReconcileRecord {
         controller: "robot".into(),
         kind: "Robot".into(),
-        namespace: Some("default".into()),
-        name: format!("robot-{}", n % 2),
-        causes: vec![Cause::Retry(n as u32).to_string()],
+        request: Request::from(("default", format!("robot-{}", n % 2))),
+        number: 0,
+        causes: Cause::Retry(n as u32).into(),
+        cache_reads: 1,
+        live_reads: 0,
+        writes: Vec::new(),
         started: Timestamp::UNIX_EPOCH,
         duration: Duration::from_millis(n),
         result: Outcome::Ok,
+        hot_loop: None,
     }
 }
 
-#[test]
-fn the_oldest_go_and_the_last_of_each_object_stays() {
+#[tokio::test]
+async fn the_oldest_go_and_the_last_of_each_object_stays() {
     let log = ReconcileLog::default();
-    for n in 0..300 {
-        log.push(record(n));
+    let once = ReconcileRecord {
+        request: Request::from(("default", "robot-once")),
+        ..record(0)
+    };
+    log.push(once, "test");
+    for n in 0..KEPT as u64 + 100 {
+        log.push(record(n), "test");
     }
-    assert_eq!((log.records().len(), log.total()), (KEPT, 300));
-    assert_eq!(log.records()[0].duration, Duration::from_millis(44));
-    let last = log.last("robot", &("default", "robot-1").into()).unwrap();
-    assert_eq!(last.causes, ["retry 299 after error"]);
-    log.forget("robot", &("default", "robot-1").into());
-    assert!(log.last("robot", &("default", "robot-1").into()).is_none());
+    assert_eq!(log.records().len(), KEPT);
+    assert_eq!(log.total(), KEPT as u64 + 101);
+    assert_eq!(log.records()[0].duration, Duration::from_millis(100));
+    let one = Request::from(("default", "robot-1"));
+    let of_one = log.of("robot", &one);
+    assert_eq!(of_one.len(), KEPT_OF_ONE);
+    let last = of_one.last().unwrap();
+    assert_eq!(last.causes(), [format!("retry {} after error", KEPT + 99)]);
+    assert_eq!(last.number, (KEPT as u64 + 100) / 2);
+    assert!(
+        log.last("robot", &("default", "robot-once").into())
+            .is_some()
+    );
+    log.forget(&"robot".into(), &one);
+    assert!(log.of("robot", &one).is_empty());
+    assert_eq!(log.last_of_each().len(), 2);
+}
+
+#[tokio::test]
+async fn objects_are_bounded() {
+    let log = ReconcileLog::default();
+    for n in 0..OBJECTS as u64 + 10 {
+        let request = Request::from(("default", format!("robot-{n}")));
+        log.push(
+            ReconcileRecord {
+                request,
+                ..record(n)
+            },
+            "test",
+        );
+    }
+    assert_eq!(log.last_of_each().len(), OBJECTS);
+    assert_eq!(log.records().len(), KEPT);
 }
 
 #[test]
@@ -32,21 +68,25 @@ fn causes_read_as_sentences() {
     let deployment: Option<Arc<str>> = Some("Deployment".into());
     let check = |cause: Cause, expected: &str| assert_eq!(cause.to_string(), expected);
     check(Cause::InitialList, "initial list");
-    check(
-        Cause::Changed {
-            kind: None,
-            name: "robot-one".into(),
-        },
-        "robot-one changed",
-    );
-    check(
-        Cause::Deleted {
-            kind: deployment,
-            name: "robot-one".into(),
-        },
-        "Deployment robot-one deleted",
-    );
+    let name = || "robot-one".to_owned();
+    let new = Cause::Changed {
+        kind: None,
+        name: name(),
+        fields: Vec::new(),
+    };
+    check(new, "robot-one changed");
+    let gone = Cause::Deleted {
+        kind: deployment,
+        name: name(),
+    };
+    check(gone, "Deployment robot-one deleted");
     check(Cause::Requeued, "requeued");
+    check(
+        Cause::Triggered {
+            by: "web server".into(),
+        },
+        "web server",
+    );
 }
 
 #[test]
@@ -60,6 +100,10 @@ fn a_record_is_json() {
         ..record(1)
     })
     .unwrap();
+    assert_eq!(json["namespace"], "default");
+    assert_eq!(json["name"], "robot-1");
+    assert_eq!(json["causes"][0], "retry 1 after error");
+    assert_eq!(json["cacheReads"], 1);
     assert_eq!(json["result"]["outcome"], "error");
     assert_eq!(json["result"]["retrySeconds"], 2.0);
     let after = Duration::from_secs(3);

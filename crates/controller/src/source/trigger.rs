@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-use opkit_workqueue::{AddOptions, Reasons};
+use opkit_workqueue::AddOptions;
 use tokio::sync::mpsc;
 
 use crate::Request;
 use crate::record::Cause;
+use crate::why::Why;
 use crate::worker::Running;
 
 /// How many requests may wait in a trigger; controller-runtime's channel source has as many.
@@ -140,7 +141,7 @@ impl Triggers {
                 priority: Some(0),
                 ..Default::default()
             };
-            running.queue.add_with(request, Reasons::from(cause), now);
+            running.queue.add_with(request, Why::from(cause), now);
         }
     }
 }

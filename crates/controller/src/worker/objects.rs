@@ -1,16 +1,23 @@
 //! Which of the user's functions an object goes to, and the finalizer around them.
 
+use std::sync::Arc;
+
 use opkit_cache::{AnyObject, FetchError, ObjectError};
 
 use super::{Running, Side};
 use crate::finalizer::{self, Changed};
 use crate::owner::Owner;
 use crate::reconcile::Reconciler;
+use crate::run::Run;
 use crate::{Action, Cleanup, Context, Error, Request, Result};
 
 impl Running {
     /// Runs the user's function for one object; `None` if there is no such object any more.
-    pub(super) async fn reconcile_request(&self, request: &Request) -> Option<Result<Action>> {
+    pub(super) async fn reconcile_request(
+        &self,
+        request: &Request,
+        run: &Arc<Run>,
+    ) -> Option<Result<Action>> {
         // A cluster that nobody knows: a key of a trigger.
         let Some(side) = self.side(request) else {
             let unknown = format!("there is no cluster {:?}", request.cluster());
@@ -27,10 +34,10 @@ impl Running {
             Err(error) => return Some(Err(error.into())),
         };
         match (found, &self.spec.reconciler) {
-            (Some(object), _) => Some(self.reconcile_object(request, side, object).await),
+            (Some(object), _) => Some(self.reconcile_object(request, side, object, run).await),
             (None, Reconciler::Key(function)) => {
                 let owner = Owner::gone(self.spec.kind.clone(), request.key().clone());
-                let context = Context::new(side.shared(), owner);
+                let context = Context::new(side.shared(), owner, run.clone());
                 Some(function.call(request.clone(), context).await)
             }
             (None, Reconciler::Object { .. }) => None,
@@ -42,6 +49,7 @@ impl Running {
         request: &Request,
         side: &Side,
         object: AnyObject,
+        run: &Arc<Run>,
     ) -> Result<Action> {
         let meta = object.object_meta();
         let is_deleting = meta.deletion_timestamp.is_some();
@@ -52,7 +60,7 @@ impl Running {
             };
             return match is_deleting && !sees_deletion {
                 true => Ok(Action::await_change()),
-                false => self.call(request, side, object).await,
+                false => self.call(request, side, object, run).await,
             };
         };
         let shared = side.shared();
@@ -62,33 +70,42 @@ impl Running {
             if !finalizer::has(meta, &declared.name) {
                 return Ok(Action::await_change());
             }
-            let context = Context::new(shared.clone(), owner.clone());
+            let context = Context::new(shared.clone(), owner.clone(), run.clone());
             return match declared.function.call(object.clone(), context).await? {
                 Cleanup::Pending(delay) => Ok(Action::requeue(delay)),
                 Cleanup::Done => {
                     let removed = finalizer::remove(client, &owner, meta, &declared.name, manager);
-                    side.observe_removal(&owner, removed.await?);
+                    let removed = removed.await?;
+                    run.wrote("patch", &owner.kind, &owner.key, "finalizers");
+                    side.observe_removal(&owner, removed);
                     Ok(Action::await_change())
                 }
             };
         }
         if finalizer::has(meta, &declared.name) {
-            return self.call(request, side, object).await;
+            return self.call(request, side, object, run).await;
         }
         match finalizer::add(client, &owner, meta, &declared.name, manager).await? {
             Changed::Written(answer) => {
+                run.wrote("patch", &owner.kind, &owner.key, "finalizers");
                 let stored = side.informer.read(&answer)?;
                 side.informer.observe(&stored);
-                self.call(request, side, stored.any()?).await
+                self.call(request, side, stored.any()?, run).await
             }
             // Deleted meanwhile: its event is on the way.
             Changed::Not | Changed::Gone => Ok(Action::await_change()),
         }
     }
 
-    async fn call(&self, request: &Request, side: &Side, object: AnyObject) -> Result<Action> {
+    async fn call(
+        &self,
+        request: &Request,
+        side: &Side,
+        object: AnyObject,
+        run: &Arc<Run>,
+    ) -> Result<Action> {
         let owner = Owner::new(self.spec.kind.clone(), object.object_meta());
-        let context = Context::new(side.shared(), owner);
+        let context = Context::new(side.shared(), owner, run.clone());
         match &self.spec.reconciler {
             Reconciler::Object { function, .. } => function.call(object, context).await,
             Reconciler::Key(function) => function.call(request.clone(), context).await,

@@ -2,10 +2,40 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 
+fn kind() -> Kind {
+    Kind {
+        group: "robot.opkit.dev".into(),
+        version: "v1".into(),
+        kind: "Robot".into(),
+        plural: "robots".into(),
+        namespaced: true,
+    }
+}
+
+#[test]
+fn explains_what_it_reconciles_and_says_what_it_does_not() {
+    let check = |query: Option<&str>, code: u16, expected: &str| {
+        let (status, body) = explain(&subject(), query);
+        assert_eq!(status.as_u16(), code, "{body}");
+        assert!(body.contains(expected), "{body}");
+    };
+    for kind in ["robot", "Robot", "robots"] {
+        let query = format!("kind={kind}&name=one&namespace=default");
+        check(Some(&query), 200, r#""objects":[]"#);
+    }
+    check(
+        Some("kind=shop&name=one"),
+        404,
+        "robot-operator reconciles no shop",
+    );
+    check(Some("kind=shop"), 400, "kind and name must be given");
+    check(None, 400, "kind and name must be given");
+}
+
 fn subject() -> Subject {
     Subject {
         operator: "robot-operator".into(),
-        controllers: vec!["robot".into()],
+        controllers: vec![("robot".into(), kind())],
         log: ReconcileLog::default(),
         ready: watch::channel(true).1,
     }

@@ -187,7 +187,7 @@ impl Operator {
         }
         let mut controllers = Vec::new();
         for controller in self.controllers {
-            controllers.push(controller.name().to_owned());
+            controllers.push((controller.name().to_owned(), controller.kind().clone()));
             manager = manager.controller(controller);
         }
         if let Some(debug) = &options.debug {

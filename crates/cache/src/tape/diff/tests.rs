@@ -72,7 +72,7 @@ fn items_of_lists_are_called_by_type_or_name_or_number() {
     check(
         json!({"c": [{"name": "web"}]}),
         json!({"c": []}),
-        &[".c[web] {} -> absent"],
+        &[".c[web].name web -> absent"],
     );
 }
 

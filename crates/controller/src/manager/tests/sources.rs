@@ -143,7 +143,7 @@ async fn what_comes_from_elsewhere_is_reconciled() {
         .log
         .records()
         .iter()
-        .map(|r| r.causes.join(", "))
+        .map(|r| r.causes().join(", "))
         .collect();
     assert_eq!(
         causes,

@@ -1,0 +1,282 @@
+//! `opkit explain`: why and how an object was reconciled lately.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use crate::{endpoint, output};
+
+/// What to explain, and whom to ask.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Kind and name, such as robot/robot-one.
+    #[arg(value_name = "KIND/NAME")]
+    object: String,
+    /// The namespace of the object; any by default.
+    #[arg(long, short, value_name = "NAME")]
+    namespace: Option<String>,
+    /// The operator's debug address (its --debug-bind-address); by default those of `opkit dev` are found
+    /// in .opkit.
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Explanation {
+    objects: Vec<Vec<Reconcile>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Refusal {
+    error: String,
+}
+
+/// One reconcile, as the endpoint tells it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Reconcile {
+    controller: String,
+    kind: String,
+    namespace: Option<String>,
+    name: String,
+    number: u64,
+    causes: Vec<String>,
+    cache_reads: u32,
+    live_reads: u32,
+    writes: Vec<Write>,
+    started: Timestamp,
+    duration_seconds: f64,
+    result: Outcome,
+    hot_loop: Option<HotLoop>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Write {
+    verb: String,
+    kind: String,
+    name: String,
+    subresource: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome {
+    message: Option<String>,
+    after_seconds: Option<f64>,
+    retry_seconds: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct HotLoop {
+    object: String,
+    field: String,
+    manager: Option<String>,
+    count: u32,
+}
+
+/// Asks the operators, and prints what they say.
+pub(crate) async fn run(args: &Args) -> Result<()> {
+    let Some((kind, name)) = args
+        .object
+        .split_once('/')
+        .filter(|(k, n)| !k.is_empty() && !n.is_empty())
+    else {
+        bail!(
+            "{:?} is not an object: write it as KIND/NAME, such as robot/robot-one",
+            args.object
+        );
+    };
+    let query: String = form_urlencoded::Serializer::new(String::new())
+        .append_pair("kind", kind)
+        .append_pair("name", name)
+        .extend_pairs(
+            args.namespace
+                .iter()
+                .map(|namespace| ("namespace", namespace)),
+        )
+        .finish();
+    let mut problems = Vec::new();
+    for address in addresses(args)? {
+        match ask(&address, &query).await {
+            Ok(explanation) if explanation.objects.is_empty() => {
+                problems.push(format!("{kind}/{name} was not reconciled lately"));
+            }
+            Ok(explanation) => {
+                for records in &explanation.objects {
+                    output::write(&print(records, Timestamp::now()));
+                }
+                return Ok(());
+            }
+            Err(error) => problems.push(format!("{error:#}")),
+        }
+    }
+    problems.dedup();
+    bail!("{}", problems.join("; "))
+}
+
+async fn ask(address: &str, query: &str) -> Result<Explanation> {
+    let answer = endpoint::get(address, &format!("/debug/explain?{query}")).await?;
+    if !answer.status.is_success() {
+        let refusal: Option<Refusal> = serde_json::from_slice(&answer.body).ok();
+        bail!(
+            "{}",
+            refusal.map_or_else(|| answer.status.to_string(), |refusal| refusal.error)
+        );
+    }
+    serde_json::from_slice(&answer.body).context("cannot read what the operator says")
+}
+
+/// The address that is given, or those of the operators that `opkit dev` runs from here.
+fn addresses(args: &Args) -> Result<Vec<String>> {
+    if let Some(address) = &args.address {
+        return Ok(vec![address.clone()]);
+    }
+    let is_address = |path: &PathBuf| path.extension().is_some_and(|end| end == "debug-address");
+    let files = fs::read_dir(".opkit").into_iter().flatten().flatten();
+    let files = files.map(|file| file.path()).filter(is_address);
+    let found: Vec<_> = files
+        .filter_map(|path| fs::read_to_string(path).ok())
+        .map(|address| address.trim().to_owned())
+        .collect();
+    if found.is_empty() {
+        bail!(
+            "no operator of `opkit dev` runs from this directory: name another with --address, which it has with --debug-bind-address"
+        );
+    }
+    Ok(found)
+}
+
+/// A heading, and one line for each reconcile, newest first.
+fn print(records: &[Reconcile], now: Timestamp) -> String {
+    let (Some(first), Some(last)) = (records.first(), records.last()) else {
+        return String::new();
+    };
+    let object = format!("{}/{}", last.kind.to_lowercase(), last.name);
+    let place = last
+        .namespace
+        .as_ref()
+        .map(|namespace| format!(" in {namespace}"));
+    let ended = last.started + Duration::from_secs_f64(last.duration_seconds.max(0.0));
+    let took = brief(between(first.started, ended));
+    let idle = brief(between(ended, now));
+    let times = match last.number {
+        1 => "once".to_owned(),
+        number => format!("{number} times"),
+    };
+    let shown = match records.len() as u64 == last.number {
+        true => format!("in {took}"),
+        false => format!("the last {} in {took}", records.len()),
+    };
+    let mut text = format!(
+        "{object}{} reconciled {times} by {}, {shown}, idle since {idle}\n",
+        place.unwrap_or_default(),
+        last.controller
+    );
+    if let Some(HotLoop {
+        object,
+        field,
+        manager,
+        count,
+    }) = &last.hot_loop
+    {
+        let manager = manager.as_deref().unwrap_or("somebody else");
+        text.push_str(&format!(
+            " LOOP: {manager} keeps changing {field} of {object} ({count} reconciles)\n"
+        ));
+    }
+    let lines: Vec<[String; 5]> = records.iter().rev().map(columns).collect();
+    let width = |n: usize| {
+        lines
+            .iter()
+            .map(|line| line[n].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths = [width(0), width(1).min(72), width(2), width(3), width(4)];
+    for (line, record) in lines.iter().zip(records.iter().rev()) {
+        let cells = line
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell:<width$}"));
+        let row = cells.collect::<Vec<_>>().join("  ");
+        text.push_str(&format!(" {}\n", row.trim_end()));
+        for cause in record.causes.iter().skip(1) {
+            text.push_str(&format!(" {:width$}  {cause}\n", "", width = widths[0]));
+        }
+    }
+    text
+}
+
+fn columns(record: &Reconcile) -> [String; 5] {
+    let reads = match (record.cache_reads, record.live_reads) {
+        (0, 0) => String::new(),
+        (cache, 0) => format!("read {cache} (cache)"),
+        (cache, live) => format!("read {cache} (cache), {live} (server)"),
+    };
+    let write = |write: &Write| match write.subresource.is_empty() {
+        true => format!(
+            "{} {}/{}",
+            write.verb,
+            write.kind.to_lowercase(),
+            write.name
+        ),
+        false if write.kind == record.kind && write.name == record.name => {
+            write.subresource.clone()
+        }
+        false => format!(
+            "{} of {}/{}",
+            write.subresource,
+            write.kind.to_lowercase(),
+            write.name
+        ),
+    };
+    let writes: Vec<_> = record.writes.iter().map(write).collect();
+    let Outcome {
+        message,
+        after_seconds,
+        retry_seconds,
+    } = &record.result;
+    let duration = brief(Duration::from_secs_f64(record.duration_seconds.max(0.0)));
+    let again = |seconds: f64| brief(Duration::from_secs_f64(seconds.max(0.0)));
+    let result = match (message, retry_seconds, after_seconds) {
+        (Some(message), Some(retry), _) => format!("error, again in {}: {message}", again(*retry)),
+        (Some(message), None, _) => format!("error, again at the next change: {message}"),
+        (None, _, Some(after)) => format!("ok, again in {}", again(*after)),
+        (None, _, None) => "ok".to_owned(),
+    };
+    [
+        format!("#{}", record.number),
+        record.causes.first().cloned().unwrap_or_default(),
+        reads,
+        match writes.is_empty() {
+            true => String::new(),
+            false => format!("wrote {}", writes.join(", ")),
+        },
+        format!("{duration}  {result}"),
+    ]
+}
+
+fn between(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or_default()
+}
+
+/// Two figures and a unit.
+fn brief(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    match seconds {
+        s if s < 0.001 => format!("{:.0} µs", s * 1e6),
+        s if s < 0.01 => format!("{:.1} ms", s * 1e3),
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 10.0 => format!("{s:.1} s"),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.0} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! Finding loops: an object that is reconciled again and again because of what the reconcile itself
+//! writes, or because somebody else undoes it.
+//!
+//! Told of each reconcile, it says nothing of busy but healthy ones: a roll-out of many steps is caused
+//! by others' changes, and its values do not come back.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::ReconcileRecord;
+use crate::run::Write;
+
+/// So many reconciles in a row, each caused by nothing but what the one before wrote, are a loop.
+const CHAIN: u32 = 10;
+/// So many times the same value of a field came back, and was overwritten.
+const FIGHT: usize = 5;
+/// Within this time.
+const WINDOW: Duration = Duration::from_secs(60);
+/// How many corrections are remembered.
+const REMEMBERED: usize = 32;
+
+/// A loop that was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct HotLoop {
+    /// The object whose change leads to the next reconcile, such as `Deployment robot-one`.
+    pub object: String,
+    /// The field that keeps changing; empty if that cannot be told.
+    pub field: String,
+    /// The field manager that keeps changing it; none if that is not known.
+    pub manager: Option<String>,
+    /// How many reconciles it has led to so far.
+    pub count: u32,
+}
+
+impl fmt::Display for HotLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HotLoop {
+            object,
+            field,
+            manager,
+            count,
+        } = self;
+        let manager = manager.as_deref().unwrap_or("somebody else");
+        write!(
+            f,
+            "loop: {manager} keeps changing {field} of {object}, {count} reconciles so far"
+        )
+    }
+}
+
+/// A field that somebody set and this reconcile overwrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Correction {
+    object: String,
+    field: String,
+    value: Option<String>,
+}
+
+/// What is known of one object.
+#[derive(Debug, Default)]
+pub(super) struct Tracker {
+    /// How many reconciles in a row were caused by the one before alone, and since when.
+    chain: u32,
+    since: Duration,
+    wrote: Vec<Write>,
+    corrections: VecDeque<(Duration, Correction)>,
+    /// Who changed the field that is fought over, once that was looked up.
+    pub(super) rival: Option<String>,
+}
+
+impl Tracker {
+    /// Takes in a reconcile that has ended; the loop that it is part of, if there is one.
+    pub(super) fn observe(
+        &mut self,
+        now: Duration,
+        record: &ReconcileRecord,
+        field_manager: &str,
+    ) -> Option<HotLoop> {
+        let own = self.own_loop(now, record, field_manager);
+        let fight = self.fight(now, record);
+        self.wrote.clone_from(&record.writes);
+        own.or(fight)
+    }
+
+    /// Caused by nothing but what the reconcile before wrote, and writing again.
+    fn own_loop(
+        &mut self,
+        now: Duration,
+        record: &ReconcileRecord,
+        field_manager: &str,
+    ) -> Option<HotLoop> {
+        let is_own = |kind: Option<&str>, name: &str| {
+            let kind = kind.unwrap_or(&record.kind);
+            let mut wrote = self.wrote.iter();
+            wrote.any(|write| write.kind == kind && write.key.name == name)
+        };
+        let mut causes = record.causes.iter();
+        let all_own = causes.all(|cause| {
+            cause
+                .change()
+                .is_some_and(|(kind, name, fields)| !fields.is_empty() && is_own(kind, name))
+        });
+        if !all_own || record.writes.is_empty() || record.causes.more() > 0 {
+            self.chain = 0;
+            return None;
+        }
+        if self.chain == 0 {
+            self.since = now;
+        }
+        self.chain = self.chain.saturating_add(1);
+        if self.chain < CHAIN || now.saturating_sub(self.since) > WINDOW * self.chain / CHAIN {
+            return None;
+        }
+        let (kind, name, fields) = record.causes.iter().find_map(|cause| cause.change())?;
+        Some(HotLoop {
+            object: format!("{} {name}", kind.unwrap_or(&record.kind)),
+            field: fields
+                .first()
+                .map(|field| field.path.clone())
+                .unwrap_or_default(),
+            manager: Some(field_manager.to_owned()),
+            count: self.chain,
+        })
+    }
+
+    /// The same value of a field comes back again and again, and each time the reconcile writes the
+    /// object.
+    fn fight(&mut self, now: Duration, record: &ReconcileRecord) -> Option<HotLoop> {
+        while let Some((at, _)) = self.corrections.front()
+            && (now.saturating_sub(*at) > WINDOW || self.corrections.len() >= REMEMBERED)
+        {
+            self.corrections.pop_front();
+        }
+        let mut found = None;
+        for cause in record.causes.iter() {
+            let Some((kind, name, fields)) = cause.change() else {
+                continue;
+            };
+            let kind = kind.unwrap_or(&record.kind);
+            let mut writes = record.writes.iter();
+            if !writes.any(|write| write.kind == kind && write.key.name == name) {
+                continue;
+            }
+            for field in fields {
+                let correction = Correction {
+                    object: format!("{kind} {name}"),
+                    field: field.path.clone(),
+                    value: field.new.clone(),
+                };
+                self.corrections.push_back((now, correction.clone()));
+                let alike = self
+                    .corrections
+                    .iter()
+                    .filter(|(_, one)| *one == correction);
+                let count = alike.count();
+                if count >= FIGHT {
+                    found = Some(HotLoop {
+                        object: correction.object,
+                        field: correction.field,
+                        manager: self.rival.clone(),
+                        count: u32::try_from(count).unwrap_or(u32::MAX),
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// The field that is being fought over, if it looks like that: object and path.
+    pub(super) fn suspected(&self) -> Option<(&str, &str)> {
+        let (_, last) = self.corrections.back()?;
+        let alike = self.corrections.iter().filter(|(_, one)| one == last);
+        (self.rival.is_none() && alike.count() + 1 >= FIGHT)
+            .then_some((last.object.as_str(), last.field.as_str()))
+    }
+}
+
+/// Who manages the field at `path` of an object, other than `not`; from its `managedFields`.
+pub(crate) fn manager_of(
+    entries: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry],
+    path: &str,
+    not: &str,
+) -> Option<String> {
+    let owners = entries.iter().filter(|entry| {
+        let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
+        fields.is_some_and(|fields| holds(fields, path))
+    });
+    let others = owners.filter_map(|entry| entry.manager.clone());
+    others.into_iter().find(|manager| manager != not)
+}
+
+/// Whether `fieldsV1` holds the field at `path`, which is written as in `FieldChange`.
+fn holds(fields: &serde_json::Value, path: &str) -> bool {
+    let Some(fields) = fields.as_object() else {
+        return false;
+    };
+    if path.is_empty() || fields.is_empty() {
+        return true;
+    }
+    let end = |path: &str| path.find(['.', '[']).unwrap_or(path.len());
+    if let Some(rest) = path.strip_prefix('[') {
+        let (item, rest) = rest.split_once(']').unwrap_or((rest, ""));
+        let named = format!("\"{item}\"");
+        let mut items = fields.iter();
+        return items.any(|(key, below)| {
+            (key.starts_with("k:") || key.starts_with("v:"))
+                && key.contains(&named)
+                && holds(below, rest)
+        });
+    }
+    let path = path.strip_prefix('.').unwrap_or(path);
+    let (name, rest) = path.split_at(end(path));
+    let below = fields.get(&format!("f:{name}"));
+    below.is_some_and(|below| holds(below, rest))
+}
+
+#[cfg(test)]
+mod tests;

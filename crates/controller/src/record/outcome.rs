@@ -1,0 +1,67 @@
+//! How a reconcile ended.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+/// How a reconcile ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Outcome {
+    /// Nothing to do until something changes.
+    Ok,
+    /// To be reconciled again.
+    Requeue {
+        /// After how long.
+        #[serde(rename = "afterSeconds", serialize_with = "seconds")]
+        after: Duration,
+    },
+    /// It failed.
+    Error {
+        /// The error chain in one line.
+        message: String,
+        /// After how long it is tried again; none for at the next change.
+        #[serde(rename = "retrySeconds", serialize_with = "optional_seconds")]
+        retry_after: Option<Duration>,
+    },
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Ok => f.write_str("ok"),
+            Outcome::Requeue { after } => write!(f, "ok, again in {after:?}"),
+            Outcome::Error {
+                message,
+                retry_after: Some(retry),
+            } => {
+                write!(f, "error, again in {retry:?}: {message}")
+            }
+            Outcome::Error {
+                message,
+                retry_after: None,
+            } => {
+                write!(f, "error, again at the next change: {message}")
+            }
+        }
+    }
+}
+
+pub(super) fn seconds<S: Serializer>(
+    duration: &Duration,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
+}
+
+fn optional_seconds<S: Serializer>(
+    duration: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match duration {
+        Some(duration) => seconds(duration, serializer),
+        None => serializer.serialize_none(),
+    }
+}
