@@ -72,7 +72,7 @@ impl<S> Clone for Context<S> {
 impl<S> fmt::Debug for Context<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
-            .field("object", &self.owner.key)
+            .field("object", self.owner.key.key())
             .finish_non_exhaustive()
     }
 }

@@ -1,35 +1,46 @@
 //! The object that is reconciled, as the owner of children and the subject of events.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use opkit_client::{Kind, ObjectKey};
+use opkit_cache::Meta;
+use opkit_client::Kind;
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+use crate::Request;
 
 /// Kind, key and identity of the reconciled object.
 #[derive(Debug, Clone)]
 pub(crate) struct Owner {
-    pub(crate) kind: Kind,
-    pub(crate) key: ObjectKey,
+    pub(crate) kind: Arc<Kind>,
+    pub(crate) key: Request,
     pub(crate) uid: String,
     pub(crate) generation: i64,
     pub(crate) resource_version: Option<String>,
 }
 
 impl Owner {
-    pub(crate) fn new(kind: Kind, meta: &ObjectMeta) -> Self {
+    pub(crate) fn new(kind: Arc<Kind>, key: Request, meta: &Meta<'_>) -> Self {
         Owner {
             kind,
-            key: ObjectKey::of(meta),
-            uid: meta.uid.clone().unwrap_or_default(),
-            generation: meta.generation.unwrap_or(0),
-            resource_version: meta.resource_version.clone(),
+            key,
+            uid: meta.uid().map(Cow::into_owned).unwrap_or_default(),
+            generation: meta.generation().unwrap_or(0),
+            resource_version: meta.resource_version().map(Cow::into_owned),
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn of(kind: Kind, meta: &ObjectMeta) -> Self {
+        let key = opkit_client::ObjectKey::of(meta);
+        Owner::new(Arc::new(kind), key.into(), &Meta::from(meta))
+    }
+
     /// What a key form is called with for an object that is gone: it owns nothing.
-    pub(crate) fn gone(kind: Kind, key: ObjectKey) -> Self {
+    pub(crate) fn gone(kind: Arc<Kind>, key: Request) -> Self {
         Owner {
             kind,
             key,
@@ -59,7 +70,7 @@ impl Owner {
 
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind.kind, self.key)
+        write!(f, "{} {}", self.kind.kind, self.key.key())
     }
 }
 

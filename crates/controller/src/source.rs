@@ -165,18 +165,9 @@ fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
     if !passes(running, source, delta) {
         return;
     }
-    let keys = match &source.map {
-        None => HashSet::from([delta.key.clone()]),
-        Some(map) => {
-            let objects = delta.old.iter().chain(&delta.between).chain(&delta.new);
-            objects
-                .flat_map(|object| map(object, &side.reads))
-                .collect()
-        }
-    };
     let span = debug_span!("event", kind = source.watched.kind.kind, object = %delta.key, change = ?delta.change);
     let is_news = !delta.initial && delta.change != Change::Sync && !is_unchanged(delta);
-    for key in keys {
+    let queue = |key: ObjectKey| {
         trace!(controller = running.spec.name, %key, kind = source.watched.kind.kind, "queued");
         let request = Request::new(side.cluster.clone(), key);
         let options = AddOptions {
@@ -185,7 +176,14 @@ fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
         };
         let why = Why::from(cause(source, delta)).linked(span.clone());
         running.queue.add_with(request, why, options);
-    }
+    };
+    let Some(map) = &source.map else {
+        return queue(delta.key.clone());
+    };
+    let objects = delta.old.iter().chain(&delta.between).chain(&delta.new);
+    let keys = objects.flat_map(|object| map(object, &side.reads));
+    let keys: HashSet<_> = keys.collect();
+    keys.into_iter().for_each(queue);
 }
 
 fn passes(running: &Running, source: &Source, delta: &Delta) -> bool {

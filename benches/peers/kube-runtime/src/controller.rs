@@ -80,7 +80,7 @@ async fn reconcile(pod: Arc<Pod>, app: Arc<App>) -> Result<Action, Infallible> {
         What::Burst | What::Latency => {
             let version = pod
                 .resource_version()
-                .and_then(|version| version.parse().ok());
+                .and_then(|version| version.parse::<u64>().ok());
             if let Some(version) = version.filter(|version| *version > FIRST_TIME) {
                 let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
                 let latency = now.unwrap_or_default().as_nanos() as u64 - version;

@@ -36,7 +36,7 @@ fn an_event_has_what_the_api_asks_for() {
         uid: Some("u".into()),
         ..Default::default()
     };
-    let about = Arc::new(Owner::new(Kind::of::<ConfigMap>(), &meta));
+    let about = Arc::new(Owner::of(Kind::of::<ConfigMap>(), &meta));
     let event = Recorded {
         about,
         event_type: EventType::Warning,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use opkit_cache::{AnyObject, FetchError, ObjectError};
+use opkit_cache::{AnyObject, FetchError, Meta, ObjectError};
 
 use super::{Running, Side};
 use crate::finalizer::{self, Changed};
@@ -23,6 +23,15 @@ impl Running {
             let unknown = format!("there is no cluster {:?}", request.cluster());
             return Some(Err(Error::terminal(Error::msg(unknown))));
         };
+        // By key the object need not be made: its metadata is enough.
+        if let (Reconciler::Key(function), None) = (&self.spec.reconciler, &self.spec.finalizer) {
+            let owner = match side.informer.stored(request.key()) {
+                Some(stored) => self.owner(request, &stored.meta()),
+                None => Owner::gone(self.spec.kind.clone(), request.clone()),
+            };
+            let context = Context::new(side.shared(), owner, run.clone());
+            return Some(function.call(request.clone(), context).await);
+        }
         let found = match side.informer.fetch(request.key()).await {
             Ok(found) => found,
             // Retrying cannot help before it changes.
@@ -36,7 +45,7 @@ impl Running {
         match (found, &self.spec.reconciler) {
             (Some(object), _) => Some(self.reconcile_object(request, side, object, run).await),
             (None, Reconciler::Key(function)) => {
-                let owner = Owner::gone(self.spec.kind.clone(), request.key().clone());
+                let owner = Owner::gone(self.spec.kind.clone(), request.clone());
                 let context = Context::new(side.shared(), owner, run.clone());
                 Some(function.call(request.clone(), context).await)
             }
@@ -64,7 +73,7 @@ impl Running {
             };
         };
         let shared = side.shared();
-        let owner = Owner::new(self.spec.kind.clone(), meta);
+        let owner = self.owner(request, &Meta::from(meta));
         let (client, manager) = (&shared.client, &shared.field_manager);
         if is_deleting {
             if !finalizer::has(meta, &declared.name) {
@@ -97,6 +106,10 @@ impl Running {
         }
     }
 
+    fn owner(&self, request: &Request, meta: &Meta<'_>) -> Owner {
+        Owner::new(self.spec.kind.clone(), request.clone(), meta)
+    }
+
     async fn call(
         &self,
         request: &Request,
@@ -104,7 +117,7 @@ impl Running {
         object: AnyObject,
         run: &Arc<Run>,
     ) -> Result<Action> {
-        let owner = Owner::new(self.spec.kind.clone(), object.object_meta());
+        let owner = self.owner(request, &Meta::from(object.object_meta()));
         let context = Context::new(side.shared(), owner, run.clone());
         match &self.spec.reconciler {
             Reconciler::Object { function, .. } => function.call(object, context).await,
