@@ -137,7 +137,7 @@ impl EventPoster {
 
     async fn post(&mut self, event: Recorded) {
         let repeat = Repeat {
-            uid: event.about.uid.clone(),
+            uid: event.about.uid().into_owned(),
             event_type: event.event_type,
             reason: event.reason.clone(),
             note: event.note.clone(),
@@ -224,8 +224,8 @@ fn event_body(
             "kind": about.kind.kind,
             "namespace": about.key.namespace,
             "name": about.key.name,
-            "uid": about.uid,
-            "resourceVersion": about.resource_version,
+            "uid": about.uid(),
+            "resourceVersion": about.resource_version(),
         },
     }))
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use opkit_cache::Meta;
+use opkit_cache::{AnyObject, Meta, Stored};
 use opkit_client::Kind;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,37 +17,64 @@ use crate::Request;
 pub(crate) struct Owner {
     pub(crate) kind: Arc<Kind>,
     pub(crate) key: Request,
-    pub(crate) uid: String,
-    pub(crate) generation: i64,
-    pub(crate) resource_version: Option<String>,
+    object: Version,
+}
+
+/// The version of the object that is reconciled. What is not asked for is not read.
+#[derive(Debug, Clone)]
+enum Version {
+    Stored(Stored),
+    Object(AnyObject),
+    Gone,
 }
 
 impl Owner {
-    pub(crate) fn new(kind: Arc<Kind>, key: Request, meta: &Meta<'_>) -> Self {
-        Owner {
-            kind,
-            key,
-            uid: meta.uid().map(Cow::into_owned).unwrap_or_default(),
-            generation: meta.generation().unwrap_or(0),
-            resource_version: meta.resource_version().map(Cow::into_owned),
-        }
+    pub(crate) fn new(kind: Arc<Kind>, key: Request, object: AnyObject) -> Self {
+        let object = Version::Object(object);
+        Owner { kind, key, object }
+    }
+
+    /// Of an object that need not be made.
+    pub(crate) fn stored(kind: Arc<Kind>, key: Request, stored: Stored) -> Self {
+        let object = Version::Stored(stored);
+        Owner { kind, key, object }
     }
 
     #[cfg(test)]
     pub(crate) fn of(kind: Kind, meta: &ObjectMeta) -> Self {
         let key = opkit_client::ObjectKey::of(meta);
-        Owner::new(Arc::new(kind), key.into(), &Meta::from(meta))
+        let object = k8s_openapi::api::core::v1::ConfigMap {
+            metadata: meta.clone(),
+            ..Default::default()
+        };
+        Owner::new(Arc::new(kind), key.into(), Arc::new(object))
     }
 
     /// What a key form is called with for an object that is gone: it owns nothing.
     pub(crate) fn gone(kind: Arc<Kind>, key: Request) -> Self {
-        Owner {
-            kind,
-            key,
-            uid: String::new(),
-            generation: 0,
-            resource_version: None,
+        let object = Version::Gone;
+        Owner { kind, key, object }
+    }
+
+    fn meta(&self) -> Option<Meta<'_>> {
+        match &self.object {
+            Version::Stored(stored) => Some(stored.meta()),
+            Version::Object(object) => Some(Meta::from(object.object_meta())),
+            Version::Gone => None,
         }
+    }
+
+    /// The UID; empty for an object that is gone.
+    pub(crate) fn uid(&self) -> Cow<'_, str> {
+        self.meta().and_then(|meta| meta.uid()).unwrap_or_default()
+    }
+
+    pub(crate) fn generation(&self) -> i64 {
+        self.meta().and_then(|meta| meta.generation()).unwrap_or(0)
+    }
+
+    pub(crate) fn resource_version(&self) -> Option<Cow<'_, str>> {
+        self.meta()?.resource_version()
     }
 
     /// The controller reference that a child has to this object.
@@ -56,7 +83,7 @@ impl Owner {
             "apiVersion": self.kind.api_version(),
             "kind": self.kind.kind,
             "name": self.key.name,
-            "uid": self.uid,
+            "uid": self.uid(),
             "controller": true,
             "blockOwnerDeletion": true,
         })
@@ -64,7 +91,7 @@ impl Owner {
 
     /// Whether `child` is controlled by this very object.
     pub(crate) fn controls(&self, child: &ObjectMeta) -> bool {
-        controller_of(child).is_some_and(|reference| reference.uid == self.uid)
+        controller_of(child).is_some_and(|reference| reference.uid == self.uid())
     }
 }
 

@@ -176,7 +176,6 @@ impl ReconcileLog {
 
     /// Keeps a reconcile of `field_manager`'s; answers the loop that it is part of, if there is one.
     pub(crate) fn push(&self, mut record: ReconcileRecord, field_manager: &str) -> Option<HotLoop> {
-        let now = self.origin.elapsed();
         let mut log = self.shared.lock();
         log.total = log.total.saturating_add(1);
         let Log { objects, known, .. } = &mut *log;
@@ -207,6 +206,7 @@ impl ReconcileLog {
                 self.trackers.fetch_add(1, Ordering::Relaxed);
                 Box::default()
             });
+            let now = self.origin.elapsed();
             record.hot_loop = tracker.observe(now, &record, field_manager);
         }
         let found = record.hot_loop.clone();

@@ -15,7 +15,7 @@ use opkit_workqueue::{AddOptions, Item, Queue, WaitState};
 use parking_lot::RwLock;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument, debug, error, info_span, warn};
+use tracing::{Instrument, Level, Span, debug, enabled, error, info_span, warn};
 
 use crate::applied::AppliedChildren;
 use crate::context::Shared;
@@ -100,14 +100,7 @@ impl Running {
                 },
             };
             let Some(item) = item else { break };
-            let span = info_span!(
-                "reconcile",
-                controller = self.spec.name,
-                kind = &*self.kind,
-                object = %item.key(),
-                reconcileID = uuid(),
-            );
-            item.payload().link(&span);
+            let span = self.span(&item);
             let started = Instant::now();
             let duration = self.reconcile(item, started).instrument(span).await;
             // A reconcile that only reads the cache never waits: others get their turn here.
@@ -115,6 +108,23 @@ impl Running {
                 tokio::task::yield_now().await;
             }
         }
+    }
+
+    /// The span of a reconcile, linked to its events.
+    fn span(&self, item: &Item<Request, Why>) -> Span {
+        // Where nobody has set up tracing at all, a span would format its fields for the log crate.
+        if !enabled!(Level::INFO) {
+            return Span::none();
+        }
+        let span = info_span!(
+            "reconcile",
+            controller = self.spec.name,
+            kind = &*self.kind,
+            object = %item.key(),
+            reconcileID = uuid(),
+        );
+        item.payload().link(&span);
+        span
     }
 
     /// Reconciles one object; answers how long it took.
