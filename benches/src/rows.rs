@@ -43,6 +43,7 @@ pub enum Unit {
     PerSecond,
     Nanoseconds,
     Microseconds,
+    Milliseconds,
     Ratio,
     Count,
 }
@@ -192,6 +193,7 @@ impl Unit {
             Unit::PerSecond => format!("{value:.0}/s"),
             Unit::Nanoseconds => format!("{value:.0} ns"),
             Unit::Microseconds => format!("{value:.1} us"),
+            Unit::Milliseconds => format!("{value:.1} ms"),
             Unit::Ratio => format!("{value:.2}"),
             Unit::Count => format!("{value:.0}"),
         }

@@ -2,11 +2,16 @@
 //! written before the first request, over plain HTTP/1.1. It costs its clients next to nothing, so
 //! what is measured is theirs.
 //!
-//! `/go?events=N` sends N changes to every watch; `/expire` ends every watch with 410; `/ready` answers
+//! `/go?events=N` sends N changes to every watch, and with `&rate=R` R of them a second, each with the time
+//! at which it was sent, in nanoseconds since 1970, as its resourceVersion; `/expire` ends every watch with 410; `/ready` answers
 //! once there is a watch that has been told all objects it asked for.
 
 use std::convert::Infallible;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
@@ -24,6 +29,7 @@ type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// The version of everything at the begin. The changes come after it.
 const VERSION: u64 = 300_000_000;
+const NOT_FOUND: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"not found","reason":"NotFound","code":404}"#;
 /// How much is written at once.
 const WRITE: usize = 64 << 10;
 
@@ -44,6 +50,39 @@ pub async fn order(port: u16, path: &str) -> std::io::Result<()> {
     Ok(())
 }
 
+/// A stand-in server in a process of its own, which ends with this.
+pub struct Server {
+    process: Child,
+    /// Where it listens.
+    pub port: u16,
+}
+
+impl Server {
+    /// Starts `program` with the argument `serve`, which is to [`serve`] `objects` of a kind.
+    ///
+    /// # Errors
+    /// When it does not start, or does not say its port.
+    pub fn start(program: &Path, kind: Kind, objects: u64) -> std::io::Result<Self> {
+        let mut process = Command::new(program)
+            .args(["serve", &kind.to_string(), &objects.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut line = String::new();
+        if let Some(output) = process.stdout.take() {
+            BufReader::new(output).read_line(&mut line)?;
+        }
+        let port = line.trim().parse().map_err(std::io::Error::other)?;
+        Ok(Server { process, port })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 struct State {
     kind: Kind,
     /// Objects as they stand in a list.
@@ -62,6 +101,8 @@ struct Order {
     events: u64,
     /// How many changes there were before.
     from: u64,
+    /// Changes a second; none for as fast as they are taken.
+    rate: Option<u64>,
     expire: bool,
 }
 
@@ -129,7 +170,8 @@ impl State {
         match request.uri().path() {
             "/go" => {
                 let events = number("events").unwrap_or_default();
-                self.order(|order| order.events = events);
+                let rate = number("rate").filter(|rate| *rate > 0);
+                self.order(|order| (order.events, order.rate) = (events, rate));
                 return Response::new(Full::default().boxed_unsync());
             }
             "/reset" => {
@@ -145,24 +187,29 @@ impl State {
                 let _ = waiting.wait_for(|waiting| *waiting > 0).await;
                 return Response::new(Full::default().boxed_unsync());
             }
+            // Whatever an operator asks for is allowed.
+            path if path.ends_with("/selfsubjectaccessreviews") => {
+                return json(Full::from(r#"{"status":{"allowed":true}}"#).boxed_unsync());
+            }
+            path if !path.ends_with("/pods") && !path.ends_with("/robots") => {
+                let mut response = json(Full::from(NOT_FOUND).boxed_unsync());
+                *response.status_mut() = http::StatusCode::NOT_FOUND;
+                return response;
+            }
             _ => {}
         }
         let body = match value("watch") {
             Some("true" | "1") => self.watch(value("sendInitialEvents") == Some("true")),
             _ => self.list(number("limit"), number("continue").unwrap_or_default()),
         };
-        let mut response = Response::new(body);
-        let json = http::HeaderValue::from_static("application/json");
-        response
-            .headers_mut()
-            .insert(http::header::CONTENT_TYPE, json);
-        response
+        json(body)
     }
 
     fn order(&self, change: impl FnOnce(&mut Order)) {
         self.orders.send_modify(|order| {
             order.from += order.events;
             order.events = 0;
+            order.rate = None;
             order.expire = false;
             order.number += 1;
             change(order);
@@ -254,11 +301,23 @@ impl State {
     }
 
     async fn carry_out(&self, order: Order, writer: &mut Writer) -> Option<()> {
+        let period = |rate: u64| Duration::from_nanos(1_000_000_000 / rate);
+        let mut pace = order.rate.map(|rate| tokio::time::interval(period(rate)));
         for number in 0..order.events {
             let [before, _, after] = &self.events[(number % self.events.len() as u64) as usize];
-            let version = (VERSION + order.from + number + 1).to_string();
+            let version = match &mut pace {
+                None => VERSION + order.from + number + 1,
+                Some(pace) => {
+                    pace.tick().await;
+                    nanoseconds()
+                }
+            };
+            let version = version.to_string();
             let parts: [&[u8]; 3] = [before, version.as_bytes(), after];
             writer.event("MODIFIED", &parts).await?;
+            if pace.is_some() {
+                writer.flush().await?;
+            }
         }
         if order.expire {
             let status = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}"#;
@@ -266,6 +325,21 @@ impl State {
         }
         writer.flush().await
     }
+}
+
+/// The time, in nanoseconds since 1970: what several processes on one machine can compare.
+pub fn nanoseconds() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    u64::try_from(now.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn json(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    let json = http::HeaderValue::from_static("application/json");
+    response
+        .headers_mut()
+        .insert(http::header::CONTENT_TYPE, json);
+    response
 }
 
 /// Writes events in large pieces.

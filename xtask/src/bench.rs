@@ -1,7 +1,7 @@
 //! `cargo xtask bench cache|controller`: the figures of a room beside those of its peers.
 //!
-//! kube-runtime is a peer in a workspace of its own, client-go one in a Go module; both live in
-//! `benches/peers`. A peer that cannot be built is absent, its rows say so, and they are not counted.
+//! kube-runtime is a peer in a workspace of its own, client-go and controller-runtime are in Go modules;
+//! all live in `benches/peers`. A peer that cannot be built is absent, its rows say so, and they are not counted.
 
 mod server;
 
@@ -24,8 +24,8 @@ pub(crate) struct Args {
 enum Room {
     /// The cache: first sync, memory, events and reads.
     Cache(Cache),
-    /// The controller: its queue.
-    Controller(Options),
+    /// The controller: its queue, reconciles, latency, and the smallest operator.
+    Controller(Controller),
 }
 
 #[derive(Debug, clap::Args)]
@@ -50,21 +50,38 @@ struct Cache {
     no_real: bool,
 }
 
+#[derive(Debug, clap::Args)]
+struct Controller {
+    #[command(flatten)]
+    options: Options,
+    /// Leave the real API server out, and with it the smallest operators.
+    #[arg(long)]
+    no_real: bool,
+    /// Only measurements whose names contain this, such as `burst`.
+    #[arg(long)]
+    only: Option<String>,
+}
+
 /// Builds ours and the peers, and measures.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec()?;
     let root = metadata.workspace_root.as_std_path();
     let target = metadata.target_directory.as_std_path();
     let peers = target.join("peers");
-    let (program, options) = match &args.room {
-        Room::Cache(cache) => ("bench-cache", &cache.options),
-        Room::Controller(options) => ("bench-controller", options),
+    let (programs, options, no_real) = match &args.room {
+        Room::Cache(cache) => (&["bench-cache"][..], &cache.options, cache.no_real),
+        Room::Controller(controller) => (
+            &["bench-controller", "minimal"][..],
+            &controller.options,
+            controller.no_real,
+        ),
     };
-    cargo(
-        root,
-        target,
-        &["--package", "opkit-benches", "--bin", program],
-    )?;
+    let mut arguments = vec!["--package", "opkit-benches"];
+    for program in programs {
+        arguments.extend(["--bin", program]);
+    }
+    cargo(root, target, &arguments)?;
+    let program = programs.first().context("there is no program")?;
     let mut command = Command::new(target.join("release").join(program));
     command.arg("run");
     if options.json {
@@ -79,17 +96,30 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     command
         .arg("--kube-runtime")
         .arg(kube_runtime(root, &peers)?);
-    let server = match &args.room {
-        Room::Cache(cache) => {
-            if let Some(peer) = client_go(root, &peers)? {
-                command.arg("--client-go").arg(peer);
+    let go = match &args.room {
+        Room::Cache(_) => vec![("client-go", "client-go", ".")],
+        Room::Controller(controller) => {
+            if let Some(only) = &controller.only {
+                command.args(["--only", only]);
             }
-            match cache.no_real {
-                true => None,
-                false => real(&peers),
-            }
+            vec![
+                ("controller-runtime", "controller-runtime", "."),
+                (
+                    "controller-runtime-minimal",
+                    "controller-runtime",
+                    "./minimal",
+                ),
+            ]
         }
-        Room::Controller(_) => None,
+    };
+    for (name, module, package) in go {
+        if let Some(peer) = go_peer(root, &peers, name, module, package)? {
+            command.arg(format!("--{name}")).arg(peer);
+        }
+    }
+    let server = match no_real {
+        true => None,
+        false => real(&peers),
     };
     if let Some(server) = &server {
         command.arg("--kubeconfig").arg(server.kubeconfig());
@@ -129,22 +159,30 @@ fn kube_runtime(root: &Path, peers: &Path) -> Result<PathBuf> {
     Ok(peers.join("release/peer-kube-runtime"))
 }
 
-fn client_go(root: &Path, peers: &Path) -> Result<Option<PathBuf>> {
+/// Builds a package of a Go module, without symbols.
+fn go_peer(
+    root: &Path,
+    peers: &Path,
+    name: &str,
+    module: &str,
+    package: &str,
+) -> Result<Option<PathBuf>> {
     if !control_plane::has_go() {
-        note("there is no Go: client-go is not measured");
+        note(&format!("there is no Go: {name} is not measured"));
         return Ok(None);
     }
-    let peer = peers.join("client-go");
+    let peer = peers.join(name);
     let status = Command::new("go")
-        .args(["build", "-trimpath", "-o"])
+        .args(["build", "-trimpath", "-ldflags=-s -w", "-o"])
         .arg(&peer)
-        .arg(".")
-        .current_dir(root.join("benches/peers/client-go"))
+        .arg(package)
+        .current_dir(root.join("benches/peers").join(module))
+        .env("CGO_ENABLED", "0")
         .env("GOFLAGS", "-mod=readonly -buildvcs=false")
         .status()
         .context("cannot run go build")?;
     if !status.success() {
-        note("go does not build the peer: client-go is not measured");
+        note(&format!("go does not build {name}: it is not measured"));
         return Ok(None);
     }
     Ok(Some(peer))

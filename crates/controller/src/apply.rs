@@ -80,7 +80,7 @@ impl<S> Context<S> {
         };
         let value = serde_json::to_value(&child).map_err(json)?;
         let desired = Desired::new(&self.owner, &self.shared.field_manager, kind, value)?;
-        if self.owner.uid.is_empty() {
+        if self.owner.uid().is_empty() {
             return Err(ApplyError::OwnerGone {
                 kind: Box::new(desired.kind),
                 key: desired.key,

@@ -72,22 +72,25 @@ impl<S> Clone for Context<S> {
 impl<S> fmt::Debug for Context<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
-            .field("object", &self.owner.key)
+            .field("object", self.owner.key.key())
             .finish_non_exhaustive()
     }
 }
 
-impl Context {
+/// What becomes a [`Context`] with the state that a function reads.
+#[derive(Debug)]
+pub(crate) struct Stateless {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) owner: Owner,
+    pub(crate) run: Arc<Run>,
+}
+
+impl Stateless {
     pub(crate) fn new(shared: Arc<Shared>, owner: Owner, run: Arc<Run>) -> Self {
-        Context {
-            shared,
-            owner: Arc::new(owner),
-            run,
-            state: Arc::new(()),
-        }
+        Stateless { shared, owner, run }
     }
 
-    /// This context with the state that the function reads.
+    /// The context with the state that the function reads.
     ///
     /// # Errors
     /// When nobody gave it, which the start would have found.
@@ -96,7 +99,7 @@ impl Context {
         let state = state.ok_or_else(|| Error::msg("internal: a state that nobody gave"))?;
         Ok(Context {
             shared: self.shared,
-            owner: self.owner,
+            owner: Arc::new(self.owner),
             run: self.run,
             state,
         })
@@ -166,7 +169,7 @@ impl<S> Context<S> {
     /// When the controller did not declare the kind.
     pub fn children<K: Object>(&self) -> Result<Vec<Arc<K>>, ReadError> {
         self.run.read_cache();
-        let selection = Selection::default().owned_by(&self.owner.uid);
+        let selection = Selection::default().owned_by(self.owner.uid());
         let mut children = self.shared.reads.lister::<K>()?.list(&selection);
         children.retain(|child| self.owner.controls(child.meta()));
         Ok(children)

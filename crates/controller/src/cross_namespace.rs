@@ -84,7 +84,7 @@ pub(crate) fn check<C: Object>(
     }
     let reference = Reference {
         from_kind: context.kind.clone(),
-        from: owner.key.clone(),
+        from: owner.key.key().clone(),
         to_kind: Kind::of::<C>(),
         to: key.clone(),
     };

@@ -142,8 +142,9 @@ fn namespace(
 fn add_owner(owner: &Owner, meta: &mut Map<String, Value>) {
     let references = meta.entry("ownerReferences").or_insert_with(|| json!([]));
     if let Some(references) = references.as_array_mut() {
-        references
-            .retain(|reference| reference.get("uid").and_then(Value::as_str) != Some(&owner.uid));
+        references.retain(|reference| {
+            reference.get("uid").and_then(Value::as_str) != Some(&*owner.uid())
+        });
         references.push(owner.reference());
     }
 }

@@ -87,7 +87,7 @@ async fn change(
         let patch = json!({"metadata": {
             "finalizers": finalizers,
             "resourceVersion": meta.resource_version,
-            "uid": owner.uid,
+            "uid": owner.uid(),
         }});
         match client
             .patch(&owner.kind, &owner.key, None, Patch::Merge(&patch), manager)
@@ -105,7 +105,7 @@ async fn change(
         meta = serde_json::from_slice::<Head>(&live)
             .unwrap_or_default()
             .metadata;
-        if meta.uid.as_deref() != Some(&owner.uid) {
+        if meta.uid.as_deref() != Some(&*owner.uid()) {
             return Ok(Changed::Gone);
         }
     }

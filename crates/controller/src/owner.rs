@@ -1,42 +1,80 @@
 //! The object that is reconciled, as the owner of children and the subject of events.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use opkit_client::{Kind, ObjectKey};
+use opkit_cache::{AnyObject, Meta, Stored};
+use opkit_client::Kind;
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+use crate::Request;
 
 /// Kind, key and identity of the reconciled object.
 #[derive(Debug, Clone)]
 pub(crate) struct Owner {
-    pub(crate) kind: Kind,
-    pub(crate) key: ObjectKey,
-    pub(crate) uid: String,
-    pub(crate) generation: i64,
-    pub(crate) resource_version: Option<String>,
+    pub(crate) kind: Arc<Kind>,
+    pub(crate) key: Request,
+    object: Version,
+}
+
+/// The version of the object that is reconciled. What is not asked for is not read.
+#[derive(Debug, Clone)]
+enum Version {
+    Stored(Stored),
+    Object(AnyObject),
+    Gone,
 }
 
 impl Owner {
-    pub(crate) fn new(kind: Kind, meta: &ObjectMeta) -> Self {
-        Owner {
-            kind,
-            key: ObjectKey::of(meta),
-            uid: meta.uid.clone().unwrap_or_default(),
-            generation: meta.generation.unwrap_or(0),
-            resource_version: meta.resource_version.clone(),
-        }
+    pub(crate) fn new(kind: Arc<Kind>, key: Request, object: AnyObject) -> Self {
+        let object = Version::Object(object);
+        Owner { kind, key, object }
+    }
+
+    /// Of an object that need not be made.
+    pub(crate) fn stored(kind: Arc<Kind>, key: Request, stored: Stored) -> Self {
+        let object = Version::Stored(stored);
+        Owner { kind, key, object }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(kind: Kind, meta: &ObjectMeta) -> Self {
+        let key = opkit_client::ObjectKey::of(meta);
+        let object = k8s_openapi::api::core::v1::ConfigMap {
+            metadata: meta.clone(),
+            ..Default::default()
+        };
+        Owner::new(Arc::new(kind), key.into(), Arc::new(object))
     }
 
     /// What a key form is called with for an object that is gone: it owns nothing.
-    pub(crate) fn gone(kind: Kind, key: ObjectKey) -> Self {
-        Owner {
-            kind,
-            key,
-            uid: String::new(),
-            generation: 0,
-            resource_version: None,
+    pub(crate) fn gone(kind: Arc<Kind>, key: Request) -> Self {
+        let object = Version::Gone;
+        Owner { kind, key, object }
+    }
+
+    fn meta(&self) -> Option<Meta<'_>> {
+        match &self.object {
+            Version::Stored(stored) => Some(stored.meta()),
+            Version::Object(object) => Some(Meta::from(object.object_meta())),
+            Version::Gone => None,
         }
+    }
+
+    /// The UID; empty for an object that is gone.
+    pub(crate) fn uid(&self) -> Cow<'_, str> {
+        self.meta().and_then(|meta| meta.uid()).unwrap_or_default()
+    }
+
+    pub(crate) fn generation(&self) -> i64 {
+        self.meta().and_then(|meta| meta.generation()).unwrap_or(0)
+    }
+
+    pub(crate) fn resource_version(&self) -> Option<Cow<'_, str>> {
+        self.meta()?.resource_version()
     }
 
     /// The controller reference that a child has to this object.
@@ -45,7 +83,7 @@ impl Owner {
             "apiVersion": self.kind.api_version(),
             "kind": self.kind.kind,
             "name": self.key.name,
-            "uid": self.uid,
+            "uid": self.uid(),
             "controller": true,
             "blockOwnerDeletion": true,
         })
@@ -53,13 +91,13 @@ impl Owner {
 
     /// Whether `child` is controlled by this very object.
     pub(crate) fn controls(&self, child: &ObjectMeta) -> bool {
-        controller_of(child).is_some_and(|reference| reference.uid == self.uid)
+        controller_of(child).is_some_and(|reference| reference.uid == self.uid())
     }
 }
 
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind.kind, self.key)
+        write!(f, "{} {}", self.kind.kind, self.key.key())
     }
 }
 

@@ -44,7 +44,7 @@ impl<S> Context<S> {
     pub async fn prune(&self) -> Result<usize, WriteError> {
         let mut pruned = 0;
         for owned in &self.shared.owned {
-            let selection = Selection::default().owned_by(&self.owner.uid);
+            let selection = Selection::default().owned_by(self.owner.uid());
             let former = owned.informer.select(&selection);
             for former in former.iter().filter_map(|child| self.former(owned, child)) {
                 pruned += usize::from(self.prune_child(owned, former).await?);
@@ -56,7 +56,7 @@ impl<S> Context<S> {
     /// What to delete, if the child is one to delete.
     fn former(&self, owned: &OwnedKind, child: &Stored) -> Option<Former> {
         let (key, meta) = (child.key(), child.meta());
-        let controlled = meta.controller()?.uid == self.owner.uid;
+        let controlled = meta.controller()?.uid == self.owner.uid();
         let mark = meta.annotation(APPLIED)?;
         let marked = is_of(&mark, &self.shared.field_manager);
         let applied = self.run.has_applied(owned.informer.kind(), &key);

@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use opkit_cache::{AnyObject, CachedObject};
 use opkit_client::Object;
 
+use crate::context::Stateless;
 use crate::{Action, Context, Error, Request, Result};
 
 /// A reconciler: `async fn(Arc<K>, Context<S>) -> Result<Action>`, or in kube's shape
@@ -85,7 +86,7 @@ pub(crate) enum Reconciler {
     Key(KeyFunction),
 }
 
-type ErasedKey = dyn Fn(Request, Context) -> BoxFuture<'static, Result<Action>> + Send + Sync;
+type ErasedKey = dyn Fn(Request, Stateless) -> BoxFuture<'static, Result<Action>> + Send + Sync;
 
 /// A function on a key.
 #[derive(Clone)]
@@ -104,7 +105,7 @@ impl KeyFunction {
         F: Fn(Request, Context<S>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Action>> + Send + 'static,
     {
-        KeyFunction(Arc::new(move |request, context| {
+        KeyFunction(Arc::new(move |request, context: Stateless| {
             match context.with_state::<S>() {
                 Ok(context) => Box::pin(function(request, context)),
                 Err(error) => Box::pin(async { Err(error) }),
@@ -115,13 +116,13 @@ impl KeyFunction {
     pub(crate) fn call(
         &self,
         request: Request,
-        context: Context,
+        context: Stateless,
     ) -> BoxFuture<'static, Result<Action>> {
         (self.0)(request, context)
     }
 }
 
-type Erased<T> = dyn Fn(AnyObject, Context) -> BoxFuture<'static, Result<T>> + Send + Sync;
+type Erased<T> = dyn Fn(AnyObject, Stateless) -> BoxFuture<'static, Result<T>> + Send + Sync;
 
 /// A function on an object without its type.
 pub(crate) struct Function<T>(Arc<Erased<T>>);
@@ -142,7 +143,7 @@ impl<T: 'static> Function<T> {
     pub(crate) fn new<K: CachedObject, S: Send + Sync + 'static>(
         function: impl Fn(Arc<K>, Context<S>) -> BoxFuture<'static, Result<T>> + Send + Sync + 'static,
     ) -> Self {
-        Function(Arc::new(move |object, context| {
+        Function(Arc::new(move |object: AnyObject, context: Stateless| {
             let Ok(object) = object.into_any().downcast::<K>() else {
                 return Box::pin(async { Err(Error::msg("internal: an object of another type")) });
             };
@@ -156,7 +157,7 @@ impl<T: 'static> Function<T> {
     pub(crate) fn call(
         &self,
         object: AnyObject,
-        context: Context,
+        context: Stateless,
     ) -> BoxFuture<'static, Result<T>> {
         (self.0)(object, context)
     }

@@ -8,8 +8,10 @@ mod outcome;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use jiff::Timestamp;
 use opkit_client::ObjectKey;
 use opkit_workqueue::Reasons;
@@ -108,6 +110,8 @@ impl fmt::Display for ReconcileRecord {
 #[derive(Debug, Clone)]
 pub struct ReconcileLog {
     shared: Arc<Mutex<Log>>,
+    /// How many objects are looked at for loops: until something is written, none.
+    trackers: Arc<AtomicUsize>,
     origin: Instant,
 }
 
@@ -115,6 +119,7 @@ impl Default for ReconcileLog {
     fn default() -> Self {
         ReconcileLog {
             shared: Arc::default(),
+            trackers: Arc::default(),
             origin: Instant::now(),
         }
     }
@@ -123,7 +128,10 @@ impl Default for ReconcileLog {
 #[derive(Debug, Default)]
 struct Log {
     all: VecDeque<Arc<ReconcileRecord>>,
-    objects: HashMap<(Arc<str>, Request), Reconciled>,
+    /// By controller, so that finding one needs no key of both.
+    objects: HashMap<Arc<str>, HashMap<Request, Reconciled, RandomState>, RandomState>,
+    /// How many these are.
+    known: usize,
     total: u64,
 }
 
@@ -145,7 +153,7 @@ impl ReconcileLog {
     /// The last reconciles of an object by a controller, oldest first.
     pub fn of(&self, controller: &str, request: &Request) -> Vec<Arc<ReconcileRecord>> {
         let log = self.shared.lock();
-        let known = log.objects.get(&(controller.into(), request.clone()));
+        let known = log.known(controller, request);
         known.map_or_else(Vec::new, |known| known.records.iter().cloned().collect())
     }
 
@@ -160,6 +168,7 @@ impl ReconcileLog {
         let log = self.shared.lock();
         let objects = log.objects.values();
         objects
+            .flat_map(HashMap::values)
             .filter_map(|known| known.records.back().cloned())
             .collect()
     }
@@ -171,34 +180,50 @@ impl ReconcileLog {
 
     /// Keeps a reconcile of `field_manager`'s; answers the loop that it is part of, if there is one.
     pub(crate) fn push(&self, mut record: ReconcileRecord, field_manager: &str) -> Option<HotLoop> {
-        let now = self.origin.elapsed();
-        let entry = (record.controller.clone(), record.request.clone());
         let mut log = self.shared.lock();
-        let log = &mut *log;
         log.total = log.total.saturating_add(1);
-        let is_room = log.objects.len() < OBJECTS;
-        let known = match is_room {
-            true => Some(log.objects.entry(entry).or_default()),
-            false => log.objects.get_mut(&entry),
-        };
-        if let Some(known) = known {
-            known.count = known.count.saturating_add(1);
-            record.number = known.count;
-            if known.tracker.is_some() || !record.writes.is_empty() {
-                let tracker = known.tracker.get_or_insert_default();
-                record.hot_loop = tracker.observe(now, &record, field_manager);
-            }
-            let found = record.hot_loop.clone();
-            let record = Arc::new(record);
-            known.records.push_back(record.clone());
-            if known.records.len() > KEPT_OF_ONE {
-                known.records.pop_front();
-            }
-            log.keep(record);
-            return found;
+        let Log { objects, known, .. } = &mut *log;
+        let is_room = *known < OBJECTS;
+        if is_room && !objects.contains_key(&record.controller) {
+            objects.insert(record.controller.clone(), HashMap::default());
         }
-        log.keep(Arc::new(record));
-        None
+        let objects = objects.get_mut(&record.controller);
+        let object = objects.and_then(|objects| match objects.get_mut(&record.request) {
+            None if is_room => {
+                *known += 1;
+                Some(objects.entry(record.request.clone()).or_default())
+            }
+            // Asked for twice, because the borrow of the first answer would last.
+            _ => objects.get_mut(&record.request),
+        });
+        let Some(object) = object else {
+            let passed = log.keep(Arc::new(record));
+            drop(log);
+            // Records are freed without the lock.
+            drop(passed);
+            return None;
+        };
+        object.count = object.count.saturating_add(1);
+        record.number = object.count;
+        if object.tracker.is_some() || !record.writes.is_empty() {
+            let tracker = object.tracker.get_or_insert_with(|| {
+                self.trackers.fetch_add(1, Ordering::Relaxed);
+                Box::default()
+            });
+            let now = self.origin.elapsed();
+            record.hot_loop = tracker.observe(now, &record, field_manager);
+        }
+        let found = record.hot_loop.clone();
+        let record = Arc::new(record);
+        object.records.push_back(record.clone());
+        let oldest = match object.records.len() > KEPT_OF_ONE {
+            true => object.records.pop_front(),
+            false => None,
+        };
+        let passed = log.keep(record);
+        drop(log);
+        drop((oldest, passed));
+        found
     }
 
     /// What is being fought over with somebody else, before the object is reconciled once more:
@@ -208,8 +233,11 @@ impl ReconcileLog {
         controller: &Arc<str>,
         request: &Request,
     ) -> Option<(String, String)> {
+        if self.trackers.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
         let log = self.shared.lock();
-        let known = log.objects.get(&(controller.clone(), request.clone()))?;
+        let known = log.known(controller, request)?;
         let (object, field) = known.tracker.as_ref()?.suspected()?;
         Some((object.to_owned(), field.to_owned()))
     }
@@ -217,7 +245,7 @@ impl ReconcileLog {
     /// Who that is.
     pub(crate) fn rival(&self, controller: &Arc<str>, request: &Request, manager: String) {
         let mut log = self.shared.lock();
-        let known = log.objects.get_mut(&(controller.clone(), request.clone()));
+        let known = log.known_mut(controller, request);
         if let Some(tracker) = known.and_then(|known| known.tracker.as_mut()) {
             tracker.rival = Some(manager);
         }
@@ -225,31 +253,45 @@ impl ReconcileLog {
 
     pub(crate) fn forget(&self, controller: &Arc<str>, request: &Request) {
         let mut log = self.shared.lock();
-        log.objects.remove(&(controller.clone(), request.clone()));
+        let objects = log.objects.get_mut(controller);
+        let Some(gone) = objects.and_then(|objects| objects.remove(request)) else {
+            return;
+        };
+        log.known = log.known.saturating_sub(1);
+        drop(log);
+        if gone.tracker.is_some() {
+            self.trackers.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
 impl Log {
-    fn keep(&mut self, record: Arc<ReconcileRecord>) {
+    fn known(&self, controller: &str, request: &Request) -> Option<&Reconciled> {
+        self.objects.get(controller)?.get(request)
+    }
+
+    fn known_mut(&mut self, controller: &str, request: &Request) -> Option<&mut Reconciled> {
+        self.objects.get_mut(controller)?.get_mut(request)
+    }
+
+    /// Keeps a record among all; answers what goes for it.
+    fn keep(&mut self, record: Arc<ReconcileRecord>) -> Option<[Option<Arc<ReconcileRecord>>; 2]> {
         self.all.push_back(record);
         if self.all.len() <= KEPT {
-            return;
+            return None;
         }
+        let oldest = self.all.pop_front()?;
+        let mut last = None;
         // Of its object the last one stays, however old it is.
-        if let Some(oldest) = self.all.pop_front()
-            && Arc::strong_count(&oldest) > 1
+        if Arc::strong_count(&oldest) > 1
+            && let Some(known) = self.known_mut(&oldest.controller, &oldest.request)
+            && known.records.len() > 1
+            && let Some(first) = known.records.front()
+            && Arc::ptr_eq(first, &oldest)
         {
-            let entry = (oldest.controller.clone(), oldest.request.clone());
-            if let Some(known) = self.objects.get_mut(&entry)
-                && known.records.len() > 1
-                && known
-                    .records
-                    .front()
-                    .is_some_and(|first| Arc::ptr_eq(first, &oldest))
-            {
-                known.records.pop_front();
-            }
+            last = known.records.pop_front();
         }
+        Some([Some(oldest), last])
     }
 }
 

@@ -1,9 +1,11 @@
 //! What is queued: which object to reconcile, and in which cluster.
 
 use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use foldhash::fast::RandomState;
 use opkit_client::ObjectKey;
 
 /// An object to reconcile: its key, and the name of its cluster where an operator has several.
@@ -17,18 +19,24 @@ use opkit_client::ObjectKey;
 /// assert_eq!(request.cluster(), None);
 /// assert_eq!(request.in_cluster("east").to_string(), "east://shops/web");
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone)]
 pub struct Request(Arc<Inner>);
 
-#[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(PartialEq, Eq)]
 struct Inner {
+    /// Of the other fields, taken once: a request is looked up several times on its way.
+    hash: u64,
     key: ObjectKey,
     cluster: Option<Arc<str>>,
 }
 
+/// The same for all requests, so that equal ones have equal hashes.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+
 impl Request {
     pub(crate) fn new(cluster: Option<Arc<str>>, key: ObjectKey) -> Self {
-        Request(Arc::new(Inner { key, cluster }))
+        let hash = HASHER.hash_one((&key.namespace, &key.name, &cluster));
+        Request(Arc::new(Inner { hash, key, cluster }))
     }
 
     /// The object.
@@ -44,6 +52,34 @@ impl Request {
     /// The same key in the cluster of this name.
     pub fn in_cluster(&self, cluster: &str) -> Self {
         Request::new(Some(cluster.into()), self.0.key.clone())
+    }
+}
+
+impl PartialEq for Request {
+    fn eq(&self, other: &Self) -> bool {
+        // Most often it is the very same one that is looked for.
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl Eq for Request {}
+
+impl PartialOrd for Request {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Request {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let keys = self.0.key.cmp(&other.0.key);
+        keys.then_with(|| self.0.cluster.cmp(&other.0.cluster))
+    }
+}
+
+impl Hash for Request {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
     }
 }
 

@@ -6,13 +6,14 @@ use std::any::TypeId;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use opkit_cache::{
     Change, Delta, DynamicObject, Event, FieldChange, Informer, Listener, Meta, Selection,
 };
 use opkit_client::{Kind, Object, ObjectKey};
 use opkit_workqueue::AddOptions;
 use tokio::sync::oneshot;
-use tracing::{debug_span, trace};
+use tracing::{Level, Span, debug_span, enabled, trace};
 
 pub use self::trigger::{Trigger, TriggerError, Triggers, WatchStream, trigger};
 use crate::cross_namespace::Grants;
@@ -45,10 +46,10 @@ pub struct MapContext {
 /// The informers of what a controller declared, in one cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Declared {
-    pub(crate) typed: HashMap<TypeId, Informer>,
+    pub(crate) typed: HashMap<TypeId, Informer, RandomState>,
     pub(crate) dynamic: HashMap<Kind, Informer>,
     /// Those that may be read across namespaces only where that is granted.
-    pub(crate) referenced: HashSet<TypeId>,
+    pub(crate) referenced: HashSet<TypeId, RandomState>,
 }
 
 impl MapContext {
@@ -165,18 +166,15 @@ fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
     if !passes(running, source, delta) {
         return;
     }
-    let keys = match &source.map {
-        None => HashSet::from([delta.key.clone()]),
-        Some(map) => {
-            let objects = delta.old.iter().chain(&delta.between).chain(&delta.new);
-            objects
-                .flat_map(|object| map(object, &side.reads))
-                .collect()
+    // Where nobody has set up tracing at all, a span would format its fields for the log crate.
+    let span = match enabled!(Level::DEBUG) {
+        true => {
+            debug_span!("event", kind = source.watched.kind.kind, object = %delta.key, change = ?delta.change)
         }
+        false => Span::none(),
     };
-    let span = debug_span!("event", kind = source.watched.kind.kind, object = %delta.key, change = ?delta.change);
     let is_news = !delta.initial && delta.change != Change::Sync && !is_unchanged(delta);
-    for key in keys {
+    let queue = |key: ObjectKey| {
         trace!(controller = running.spec.name, %key, kind = source.watched.kind.kind, "queued");
         let request = Request::new(side.cluster.clone(), key);
         let options = AddOptions {
@@ -185,7 +183,14 @@ fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
         };
         let why = Why::from(cause(source, delta)).linked(span.clone());
         running.queue.add_with(request, why, options);
-    }
+    };
+    let Some(map) = &source.map else {
+        return queue(delta.key.clone());
+    };
+    let objects = delta.old.iter().chain(&delta.between).chain(&delta.new);
+    let keys = objects.flat_map(|object| map(object, &side.reads));
+    let keys: HashSet<_> = keys.collect();
+    keys.into_iter().for_each(queue);
 }
 
 fn passes(running: &Running, source: &Source, delta: &Delta) -> bool {

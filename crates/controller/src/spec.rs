@@ -19,7 +19,7 @@ use crate::{Action, Cleanup, Request};
 #[derive(Debug)]
 pub(crate) struct ControllerSpec {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: Arc<Kind>,
     /// How the kind itself is cached.
     pub(crate) watched: Watched,
     pub(crate) reconciler: Reconciler,
@@ -212,7 +212,7 @@ pub struct WatchedKind {
 
 impl ControllerSpec {
     pub(crate) fn new(watched: Watched, reconciler: Reconciler, state: StateType) -> Self {
-        let kind = watched.kind.clone();
+        let kind = Arc::new(watched.kind.clone());
         ControllerSpec {
             name: kind.kind.to_lowercase(),
             kind,

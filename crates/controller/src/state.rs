@@ -5,17 +5,19 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 /// Values by their type. The unit type is always there.
 #[derive(Clone)]
 pub(crate) struct States {
-    values: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    values: HashMap<TypeId, Arc<dyn Any + Send + Sync>, RandomState>,
 }
 
 impl Default for States {
     fn default() -> Self {
         let unit: Arc<dyn Any + Send + Sync> = Arc::new(());
         States {
-            values: HashMap::from([(TypeId::of::<()>(), unit)]),
+            values: HashMap::from_iter([(TypeId::of::<()>(), unit)]),
         }
     }
 }

@@ -42,8 +42,8 @@ impl<S> Context<S> {
         K::Status: Clone + Default + Serialize + DeserializeOwned,
     {
         let (kind, key) = (Kind::of::<K>(), ObjectKey::of(object.meta()));
-        let generation = match object.meta().uid.as_deref() == Some(&self.owner.uid) {
-            true => self.owner.generation,
+        let generation = match object.meta().uid.as_deref() == Some(&*self.owner.uid()) {
+            true => self.owner.generation(),
             false => object.meta().generation.unwrap_or(0),
         };
         let lister = self.shared.reads.lister::<K>().ok();

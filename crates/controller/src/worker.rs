@@ -3,7 +3,6 @@
 mod objects;
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +11,11 @@ use futures::FutureExt;
 use jiff::Timestamp;
 use opkit_cache::{Informer, Selection};
 use opkit_client::{Fence, ObjectKey, RestClient};
-use opkit_workqueue::{AddOptions, Item, Queue};
-use parking_lot::{Mutex, RwLock};
+use opkit_workqueue::{AddOptions, Item, Queue, WaitState};
+use parking_lot::RwLock;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument, debug, error, info_span, warn};
+use tracing::{Instrument, Level, Span, debug, enabled, error, info_span, warn};
 
 use crate::applied::AppliedChildren;
 use crate::context::Shared;
@@ -44,8 +43,6 @@ pub(crate) struct Running {
     pub(crate) sides: Vec<Arc<Side>>,
     pub(crate) log: ReconcileLog,
     pub(crate) metrics: Measured,
-    /// What is being reconciled, and since when: to name it if it is late.
-    pub(crate) in_work: Mutex<HashMap<Request, Instant>>,
 }
 
 /// What a controller has in one cluster.
@@ -89,44 +86,66 @@ enum Ended {
 impl Running {
     /// Works until `stop`; a reconcile that has begun is finished.
     pub(crate) async fn work(self: Arc<Self>, stop: CancellationToken) {
-        loop {
-            let item = tokio::select! {
-                biased;
-                () = stop.cancelled() => break,
-                item = self.queue.get() => item,
+        // One of its own, so that asking it keeps no other worker waiting.
+        let stop = stop.child_token();
+        let mut turn = Turn::default();
+        while !stop.is_cancelled() {
+            // Most often there is something to do, and nothing to wait for.
+            let item = match self.queue.try_get() {
+                Some(item) => Some(item),
+                None => tokio::select! {
+                    biased;
+                    () = stop.cancelled() => break,
+                    item = self.queue.get() => item,
+                },
             };
             let Some(item) = item else { break };
-            let span = info_span!(
-                "reconcile",
-                controller = self.spec.name,
-                kind = &*self.kind,
-                object = %item.key(),
-                reconcileID = uuid(),
-            );
-            item.payload().link(&span);
-            self.reconcile(item).instrument(span).await;
+            let span = self.span(&item);
+            let started = Instant::now();
+            let duration = self.reconcile(item, started).instrument(span).await;
             // A reconcile that only reads the cache never waits: others get their turn here.
-            tokio::task::yield_now().await;
+            if turn.is_over(started, duration) {
+                tokio::task::yield_now().await;
+            }
         }
     }
 
-    async fn reconcile(&self, item: Item<Request, Why>) {
+    /// The span of a reconcile, linked to its events.
+    fn span(&self, item: &Item<Request, Why>) -> Span {
+        // Where nobody has set up tracing at all, a span would format its fields for the log crate.
+        if !enabled!(Level::INFO) {
+            return Span::none();
+        }
+        let span = info_span!(
+            "reconcile",
+            controller = self.spec.name,
+            kind = &*self.kind,
+            object = %item.key(),
+            reconcileID = uuid(),
+        );
+        item.payload().link(&span);
+        span
+    }
+
+    /// Reconciles one object; answers how long it took.
+    async fn reconcile(&self, item: Item<Request, Why>, started: Instant) -> Duration {
         let working = Working::new(self, item);
-        let (started, at) = (Instant::now(), Timestamp::now());
+        let at = Timestamp::now();
         self.look_up_rival(&working.request).await;
         let run = Arc::<Run>::default();
         let ended = self.run(&working.request, &run).await;
         let duration = started.elapsed();
-        let Some(item) = working.finish() else {
-            return;
+        let Some(mut item) = working.finish() else {
+            return duration;
         };
+        let causes = std::mem::take(&mut item.payload_mut().causes);
         let request = item.key();
         let result = match ended {
             Ended::Gone => {
                 debug!("the object is gone");
-                self.queue.forget(request);
                 self.log.forget(&self.name, request);
-                return;
+                item.forget();
+                return duration;
             }
             Ended::Returned(result) => result,
             Ended::Panicked(message) => {
@@ -152,13 +171,14 @@ impl Running {
             }
             _ => debug!(?duration, "reconciled"),
         }
+        let is_settled = result == Outcome::Ok;
         let (cache_reads, live_reads, writes) = run.trace();
         let record = ReconcileRecord {
             controller: self.name.clone(),
             kind: self.kind.clone(),
             request: request.clone(),
             number: 0,
-            causes: item.payload().causes.clone(),
+            causes,
             cache_reads,
             live_reads,
             writes,
@@ -167,6 +187,9 @@ impl Running {
             result,
             hot_loop: None,
         };
+        if is_settled {
+            item.forget();
+        }
         let found = self.log.push(record, &self.field_manager);
         if let Some(hot_loop) = found {
             self.metrics.hot_loops.inc();
@@ -175,6 +198,7 @@ impl Running {
                 warn!(%hot_loop, "an object is reconciled again and again");
             }
         }
+        duration
     }
 
     /// If it looks as if somebody undoes what is written for this object, asks the server who, before
@@ -221,7 +245,8 @@ impl Running {
         }
     }
 
-    /// Queues the key again as the result asks for, and counts it.
+    /// Queues the key again as the result asks for, and counts it. That there were failures of a key
+    /// that is not queued again is for the caller to forget.
     fn requeue(&self, request: &Request, priority: i32, result: Result<Action>) -> Outcome {
         let add = |cause: Cause, options: AddOptions| {
             self.queue
@@ -234,11 +259,11 @@ impl Running {
         };
         let error = match result {
             Ok(action) => {
-                self.queue.forget(request);
                 let Some(delay) = action.requeue_after() else {
                     self.metrics.success.inc();
                     return Outcome::Ok;
                 };
+                self.queue.forget(request);
                 self.metrics.requeue_after.inc();
                 let priority = action.priority().unwrap_or(priority);
                 add(Cause::Requeued, after(delay, priority));
@@ -289,10 +314,44 @@ impl Running {
         }
     }
 
+    /// What is being reconciled, and for how long, the longest first.
+    pub(crate) fn in_work(&self) -> Vec<(Request, Duration)> {
+        let most = self.spec.options.max_concurrent_reconciles;
+        let keys = self.queue.snapshot(most).keys.into_iter();
+        let in_work = keys.filter(|key| key.state == WaitState::InWork);
+        in_work.map(|key| (key.key, key.age)).collect()
+    }
+
     pub(crate) fn side(&self, request: &Request) -> Option<&Arc<Side>> {
         let cluster = request.cluster();
         let mut sides = self.sides.iter();
         sides.find(|side| side.cluster.as_deref() == cluster)
+    }
+}
+
+/// How long a worker goes on that never waits.
+const TURN: Duration = Duration::from_micros(50);
+/// And how many reconciles, should the clock stand still.
+const RECONCILES: u32 = 64;
+
+/// The time that a worker has had to itself. Giving others a turn after each reconcile would cost more
+/// than a short one does.
+#[derive(Default)]
+struct Turn {
+    began: Option<Instant>,
+    reconciles: u32,
+}
+
+impl Turn {
+    /// Takes in a reconcile; whether others are to have a turn now.
+    fn is_over(&mut self, started: Instant, duration: Duration) -> bool {
+        let began = *self.began.get_or_insert(started);
+        self.reconciles += 1;
+        let is_over = self.reconciles >= RECONCILES || started - began + duration >= TURN;
+        if is_over {
+            *self = Turn::default();
+        }
+        is_over
     }
 }
 
@@ -307,13 +366,9 @@ struct Working<'a> {
 impl<'a> Working<'a> {
     fn new(running: &'a Running, item: Item<Request, Why>) -> Self {
         running.metrics.active.inc();
-        let request = item.key().clone();
-        let mut in_work = running.in_work.lock();
-        in_work.insert(request.clone(), Instant::now());
-        drop(in_work);
         Working {
             running,
-            request,
+            request: item.key().clone(),
             item: Some(item),
         }
     }
@@ -327,7 +382,6 @@ impl<'a> Working<'a> {
 impl Drop for Working<'_> {
     fn drop(&mut self) {
         self.running.metrics.active.dec();
-        self.running.in_work.lock().remove(&self.request);
         if let Some(item) = self.item.take() {
             item.requeue_unworked();
         }

@@ -182,6 +182,12 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
         self.shared.state.lock().engine.snapshot(now, limit)
     }
 
+    /// Takes a key to work on, if one is ready now; otherwise as [`get`](Queue::get).
+    pub fn try_get(&self) -> Option<Item<K, P>> {
+        let work = self.shared.take(false)?;
+        Some(Item::new(self.shared.clone(), work))
+    }
+
     /// Waits for a key to work on. `None` once the queue is shut down and empty; while it is drained,
     /// once the last work is done. Dropping the [`Item`] ends the work on its key, also when the
     /// worker panics.

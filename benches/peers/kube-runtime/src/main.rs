@@ -4,9 +4,11 @@
 //! peer-kube-runtime stand-in pods|robots PORT OBJECTS EVENTS paged|streaming [cleared]
 //! peer-kube-runtime queue distinct KEYS
 //! peer-kube-runtime queue producers PRODUCERS ADDS KEYS
+//! peer-kube-runtime controller dispatch|flight|burst|latency PORT OBJECTS WORKERS COUNT
 //! peer-kube-runtime faults
 //! ```
 
+mod controller;
 mod faults;
 mod queue;
 #[path = "../../../../crates/cache/src/faults/script.rs"]
@@ -31,6 +33,19 @@ fn main() -> anyhow::Result<()> {
         ["queue", "producers", producers, adds, keys] => {
             queue::producers(producers.parse()?, adds.parse()?, keys.parse()?)
         }
+        ["controller", what, port, objects, workers, count] => controller::run(&controller::Row {
+            what: match *what {
+                "dispatch" => controller::What::Dispatch,
+                "flight" => controller::What::Flight,
+                "burst" => controller::What::Burst,
+                "latency" => controller::What::Latency,
+                other => anyhow::bail!("what is {other:?}?"),
+            },
+            port: port.parse()?,
+            objects: objects.parse()?,
+            workers: workers.parse()?,
+            count: count.parse()?,
+        }),
         ["faults"] => faults::run(),
         other => anyhow::bail!("what to do with {other:?}?"),
     }

@@ -117,7 +117,7 @@ where
     std::process::exit(0);
 }
 
-async fn order(port: u16, path: &str) -> Result<()> {
+pub(crate) async fn order(port: u16, path: &str) -> Result<()> {
     let mut connection = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
     let request = format!("GET {path} HTTP/1.1\r\nhost: stand-in\r\nconnection: close\r\n\r\n");
     connection.write_all(request.as_bytes()).await?;

@@ -1,12 +1,12 @@
 //! Runs all measurements, each in a process of its own and several times around, and prints them.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use opkit_benches::data::Kind;
 use opkit_benches::runs::{self, Measurement, measure, note};
+use opkit_benches::stand_in::Server;
 
 use crate::rows::ROWS;
 
@@ -61,7 +61,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let this = std::env::current_exe().context("where is this program?")?;
     let servers = [Kind::Pods, Kind::Robots].map(|kind| Server::start(&this, kind, size.objects));
     let [pods, robots] = servers;
-    let (pods, robots) = (pods?, robots?);
+    let pods = pods.context("cannot start the stand-in server")?;
+    let robots = robots.context("cannot start the stand-in server")?;
     let mut measurements = Vec::new();
     for (kind, server) in [(Kind::Pods, &pods), (Kind::Robots, &robots)] {
         stand_in(args, &size, &this, kind, server.port, &mut measurements);
@@ -145,33 +146,5 @@ fn real<'a>(
     add("server alone", this, &["server"]);
     if let Some(peer) = &args.client_go {
         add("go real", peer, &["real", "protobuf"]);
-    }
-}
-
-/// A stand-in server in a process of its own, which ends with this.
-struct Server {
-    process: Child,
-    port: u16,
-}
-
-impl Server {
-    fn start(this: &Path, kind: Kind, objects: u64) -> Result<Self> {
-        let mut process = Command::new(this)
-            .args(["serve", &kind.to_string(), &objects.to_string()])
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("cannot start the stand-in server")?;
-        let mut line = String::new();
-        let output = process.stdout.take().context("it has no output")?;
-        BufReader::new(output).read_line(&mut line)?;
-        let port = line.trim().parse().context("it did not say its port")?;
-        Ok(Server { process, port })
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }

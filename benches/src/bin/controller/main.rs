@@ -1,14 +1,17 @@
-//! The queue beside kube-runtime: `cargo xtask bench controller` builds and runs it.
+//! The controller and its queue beside kube-runtime and controller-runtime: `cargo xtask bench controller` builds and runs it.
 //!
 //! Every measurement is a process of its own. `run` starts them all, several times around, and prints
 //! what came of it.
 
+mod ours;
 mod queue;
 mod rows;
 mod run;
+mod smallest;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use opkit_benches::{data::Kind, stand_in};
 
 #[derive(Parser)]
 struct Cli {
@@ -18,6 +21,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Serve made-up objects; prints the port.
+    Serve { kind: Kind, objects: u64 },
+    /// Measure a controller on a stand-in server.
+    Controller(ours::Args),
     /// Measure the work queue.
     #[command(subcommand)]
     Queue(queue::Task),
@@ -29,5 +36,14 @@ fn main() -> Result<()> {
     match Cli::parse().task {
         Task::Run(args) => run::run(&args),
         Task::Queue(task) => queue::run(&task),
+        Task::Serve { kind, objects } => {
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(1)
+                .enable_all()
+                .build()?;
+            Ok(runtime.block_on(stand_in::serve(kind, objects))?)
+        }
+        // As many threads as an operator has.
+        Task::Controller(args) => tokio::runtime::Runtime::new()?.block_on(ours::run(&args)),
     }
 }

@@ -1,8 +1,30 @@
-//! The figures of the queue, what they are compared with, and what they must be.
+//! The figures of the queue and the controller, what they are compared with, and what they must be.
 
-use opkit_benches::rows::{Row, Unit, against};
+use opkit_benches::rows::{Figure, Row, Unit, against, at_most};
 
 const KUBE: &str = "kube-runtime 5.0.0";
+const GO: &str = "controller-runtime 0.25.2";
+
+/// Figures that say how much of something a second.
+const fn per_second(
+    name: &'static str,
+    ours: &'static str,
+    peer: (&'static str, &'static str),
+    must: Option<f64>,
+) -> Row {
+    against(name, Unit::PerSecond, (ours, "per_second"), peer, must)
+}
+
+/// Figures of the smallest operator.
+const fn smallest(name: &'static str, unit: Unit, field: &'static str, must: Option<f64>) -> Row {
+    against(
+        name,
+        unit,
+        ("ours smallest", field),
+        (GO, "go smallest"),
+        must,
+    )
+}
 
 /// All figures.
 pub(crate) const ROWS: &[Row] = &[
@@ -30,4 +52,134 @@ pub(crate) const ROWS: &[Row] = &[
         Some(3.0),
     )
     .stretch(8.0),
+    per_second(
+        "no-op reconciles, by key",
+        "ours dispatch",
+        (KUBE, "kube dispatch"),
+        Some(4.0),
+    ),
+    per_second(
+        "no-op reconciles, by key",
+        "ours dispatch",
+        (GO, "go dispatch"),
+        Some(3.0),
+    ),
+    against(
+        "no-op reconciles, by key, of the first list",
+        Unit::PerSecond,
+        ("ours dispatch", "initial_per_second"),
+        (KUBE, "kube dispatch"),
+        None,
+    ),
+    against(
+        "no-op reconciles, by key, of the first list",
+        Unit::PerSecond,
+        ("ours dispatch", "initial_per_second"),
+        (GO, "go dispatch"),
+        None,
+    ),
+    per_second(
+        "no-op reconciles, with the object, typed store",
+        "ours typed",
+        (KUBE, "kube dispatch"),
+        None,
+    ),
+    per_second(
+        "no-op reconciles, with the object, compact",
+        "ours object",
+        (KUBE, "kube dispatch"),
+        None,
+    ),
+    per_second(
+        "reconciles that read a hot object",
+        "ours read",
+        (GO, "go read"),
+        Some(8.0),
+    ),
+    per_second(
+        "burst of changes, the object read in each",
+        "ours burst",
+        (KUBE, "kube burst"),
+        Some(1.5),
+    )
+    .stretch(3.0),
+    per_second(
+        "burst of changes, the object read in each",
+        "ours burst",
+        (GO, "go burst"),
+        Some(4.0),
+    )
+    .stretch(8.0),
+    against(
+        "from change to reconcile at 1k/s, p50",
+        Unit::Microseconds,
+        ("ours latency", "p50_us"),
+        (KUBE, "kube latency"),
+        Some(4.0),
+    ),
+    against(
+        "from change to reconcile at 1k/s, p50",
+        Unit::Microseconds,
+        ("ours latency", "p50_us"),
+        (GO, "go latency"),
+        Some(2.0),
+    ),
+    against(
+        "from change to reconcile at 1k/s, p99",
+        Unit::Microseconds,
+        ("ours latency", "p99_us"),
+        (KUBE, "kube latency"),
+        None,
+    ),
+    against(
+        "from change to reconcile at 1k/s, p99",
+        Unit::Microseconds,
+        ("ours latency", "p99_us"),
+        (GO, "go latency"),
+        None,
+    ),
+    per_second(
+        "2,000 reconciles in flight, 10 ms each",
+        "ours flight",
+        (KUBE, "kube flight"),
+        Some(4.0),
+    ),
+    per_second(
+        "2,000 reconciles in flight, 10 ms each",
+        "ours flight",
+        (GO, "go flight"),
+        None,
+    ),
+    smallest(
+        "smallest operator: first reconcile after",
+        Unit::Milliseconds,
+        "first_ms",
+        Some(10.0),
+    ),
+    smallest(
+        "smallest operator: memory when idle",
+        Unit::Bytes,
+        "idle_bytes",
+        Some(3.0),
+    ),
+    at_most(
+        "smallest operator: memory when idle",
+        Unit::Bytes,
+        "ours smallest",
+        Figure::Field("idle_bytes"),
+        10e6,
+    ),
+    smallest(
+        "smallest operator: size, stripped",
+        Unit::Bytes,
+        "binary_bytes",
+        None,
+    ),
+    at_most(
+        "smallest operator: size, stripped",
+        Unit::Bytes,
+        "ours smallest",
+        Figure::Field("binary_bytes"),
+        12e6,
+    ),
 ];

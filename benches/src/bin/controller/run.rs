@@ -1,12 +1,15 @@
 //! Which measurements there are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use opkit_benches::runs::{self, Measurement, measure};
+use opkit_benches::data::Kind;
+use opkit_benches::runs::{self, Measurement, measure, note};
+use opkit_benches::stand_in::Server;
 
 use crate::rows::ROWS;
+use crate::smallest;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -22,47 +25,185 @@ pub(crate) struct Args {
     /// The peer of kube-runtime.
     #[arg(long)]
     kube_runtime: Option<PathBuf>,
+    /// The peer of controller-runtime.
+    #[arg(long)]
+    controller_runtime: Option<PathBuf>,
+    /// The smallest operator of controller-runtime.
+    #[arg(long)]
+    controller_runtime_minimal: Option<PathBuf>,
+    /// A kubeconfig of a real API server, for the smallest operators.
+    #[arg(long)]
+    kubeconfig: Option<PathBuf>,
+    /// Only measurements whose names contain this, such as `burst`.
+    #[arg(long)]
+    only: Option<String>,
+}
+
+/// How many reconciles at once, unless that is what is measured.
+const WORKERS: u64 = 4;
+const IN_FLIGHT: u64 = 2_000;
+
+struct Size {
+    objects: u64,
+    /// How often all objects are reconciled.
+    rounds: u64,
+    /// How often all objects change.
+    bursts: u64,
+    /// How many changes come one after the other.
+    changes: u64,
+    repetitions: u32,
+    /// The queue gets so many times fewer keys.
+    scale: u64,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let (scale, repetitions) = match args.quick {
-        true => (10, 1),
-        false => (1, 11),
+    let size = match args.quick {
+        true => Size {
+            objects: 2_000,
+            rounds: 2,
+            bursts: 1,
+            changes: 500,
+            repetitions: 1,
+            scale: 10,
+        },
+        false => Size {
+            objects: 20_000,
+            rounds: 20,
+            bursts: 2,
+            changes: 4_000,
+            repetitions: 11,
+            scale: 1,
+        },
     };
     let this = std::env::current_exe().context("where is this program?")?;
-    let mut programs = vec![("ours", this)];
-    programs.extend(args.kube_runtime.clone().map(|peer| ("kube", peer)));
-    let queues = [
-        (
-            "queue 50k",
-            vec!["distinct".to_owned(), count(50_000, scale)],
-        ),
-        (
-            "queue 500k",
-            vec!["distinct".to_owned(), count(500_000, scale)],
-        ),
-        (
-            "queue 4 producers",
-            vec![
-                "producers".to_owned(),
-                "4".to_owned(),
-                count(1_000_000, scale),
-                count(50_000, scale),
-            ],
-        ),
-    ];
-    let mut measurements: Vec<Measurement<'_>> = Vec::new();
-    for (what, arguments) in &queues {
-        for (who, program) in &programs {
-            let start = move || measure(Command::new(program).arg("queue").args(arguments));
-            measurements.push((format!("{who} {what}"), Box::new(start)));
-        }
+    let server = Server::start(&this, Kind::Pods, size.objects);
+    let server = server.context("cannot start the stand-in server")?;
+    let mut measurements = Vec::new();
+    queues(args, &size, &this, &mut measurements);
+    controllers(args, &size, &this, server.port, &mut measurements);
+    match &args.kubeconfig {
+        Some(kubeconfig) => smallest(args, &this, kubeconfig, &mut measurements),
+        None => note("there is no API server: the smallest operators are not measured"),
     }
-    let repetitions = args.repetitions.unwrap_or(repetitions);
+    if let Some(only) = &args.only {
+        measurements.retain(|(name, _)| name.contains(only.as_str()));
+    }
+    let repetitions = args.repetitions.unwrap_or(size.repetitions);
     runs::repeat(&measurements, repetitions, args.json, ROWS);
     Ok(())
 }
 
-fn count(full: usize, scale: usize) -> String {
-    (full / scale).to_string()
+fn queues<'a>(
+    args: &'a Args,
+    size: &Size,
+    this: &'a Path,
+    measurements: &mut Vec<Measurement<'a>>,
+) {
+    let count = |full: u64| (full / size.scale).to_string();
+    let [distinct, producers] = ["distinct", "producers"].map(str::to_owned);
+    let queues = [
+        ("queue 50k", vec![distinct.clone(), count(50_000)]),
+        ("queue 500k", vec![distinct, count(500_000)]),
+        (
+            "queue 4 producers",
+            vec![producers, "4".to_owned(), count(1_000_000), count(50_000)],
+        ),
+    ];
+    for (what, arguments) in queues {
+        let mut add = |who: &str, program: &'a Path| {
+            let arguments = arguments.clone();
+            let start = move || measure(Command::new(program).arg("queue").args(&arguments));
+            measurements.push((format!("{who} {what}"), Box::new(start)));
+        };
+        add("ours", this);
+        if let Some(peer) = &args.kube_runtime {
+            add("kube", peer);
+        }
+    }
+}
+
+fn controllers<'a>(
+    args: &'a Args,
+    size: &Size,
+    this: &'a Path,
+    port: u16,
+    measurements: &mut Vec<Measurement<'a>>,
+) {
+    let (ours, kube, go) = (
+        Some(this),
+        args.kube_runtime.as_deref(),
+        args.controller_runtime.as_deref(),
+    );
+    let rounds = size.rounds;
+    let whats: [(&str, u64, u64, [(&str, Option<&Path>); 3]); 7] = [
+        (
+            "dispatch",
+            WORKERS,
+            rounds,
+            [("ours", ours), ("kube", kube), ("go", go)],
+        ),
+        (
+            "typed",
+            WORKERS,
+            rounds,
+            [("ours", ours), ("kube", None), ("go", None)],
+        ),
+        (
+            "object",
+            WORKERS,
+            rounds,
+            [("ours", ours), ("kube", None), ("go", None)],
+        ),
+        (
+            "read",
+            WORKERS,
+            rounds,
+            [("ours", ours), ("kube", None), ("go", go)],
+        ),
+        (
+            "burst",
+            WORKERS,
+            size.bursts,
+            [("ours", ours), ("kube", kube), ("go", go)],
+        ),
+        (
+            "latency",
+            WORKERS,
+            size.changes,
+            [("ours", ours), ("kube", kube), ("go", go)],
+        ),
+        (
+            "flight",
+            IN_FLIGHT,
+            rounds.min(10),
+            [("ours", ours), ("kube", kube), ("go", go)],
+        ),
+    ];
+    for (what, workers, count, programs) in whats {
+        let numbers = [u64::from(port), size.objects, workers, count].map(|n| n.to_string());
+        let arguments = ["controller".to_owned(), what.to_owned()];
+        let arguments: Vec<String> = arguments.into_iter().chain(numbers).collect();
+        for (who, program) in programs {
+            let Some(program) = program else { continue };
+            let arguments = arguments.clone();
+            let start = move || measure(Command::new(program).args(&arguments));
+            measurements.push((format!("{who} {what}"), Box::new(start)));
+        }
+    }
+}
+
+fn smallest<'a>(
+    args: &'a Args,
+    this: &Path,
+    kubeconfig: &'a Path,
+    measurements: &mut Vec<Measurement<'a>>,
+) {
+    // It is built with this program.
+    let ours = this.with_file_name("minimal");
+    let start = move || smallest::measure(&ours, kubeconfig);
+    measurements.push(("ours smallest".to_owned(), Box::new(start)));
+    if let Some(peer) = &args.controller_runtime_minimal {
+        let start = move || smallest::measure(peer, kubeconfig);
+        measurements.push(("go smallest".to_owned(), Box::new(start)));
+    }
 }

@@ -33,7 +33,7 @@ fn desired(image: &str) -> Desired {
         namespace: Some("d".into()),
         ..Default::default()
     };
-    let owner = Owner::new(Kind::of::<Deployment>(), &meta);
+    let owner = Owner::of(Kind::of::<Deployment>(), &meta);
     let child = json!({"metadata": {"name": "a"}, "image": image});
     Desired::new(&owner, ME, Kind::of::<Deployment>(), child).unwrap()
 }

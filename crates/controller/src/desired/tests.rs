@@ -11,7 +11,7 @@ fn owner(namespace: Option<&str>) -> Owner {
         uid: Some("u-1".into()),
         ..Default::default()
     };
-    Owner::new(
+    Owner::of(
         Kind {
             kind: "Robot".into(),
             ..Kind::of::<ConfigMap>()

@@ -71,10 +71,10 @@ impl Similar {
         let about = &event.about;
         Similar {
             object: Object {
-                kind: about.kind.clone(),
+                kind: (*about.kind).clone(),
                 namespace: about.key.namespace.clone(),
                 name: about.key.name.clone(),
-                uid: about.uid.clone(),
+                uid: about.uid().into_owned(),
             },
             event_type: event.event_type,
             reason: event.reason.clone(),

@@ -115,7 +115,7 @@ impl Poster {
             uid: Some("u".into()),
             ..Default::default()
         };
-        let about = Arc::new(Owner::new(Kind::of::<ConfigMap>(), &meta));
+        let about = Arc::new(Owner::of(Kind::of::<ConfigMap>(), &meta));
         let (reason, note) = (reason.to_owned(), note.to_owned());
         self.recorder
             .record(about, EventType::Warning, reason, note);

@@ -138,9 +138,9 @@ impl Crew {
         }
         late.extend(self.names.values().map(|name| name.to_string()));
         for running in &self.controllers {
-            let in_work = running.in_work.lock();
             let name = &running.spec.name;
-            late.extend(in_work.keys().map(|request| format!("{name} {request}")));
+            let in_work = running.in_work().into_iter();
+            late.extend(in_work.map(|(request, _)| format!("{name} {request}")));
         }
         self.tasks.abort_all();
         self.tasks.detach_all();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use opkit_cache::InformerFactory;
 use opkit_client::{Fence, RestClient};
 use opkit_workqueue::{MetricsProvider, Queue, QueueOptions, group_of};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -239,7 +239,7 @@ impl House {
         let kinds = kinds.flat_map(|it| it.spec.sources.iter().map(|s| s.watched.kind.clone()));
         let kinds: Vec<_> = kinds.collect();
         let own = self.manager.controllers.iter();
-        let own: Vec<_> = own.map(|controller| controller.spec.kind.clone()).collect();
+        let own: Vec<_> = own.map(|it| (*it.spec.kind).clone()).collect();
         for cluster in &self.clusters {
             let (checked, ()) = futures::join!(
                 preflight::check(&self.manager.operator, &cluster.client, options, &kinds),
@@ -332,7 +332,6 @@ impl House {
             queue,
             log: self.manager.options.log.clone(),
             metrics: metrics.of(&spec.name, spec.options.max_concurrent_reconciles),
-            in_work: Mutex::default(),
             spec,
         }
     }
@@ -368,7 +367,7 @@ impl House {
         }
         let reads = MapContext {
             controller: spec.name.as_str().into(),
-            kind: spec.kind.clone(),
+            kind: (*spec.kind).clone(),
             declared: Arc::new(declared),
             grants: Arc::new(self.manager.grants.clone()),
         };

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
 use tracing::warn;
 
 use crate::Request;
@@ -17,19 +16,18 @@ const STUCK: Duration = Duration::from_secs(120);
 
 /// Warns, once each, of reconciles that take long.
 pub(super) async fn watch(running: Arc<Running>) {
-    let mut told: HashSet<(Request, Instant)> = HashSet::new();
+    let mut told: HashSet<Request> = HashSet::new();
     loop {
         tokio::time::sleep(EVERY).await;
-        let stuck: HashSet<_> = {
-            let in_work = running.in_work.lock();
-            let long = in_work.iter().filter(|(_, since)| since.elapsed() >= STUCK);
-            long.map(|(request, since)| (request.clone(), *since))
-                .collect()
-        };
-        for (request, since) in stuck.difference(&told) {
-            let (controller, seconds) = (&running.spec.name, since.elapsed().as_secs());
-            warn!(controller, object = %request, seconds, "a reconcile does not end");
+        let in_work = running.in_work().into_iter();
+        let stuck: Vec<_> = in_work.filter(|(_, age)| *age >= STUCK).collect();
+        for (request, age) in &stuck {
+            // One that was told of and is still there is the same: another would not be as old yet.
+            if !told.contains(request) {
+                let (controller, seconds) = (&running.spec.name, age.as_secs());
+                warn!(controller, object = %request, seconds, "a reconcile does not end");
+            }
         }
-        told = stuck;
+        told = stuck.into_iter().map(|(request, _)| request).collect();
     }
 }

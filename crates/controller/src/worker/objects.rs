@@ -5,11 +5,12 @@ use std::sync::Arc;
 use opkit_cache::{AnyObject, FetchError, ObjectError};
 
 use super::{Running, Side};
+use crate::context::Stateless;
 use crate::finalizer::{self, Changed};
 use crate::owner::Owner;
 use crate::reconcile::Reconciler;
 use crate::run::Run;
-use crate::{Action, Cleanup, Context, Error, Request, Result};
+use crate::{Action, Cleanup, Error, Request, Result};
 
 impl Running {
     /// Runs the user's function for one object; `None` if there is no such object any more.
@@ -23,6 +24,15 @@ impl Running {
             let unknown = format!("there is no cluster {:?}", request.cluster());
             return Some(Err(Error::terminal(Error::msg(unknown))));
         };
+        // By key the object need not be made: its metadata is enough.
+        if let (Reconciler::Key(function), None) = (&self.spec.reconciler, &self.spec.finalizer) {
+            let owner = match side.informer.stored(request.key()) {
+                Some(stored) => Owner::stored(self.spec.kind.clone(), request.clone(), stored),
+                None => Owner::gone(self.spec.kind.clone(), request.clone()),
+            };
+            let context = Stateless::new(side.shared(), owner, run.clone());
+            return Some(function.call(request.clone(), context).await);
+        }
         let found = match side.informer.fetch(request.key()).await {
             Ok(found) => found,
             // Retrying cannot help before it changes.
@@ -36,8 +46,8 @@ impl Running {
         match (found, &self.spec.reconciler) {
             (Some(object), _) => Some(self.reconcile_object(request, side, object, run).await),
             (None, Reconciler::Key(function)) => {
-                let owner = Owner::gone(self.spec.kind.clone(), request.key().clone());
-                let context = Context::new(side.shared(), owner, run.clone());
+                let owner = Owner::gone(self.spec.kind.clone(), request.clone());
+                let context = Stateless::new(side.shared(), owner, run.clone());
                 Some(function.call(request.clone(), context).await)
             }
             (None, Reconciler::Object { .. }) => None,
@@ -64,13 +74,13 @@ impl Running {
             };
         };
         let shared = side.shared();
-        let owner = Owner::new(self.spec.kind.clone(), meta);
+        let owner = self.owner(request, object.clone());
         let (client, manager) = (&shared.client, &shared.field_manager);
         if is_deleting {
             if !finalizer::has(meta, &declared.name) {
                 return Ok(Action::await_change());
             }
-            let context = Context::new(shared.clone(), owner.clone(), run.clone());
+            let context = Stateless::new(shared.clone(), owner.clone(), run.clone());
             return match declared.function.call(object.clone(), context).await? {
                 Cleanup::Pending(delay) => Ok(Action::requeue(delay)),
                 Cleanup::Done => {
@@ -97,6 +107,10 @@ impl Running {
         }
     }
 
+    fn owner(&self, request: &Request, object: AnyObject) -> Owner {
+        Owner::new(self.spec.kind.clone(), request.clone(), object)
+    }
+
     async fn call(
         &self,
         request: &Request,
@@ -104,8 +118,8 @@ impl Running {
         object: AnyObject,
         run: &Arc<Run>,
     ) -> Result<Action> {
-        let owner = Owner::new(self.spec.kind.clone(), object.object_meta());
-        let context = Context::new(side.shared(), owner, run.clone());
+        let owner = self.owner(request, object.clone());
+        let context = Stateless::new(side.shared(), owner, run.clone());
         match &self.spec.reconciler {
             Reconciler::Object { function, .. } => function.call(object, context).await,
             Reconciler::Key(function) => function.call(request.clone(), context).await,
@@ -124,13 +138,13 @@ impl Side {
                 Err(_) => return,
             },
             Changed::Not => return,
-            Changed::Gone => return self.informer.observe_deletion(&owner.key, &owner.uid),
+            Changed::Gone => return self.informer.observe_deletion(&owner.key, &owner.uid()),
         };
         let meta = object.meta().to_object_meta();
         let finalizers = meta.finalizers.iter().flatten().count();
         // The server keeps an object on, such as a pod that is ending, for its grace period.
         if finalizers == 0 && meta.deletion_grace_period_seconds.unwrap_or(0) == 0 {
-            self.informer.observe_deletion(&owner.key, &owner.uid);
+            self.informer.observe_deletion(&owner.key, &owner.uid());
         } else {
             self.informer.observe(&object);
         }

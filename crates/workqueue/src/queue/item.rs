@@ -61,6 +61,11 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
         &self.payload
     }
 
+    /// The same, to take it away: who works on a key to its end does not need it any more.
+    pub fn payload_mut(&mut self) -> &mut P {
+        &mut self.payload
+    }
+
     /// The highest priority of these triggers.
     pub fn priority(&self) -> i32 {
         self.priority
@@ -69,6 +74,19 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
     /// How long the key was ready before it was handed out.
     pub fn waited(&self) -> Duration {
         self.waited
+    }
+
+    /// Ends the work on the key, as dropping this does, and forgets its failures: both at once, because
+    /// that is how most work ends.
+    pub fn forget(mut self) {
+        let Some(ticket) = self.hold.ticket.take() else {
+            return;
+        };
+        let now = self.hold.shared.now();
+        self.hold.shared.change(|engine, _| {
+            engine.forget(&self.key);
+            engine.done(now, ticket);
+        });
     }
 
     /// Puts the key back, with its payload and priority, because it was not worked on; see

@@ -15,7 +15,7 @@ fn event(name: &str, reason: &str, note: &str) -> Recorded {
         ..Default::default()
     };
     Recorded {
-        about: Arc::new(Owner::new(Kind::of::<Pod>(), &meta)),
+        about: Arc::new(Owner::of(Kind::of::<Pod>(), &meta)),
         event_type: EventType::Normal,
         reason: reason.to_owned(),
         note: note.to_owned(),

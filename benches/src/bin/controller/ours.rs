@@ -1,0 +1,222 @@
+//! An operator on the stand-in server, with all that is on by default: how many reconciles a second
+//! it starts and ends, and how long after a change.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use futures::{Stream, StreamExt, stream};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Client, Config, ResourceExt};
+use opkit::cache::{InformerOptions, StoreForm};
+use opkit::{Action, AnyController, Context, Controller, ObjectKey, Operator, Request, RunOptions};
+use opkit_benches::stand_in;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What a reconcile does, and what of it is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum What {
+    /// Nothing, by key.
+    Dispatch,
+    /// Nothing, with the object, which is made of its compact form.
+    Object,
+    /// Nothing, with the object, which is stored as it is.
+    Typed,
+    /// Reads one object that all others read as well.
+    Read,
+    /// Waits a while.
+    Flight,
+    /// Reads its object, after all have changed.
+    Burst,
+    /// Reads its object, after it has changed; the changes come one after the other.
+    Latency,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    what: What,
+    port: u16,
+    objects: u64,
+    /// How many reconciles at once.
+    workers: usize,
+    /// How often all objects are reconciled or changed; for the latency, how many changes.
+    count: u64,
+}
+
+/// How long a reconcile waits that only waits.
+const WAIT: Duration = Duration::from_millis(10);
+/// How many changes come in a second when the latency is measured.
+const RATE: u64 = 1_000;
+
+/// What the reconciles leave behind.
+#[derive(Default)]
+struct App {
+    objects: u64,
+    reconciled: AtomicU64,
+    /// Who makes the count this tells it.
+    target: AtomicU64,
+    reached: Notify,
+    first: OnceLock<Instant>,
+    keys: Mutex<Vec<Request>>,
+    /// The object that all read.
+    hot: OnceLock<ObjectKey>,
+    latencies: Mutex<Vec<u64>>,
+}
+
+impl App {
+    fn reconciled(&self, key: impl FnOnce() -> Request) {
+        let number = self.reconciled.fetch_add(1, Ordering::Relaxed) + 1;
+        if number <= self.objects {
+            self.first.get_or_init(Instant::now);
+            self.keys.lock().push(key());
+        }
+        if number == self.target.load(Ordering::Relaxed) {
+            self.reached.notify_one();
+        }
+    }
+
+    /// Waits for so many more reconciles than there were; `begin` lets them come.
+    async fn wait_for<F: Future<Output = Result<()>>>(&self, more: u64, begin: F) -> Result<()> {
+        let target = self.reconciled.load(Ordering::Relaxed) + more;
+        self.target.store(target, Ordering::Relaxed);
+        begin.await?;
+        let reached = async {
+            while self.reconciled.load(Ordering::Relaxed) < target {
+                self.reached.notified().await;
+            }
+        };
+        let patience = Duration::from_secs(120);
+        let reached = tokio::time::timeout(patience, reached).await;
+        reached.with_context(|| format!("{:?} of {target}", self.reconciled))
+    }
+}
+
+async fn by_key(request: Request, cx: Context<Arc<App>>) -> opkit::Result<Action> {
+    cx.state().reconciled(|| request);
+    Ok(Action::await_change())
+}
+
+async fn with_object(pod: Arc<Pod>, cx: Context<Arc<App>>) -> opkit::Result<Action> {
+    cx.state().reconciled(|| Request::from(cx.key().clone()));
+    drop(pod);
+    Ok(Action::await_change())
+}
+
+async fn with_read(request: Request, cx: Context<Arc<App>>) -> opkit::Result<Action> {
+    let app = cx.state();
+    let hot = app.hot.get_or_init(|| request.key().clone());
+    if cx.get::<Pod>(hot.clone())?.is_some() {
+        app.reconciled(|| request);
+    }
+    Ok(Action::await_change())
+}
+
+async fn with_wait(request: Request, cx: Context<Arc<App>>) -> opkit::Result<Action> {
+    tokio::time::sleep(WAIT).await;
+    cx.state().reconciled(|| request);
+    Ok(Action::await_change())
+}
+
+async fn with_version(pod: Arc<Pod>, cx: Context<Arc<App>>) -> opkit::Result<Action> {
+    let app = cx.state();
+    let version: u64 = pod.resource_version().unwrap_or_default().parse()?;
+    if version > FIRST_TIME {
+        let latency = stand_in::nanoseconds().saturating_sub(version);
+        app.latencies.lock().push(latency);
+    }
+    app.reconciled(|| Request::from(cx.key().clone()));
+    Ok(Action::await_change())
+}
+
+/// Versions above are times: it is after 2001.
+const FIRST_TIME: u64 = 1_000_000_000_000_000_000;
+
+fn controller(args: &Args, rounds: impl Stream<Item = Request> + Send + 'static) -> AnyController {
+    let controller = match args.what {
+        What::Dispatch => Controller::<Pod, _>::keyed(by_key),
+        What::Object | What::Typed => Controller::new(with_object),
+        What::Read => Controller::keyed(with_read),
+        What::Flight => Controller::keyed(with_wait),
+        What::Burst | What::Latency => Controller::new(with_version),
+    };
+    let controller = controller.max_concurrent_reconciles(args.workers);
+    controller.watches_stream("round", rounds).into()
+}
+
+pub(crate) async fn run(args: &Args) -> Result<()> {
+    let url = format!("http://127.0.0.1:{}", args.port).parse()?;
+    let client = Client::try_from(Config::new(url))?;
+    // Versions begin anew.
+    stand_in::order(args.port, "/reset").await?;
+    let app = Arc::new(App {
+        objects: args.objects,
+        ..App::default()
+    });
+    let (rounds, receiver) = mpsc::channel::<Vec<Request>>(1);
+    let keys = stream::unfold(receiver, |mut receiver| async {
+        let keys = receiver.recv().await?;
+        Some((stream::iter(keys), receiver))
+    });
+    let state = app.clone();
+    let mut operator = Operator::new("bench")
+        .state(|| async { Ok::<_, opkit::Error>(state) })
+        .controller(controller(args, keys.flatten()));
+    if args.what == What::Typed {
+        let options = InformerOptions::default().form(StoreForm::Typed);
+        operator = operator.cache::<Pod>(options);
+    }
+    let stop = CancellationToken::new();
+    let running = operator.run_with(client, RunOptions::default(), stop.clone());
+    let measured = async {
+        let line = measure(args, &app, &rounds).await;
+        stop.cancel();
+        line
+    };
+    let (ended, line) = futures::join!(running, measured);
+    if let Err(error) = ended {
+        bail!("{error:?}");
+    }
+    println!("{}", line?);
+    Ok(())
+}
+
+async fn measure(args: &Args, app: &App, rounds: &mpsc::Sender<Vec<Request>>) -> Result<Value> {
+    app.wait_for(args.objects, async { Ok(()) }).await?;
+    let first = app.first.get().context("nothing was reconciled")?;
+    let initial = args.objects as f64 / first.elapsed().as_secs_f64();
+    stand_in::order(args.port, "/ready").await?;
+    if args.what == What::Latency {
+        let path = format!("/go?events={}&rate={RATE}", args.count);
+        let order = async { Ok(stand_in::order(args.port, &path).await?) };
+        app.wait_for(args.count, order).await?;
+        let mut latencies = app.latencies.lock();
+        latencies.sort_unstable();
+        let at = |part: usize| latencies[(latencies.len() - 1) * part / 100] as f64 / 1e3;
+        return Ok(json!({"p50_us": at(50), "p99_us": at(99)}));
+    }
+    let keys = app.keys.lock().clone();
+    let mut elapsed = Duration::ZERO;
+    for _ in 0..args.count {
+        let keys = keys.clone();
+        let began = Instant::now();
+        let begin = async {
+            match args.what {
+                What::Burst => {
+                    let path = format!("/go?events={}", args.objects);
+                    Ok(stand_in::order(args.port, &path).await?)
+                }
+                _ => Ok(rounds.send(keys).await?),
+            }
+        };
+        app.wait_for(args.objects, begin).await?;
+        elapsed += began.elapsed();
+    }
+    let per_second = (args.objects * args.count) as f64 / elapsed.as_secs_f64();
+    Ok(json!({"per_second": per_second, "initial_per_second": initial}))
+}
