@@ -19,6 +19,8 @@ mod examples;
 #[cfg(test)]
 mod leaderelection;
 #[cfg(test)]
+mod log;
+#[cfg(test)]
 mod robot;
 #[cfg(test)]
 mod scheme;
@@ -26,6 +28,8 @@ mod scheme;
 mod servers;
 #[cfg(test)]
 mod soak;
+#[cfg(test)]
+mod stuck;
 
 /// The README, whose examples compile.
 #[cfg(doctest)]
