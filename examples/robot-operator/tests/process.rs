@@ -169,3 +169,29 @@ fn the_binary_prints_its_crds_and_its_version() {
             .starts_with("robot-operator 0.1.0")
     );
 }
+
+/// SIGTERM while the server says nothing, so that nothing is ever ready.
+#[test]
+fn a_signal_ends_a_start_that_hangs() {
+    let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = silent.local_addr().unwrap();
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("kubeconfig");
+    let kubeconfig = format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: a, cluster: {{server: 'http://{address}'}}}}]\n\
+         contexts: [{{name: a, context: {{cluster: a, user: a}}}}]\nusers: [{{name: a, user: {{}}}}]\ncurrent-context: a\n"
+    );
+    fs::write(&path, kubeconfig).unwrap();
+    let mut process = Process::start(&path);
+    // It has asked, and gets no answer.
+    let _connection = silent.accept().unwrap();
+    let id = process.0.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(process.0.wait().unwrap().code(), Some(0));
+}
