@@ -219,7 +219,8 @@ impl House {
                 };
                 // What others did, and when they meant to look again, is not known here.
                 if term > 1 {
-                    for running in &self.controllers {
+                    let needs = |it: &&Arc<Running>| it.spec.options.needs_leader_election;
+                    for running in self.controllers.iter().filter(needs) {
                         running.requeue_all();
                     }
                 }
