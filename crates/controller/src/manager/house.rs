@@ -29,7 +29,7 @@ use crate::why::Why;
 use crate::worker::{Running, Side};
 use crate::{AnyController, Leadership, ManagerError, MetricsRegistry, Request};
 
-/// How long events may take to be flushed after everything else has ended.
+/// How long events may take to be flushed after everything else has ended, within the grace period.
 const FLUSH: Duration = Duration::from_secs(5);
 
 /// Everything that runs, and how to stop it.
@@ -422,11 +422,11 @@ impl House {
         }
     }
 
-    async fn flush_events(&mut self) {
+    async fn flush_events(&mut self, deadline: Deadline) {
         self.stop_posters.cancel();
         self.posters.close();
-        let posted = tokio::time::timeout(FLUSH, self.posters.wait()).await;
-        if posted.is_err() {
+        let posted = tokio::time::timeout(FLUSH, deadline.holds(self.posters.wait())).await;
+        if posted != Ok(true) {
             self.abort_posters.cancel();
             warn!("events were not posted in time");
         }
@@ -441,7 +441,7 @@ impl House {
         self.leaders.stop(deadline, &mut late).await;
         self.others.stop(deadline, &mut late).await;
         // Before the lease is released: afterwards their writes would be refused.
-        self.flush_events().await;
+        self.flush_events(deadline).await;
         if let Some(election) = &mut self.election {
             election.release(deadline, &mut late).await;
         }
