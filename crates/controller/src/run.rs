@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use opkit_client::{Kind, ObjectKey};
 use parking_lot::Mutex;
@@ -18,6 +18,8 @@ pub(crate) struct Run {
     /// Children that were applied, or should have been: an application that failed is no reason to
     /// delete the child.
     applied: Mutex<HashSet<Child>>,
+    /// Whether there is no such object any more.
+    is_gone: AtomicBool,
     cache_reads: AtomicU32,
     live_reads: AtomicU32,
     writes: Mutex<Vec<Write>>,
@@ -77,6 +79,16 @@ impl Run {
     /// Whether the run applied the child.
     pub(crate) fn has_applied(&self, kind: &Kind, key: &ObjectKey) -> bool {
         self.applied.lock().contains(&child(kind, key))
+    }
+
+    /// Notes that there is no such object any more.
+    pub(crate) fn gone(&self) {
+        self.is_gone.store(true, Relaxed);
+    }
+
+    /// Whether there is no such object any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone.load(Relaxed)
     }
 
     /// Notes a read that the cache answers.

@@ -167,7 +167,11 @@ impl Running {
             result,
             hot_loop: None,
         };
+        let is_over = matches!(record.result, Outcome::Ok);
         let found = self.log.push(record, &self.field_manager);
+        if is_over && run.is_gone() {
+            self.log.forget(&self.name, request);
+        }
         if let Some(hot_loop) = found {
             self.metrics.hot_loops.inc();
             // Each step of a loop is counted, and one in a while is told.

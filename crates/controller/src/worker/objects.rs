@@ -36,6 +36,7 @@ impl Running {
         match (found, &self.spec.reconciler) {
             (Some(object), _) => Some(self.reconcile_object(request, side, object, run).await),
             (None, Reconciler::Key(function)) => {
+                run.gone();
                 let owner = Owner::gone(self.spec.kind.clone(), request.key().clone());
                 let context = Context::new(side.shared(), owner, run.clone());
                 Some(function.call(request.clone(), context).await)
