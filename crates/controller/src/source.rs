@@ -9,7 +9,7 @@ use std::sync::Arc;
 use opkit_cache::{
     Change, Delta, DynamicObject, Event, FieldChange, Informer, Listener, Meta, Selection,
 };
-use opkit_client::{Kind, Object, ObjectKey};
+use opkit_client::{GroupResource, Kind, Object, ObjectKey};
 use opkit_workqueue::AddOptions;
 use tokio::sync::oneshot;
 use tracing::{debug_span, trace};
@@ -48,7 +48,7 @@ pub(crate) struct Declared {
     pub(crate) typed: HashMap<TypeId, Informer>,
     pub(crate) dynamic: HashMap<Kind, Informer>,
     /// Those that may be read across namespaces only where that is granted.
-    pub(crate) referenced: HashSet<TypeId>,
+    pub(crate) referenced: HashSet<GroupResource>,
 }
 
 impl MapContext {

@@ -18,6 +18,7 @@ use super::election::Election;
 use super::{Manager, ManagerOptions, preflight, stuck};
 use crate::applied::AppliedChildren;
 use crate::context::Shared;
+use crate::cross_namespace::resource_of;
 use crate::events::{Dropped, EventRecorder, Reporter, recorder};
 use crate::metrics::ReconcileMetrics;
 use crate::prune::OwnedKind;
@@ -350,11 +351,12 @@ impl House {
                     informer: informer.clone(),
                 });
             }
+            if source.role == Role::Referenced {
+                let resource = resource_of(&source.watched.kind);
+                declared.referenced.insert(resource);
+            }
             match source.watched.type_id {
                 Some(id) => {
-                    if source.role == Role::Referenced {
-                        declared.referenced.insert(id);
-                    }
                     declared.typed.insert(id, informer);
                 }
                 None => {
