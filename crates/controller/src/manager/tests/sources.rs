@@ -383,3 +383,30 @@ async fn another_namespace_is_refused_in_every_form_of_a_kind() {
     assert_eq!(*seen.lock(), expected(true));
     run.stop().await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_requeue_that_was_not_due_is_no_cause() {
+    let server = Server::new(&["configmaps"]);
+    server.put(MAP, object("one"));
+    let count: Arc<AtomicU32> = Arc::default();
+    let controller = counting(&count, |n| match n {
+        2 => Err(Error::retry_after(
+            Duration::from_secs(60),
+            Error::msg("later"),
+        )),
+        _ => Ok(Action::requeue(Duration::from_secs(60))),
+    });
+    let run = Run::start(&server, controller).await;
+    for _ in 0..2 {
+        run.settle(Duration::from_secs(10)).await;
+        server.put(MAP, object("one"));
+    }
+    run.settle(Duration::from_secs(61)).await;
+    let records = run.log.records();
+    let causes: Vec<_> = records.iter().map(|it| it.causes().join(", ")).collect();
+    assert_eq!(
+        causes,
+        ["initial list", "one changed", "one changed", "requeued"]
+    );
+    run.stop().await.unwrap();
+}
