@@ -137,6 +137,7 @@ impl<S> Context<S> {
     ) -> Result<Option<Arc<DynamicObject>>, ReadError> {
         let namespace = self.owner.key.namespace.as_deref();
         let key = (key.into()).or_namespace(namespace.filter(|_| kind.namespaced));
+        cross_namespace::check_kind(&self.shared.reads, &self.owner, kind, &key)?;
         self.run.read_cache();
         self.shared.reads.get_dynamic(kind, key)
     }

@@ -2,12 +2,11 @@
 //! the one in question. Otherwise whoever may write an object in one namespace could have the
 //! operator read, on their behalf, what another namespace keeps to itself.
 
-use std::any::TypeId;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use opkit_client::{Kind, Object, ObjectKey};
+use opkit_client::{GroupResource, Kind, Object, ObjectKey};
 
 use crate::owner::Owner;
 use crate::{MapContext, ReadError};
@@ -42,16 +41,17 @@ pub struct Reference {
 
 type Grant = dyn Fn(&Reference, &MapContext) -> bool + Send + Sync;
 
-/// What decides on references across namespaces, by the type that is named.
+/// What decides on references across namespaces, by the resource that is named: whatever the Rust type
+/// and the version, metadata alone included, the objects are the same.
 #[derive(Clone, Default)]
 pub(crate) struct Grants {
-    by_type: HashMap<TypeId, Arc<Grant>>,
+    by_resource: HashMap<GroupResource, Arc<Grant>>,
 }
 
 impl fmt::Debug for Grants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Grants")
-            .field("len", &self.by_type.len())
+            .field("len", &self.by_resource.len())
             .finish_non_exhaustive()
     }
 }
@@ -61,14 +61,26 @@ impl Grants {
         &mut self,
         grant: impl Fn(&Reference, &MapContext) -> bool + Send + Sync + 'static,
     ) {
-        self.by_type.insert(TypeId::of::<C>(), Arc::new(grant));
+        let resource = resource_of(&Kind::of::<C>());
+        self.by_resource.insert(resource, Arc::new(grant));
     }
+}
+
+/// What the objects of a kind are, in every version and form.
+pub(crate) fn resource_of(kind: &Kind) -> GroupResource {
+    GroupResource::new(&kind.group, &kind.plural)
 }
 
 /// Whether a change of `to` may lead to `from`. Where references across namespaces are declared at all it may, so
 /// that a grant that was taken back, or an object that is gone, is noticed.
-pub(crate) fn leads<C: Object>(context: &MapContext, from: &ObjectKey, to: &ObjectKey) -> bool {
-    !crosses(from, to) || context.grants.by_type.contains_key(&TypeId::of::<C>())
+pub(crate) fn leads(
+    context: &MapContext,
+    from: &ObjectKey,
+    to_kind: &Kind,
+    to: &ObjectKey,
+) -> bool {
+    let grants = &context.grants.by_resource;
+    !crosses(from, to) || grants.contains_key(&resource_of(to_kind))
 }
 
 /// A kind whose objects are named by those of the controller's kind is read in another namespace than
@@ -78,17 +90,30 @@ pub(crate) fn check<C: Object>(
     owner: &Owner,
     key: &ObjectKey,
 ) -> Result<(), ReadError> {
-    let is_referenced = context.declared.referenced.contains(&TypeId::of::<C>());
-    if !is_referenced || !crosses(&owner.key, key) {
+    match crosses(&owner.key, key) {
+        true => check_kind(context, owner, &Kind::of::<C>(), key),
+        false => Ok(()),
+    }
+}
+
+/// As [`check`], of any kind.
+pub(crate) fn check_kind(
+    context: &MapContext,
+    owner: &Owner,
+    kind: &Kind,
+    key: &ObjectKey,
+) -> Result<(), ReadError> {
+    let resource = resource_of(kind);
+    if !context.declared.referenced.contains(&resource) || !crosses(&owner.key, key) {
         return Ok(());
     }
     let reference = Reference {
         from_kind: context.kind.clone(),
         from: owner.key.key().clone(),
-        to_kind: Kind::of::<C>(),
+        to_kind: kind.clone(),
         to: key.clone(),
     };
-    let grant = context.grants.by_type.get(&TypeId::of::<C>());
+    let grant = context.grants.by_resource.get(&resource);
     match grant.is_some_and(|grant| grant(&reference, context)) {
         true => Ok(()),
         false => Err(ReadError::NotGranted {

@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 use opkit_cache::{
     Change, Delta, DynamicObject, Event, FieldChange, Informer, Listener, Meta, Selection,
 };
-use opkit_client::{Kind, Object, ObjectKey};
+use opkit_client::{GroupResource, Kind, Object, ObjectKey};
 use opkit_workqueue::AddOptions;
 use tokio::sync::oneshot;
 use tracing::{Level, Span, debug_span, enabled, trace};
@@ -49,7 +49,7 @@ pub(crate) struct Declared {
     pub(crate) typed: HashMap<TypeId, Informer, RandomState>,
     pub(crate) dynamic: HashMap<Kind, Informer>,
     /// Those that may be read across namespaces only where that is granted.
-    pub(crate) referenced: HashSet<TypeId, RandomState>,
+    pub(crate) referenced: HashSet<GroupResource, RandomState>,
 }
 
 impl MapContext {

@@ -47,4 +47,10 @@ impl Merge for Why {
         let room = LINKS.saturating_sub(self.links.len());
         self.links.extend(later.links.into_iter().take(room));
     }
+
+    /// A look that was asked for, at a later time, is not why there is one now.
+    fn is_told_early(&self) -> bool {
+        let is_asked = |cause: &Cause| matches!(cause, Cause::Requeued | Cause::Retry(_));
+        !self.causes.iter().all(is_asked)
+    }
 }

@@ -76,11 +76,34 @@ impl Side {
 /// How the user's function ended.
 enum Ended {
     /// It returned, or could not be called.
-    Returned(Result<Action>),
+    Returned(Result<Action, Failure>),
     Panicked(String),
     TimedOut(Duration),
     /// There is no such object any more.
     Gone,
+}
+
+/// What is kept of the user's error.
+struct Failure {
+    message: String,
+    retry: Retry,
+}
+
+impl Failure {
+    /// With the key's backoff.
+    fn new(message: String) -> Self {
+        let retry = Retry::Backoff;
+        Failure { message, retry }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure {
+            message: error.to_string(),
+            retry: error.retry(),
+        }
+    }
 }
 
 impl Running {
@@ -139,7 +162,7 @@ impl Running {
             return duration;
         };
         let causes = std::mem::take(&mut item.payload_mut().causes);
-        let request = item.key();
+        let request = &item.key().clone();
         let result = match ended {
             Ended::Gone => {
                 debug!("the object is gone");
@@ -151,11 +174,11 @@ impl Running {
             Ended::Panicked(message) => {
                 error!(panic = message, "reconcile panicked");
                 self.metrics.panics.inc();
-                Err(Error::msg(format!("reconcile panicked: {message}")))
+                Err(Failure::new(format!("reconcile panicked: {message}")))
             }
             Ended::TimedOut(limit) => {
                 self.metrics.timeouts.inc();
-                Err(Error::msg(format!(
+                Err(Failure::new(format!(
                     "the reconcile did not end within {limit:?}"
                 )))
             }
@@ -172,6 +195,8 @@ impl Running {
             _ => debug!(?duration, "reconciled"),
         }
         let is_settled = result == Outcome::Ok;
+        let own = |cause: &Cause| matches!(cause, Cause::Deleted { kind: None, .. });
+        let was_deleted = causes.iter().any(own);
         let (cache_reads, live_reads, writes) = run.trace();
         let record = ReconcileRecord {
             controller: self.name.clone(),
@@ -191,6 +216,9 @@ impl Running {
             item.forget();
         }
         let found = self.log.push(record, &self.field_manager);
+        if is_settled && was_deleted && self.is_gone(request) {
+            self.log.forget(&self.name, request);
+        }
         if let Some(hot_loop) = found {
             self.metrics.hot_loops.inc();
             // Each step of a loop is counted, and one in a while is told.
@@ -199,6 +227,12 @@ impl Running {
             }
         }
         duration
+    }
+
+    /// Whether the cache has no such object.
+    fn is_gone(&self, request: &Request) -> bool {
+        let side = self.side(request);
+        side.is_some_and(|side| side.informer.stored(request.key()).is_none())
     }
 
     /// If it looks as if somebody undoes what is written for this object, asks the server who, before
@@ -230,24 +264,35 @@ impl Running {
     /// Calls the user's function. Polled by this worker, so that a panic is caught here and nothing
     /// outlives the key.
     async fn run(&self, request: &Request, run: &Arc<Run>) -> Ended {
-        let reconciled = AssertUnwindSafe(self.reconcile_request(request, run)).catch_unwind();
-        let ended = match self.spec.options.reconcile_timeout {
-            None => reconciled.await,
-            Some(limit) => match tokio::time::timeout(limit, reconciled).await {
-                Ok(ended) => ended,
-                Err(_) => return Ended::TimedOut(limit),
-            },
-        };
-        match ended {
-            Ok(Some(result)) => Ended::Returned(result),
-            Ok(None) => Ended::Gone,
+        // What a timeout drops, and an error that is printed, is the user's code too.
+        let reconciled = AssertUnwindSafe(async {
+            let reconciled = self.reconcile_request(request, run);
+            let reconciled = match self.spec.options.reconcile_timeout {
+                None => reconciled.await,
+                Some(limit) => match tokio::time::timeout(limit, reconciled).await {
+                    Ok(reconciled) => reconciled,
+                    Err(_) => return Ended::TimedOut(limit),
+                },
+            };
+            match reconciled {
+                Some(result) => Ended::Returned(result.map_err(Failure::from)),
+                None => Ended::Gone,
+            }
+        });
+        match reconciled.catch_unwind().await {
+            Ok(ended) => ended,
             Err(panic) => Ended::Panicked(panic_message(&*panic)),
         }
     }
 
     /// Queues the key again as the result asks for, and counts it. That there were failures of a key
     /// that is not queued again is for the caller to forget.
-    fn requeue(&self, request: &Request, priority: i32, result: Result<Action>) -> Outcome {
+    fn requeue(
+        &self,
+        request: &Request,
+        priority: i32,
+        result: Result<Action, Failure>,
+    ) -> Outcome {
         let add = |cause: Cause, options: AddOptions| {
             self.queue
                 .add_with(request.clone(), Why::from(cause), options)
@@ -257,7 +302,7 @@ impl Running {
             after,
             ..Default::default()
         };
-        let error = match result {
+        let failure = match result {
             Ok(action) => {
                 let Some(delay) = action.requeue_after() else {
                     self.metrics.success.inc();
@@ -269,12 +314,12 @@ impl Running {
                 add(Cause::Requeued, after(delay, priority));
                 return Outcome::Requeue { after: delay };
             }
-            Err(error) => error,
+            Err(failure) => failure,
         };
         self.metrics.error.inc();
         self.metrics.errors.inc();
         let failures = self.queue.num_requeues(request).saturating_add(1);
-        let retry_after = match error.retry() {
+        let retry_after = match failure.retry {
             Retry::Backoff => {
                 let limited = AddOptions {
                     priority: Some(priority),
@@ -295,7 +340,7 @@ impl Running {
             }
         };
         Outcome::Error {
-            message: error.to_string(),
+            message: failure.message,
             retry_after,
         }
     }

@@ -20,6 +20,7 @@ pub struct Rbac {
     rules: Vec<PolicyRule>,
     namespaces: Vec<String>,
     leader_election: bool,
+    leader_election_namespace: Option<String>,
     metrics_auth: bool,
 }
 
@@ -31,6 +32,7 @@ impl Rbac {
             rules,
             namespaces: Vec::new(),
             leader_election: false,
+            leader_election_namespace: None,
             metrics_auth: false,
         }
     }
@@ -43,9 +45,15 @@ impl Rbac {
         self
     }
 
-    /// Whether it elects a leader: a Role for Leases in its own namespace.
+    /// Whether it elects a leader: a Role for Leases, by default in its own namespace.
     pub fn leader_election(mut self, elects: bool) -> Self {
         self.leader_election = elects;
+        self
+    }
+
+    /// The namespace of the Lease, if it is not the operator's own.
+    pub fn leader_election_namespace(mut self, namespace: Option<String>) -> Self {
+        self.leader_election_namespace = namespace;
         self
     }
 
@@ -78,7 +86,8 @@ impl Rbac {
             // Creating cannot be held to a name.
             let group = "coordination.k8s.io";
             let leases = PolicyRule::new(group, ["leases"], ["create", "get", "update"]);
-            self.grant(&mut documents, "leader-election", Some(&own), &[leases]);
+            let place = self.leader_election_namespace.as_ref().unwrap_or(&own);
+            self.grant(&mut documents, "leader-election", Some(place), &[leases]);
         }
         if self.metrics_auth {
             let reviews = [

@@ -17,6 +17,7 @@ use opkit_controller::{
 use opkit_manifests::{PolicyRule, Rbac};
 
 pub use self::run::{RunOptions, ServerAddresses};
+use crate::arguments::Flags;
 use crate::namespaces;
 use crate::rbac::Declared;
 
@@ -315,12 +316,16 @@ impl Operator {
         }
     }
 
-    /// Who may do what, for an operator that is run like this.
-    fn rbac(&self, asked: &[String], elects: bool, protects_metrics: bool) -> Rbac {
-        let namespaces = namespaces::chosen(asked, &self.namespaces);
+    /// Who may do what, for an operator that is run with these flags.
+    fn rbac(&self, flags: &Flags) -> Rbac {
+        let elects = flags.leader_elect.unwrap_or(self.leader_election.is_some());
         Rbac::new(&self.name, self.rules())
-            .namespaces(namespaces)
+            .namespaces(namespaces::chosen(&flags.namespace, &self.namespaces))
             .leader_election(elects)
-            .metrics_auth(protects_metrics)
+            .leader_election_namespace(flags.leader_election_namespace.clone())
+            .metrics_auth(flags.protects_metrics())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,7 +32,13 @@ impl Declared<'_> {
             _ => "events.k8s.io",
         };
         let events = PolicyRule::new(group, ["events"], ["create", "patch"]);
-        rules.push(events);
+        // Those about objects of the cluster scope are in the namespace `default`, which an operator
+        // that is held to namespaces has no role in.
+        let mut kinds = self.controllers.iter().map(AnyController::kind);
+        rules.push(match kinds.all(|kind| kind.namespaced) {
+            true => events,
+            false => events.cluster_scoped(),
+        });
         merge(&rules)
     }
 

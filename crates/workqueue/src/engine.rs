@@ -383,7 +383,15 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
             self.place(id);
             return delay;
         };
-        waiting.payload.merge(payload);
+        let due = match waiting.place {
+            Place::Delayed => waiting.ready_at,
+            Place::Ready | Place::Marked => now,
+        };
+        if ready_at < due && !waiting.payload.is_told_early() {
+            waiting.payload = payload;
+        } else if ready_at <= due || payload.is_told_early() {
+            waiting.payload.merge(payload);
+        }
         let raised = priority > waiting.priority;
         waiting.priority = waiting.priority.max(priority);
         match waiting.place {

@@ -6,6 +6,12 @@
 pub trait Merge {
     /// Takes `later`, which arrived after `self`, into `self`.
     fn merge(&mut self, later: Self);
+
+    /// Whether a trigger whose time has not come is told when another has the key handed out before
+    /// it. By default it is.
+    fn is_told_early(&self) -> bool {
+        true
+    }
 }
 
 impl Merge for () {

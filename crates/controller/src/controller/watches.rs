@@ -166,7 +166,7 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
                 return Vec::new();
             };
             let mut from = lister.keys(&naming);
-            from.retain(|from| cross_namespace::leads::<C>(context, from, &key));
+            from.retain(|from| cross_namespace::leads(context, from, &target, &key));
             from
         };
         self.source(Watched::typed::<C>(false), Role::Referenced, Arc::new(map))

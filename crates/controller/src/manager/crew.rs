@@ -95,7 +95,10 @@ impl Crew {
     ) -> Option<ManagerError> {
         let (id, result) = match ended {
             Ok((id, result)) => (id, result.map_err(Error::into_boxed)),
-            Err(error) if error.is_cancelled() => return None,
+            Err(error) if error.is_cancelled() => {
+                self.names.remove(&error.id());
+                return None;
+            }
             Err(error) => (error.id(), Err(error.into())),
         };
         let name = self.names.remove(&id);
@@ -114,8 +117,9 @@ impl Crew {
     pub(super) async fn abandon(&mut self) {
         self.stop.cancel();
         self.tasks.abort_all();
-        while self.tasks.join_next().await.is_some() {}
-        self.names.clear();
+        while let Some(ended) = self.tasks.join_next_with_id().await {
+            let _ = self.failure(ended);
+        }
     }
 
     /// Asks all to end, and aborts those that have not by `deadline`, whose names it adds to `late`.
@@ -124,12 +128,10 @@ impl Crew {
         self.stop.cancel();
         let ended = async {
             while let Some(ended) = self.tasks.join_next_with_id().await {
-                if let Ok((id, _)) = &ended {
-                    self.names.remove(id);
-                }
                 // It was going to end anyway; the error that stopped all is told by another.
-                if let Ok((_, Err(error))) = ended {
-                    error!(%error, "a runnable failed while it was stopped");
+                if let Some(error) = self.failure(ended) {
+                    let error: &dyn std::error::Error = &error;
+                    error!(error, "something failed while it was stopped");
                 }
             }
         };

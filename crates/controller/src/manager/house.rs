@@ -18,6 +18,7 @@ use super::election::Election;
 use super::{Manager, ManagerOptions, preflight, stuck};
 use crate::applied::AppliedChildren;
 use crate::context::Shared;
+use crate::cross_namespace::resource_of;
 use crate::events::{Dropped, EventRecorder, Reporter, recorder};
 use crate::metrics::ReconcileMetrics;
 use crate::prune::OwnedKind;
@@ -29,7 +30,7 @@ use crate::why::Why;
 use crate::worker::{Running, Side};
 use crate::{AnyController, Leadership, ManagerError, MetricsRegistry, Request};
 
-/// How long events may take to be flushed after everything else has ended.
+/// How long events may take to be flushed after everything else has ended, within the grace period.
 const FLUSH: Duration = Duration::from_secs(5);
 
 /// Everything that runs, and how to stop it.
@@ -219,7 +220,8 @@ impl House {
                 };
                 // What others did, and when they meant to look again, is not known here.
                 if term > 1 {
-                    for running in &self.controllers {
+                    let needs = |it: &&Arc<Running>| it.spec.options.needs_leader_election;
+                    for running in self.controllers.iter().filter(needs) {
                         running.requeue_all();
                     }
                 }
@@ -348,11 +350,12 @@ impl House {
                     informer: informer.clone(),
                 });
             }
+            if source.role == Role::Referenced {
+                let resource = resource_of(&source.watched.kind);
+                declared.referenced.insert(resource);
+            }
             match source.watched.type_id {
                 Some(id) => {
-                    if source.role == Role::Referenced {
-                        declared.referenced.insert(id);
-                    }
                     declared.typed.insert(id, informer);
                 }
                 None => {
@@ -420,11 +423,11 @@ impl House {
         }
     }
 
-    async fn flush_events(&mut self) {
+    async fn flush_events(&mut self, deadline: Deadline) {
         self.stop_posters.cancel();
         self.posters.close();
-        let posted = tokio::time::timeout(FLUSH, self.posters.wait()).await;
-        if posted.is_err() {
+        let posted = tokio::time::timeout(FLUSH, deadline.holds(self.posters.wait())).await;
+        if posted != Ok(true) {
             self.abort_posters.cancel();
             warn!("events were not posted in time");
         }
@@ -439,7 +442,7 @@ impl House {
         self.leaders.stop(deadline, &mut late).await;
         self.others.stop(deadline, &mut late).await;
         // Before the lease is released: afterwards their writes would be refused.
-        self.flush_events().await;
+        self.flush_events(deadline).await;
         if let Some(election) = &mut self.election {
             election.release(deadline, &mut late).await;
         }

@@ -5,6 +5,7 @@ mod clusters;
 mod election;
 mod finalizers;
 mod outage;
+mod panics;
 mod runnables;
 mod server;
 mod shapes;

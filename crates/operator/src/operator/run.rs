@@ -122,8 +122,7 @@ impl Operator {
         let Arguments { command, flags } = arguments.unwrap_or_else(|error| error.exit());
         match command.unwrap_or(Command::Run) {
             Command::Manifests => {
-                let elects = flags.leader_elect.unwrap_or(self.leader_election.is_some());
-                let rbac = self.rbac(&flags.namespace, elects, flags.protects_metrics());
+                let rbac = self.rbac(&flags);
                 Ok(print(
                     "the manifests",
                     &manifests::print(&self.crds, &rbac)?,

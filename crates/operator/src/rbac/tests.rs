@@ -34,7 +34,7 @@ fn rules_follow_from_what_is_declared_and_no_more() {
         PolicyRule::new("", ["secrets"], READ),
         PolicyRule::new("apps", ["deployments"], READ.into_iter().chain(WRITE)),
         PolicyRule::new("apps", ["deployments/scale"], ["get"]),
-        PolicyRule::new("events.k8s.io", ["events"], ["create", "patch"]),
+        PolicyRule::new("events.k8s.io", ["events"], ["create", "patch"]).cluster_scoped(),
     ];
     assert_eq!(declared.rules(), merge(&expected));
     let asked: Vec<_> = declared

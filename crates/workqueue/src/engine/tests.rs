@@ -357,3 +357,45 @@ fn time_does_not_run_backwards() {
     assert_eq!((work.key, work.waited), ("a", ms(0)));
     assert_eq!(take(&mut queue, 0), Some("b"));
 }
+
+/// Reasons of which one is no longer told if another comes before its time.
+#[derive(Debug, PartialEq)]
+struct Told(Vec<&'static str>);
+
+impl Merge for Told {
+    fn merge(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+
+    fn is_told_early(&self) -> bool {
+        self.0 != ["later"]
+    }
+}
+
+#[test]
+fn a_reason_whose_time_has_not_come_is_told_only_if_it_wants_to_be() {
+    let told = |adds: &[(&'static str, u64)], in_work: bool, at: u64| {
+        let mut queue = Engine::<&str, Told>::default();
+        queue.add(ms(0), "a", Told(vec!["first"]));
+        let mut held = queue.get(ms(0));
+        if let Some(work) = held.take_if(|_| !in_work) {
+            queue.done(ms(0), work.ticket);
+        }
+        for (reason, delay) in adds {
+            queue.add_with(ms(0), "a", Told(vec![reason]), after(*delay));
+        }
+        if let Some(work) = held {
+            queue.done(ms(0), work.ticket);
+        }
+        queue.get(ms(at)).map(|work| work.payload.0)
+    };
+    for in_work in [false, true] {
+        let told = |adds: &[_], at| told(adds, in_work, at).unwrap_or_default();
+        assert_eq!(told(&[("later", 60), ("now", 0)], 0), ["now"]);
+        assert_eq!(told(&[("now", 0), ("later", 60)], 0), ["now"]);
+        assert_eq!(told(&[("later", 60), ("sooner", 30)], 30), ["sooner"]);
+        assert_eq!(told(&[("other", 60), ("now", 0)], 0), ["other", "now"]);
+        assert_eq!(told(&[("later", 60), ("then", 60)], 60), ["later", "then"]);
+        assert_eq!(told(&[("later", 60)], 60), ["later"]);
+    }
+}

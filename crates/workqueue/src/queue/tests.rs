@@ -1,5 +1,6 @@
 //! What the shell adds to the engine: waking, waiting, shutting down.
 
+mod cancelled;
 mod contention;
 
 use tokio::task::JoinSet;

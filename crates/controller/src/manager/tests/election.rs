@@ -187,3 +187,42 @@ async fn who_is_stopped_before_it_led_starts_nothing() {
     assert_eq!(holder(&server), "one");
     one.run.stop().await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_election_is_no_cause_for_who_needs_no_leadership() {
+    let server = Server::new(&["configmaps", "leases"]);
+    server.put(MAP, object("one"));
+    let mut election = LeaderElectionOptions::new("test");
+    election.namespace = Some("d".to_owned());
+    let options = ManagerOptions {
+        leader_election: Some(election),
+        ..Default::default()
+    };
+    let (client, cut) = cut_off(&server);
+    let controller =
+        |name: &str| counting(&Arc::default(), |_| Ok(Action::await_change())).named(name);
+    let run = Run::start_client(client, options, |manager| {
+        let others = controller("others").needs_leader_election(false);
+        manager.controller(controller("leaders")).controller(others)
+    })
+    .await;
+    run.settle(Duration::from_secs(5)).await;
+    cut.store(true, Ordering::SeqCst);
+    run.settle(Duration::from_secs(30)).await;
+    cut.store(false, Ordering::SeqCst);
+    run.settle(Duration::from_secs(60)).await;
+    let records = run.log.records();
+    let causes = |name: &str| {
+        let of = records.iter().filter(|record| &*record.controller == name);
+        of.flat_map(|record| record.causes()).collect::<Vec<_>>()
+    };
+    assert!(
+        causes("leaders").contains(&"elected".to_owned()),
+        "{records:?}"
+    );
+    assert!(
+        !causes("others").contains(&"elected".to_owned()),
+        "{records:?}"
+    );
+    run.stop().await.unwrap();
+}

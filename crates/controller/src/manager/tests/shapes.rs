@@ -179,3 +179,20 @@ async fn a_reconcile_that_takes_too_long_is_dropped_counted_and_retried() {
     }
     run.stop().await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_log_of_the_key_form_forgets_what_is_gone() {
+    let server = Server::new(&["configmaps"]);
+    server.put(MAP, object("one"));
+    let controller = Controller::<ConfigMap, _>::keyed(|_: Request, _: Context| async {
+        Ok(Action::await_change())
+    });
+    let run = Run::start(&server, controller).await;
+    run.settle(MOMENT).await;
+    assert_eq!(run.log.last_of_each().len(), 1);
+    server.delete(MAP);
+    run.settle(MOMENT).await;
+    assert_eq!(run.log.total(), 2, "once more when it was gone");
+    assert_eq!(run.log.last_of_each().len(), 0, "those that still exist");
+    run.stop().await.unwrap();
+}

@@ -3,7 +3,7 @@
 use kube::core::PartialObjectMeta;
 
 use super::*;
-use crate::{MapContext, ObjectKey, Reference, Request, predicate, trigger};
+use crate::{Kind, MapContext, ObjectKey, Reference, Request, predicate, trigger};
 
 const OTHER: &str = "/api/v1/namespaces/e/secrets/shared";
 
@@ -323,5 +323,90 @@ async fn a_child_that_changes_hands_leads_to_both_owners_once() {
     run.settle(MOMENT).await;
     seen.lock().sort();
     assert_eq!(*seen.lock(), ["one", "two"]);
+    run.stop().await.unwrap();
+}
+
+/// Whatever the Rust type is, it is the same secret.
+#[tokio::test(start_paused = true)]
+async fn another_namespace_is_refused_in_every_form_of_a_kind() {
+    let server = Server::new(&["configmaps", "secrets"]);
+    server.put(MAP, naming("one", "e/shared"));
+    server.put(
+        OTHER,
+        json!({"metadata": {"namespace": "e", "name": "shared"}, "type": "a"}),
+    );
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let told = seen.clone();
+    let secret = Kind::of::<Secret>();
+    let controller = || {
+        let (told, of_secret, secret) = (told.clone(), secret.clone(), secret.clone());
+        Controller::new(move |_: Arc<ConfigMap>, cx: Context| {
+            let (told, of_secret) = (told.clone(), of_secret.clone());
+            async move {
+                let dynamic = cx.get_dynamic(&of_secret, ("e", "shared"));
+                let metadata = cx.get::<PartialObjectMeta<Secret>>(("e", "shared"));
+                let live = cx.live();
+                let live = live.get::<PartialObjectMeta<Secret>>(("e", "shared")).await;
+                let all = opkit_cache::Selection::default().all_namespaces();
+                let listed = cx.list::<PartialObjectMeta<Secret>>(all)?;
+                told.lock().extend([
+                    format!("dynamic {}", dynamic.is_ok()),
+                    format!("metadata {}", metadata.is_ok()),
+                    format!("live {}", live.is_ok()),
+                    format!("listed {}", listed.len()),
+                ]);
+                Ok(Action::await_change())
+            }
+        })
+        .references::<Secret>(secrets)
+        .watches_metadata::<Secret>(|_, _| Vec::new())
+        .watches_dynamic(secret, |_, _| Vec::new())
+    };
+    let expected = |is_granted: bool| {
+        let forms = ["dynamic", "metadata", "live"];
+        let mut lines = forms.map(|form| format!("{form} {is_granted}")).to_vec();
+        lines.push(format!("listed {}", usize::from(is_granted)));
+        lines
+    };
+    let run = Run::start(&server, controller()).await;
+    run.settle(MOMENT).await;
+    assert_eq!(*seen.lock(), expected(false));
+    run.stop().await.unwrap();
+
+    seen.lock().clear();
+    let run = Run::start_manager(&server, |manager| {
+        let granted = manager.cross_namespace::<Secret>(|_, _| true);
+        granted.controller(controller())
+    })
+    .await;
+    run.settle(MOMENT).await;
+    assert_eq!(*seen.lock(), expected(true));
+    run.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_requeue_that_was_not_due_is_no_cause() {
+    let server = Server::new(&["configmaps"]);
+    server.put(MAP, object("one"));
+    let count: Arc<AtomicU32> = Arc::default();
+    let controller = counting(&count, |n| match n {
+        2 => Err(Error::retry_after(
+            Duration::from_secs(60),
+            Error::msg("later"),
+        )),
+        _ => Ok(Action::requeue(Duration::from_secs(60))),
+    });
+    let run = Run::start(&server, controller).await;
+    for _ in 0..2 {
+        run.settle(Duration::from_secs(10)).await;
+        server.put(MAP, object("one"));
+    }
+    run.settle(Duration::from_secs(61)).await;
+    let records = run.log.records();
+    let causes: Vec<_> = records.iter().map(|it| it.causes().join(", ")).collect();
+    assert_eq!(
+        causes,
+        ["initial list", "one changed", "one changed", "requeued"]
+    );
     run.stop().await.unwrap();
 }

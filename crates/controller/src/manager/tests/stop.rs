@@ -103,3 +103,41 @@ async fn a_reconcile_that_blocks_its_thread_does_not_hold_the_stop() {
     assert!(matches!(error, ManagerError::Late { .. }), "{error}");
     drop(release);
 }
+
+#[tokio::test(start_paused = true)]
+async fn events_that_cannot_be_posted_do_not_outlast_the_grace_period() {
+    for (grace, most) in [(0, 0), (2, 2), (30, 5)] {
+        let server = Server::new(&["configmaps"]);
+        server.put(MAP, object("one"));
+        let options = ManagerOptions {
+            grace_period: Duration::from_secs(grace),
+            ..Default::default()
+        };
+        let client = without_events(&server, &Arc::default());
+        let run = Run::start_client(client, options, |manager| {
+            manager.controller(Controller::new(eventful))
+        })
+        .await;
+        run.settle(Duration::from_secs(1)).await;
+        let stopped = tokio::time::Instant::now();
+        run.stop().await.unwrap();
+        assert_eq!(stopped.elapsed().as_secs(), most, "of a grace of {grace} s");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_panicked_on_the_way_out_is_not_late() {
+    use crate::{AnyRunnable, RunContext};
+    let server = Server::new(&[]);
+    let panics = AnyRunnable::task("panics", |cx: RunContext| async move {
+        cx.stopped().await;
+        panic!("on the way out")
+    });
+    let slow = AnyRunnable::task("slow", |_| std::future::pending());
+    let run = Run::start_manager(&server, |it| it.runnable(panics).runnable(slow)).await;
+    run.settle(MOMENT).await;
+    assert_eq!(
+        run.stop().await.unwrap_err().to_string(),
+        "these did not end within 30 s of the stop: slow"
+    );
+}

@@ -1,0 +1,52 @@
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use opkit_controller::{Action, Context, Controller};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::arguments::parse;
+
+/// The documents of one kind that the operator prints with these arguments.
+fn documents(operator: Operator, arguments: &[&str], kind: &str) -> Vec<Value> {
+    let all = std::iter::once(&"test").chain(arguments);
+    let arguments = parse("test", all.map(Into::into)).unwrap();
+    let mut documents = operator.rbac(&arguments.flags).documents();
+    documents.retain(|document| document["kind"] == kind);
+    documents
+}
+
+fn idle<K: Object>() -> Controller<K> {
+    Controller::new(|_: Arc<K>, _: Context| async { Ok(Action::await_change()) })
+}
+
+#[test]
+fn the_lease_may_be_written_where_the_flags_say_that_it_is() {
+    let operator = || Operator::new("test").leader_election("test");
+    let place = |arguments: &[&str]| {
+        let roles = documents(operator(), arguments, "Role");
+        let bindings = documents(operator(), arguments, "RoleBinding");
+        let place = |of: &[Value]| of[0]["metadata"]["namespace"].clone();
+        assert_eq!(place(&roles), place(&bindings));
+        place(&roles)
+    };
+    assert_eq!(place(&[]), "test-system");
+    assert_eq!(
+        place(&["--leader-election-namespace", "elsewhere"]),
+        "elsewhere"
+    );
+}
+
+/// They are in the namespace `default`, whichever are watched.
+#[test]
+fn events_about_the_cluster_scope_may_be_written_by_who_is_held_to_namespaces() {
+    let may_post = |operator: Operator| {
+        let roles = documents(operator, &["--namespace", "shops"], "ClusterRole");
+        let rules = roles
+            .iter()
+            .flat_map(|role| role["rules"].as_array().unwrap());
+        let mut rules = rules.filter(|rule| rule["resources"] == json!(["events"]));
+        rules.any(|rule| rule["verbs"] == json!(["create", "patch"]))
+    };
+    let operator = || Operator::new("test").controller(idle::<ConfigMap>());
+    assert!(!may_post(operator()), "a Role in that namespace will do");
+    assert!(may_post(operator().controller(idle::<Namespace>())));
+}
