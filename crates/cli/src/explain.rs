@@ -99,23 +99,32 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
                 .map(|namespace| ("namespace", namespace)),
         )
         .finish();
-    let mut problems = Vec::new();
-    for address in addresses(args)? {
-        match ask(&address, &query).await {
+    let addresses = addresses(args)?;
+    output::write(&explain(&addresses, kind, name, &query).await?);
+    Ok(())
+}
+
+/// What the operators at `addresses` say of an object; why there is nothing if none of them knows it.
+async fn explain(addresses: &[String], kind: &str, name: &str, query: &str) -> Result<String> {
+    let (mut text, mut problems) = (String::new(), Vec::new());
+    for address in addresses {
+        match ask(address, query).await {
             Ok(explanation) if explanation.objects.is_empty() => {
                 problems.push(format!("{kind}/{name} was not reconciled lately"));
             }
             Ok(explanation) => {
                 for records in &explanation.objects {
-                    output::write(&print(records, Timestamp::now()));
+                    text.push_str(&print(records, Timestamp::now()));
                 }
-                return Ok(());
             }
             Err(error) => problems.push(format!("{error:#}")),
         }
     }
     problems.dedup();
-    bail!("{}", problems.join("; "))
+    match text.is_empty() {
+        true => bail!("{}", problems.join("; ")),
+        false => Ok(text),
+    }
 }
 
 async fn ask(address: &str, query: &str) -> Result<Explanation> {
@@ -160,7 +169,8 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
         .namespace
         .as_ref()
         .map(|namespace| format!(" in {namespace}"));
-    let ended = last.started + Duration::from_secs_f64(last.duration_seconds.max(0.0));
+    let ended = last.started.checked_add(seconds(last.duration_seconds));
+    let ended = ended.unwrap_or(Timestamp::MAX);
     let took = brief(between(first.started, ended));
     let idle = brief(between(ended, now));
     let times = match last.number {
@@ -184,11 +194,13 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
     }) = &last.hot_loop
     {
         let manager = manager.as_deref().unwrap_or("somebody else");
-        text.push_str(&format!(
-            " LOOP: {manager} keeps changing {field} of {object} ({count} reconciles)\n"
-        ));
+        let what = output::plain(&format!("{manager} keeps changing {field} of {object}"));
+        text.push_str(&format!(" LOOP: {what} ({count} reconciles)\n"));
     }
-    let lines: Vec<[String; 5]> = records.iter().rev().map(columns).collect();
+    let lines = records.iter().rev().map(columns);
+    let lines: Vec<_> = lines
+        .map(|line| line.map(|cell| output::plain(&cell)))
+        .collect();
     let width = |n: usize| {
         lines
             .iter()
@@ -205,7 +217,8 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
         let row = cells.collect::<Vec<_>>().join("  ");
         text.push_str(&format!(" {}\n", row.trim_end()));
         for cause in record.causes.iter().skip(1) {
-            text.push_str(&format!(" {:width$}  {cause}\n", "", width = widths[0]));
+            let (cause, width) = (output::plain(cause), widths[0]);
+            text.push_str(&format!(" {:width$}  {cause}\n", ""));
         }
     }
     text
@@ -240,8 +253,8 @@ fn columns(record: &Reconcile) -> [String; 5] {
         after_seconds,
         retry_seconds,
     } = &record.result;
-    let duration = brief(Duration::from_secs_f64(record.duration_seconds.max(0.0)));
-    let again = |seconds: f64| brief(Duration::from_secs_f64(seconds.max(0.0)));
+    let duration = brief(seconds(record.duration_seconds));
+    let again = |after: f64| brief(seconds(after));
     let result = match (message, retry_seconds, after_seconds) {
         (Some(message), Some(retry), _) => format!("error, again in {}: {message}", again(*retry)),
         (Some(message), None, _) => format!("error, again at the next change: {message}"),
@@ -262,6 +275,11 @@ fn columns(record: &Reconcile) -> [String; 5] {
 
 fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
+}
+
+/// A time as it is told; one that never comes is the longest there is.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
 }
 
 /// Two figures and a unit.

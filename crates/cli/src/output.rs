@@ -12,3 +12,15 @@ pub(crate) fn write(text: &str) {
 pub(crate) fn line(what: &str, text: &str) {
     write(&format!("   {what:<14} {text}\n"));
 }
+
+/// Text of others on one line: what would control the terminal is shown instead.
+pub(crate) fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char.is_control() {
+            true => plain.extend(char.escape_default()),
+            false => plain.push(char),
+        }
+    }
+    plain
+}

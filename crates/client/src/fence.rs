@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use http::{Extensions, Request};
+use http::{Extensions, Method, Request};
 use kube::client::Body;
 use tokio::time::Instant;
 use tower::BoxError;
@@ -197,7 +197,8 @@ impl Fence {
     /// A client that sends through `client`, writes only while this fence lets them pass.
     ///
     /// Reads pass, and so do dry runs and the reviews of `authentication.k8s.io` and
-    /// `authorization.k8s.io`, which change nothing. `exec`, `attach`, `portforward` and `proxy` act,
+    /// `authorization.k8s.io`, which change nothing; a deletion that is a dry run does not, because its
+    /// body could say otherwise. `exec`, `attach`, `portforward` and `proxy` act,
     /// whatever their method, and are writes here. The last check needs a client that
     /// [`ClientOptions`](crate::ClientOptions) made; any other is checked at its entrance only.
     pub fn layer(&self, client: kube::Client) -> kube::Client {
@@ -239,15 +240,14 @@ impl Fences {
 /// Whether a request changes something.
 fn acts<B>(request: &Request<B>) -> bool {
     let info = RequestInfo::of(request);
-    if info.changes_nothing(request.uri()) {
-        return false;
-    }
     let subresource = info.subresource.as_deref().unwrap_or_default();
     let connects = matches!(
         subresource.split('/').next(),
         Some("exec" | "attach" | "portforward" | "proxy")
     );
-    connects || info.is_write()
+    // The query of a deletion is not looked at if there is a body, which has options of its own.
+    let deletes = *request.method() == Method::DELETE;
+    connects || deletes || info.is_write() && !info.changes_nothing(request.uri())
 }
 
 #[cfg(test)]

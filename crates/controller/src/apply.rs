@@ -70,9 +70,15 @@ impl<S> Context<S> {
         self.apply_desired(&desired).await
     }
 
-    /// What shall be applied; from now on the child is one that this run applies.
+    /// What shall be applied. From now on the child is one that this run applies, also if it is refused
+    /// here: that is no reason to prune it.
     pub(crate) fn desired<C: Object>(&self, child: C) -> Result<Desired, ApplyError> {
         let (kind, key) = (Kind::of::<C>(), ObjectKey::of(child.meta()));
+        let namespace = self.owner.key.namespace.as_deref();
+        let applied = key
+            .clone()
+            .or_namespace(namespace.filter(|_| kind.namespaced));
+        self.run.applied(&kind, &applied);
         let json = |cause| ApplyError::Json {
             kind: Box::new(Kind::of::<C>()),
             key,
@@ -87,7 +93,6 @@ impl<S> Context<S> {
                 owner: self.owner.to_string(),
             });
         }
-        self.run.applied(&desired.kind, &desired.key);
         Ok(desired)
     }
 

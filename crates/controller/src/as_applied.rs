@@ -9,8 +9,8 @@
 //!   admission webhook on somebody else's request, and content of a newer release of the operator.
 //!   Among the values is the mark ([`crate::mark`]).
 //!
-//! A value that the server writes otherwise reads as given if both are one quantity, or if an empty
-//! one was left out. Any other, such as an image that a webhook renames, is applied once after a
+//! A value that the server writes otherwise reads as given if both are one quantity, in a field that
+//! holds one, or if an empty one was left out. Any other, such as an image that a webhook renames, is applied once after a
 //! start; the server finds that it changes nothing, and from its answer on memory knows.
 
 use std::collections::HashSet;
@@ -34,7 +34,11 @@ pub(crate) fn is_as_applied(content: &Value, fields: &Value, current: &Value) ->
         object
     };
     let api_version = content.get("apiVersion").and_then(Value::as_str);
-    let omits = !is_custom(api_version.unwrap_or_default());
+    let root = Place {
+        is_custom: is_custom(api_version.unwrap_or_default()),
+        above: None,
+        name: "",
+    };
     let mut content = without(content, NOT_OWNED);
     if let Some(meta) = content.get_mut("metadata") {
         let owned = meta
@@ -42,7 +46,7 @@ pub(crate) fn is_as_applied(content: &Value, fields: &Value, current: &Value) ->
             .map(|meta| without(meta, METADATA_NOT_OWNED));
         *meta = owned.unwrap_or_default().into();
     }
-    fields_hold(&content, fields, Some(current), omits)
+    fields_hold(&content, fields, Some(current), &root)
 }
 
 /// Whether objects of this `apiVersion` are stored as they are given; of Kubernetes' own kinds, empty
@@ -52,19 +56,69 @@ fn is_custom(api_version: &str) -> bool {
     group.contains('.') && !group.ends_with(".k8s.io")
 }
 
-/// Whether `value` is owned through `fields` and reads as `current`. `omits` says that the server leaves
-/// out empty lists of this kind.
-fn holds(value: &Value, fields: Option<&Value>, current: Option<&Value>, omits: bool) -> bool {
+/// Where in an object a value is, which says what the server may have made of it. The items of a list
+/// are in its place.
+struct Place<'a> {
+    is_custom: bool,
+    above: Option<&'a Place<'a>>,
+    name: &'a str,
+}
+
+impl<'a> Place<'a> {
+    fn field(&'a self, name: &'a str) -> Place<'a> {
+        Place {
+            is_custom: self.is_custom,
+            above: Some(self),
+            name,
+        }
+    }
+
+    /// Whether the server leaves out empty lists here.
+    fn omits(&self) -> bool {
+        !self.is_custom
+    }
+
+    /// Whether the server reads a quantity here, and writes it its own way. Elsewhere text that could be
+    /// one is text: the version `1.10` is not the version `1.1`. A place that is missing here costs
+    /// one request after a start.
+    fn holds_quantity(&self) -> bool {
+        let above = self.above.map_or("", |above| above.name);
+        let above_that = self.above.and_then(|above| above.above);
+        let is_one = matches!(
+            (above_that.map_or("", |above| above.name), above, self.name),
+            ("resources", "limits" | "requests", _)
+                | ("spec", "capacity" | "hard" | "overhead", _)
+                | ("overhead", "podFixed", _)
+                | (
+                    "limits",
+                    "default" | "defaultRequest" | "max" | "maxLimitRequestRatio" | "min",
+                    _
+                )
+                | (_, "emptyDir", "sizeLimit")
+                | (_, "resourceFieldRef", "divisor")
+                | (_, "target", "averageValue" | "value")
+        );
+        is_one && !self.is_custom
+    }
+}
+
+/// Whether `value` is owned through `fields` and reads as `current`.
+fn holds(
+    value: &Value,
+    fields: Option<&Value>,
+    current: Option<&Value>,
+    place: &Place<'_>,
+) -> bool {
     let Some(fields) = fields.and_then(Value::as_object) else {
         // Of a list that has keys the server tracks the items: of an empty one, nothing.
         let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
-        return is_empty(value) && current.map_or(omits, is_empty);
+        return is_empty(value) && current.map_or(place.omits(), is_empty);
     };
     match value {
         // Owned as one, such as a list without keys.
-        _ if fields.is_empty() => reads_as(value, current),
-        Value::Object(values) => fields_hold(values, fields, current, omits),
-        Value::Array(items) => items_hold(items, fields, current, omits),
+        _ if fields.is_empty() => reads_as(value, current, place),
+        Value::Object(values) => fields_hold(values, fields, current, place),
+        Value::Array(items) => items_hold(items, fields, current, place),
         // A value has nothing below it.
         _ => false,
     }
@@ -75,14 +129,14 @@ fn fields_hold(
     values: &Map<String, Value>,
     fields: &Map<String, Value>,
     current: Option<&Value>,
-    omits: bool,
+    place: &Place<'_>,
 ) -> bool {
     let names = fields.keys().filter_map(|step| step.strip_prefix("f:"));
     names.into_iter().all(|name| values.contains_key(name))
         && values.iter().all(|(name, value)| {
             let below = fields.get(&format!("f:{name}"));
             let current = current.and_then(|current| current.get(name));
-            holds(value, below, current, omits)
+            holds(value, below, current, &place.field(name))
         })
 }
 
@@ -91,7 +145,7 @@ fn items_hold(
     items: &[Value],
     fields: &Map<String, Value>,
     current: Option<&Value>,
-    omits: bool,
+    place: &Place<'_>,
 ) -> bool {
     let Some(list) = current.and_then(Value::as_array) else {
         return items.is_empty();
@@ -130,7 +184,7 @@ fn items_hold(
         let found = list
             .iter()
             .find(|found| key.iter().all(|(k, v)| found.get(k) == Some(v)));
-        holds(item, Some(below), found, omits)
+        holds(item, Some(below), found, place)
     });
     objects_hold
         && keyed.is_empty()
@@ -142,25 +196,29 @@ fn items_hold(
 
 /// Whether a value that was sent reads as `current`. Of an object, what the server added to it does
 /// not count: who else may change it is told by who owns it.
-fn reads_as(value: &Value, current: Option<&Value>) -> bool {
+fn reads_as(value: &Value, current: Option<&Value>, place: &Place<'_>) -> bool {
     let Some(current) = current.filter(|current| !current.is_null()) else {
         return is_empty(value);
     };
     match (value, current) {
         (Value::Object(values), Value::Object(found)) => values
             .iter()
-            .all(|(name, value)| reads_as(value, found.get(name))),
+            .all(|(name, value)| reads_as(value, found.get(name), &place.field(name))),
         (Value::Array(items), Value::Array(found)) => {
             items.len() == found.len()
                 && items
                     .iter()
                     .zip(found)
-                    .all(|(item, found)| reads_as(item, Some(found)))
+                    .all(|(item, found)| reads_as(item, Some(found), place))
         }
-        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        // Integers are equal or not; 1 is 1.0.
+        (Value::Number(a), Value::Number(b)) => {
+            a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64()
+        }
         (Value::String(a), Value::String(b)) => {
             let quantity = |text| Quantity::parse(text);
-            a == b || quantity(a).is_some() && quantity(a) == quantity(b)
+            let is_one = || quantity(a).is_some() && quantity(a) == quantity(b);
+            a == b || place.holds_quantity() && is_one()
         }
         (value, current) => value == current,
     }

@@ -24,6 +24,12 @@ use crate::owner::Owner;
 /// How many events may wait to be posted; client-go's figure.
 const WAITING: usize = 1000;
 
+// How long things may be by the rules of the API, in bytes. What is longer is refused.
+const CONTROLLER: usize = 63;
+const INSTANCE: usize = 128;
+const REASON: usize = 128;
+const NOTE: usize = 1024;
+
 /// Whether an event is good news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventType {
@@ -83,9 +89,12 @@ pub(crate) struct Reporter {
 
 impl Reporter {
     pub(crate) fn new(operator: &str, api: EventApi) -> Self {
+        let instance = hostname().unwrap_or_else(|| operator.to_owned());
+        // A name that is cut must not end in a dash.
+        let controller = cut(operator, CONTROLLER).trim_end_matches(['-', '_', '.']);
         Reporter {
-            controller: operator.to_owned(),
-            instance: hostname().unwrap_or_else(|| operator.to_owned()),
+            controller: controller.to_owned(),
+            instance: cut(&instance, INSTANCE).to_owned(),
             api,
         }
     }
@@ -168,7 +177,7 @@ impl EventRecorder {
         let event = Recorded {
             about,
             event_type,
-            reason,
+            reason: cut(&reason, REASON).to_owned(),
             note,
             at: Timestamp::now(),
         };
@@ -189,9 +198,31 @@ pub(crate) fn recorder(
     (EventRecorder { sender, dropped }, poster)
 }
 
+/// The name of the object and the time. Not every name of an object may be part of it: those of roles
+/// have colons.
 fn new_name(event: &Recorded) -> String {
-    let object: String = event.about.key.name.chars().take(200).collect();
-    format!("{object}.{:x}", event.at.as_nanosecond())
+    let object = cut(&event.about.key.name, 200);
+    let at = event.at.as_nanosecond();
+    if is_subdomain(object) {
+        return format!("{object}.{at:x}");
+    }
+    let object = object.to_ascii_lowercase();
+    let words = object.split(|char: char| !char.is_ascii_alphanumeric());
+    let mut words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    if words.is_empty() {
+        words.push("event");
+    }
+    format!("{}.{at:x}", words.join("-"))
+}
+
+/// Whether a name is a DNS subdomain, as those of most objects are.
+fn is_subdomain(name: &str) -> bool {
+    let is_end = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    name.split('.').map(str::as_bytes).all(|label| {
+        label.iter().all(|byte| is_end(byte) || *byte == b'-')
+            && label.first().is_some_and(is_end)
+            && label.last().is_some_and(is_end)
+    })
 }
 
 /// The beginning of `text`, of at most `bytes` bytes.

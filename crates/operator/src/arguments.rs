@@ -1,7 +1,7 @@
 //! The command line of an operator's binary.
 
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ impl Flags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BindAddress(pub(crate) Option<SocketAddr>);
 
-/// `0` for none, `:8080` for every address of the machine, or an address and a port.
+/// `0` for none, `:8080` for every address of the machine, of IPv6 and of IPv4, or an address and a port.
 fn bind_address(text: &str) -> Result<BindAddress, String> {
     if text.is_empty() || text == "0" {
         return Ok(BindAddress(None));
@@ -121,7 +121,7 @@ fn bind_address(text: &str) -> Result<BindAddress, String> {
     let address = match text.strip_prefix(':') {
         Some(port) => port
             .parse()
-            .map(|port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))
+            .map(|port| SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)))
             .ok(),
         None => text.replace("localhost:", "127.0.0.1:").parse().ok(),
     };

@@ -9,6 +9,7 @@ mod delete;
 mod errors;
 mod finalizer;
 mod gaps;
+mod kinds;
 mod prune;
 mod reads;
 mod ready;

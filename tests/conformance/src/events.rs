@@ -1,6 +1,7 @@
 //! Events, as the server has them in the end.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
+use k8s_openapi::api::rbac::v1::Role;
 use opkit::EventApi;
 use opkit::client::{Client, ListOptions};
 use opkit::prelude::*;
@@ -118,4 +119,32 @@ async fn many_similar_events_are_combined_in_core(plane: ControlPlane) -> opkit:
     let note = combined.and_then(|event| event.message.as_deref());
     assert_eq!(note, Some("(combined from similar events): note 24"));
     Ok(())
+}
+
+/// A role may be called what an event may not.
+#[opkit::test]
+async fn an_event_about_a_role_with_colons_is_posted(plane: ControlPlane) -> opkit::Result {
+    async fn tell_of_role(role: Arc<Role>, cx: Context) -> Result<Action> {
+        if role.name_any() == "robot:walker" {
+            cx.event(Normal, "Seen".repeat(40), "note");
+        }
+        Ok(Action::await_change())
+    }
+    plane
+        .start(Operator::new("teller").controller(Controller::new(tell_of_role)))
+        .await?;
+    let role = json!({"metadata": {"name": "robot:walker"}, "rules": []});
+    plane.apply(serde_json::from_value::<Role>(role)?).await?;
+    let client = Client::new(plane.client());
+    let mut options = ListOptions::new();
+    options.namespace = Some(plane.namespace().to_owned());
+    let is_of_role = |event: &Event| event.involved_object.name.as_deref() == Some("robot:walker");
+    for _ in 0..500 {
+        let events = client.list::<Event>(&options).await?.items;
+        if events.iter().any(is_of_role) {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("there is no event about the role")
 }

@@ -154,6 +154,7 @@ fn table(rows: &[Row]) -> String {
             status,
             last,
         ]
+        .map(|cell| output::plain(&cell))
     }));
     // The namespace says nothing while there is only one.
     let skipped = if namespaces.len() > 1 { 0 } else { 1 };
@@ -183,7 +184,8 @@ fn change(row: &Row) -> String {
         .as_ref()
         .map(|last| format!("   reconciled in {}", account(last)));
     let because = because.unwrap_or_default();
-    format!("{}  {}  {}{because}", row.object(), row.ready, row.status)
+    let change = format!("{}  {}  {}{because}", row.object(), row.ready, row.status);
+    output::plain(&change)
 }
 
 /// How long a reconcile took, how it went wrong, and why it was.

@@ -51,3 +51,64 @@ fn a_loop_is_said_first() {
         " LOOP: robot-operator.robot keeps changing .status.seen of Robot one (39 reconciles)"
     );
 }
+
+/// `Action::requeue(Duration::MAX)` is a way to say never.
+#[test]
+fn a_time_that_never_comes_is_shown() {
+    let mut never = record(1, "2026-01-01T00:00:00Z", &["initial list"], false);
+    never.result.after_seconds = Some(Duration::MAX.as_secs_f64());
+    let text = print(&[never], "2026-01-01T00:00:01Z".parse().unwrap());
+    assert!(text.contains("ok, again in "), "{text}");
+}
+
+/// What objects and errors say is shown and does not act on the terminal.
+#[test]
+fn what_others_wrote_does_not_control_the_terminal() {
+    let causes = ["one changed: .spec.a \"\u{1b}[2J\" -> \"\u{9b}2J\"", "a\nb"];
+    let mut odd = record(1, "2026-01-01T00:00:00Z", &causes, false);
+    odd.result.message = Some("first\nsecond\r\u{7}".to_owned());
+    let text = print(&[odd], "2026-01-01T00:00:01Z".parse().unwrap());
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text:?}");
+    assert!(!lines.concat().contains(char::is_control), "{text:?}");
+}
+
+/// Two operators may both reconcile an object.
+#[tokio::test]
+async fn every_operator_is_asked() {
+    async fn operator(answer: serde_json::Value) -> (String, tokio::task::JoinHandle<()>) {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let body = answer.to_string();
+        let serving = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await.unwrap();
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+            stream.write_all((head + &body).as_bytes()).await.unwrap();
+        });
+        (address, serving)
+    }
+    let by = |controller: &str| {
+        json!({"objects": [[{
+            "controller": controller, "kind": "Robot", "namespace": "default", "name": "one",
+            "number": 1, "causes": [], "cacheReads": 1, "liveReads": 0, "writes": [],
+            "started": "2026-01-01T00:00:00Z", "durationSeconds": 0.0031,
+            "result": {"outcome": "ok"}, "hotLoop": null,
+        }]]})
+    };
+    let (first, _a) = operator(by("walker")).await;
+    let (none, _b) = operator(json!({"objects": []})).await;
+    let (second, _c) = operator(by("painter")).await;
+    let text = explain(&[first, none, second], "robot", "one", "")
+        .await
+        .unwrap();
+    assert!(
+        text.contains("by walker") && text.contains("by painter"),
+        "{text}"
+    );
+
+    let (none, _d) = operator(json!({"objects": []})).await;
+    let error = explain(&[none], "robot", "one", "").await.unwrap_err();
+    assert_eq!(error.to_string(), "robot/one was not reconciled lately");
+}

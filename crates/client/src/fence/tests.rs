@@ -83,6 +83,16 @@ async fn writes_are_held_back_and_reads_are_not() {
     check(Method::POST, pods, false).await;
     check(Method::DELETE, pods, false).await;
     check(Method::PATCH, &format!("{one}?dryRun=All"), true).await;
+    check(Method::POST, &format!("{pods}?dryRun=All"), true).await;
+    // The body of a deletion has its options, and the server looks at no others then.
+    check(Method::DELETE, &format!("{one}?dryRun=All"), false).await;
+    check(Method::DELETE, &format!("{pods}?dryRun=All"), false).await;
+    // Who connects acts, whatever else is asked for.
+    for subresource in ["exec", "attach", "portforward", "proxy", "proxy/a"] {
+        let uri = format!("{one}/{subresource}?dryRun=All");
+        check(Method::POST, &uri, false).await;
+        check(Method::GET, &uri, false).await;
+    }
     check(Method::GET, &format!("{one}/log"), true).await;
     check(Method::GET, &format!("{one}/exec?command=rm"), false).await;
     check(Method::GET, &format!("{one}/proxy/a/b"), false).await;

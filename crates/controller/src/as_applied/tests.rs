@@ -174,6 +174,7 @@ fn an_empty_list_with_keys_belongs_to_nobody_and_is_as_applied() {
     // A custom kind is stored as given: there, one that is missing was removed by somebody.
     let custom = |content: &mut Value| {
         content["apiVersion"] = json!("robot.opkit.dev/v1");
+        content.pointer_mut(ENV).unwrap()["resources"]["limits"]["cpu"] = json!("1");
         content["spec"]["parts"] = json!([]);
     };
     assert!(!verdict(|content, _, _| custom(content)));
@@ -181,4 +182,64 @@ fn an_empty_list_with_keys_belongs_to_nobody_and_is_as_applied() {
         custom(content);
         current["spec"]["parts"] = json!([]);
     }));
+}
+
+/// Text that happens to parse as a quantity is text: the version 1.10 is not the version 1.1.
+#[test]
+fn only_quantities_compare_as_quantities() {
+    let map = |given: &str, current: &str| {
+        let content = |version: &str| {
+            json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": "a", "labels": {"version": version}},
+                "data": {"version": version, "sizeLimit": version},
+            })
+        };
+        let fields = json!({
+            "f:metadata": {"f:labels": {"f:version": {}}},
+            "f:data": {"f:version": {}, "f:sizeLimit": {}},
+        });
+        is_as_applied(&content(given), &fields, &content(current))
+    };
+    assert!(map("1.1", "1.1"));
+    assert!(!map("1.1", "1.10"));
+    assert!(!map("1000m", "1"));
+    // In the pod of a workload, too, and in a list without keys.
+    let robot = "/spec/template/spec/containers/0";
+    assert!(!verdict(|content, _, current| {
+        content.pointer_mut(robot).unwrap()["command"] = json!(["walk", "1.1"]);
+        current["spec"]["template"]["spec"]["containers"][1]["command"] = json!(["walk", "1.10"]);
+    }));
+    assert!(!verdict(|content, _, current| {
+        content["spec"]["template"]["spec"]["nodeSelector"] = json!({"a": "1000m"});
+        current["spec"]["template"]["spec"]["nodeSelector"] = json!({"a": "1"});
+    }));
+}
+
+/// A custom kind is stored as given, so there is nothing to see through.
+#[test]
+fn a_custom_kind_has_no_quantities_that_are_rewritten() {
+    let robot = |cpu: &str| {
+        json!({
+            "apiVersion": "robot.opkit.dev/v1", "kind": "Robot",
+            "spec": {"resources": {"limits": {"cpu": cpu}}},
+        })
+    };
+    let fields = json!({"f:spec": {"f:resources": {"f:limits": {"f:cpu": {}}}}});
+    assert!(is_as_applied(&robot("1"), &fields, &robot("1")));
+    assert!(!is_as_applied(&robot("1"), &fields, &robot("1000m")));
+}
+
+#[test]
+fn large_integers_are_compared_digit_by_digit() {
+    let map = |number: i64| {
+        json!({
+            "apiVersion": "robot.opkit.dev/v1", "kind": "Robot",
+            "spec": {"serial": number},
+        })
+    };
+    let fields = json!({"f:spec": {"f:serial": {}}});
+    let large = 9_007_199_254_740_993;
+    assert!(is_as_applied(&map(large), &fields, &map(large)));
+    assert!(!is_as_applied(&map(large), &fields, &map(large - 1)));
 }

@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use opkit_client::Kind;
 
 use super::lru::Lru;
-use super::{EventApi, EventType, Recorded, cut, new_name};
+use super::{EventApi, EventType, NOTE, Recorded, cut, new_name};
 
 /// How many of each are remembered.
 const REMEMBERED: usize = 4096;
@@ -39,8 +39,6 @@ const REFRESH: Duration = Duration::from_secs(30 * 60);
 const FINISH: Duration = Duration::from_secs(6 * 60);
 /// What the note of combined events begins with.
 const COMBINED: &str = "(combined from similar events): ";
-/// The longest note that the API takes, in bytes.
-const NOTE: usize = 1024;
 
 /// What an event is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

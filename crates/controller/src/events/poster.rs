@@ -120,8 +120,8 @@ impl EventPoster {
         } else {
             self.dropped.refused();
             // An event about an object in a namespace that goes away cannot be posted, nor can any
-            // without the permission; once is enough to know of the latter.
-            if error.is_forbidden() && !self.has_warned {
+            // without the permission or without a reason; once is enough to know of the latter.
+            if (error.is_forbidden() || error.is_invalid()) && !self.has_warned {
                 self.has_warned = true;
                 warn!(%object, error = said, "event not posted");
                 return;

@@ -110,8 +110,12 @@ struct Poster {
 
 impl Poster {
     fn record(&self, reason: &str, note: &str) {
+        self.record_about("a", reason, note);
+    }
+
+    fn record_about(&self, name: &str, reason: &str, note: &str) {
         let meta = ObjectMeta {
-            name: Some("a".into()),
+            name: Some(name.into()),
             uid: Some("u".into()),
             ..Default::default()
         };
@@ -297,6 +301,62 @@ async fn what_a_fence_holds_back_is_dropped() {
     poster.record("Broken", "a leg");
     poster.stop().await;
     assert_eq!(poster.dropped("fenced"), 1);
+}
+
+/// As the API server checks them: nothing is refused because a name or a reason is long.
+#[tokio::test(start_paused = true)]
+async fn an_event_keeps_to_the_limits_of_the_api() {
+    let dashes = format!("{}-{}", "a".repeat(199), "b".repeat(53));
+    let dots = format!("{}.{}", "a".repeat(199), "b".repeat(53));
+    let names = [
+        "a",
+        "a.b-c",
+        "system:controller:a",
+        "A_b",
+        "::",
+        &dashes,
+        &dots,
+    ];
+    for name in names {
+        let api = Api::default();
+        let mut poster = api.start(EventApi::EventsV1);
+        poster.record_about(name, &"\u{e9}".repeat(100), "a leg");
+        poster.stop().await;
+        let event = api.object();
+        let called = event["metadata"]["name"].as_str().unwrap();
+        assert!(called.len() <= 253, "{called}");
+        for label in called.split('.') {
+            let is_inner = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit();
+            assert!(
+                label.starts_with(is_inner) && label.ends_with(is_inner),
+                "{called}"
+            );
+            let is_allowed = |char: char| is_inner(char) || char == '-';
+            assert!(label.chars().all(is_allowed), "{called}");
+        }
+        assert_eq!(event["regarding"]["name"], name);
+        assert_eq!(event["reason"], "\u{e9}".repeat(64), "at most 128 bytes");
+    }
+    // Those that are valid keep their object's name, which is what people look for.
+    let api = Api::default();
+    let mut poster = api.start(EventApi::EventsV1);
+    poster.record_about("a.b-c", "Broken", "a leg");
+    poster.stop().await;
+    let event = api.object();
+    assert!(
+        event["metadata"]["name"]
+            .as_str()
+            .unwrap()
+            .starts_with("a.b-c.")
+    );
+}
+
+#[test]
+fn a_reporter_keeps_to_the_limits_of_the_api() {
+    let long = format!("{}-{}", "o".repeat(62), "p".repeat(20));
+    let reporter = Reporter::new(&long, EventApi::EventsV1);
+    assert_eq!(reporter.controller, "o".repeat(62));
+    assert!(reporter.instance.len() <= 128);
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// Puts the lines of each family together, which OpenMetrics asks for: several collectors, such as the
+/// Escapes helps, and puts the lines of each family together, which OpenMetrics asks for: several collectors, such as the
 /// caches of several clusters, may have families of one name.
 pub(super) fn merged(openmetrics: String) -> String {
+    let openmetrics = with_escaped_help(openmetrics);
     let families = families(&openmetrics);
     let mut index: HashMap<&str, usize> = HashMap::new();
     let mut merged: Vec<Family<'_>> = Vec::new();
@@ -51,6 +52,8 @@ pub(super) fn prometheus(openmetrics: &str) -> String {
         for line in header {
             if let Some(help) = line.strip_prefix("# HELP ") {
                 let help = help.strip_prefix(name).unwrap_or_default();
+                // Quotes are escaped in OpenMetrics alone.
+                let help = help.replace("\\\"", "\"");
                 // Writing to a string does not fail.
                 let _ = writeln!(text, "# HELP {name}{suffix}{help}");
             } else if line.starts_with("# TYPE ") {
@@ -59,6 +62,43 @@ pub(super) fn prometheus(openmetrics: &str) -> String {
         }
         for sample in samples {
             push(&mut text, without_exemplar(sample));
+        }
+    }
+    text
+}
+
+/// The text with its helps escaped, which prometheus-client writes as they were given. It writes the
+/// type behind each, so all lines before that are one help.
+fn with_escaped_help(openmetrics: String) -> String {
+    let is_odd = |line: &str| line.contains(['\\', '"']);
+    let mut is_help = false;
+    let needs_none = openmetrics.lines().all(|line| {
+        let is_more = is_help && !line.starts_with("# TYPE ");
+        is_help = line.starts_with("# HELP ");
+        !is_more && !(is_help && is_odd(line))
+    });
+    if needs_none {
+        return openmetrics;
+    }
+    let mut text = String::with_capacity(openmetrics.len());
+    let mut help: Option<String> = None;
+    for line in openmetrics.lines() {
+        match help.take() {
+            Some(mut begun) if !line.starts_with("# TYPE ") => {
+                begun.push('\n');
+                begun.push_str(line);
+                help = Some(begun);
+                continue;
+            }
+            Some(whole) => {
+                let whole = whole.replace('\\', r"\\").replace('\n', r"\n");
+                push(&mut text, &whole.replace('"', "\\\""));
+            }
+            None => {}
+        }
+        match line.starts_with("# HELP ") {
+            true => help = Some(line.to_owned()),
+            false => push(&mut text, line),
         }
     }
     text

@@ -1,7 +1,8 @@
 //! Accepting connections and answering their requests, within bounds.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,9 +56,24 @@ pub(super) async fn bind(
         address,
         cause,
     };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = TcpListener::bind(address).await;
+    let fallback = bound.as_ref().err();
+    let fallback = fallback.and_then(|error| without_ipv6(address, error.kind()));
+    let bound = match fallback {
+        Some(address) => TcpListener::bind(address).await,
+        None => bound,
+    };
+    let listener = bound.map_err(failed)?;
     let local = listener.local_addr().map_err(failed)?;
     Ok((listener, local))
+}
+
+/// Where to listen if it was to be every address, and a machine without IPv6 has none such. Go does the
+/// same.
+fn without_ipv6(address: SocketAddr, error: ErrorKind) -> Option<SocketAddr> {
+    let is_every = address.is_ipv6() && address.ip().is_unspecified();
+    let is_other = matches!(error, ErrorKind::AddrInUse | ErrorKind::PermissionDenied);
+    (is_every && !is_other).then(|| (Ipv4Addr::UNSPECIFIED, address.port()).into())
 }
 
 /// Serves until `stop`; then what is under way may end.

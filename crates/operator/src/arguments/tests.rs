@@ -38,7 +38,9 @@ fn addresses_are_as_in_go() {
     };
     check("0", None);
     check("", None);
-    check(":8443", Some("0.0.0.0:8443"));
+    // Every address of either family: a pod may have none of the other.
+    check(":8443", Some("[::]:8443"));
+    check("0.0.0.0:8443", Some("0.0.0.0:8443"));
     check("127.0.0.1:0", Some("127.0.0.1:0"));
     check("localhost:80", Some("127.0.0.1:80"));
     check("[::1]:80", Some("[::1]:80"));

@@ -71,7 +71,7 @@ impl Histogram {
     pub(crate) fn buckets(&self) -> Vec<(f64, u64)> {
         let bounds = BOUNDS.iter().map(|bound| *bound as f64 / 1e9);
         bounds
-            .chain([f64::MAX])
+            .chain([f64::INFINITY])
             .zip(self.buckets.iter().copied())
             .collect()
     }

@@ -238,3 +238,17 @@ fn buckets_are_client_gos() {
     let bounds: Vec<_> = buckets.iter().map(|(bound, _)| *bound).collect();
     assert_eq!((bounds.len(), bounds[0], bounds[11]), (13, 1e-8, 1e3));
 }
+
+/// Without it Prometheus computes no quantiles, and strict readers take nothing of the whole scrape.
+#[tokio::test(start_paused = true)]
+async fn the_last_bucket_is_the_infinite_one() {
+    let (registry, _provider, queue) = setup();
+    queue.add(1, ());
+    drop(queue.get().await.unwrap());
+    for metric in ["queue_duration", "work_duration"] {
+        let bucket = format!("workqueue_{metric}_seconds_bucket{{le=\"+Inf\"");
+        let labels = r#",name="robot",controller="robot"}"#;
+        let found = value(&registry, &format!("{bucket}{labels}"));
+        assert_eq!(found, Some(1.0), "{}", text(&registry));
+    }
+}

@@ -156,3 +156,21 @@ async fn a_child_whose_application_failed_stays(plane: ControlPlane) -> opkit::R
     assert_eq!(secrets(&plane).await?, ["child"]);
     rig.stop().await
 }
+
+/// Also one that is refused before anything is sent.
+#[opkit::test]
+async fn a_child_whose_application_was_refused_stays(plane: ControlPlane) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    cx.apply(secret("child", &[])).await?;
+    cx.apply(secret("adopted", &[])).await?;
+    let (_, cx) = rig.run().await?;
+    let refused = |name: &str| -> Secret {
+        object(json!({"metadata": {"name": name}, "stringData": {"a": "b"}}))
+    };
+    assert!(cx.apply(refused("child")).await.is_err());
+    assert!(cx.adopt(refused("adopted"), ["helm"]).await.is_err());
+    cx.prune().await?;
+    assert_eq!(secrets(&plane).await?, ["adopted", "child"]);
+    rig.stop().await
+}

@@ -162,6 +162,42 @@ async fn new_content_after_a_restart_is_applied(plane: ControlPlane) -> opkit::R
     rig.stop().await
 }
 
+/// A new release of the operator asks for version 1.1 where 1.10 was: as quantities they are one.
+#[opkit::test]
+async fn text_that_parses_as_a_quantity_is_applied_after_a_restart(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let labelled = |version: &str| {
+        let mut secret = secret("child", &[("cpu", version)]);
+        secret.metadata.labels = Some([("version".into(), version.into())].into());
+        secret
+    };
+    let environment = |version: &str| -> Deployment {
+        let mut child = deployment(Some(0));
+        let pod = child.spec.as_mut().and_then(|it| it.template.spec.as_mut());
+        let robot = &mut pod.unwrap().containers[0];
+        robot.env.as_mut().unwrap()[0].value = Some(version.into());
+        child
+    };
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    cx.apply(labelled("1.10")).await?;
+    cx.apply(environment("1.10")).await?;
+    drop(cx);
+    let (rig, cx) = restart(rig, &plane).await?;
+    let child = cx.apply(labelled("1.1")).await?;
+    assert_eq!(child.labels()["version"], "1.1");
+    let child = cx.apply(environment("1.1")).await?;
+    let pod = child.spec.as_ref().unwrap().template.spec.as_ref().unwrap();
+    let value = &pod.containers[0].env.as_ref().unwrap()[0].value;
+    assert_eq!(value.as_deref(), Some("1.1"));
+    assert_eq!(
+        rig.writes(),
+        ["patch secrets child", "patch deployments child"]
+    );
+    rig.stop().await
+}
+
 /// What opkit cannot know to be the same, it sends once, and the server finds that nothing changes.
 #[opkit::test]
 async fn an_apply_that_changes_nothing_is_no_write_for_the_server(

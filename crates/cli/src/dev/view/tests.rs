@@ -57,3 +57,17 @@ fn a_long_table_is_cut() {
     let short = table(&vec![row(None); 14]);
     assert_eq!(fit(&short), short);
 }
+
+/// What objects and errors say stays in its line and does not act on the terminal.
+#[test]
+fn text_of_others_is_plain() {
+    let mut odd = row(Some("first\nsecond\u{1b}[2J"));
+    odd.status = "a\tb\r".into();
+    let text = table(std::slice::from_ref(&odd));
+    assert_eq!(text.lines().count(), 3, "{text:?}");
+    assert!(
+        !text.replace('\n', "").contains(char::is_control),
+        "{text:?}"
+    );
+    assert!(!change(&odd).contains(char::is_control));
+}

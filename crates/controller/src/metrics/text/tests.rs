@@ -104,3 +104,34 @@ bytes{cluster=\"east\"} 0
 ";
     assert_eq!(merged(text(&registry)), expected);
 }
+
+/// A help that breaks its line would make the whole scrape unreadable.
+#[test]
+fn a_help_is_escaped() {
+    let mut registry = Registry::default();
+    let orders: Counter = Counter::default();
+    let help = "Orders \\d of \"all\"\n# kinds\n\nand colours";
+    registry.register("orders", help, orders);
+    let depth: Gauge = Gauge::default();
+    registry.register("depth", "Depth", depth);
+    let expected = "\
+# HELP orders Orders \\\\d of \\\"all\\\"\\n# kinds\\n\\nand colours.
+# TYPE orders counter
+orders_total 0
+# HELP depth Depth.
+# TYPE depth gauge
+depth 0
+# EOF
+";
+    let openmetrics = merged(text(&registry));
+    assert_eq!(openmetrics, expected);
+    let expected = "\
+# HELP orders_total Orders \\\\d of \"all\"\\n# kinds\\n\\nand colours.
+# TYPE orders_total counter
+orders_total 0
+# HELP depth Depth.
+# TYPE depth gauge
+depth 0
+";
+    assert_eq!(prometheus(&openmetrics), expected);
+}

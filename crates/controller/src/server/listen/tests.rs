@@ -1,3 +1,5 @@
+use std::net::Ipv6Addr;
+
 use futures::FutureExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
@@ -95,4 +97,37 @@ async fn a_head_that_is_too_large_is_refused() {
     let _ = stream.read_to_end(&mut answer).await;
     let answer = String::from_utf8_lossy(&answer);
     assert!(!answer.contains("200 OK"), "{answer}");
+}
+
+#[tokio::test]
+async fn every_address_is_of_both_families() {
+    // On a machine without IPv6 it is those of IPv4.
+    let (listener, address) = bind("tests", (Ipv6Addr::UNSPECIFIED, 0).into())
+        .await
+        .unwrap();
+    let port = address.port();
+    let client = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+        .await
+        .unwrap();
+    listener.accept().await.unwrap();
+    drop(client);
+    if address.is_ipv6() {
+        TcpStream::connect((Ipv6Addr::LOCALHOST, port))
+            .await
+            .unwrap();
+    }
+}
+
+#[test]
+fn only_every_address_falls_back() {
+    let check = |address: &str, error: ErrorKind, expected: Option<&str>| {
+        let fallback = without_ipv6(address.parse().unwrap(), error);
+        assert_eq!(fallback.map(|it| it.to_string()).as_deref(), expected);
+    };
+    check("[::]:80", ErrorKind::AddrNotAvailable, Some("0.0.0.0:80"));
+    check("[::]:80", ErrorKind::Unsupported, Some("0.0.0.0:80"));
+    check("[::]:80", ErrorKind::AddrInUse, None);
+    check("[::]:80", ErrorKind::PermissionDenied, None);
+    check("[::1]:80", ErrorKind::AddrNotAvailable, None);
+    check("0.0.0.0:80", ErrorKind::AddrNotAvailable, None);
 }
