@@ -31,7 +31,7 @@ import (
 
 const (
 	// How long a reconcile waits that only waits.
-	wait = 10 * time.Millisecond
+	wait = 5 * time.Millisecond
 	// How many changes come in a second when the latency is measured.
 	rate = 1_000
 	// Versions above are times: it is after 2001.

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use opkit_cache::{AnyObject, Meta, Stored};
+use opkit_cache::{AnyObject, Informer, Meta, Stored};
 use opkit_client::Kind;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,7 +23,8 @@ pub(crate) struct Owner {
 /// The version of the object that is reconciled. What is not asked for is not read.
 #[derive(Debug, Clone)]
 enum Version {
-    Stored(Stored),
+    /// That of when it is first asked for: by key, many a reconcile never does.
+    Later(Informer, OnceLock<Option<Stored>>),
     Object(AnyObject),
     Gone,
 }
@@ -34,9 +35,9 @@ impl Owner {
         Owner { kind, key, object }
     }
 
-    /// Of an object that need not be made.
-    pub(crate) fn stored(kind: Arc<Kind>, key: Request, stored: Stored) -> Self {
-        let object = Version::Stored(stored);
+    /// Of an object that `informer` has, or had: it need not be made, nor even looked for yet.
+    pub(crate) fn of_key(kind: Arc<Kind>, key: Request, informer: Informer) -> Self {
+        let object = Version::Later(informer, OnceLock::new());
         Owner { kind, key, object }
     }
 
@@ -58,7 +59,10 @@ impl Owner {
 
     fn meta(&self) -> Option<Meta<'_>> {
         match &self.object {
-            Version::Stored(stored) => Some(stored.meta()),
+            Version::Later(informer, found) => {
+                let found = found.get_or_init(|| informer.stored(&self.key));
+                found.as_ref().map(Stored::meta)
+            }
             Version::Object(object) => Some(Meta::from(object.object_meta())),
             Version::Gone => None,
         }

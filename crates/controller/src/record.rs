@@ -188,13 +188,13 @@ impl ReconcileLog {
             objects.insert(record.controller.clone(), HashMap::default());
         }
         let objects = objects.get_mut(&record.controller);
-        let object = objects.and_then(|objects| match objects.get_mut(&record.request) {
-            None if is_room => {
-                *known += 1;
-                Some(objects.entry(record.request.clone()).or_default())
+        let object = objects.and_then(|objects| match is_room {
+            true => {
+                let object = objects.entry(record.request.clone()).or_default();
+                *known += usize::from(object.count == 0);
+                Some(object)
             }
-            // Asked for twice, because the borrow of the first answer would last.
-            _ => objects.get_mut(&record.request),
+            false => objects.get_mut(&record.request),
         });
         let Some(object) = object else {
             let passed = log.keep(Arc::new(record));

@@ -207,7 +207,8 @@ fn is_unchanged(delta: &Delta) -> bool {
     match (&delta.old, &delta.new) {
         (Some(old), Some(new)) if !delta.coalesced => {
             let (old, new) = (old.meta(), new.meta());
-            old.uid() == new.uid() && old.resource_version() == new.resource_version()
+            // In this order: the version nearly always tells.
+            old.resource_version() == new.resource_version() && old.uid() == new.uid()
         }
         _ => false,
     }

@@ -43,7 +43,8 @@ impl<S> Context<S> {
     {
         let (kind, key) = (Kind::of::<K>(), ObjectKey::of(object.meta()));
         let generation = match object.meta().uid.as_deref() == Some(&*self.owner.uid()) {
-            true => self.owner.generation(),
+            // That of the object, if the owner was looked for only now.
+            true => (self.owner.generation()).min(object.meta().generation.unwrap_or(0)),
             false => object.meta().generation.unwrap_or(0),
         };
         let lister = self.shared.reads.lister::<K>().ok();

@@ -124,7 +124,7 @@ impl Running {
             };
             let Some(item) = item else { break };
             let span = self.span(&item);
-            let started = Instant::now();
+            let started = item.taken_at();
             let duration = self.reconcile(item, started).instrument(span).await;
             // A reconcile that only reads the cache never waits: others get their turn here.
             if turn.is_over(started, duration) {

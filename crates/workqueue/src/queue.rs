@@ -184,8 +184,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
 
     /// Takes a key to work on, if one is ready now; otherwise as [`get`](Queue::get).
     pub fn try_get(&self) -> Option<Item<K, P>> {
-        let work = self.shared.take(false)?;
-        Some(Item::new(self.shared.clone(), work))
+        let (work, now) = self.shared.take(false)?;
+        Some(Item::new(self.shared.clone(), work, now))
     }
 
     /// Waits for a key to work on. `None` once the queue is shut down and empty; while it is drained,
@@ -198,8 +198,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
         let shared = &*self.shared;
         let mut was_keeper = false;
         loop {
-            if let Some(work) = shared.take(was_keeper) {
-                return Some(Item::new(self.shared.clone(), work));
+            if let Some((work, now)) = shared.take(was_keeper) {
+                return Some(Item::new(self.shared.clone(), work, now));
             }
             let mut changed = pin!(shared.changed.notified());
             let (mut asleep, until) = {
@@ -303,13 +303,13 @@ impl<K, P> Shared<K, P> {
 
 impl<K: Eq + Hash + Clone, P: Merge> Shared<K, P> {
     /// Takes a key if one is ready. Whoever kept the time no longer does.
-    fn take(&self, was_keeper: bool) -> Option<Work<K, P>> {
-        let now = self.now();
+    fn take(&self, was_keeper: bool) -> Option<(Work<K, P>, Instant)> {
+        let now = Instant::now();
         let mut state = self.state.lock();
         if was_keeper {
             state.kept = None;
         }
-        let work = state.engine.get(now)?;
+        let work = state.engine.get(now - self.origin)?;
         // One wake-up may have stood for several keys, and somebody has to keep the time.
         let orphaned = state.kept.is_none() && state.engine.next_ready_at().is_some();
         let wake = (orphaned || !state.engine.is_empty()) && self.is_anybody_asleep();
@@ -317,7 +317,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Shared<K, P> {
         if wake {
             self.changed.notify_last();
         }
-        Some(work)
+        Some((work, now))
     }
 
     /// Changes the engine and wakes whom that concerns.

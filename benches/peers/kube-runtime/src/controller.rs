@@ -36,7 +36,7 @@ pub(crate) struct Row {
 }
 
 /// How long a reconcile waits that only waits.
-const WAIT: Duration = Duration::from_millis(10);
+const WAIT: Duration = Duration::from_millis(5);
 /// How many changes come in a second when the latency is measured.
 const RATE: u64 = 1_000;
 /// Versions above are times: it is after 2001.

@@ -50,7 +50,7 @@ pub(crate) struct Args {
 }
 
 /// How long a reconcile waits that only waits.
-const WAIT: Duration = Duration::from_millis(10);
+const WAIT: Duration = Duration::from_millis(5);
 /// How many changes come in a second when the latency is measured.
 const RATE: u64 = 1_000;
 

@@ -139,13 +139,13 @@ pub(crate) const ROWS: &[Row] = &[
         None,
     ),
     per_second(
-        "2,000 reconciles in flight, 10 ms each",
+        "2,000 reconciles in flight, 5 ms each",
         "ours flight",
         (KUBE, "kube flight"),
         Some(4.0),
     ),
     per_second(
-        "2,000 reconciles in flight, 10 ms each",
+        "2,000 reconciles in flight, 5 ms each",
         "ours flight",
         (GO, "go flight"),
         None,

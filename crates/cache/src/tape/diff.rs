@@ -48,8 +48,9 @@ struct Walk {
 }
 
 impl Walk {
+    /// Two values that are not the same bytes.
     fn values(&mut self, old: Reader<'_>, new: Reader<'_>) -> Result<(), Damaged> {
-        if self.changes.len() >= self.limit || is_noise(&self.path) || same_bytes(old, new)? {
+        if self.changes.len() >= self.limit || is_noise(&self.path) {
             return Ok(());
         }
         match (old.peek()?, new.peek()?) {
@@ -65,16 +66,40 @@ impl Walk {
         }
     }
 
+    /// Entry by entry. Versions of one object nearly always have the same names in the same order, so the
+    /// old one is followed in step, and searched only from where it is not.
     fn maps(&mut self, old: Reader<'_>, new: Reader<'_>) -> Result<(), Damaged> {
-        let mut entries = new;
+        let (mut before, mut entries) = (old, new);
+        before.next()?;
         entries.next()?;
+        let mut in_step = true;
         while let Some(name) = entries.name()? {
             let value = entries;
             entries.skip()?;
-            self.within(&format!(".{name}"), |walk| match field(old, name)? {
-                Some(before) => walk.values(before, value),
+            let mut ahead = before;
+            let found = match in_step && ahead.name()? == Some(name) {
+                true => Some(ahead),
+                false => {
+                    in_step = false;
+                    field(old, name)?
+                }
+            };
+            let end = found.and_then(|found| same_bytes(found, value, entries.at));
+            if let Some(end) = end {
+                before.at = end;
+                continue;
+            }
+            self.within(&format!(".{name}"), |walk| match found {
+                Some(found) => walk.values(found, value),
                 None => walk.one_sided(None, Some(value)),
             })?;
+            if in_step {
+                before = ahead;
+                before.skip()?;
+            }
+        }
+        if in_step && before.is_end() {
+            return Ok(());
         }
         let mut entries = old;
         entries.next()?;
@@ -102,6 +127,17 @@ impl Walk {
             let Some(item) = pair.1.or(pair.0) else {
                 return Ok(());
             };
+            if pair.1.is_some() {
+                new.skip()?;
+            }
+            let same = pair.0.zip(pair.1);
+            if let Some(end) = same.and_then(|(old, item)| same_bytes(old, item, new.at)) {
+                old.at = end;
+                continue;
+            }
+            if pair.0.is_some() {
+                old.skip()?;
+            }
             let step = match called(item)? {
                 Some(name) => format!("[{name}]"),
                 None => format!("[{n}]"),
@@ -110,12 +146,6 @@ impl Walk {
                 (Some(old), Some(new)) => walk.values(old, new),
                 (old, new) => walk.one_sided(old, new),
             })?;
-            if pair.0.is_some() {
-                old.skip()?;
-            }
-            if pair.1.is_some() {
-                new.skip()?;
-            }
         }
         Ok(())
     }
@@ -178,14 +208,16 @@ fn is_noise(path: &str) -> bool {
     )
 }
 
-/// Whether both are the same bytes, as most of an object is. That of equal values is not, if one of
-/// them holds a string itself and the other a number for it.
-fn same_bytes(old: Reader<'_>, new: Reader<'_>) -> Result<bool, Damaged> {
-    let (mut old_end, mut new_end) = (old, new);
-    old_end.skip()?;
-    new_end.skip()?;
-    let old = old.bytes.get(old.at..old_end.at);
-    Ok(old.is_some() && old == new.bytes.get(new.at..new_end.at))
+/// Where `old` ends, if it is the same bytes as `new`, which ends at `end`: most of an object is. That
+/// of equal values is not, if one of them holds a string itself and the other a number for it.
+fn same_bytes(old: Reader<'_>, new: Reader<'_>, end: usize) -> Option<usize> {
+    // Numbers for strings are those of one vocabulary.
+    if !std::ptr::eq(old.vocabulary, new.vocabulary) {
+        return None;
+    }
+    let bytes = new.bytes.get(new.at..end)?;
+    let old_end = old.at.checked_add(bytes.len())?;
+    (old.bytes.get(old.at..old_end)? == bytes).then_some(old_end)
 }
 
 /// The type of a condition, or the name of anything.

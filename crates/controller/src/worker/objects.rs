@@ -24,12 +24,10 @@ impl Running {
             let unknown = format!("there is no cluster {:?}", request.cluster());
             return Some(Err(Error::terminal(Error::msg(unknown))));
         };
-        // By key the object need not be made: its metadata is enough.
+        // By key the object need not be made, there or gone: its metadata is enough, where it is asked for.
         if let (Reconciler::Key(function), None) = (&self.spec.reconciler, &self.spec.finalizer) {
-            let owner = match side.informer.stored(request.key()) {
-                Some(stored) => Owner::stored(self.spec.kind.clone(), request.clone(), stored),
-                None => Owner::gone(self.spec.kind.clone(), request.clone()),
-            };
+            let (kind, informer) = (self.spec.kind.clone(), side.informer.clone());
+            let owner = Owner::of_key(kind, request.clone(), informer);
             let context = Stateless::new(side.shared(), owner, run.clone());
             return Some(function.call(request.clone(), context).await);
         }

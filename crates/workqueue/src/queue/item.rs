@@ -5,6 +5,8 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::Shared;
 use crate::Merge;
 use crate::engine::{Ticket, Work};
@@ -29,6 +31,7 @@ pub struct Item<K: Eq + Hash + Clone, P: Merge> {
     payload: P,
     priority: i32,
     waited: Duration,
+    taken_at: Instant,
 }
 
 /// Ends the work when it is dropped.
@@ -38,7 +41,7 @@ struct Hold<K: Eq + Hash + Clone, P: Merge> {
 }
 
 impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
-    pub(super) fn new(shared: Arc<Shared<K, P>>, work: Work<K, P>) -> Self {
+    pub(super) fn new(shared: Arc<Shared<K, P>>, work: Work<K, P>, taken_at: Instant) -> Self {
         Item {
             hold: Hold {
                 shared,
@@ -48,6 +51,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
             payload: work.payload,
             priority: work.priority,
             waited: work.waited,
+            taken_at,
         }
     }
 
@@ -74,6 +78,11 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
     /// How long the key was ready before it was handed out.
     pub fn waited(&self) -> Duration {
         self.waited
+    }
+
+    /// When the key was handed out.
+    pub fn taken_at(&self) -> Instant {
+        self.taken_at
     }
 
     /// Ends the work on the key, as dropping this does, and forgets its failures: both at once, because
