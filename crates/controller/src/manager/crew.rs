@@ -148,3 +148,10 @@ impl Crew {
         self.tasks.detach_all();
     }
 }
+
+/// What a runnable started on its own hears of the end too, when the manager is dropped.
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}

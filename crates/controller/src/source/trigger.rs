@@ -9,6 +9,7 @@ use futures::{Stream, StreamExt};
 use opkit_workqueue::AddOptions;
 use tokio::sync::mpsc;
 
+use super::IN_ONE_GO;
 use crate::Request;
 use crate::record::Cause;
 use crate::why::Why;
@@ -133,7 +134,13 @@ impl Triggers {
 
     /// Takes requests into the queue until there are no more.
     pub(crate) async fn run(mut self, running: Arc<Running>) {
+        let mut in_one_go = 0;
         while let Some(request) = self.requests.next().await {
+            // A stream of the user's may never wait.
+            in_one_go = (in_one_go + 1) % IN_ONE_GO;
+            if in_one_go == 0 {
+                tokio::task::yield_now().await;
+            }
             let cause = Cause::Triggered {
                 by: self.name.clone(),
             };

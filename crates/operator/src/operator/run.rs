@@ -192,9 +192,13 @@ impl Operator {
         options: RunOptions,
         shutdown: CancellationToken,
     ) -> Result {
-        let manager = self.manager(client, options).await?;
+        // What makes a state may wait for something outside.
+        let made = shutdown.run_until_cancelled(self.manager(client, options));
+        let Some(manager) = made.await.transpose()? else {
+            return Ok(());
+        };
         Ok(manager
-            .run(shutdown)
+            .run(shutdown.clone())
             .await
             .map_err(OperatorError::Manager)?)
     }

@@ -50,3 +50,16 @@ fn events_about_the_cluster_scope_may_be_written_by_who_is_held_to_namespaces() 
     assert!(!may_post(operator()), "a Role in that namespace will do");
     assert!(may_post(operator().controller(idle::<Namespace>())));
 }
+
+#[tokio::test]
+async fn a_shutdown_ends_the_making_of_a_state_that_hangs() {
+    let config = kube::Config::new("http://localhost".parse().unwrap());
+    let client = kube::Client::try_from(config).unwrap();
+    let operator = Operator::new("test").state(std::future::pending::<Result<u8>>);
+    let shutdown = tokio_util::sync::CancellationToken::new();
+    let run = operator.run_with(client, RunOptions::default(), shutdown.clone());
+    let mut run = std::pin::pin!(run);
+    assert!(run.as_mut().now_or_never().is_none(), "it hangs");
+    shutdown.cancel();
+    run.now_or_never().expect("it ends").unwrap();
+}

@@ -1,5 +1,6 @@
 //! What leads to a reconcile, and what does not.
 
+use futures::StreamExt;
 use kube::core::PartialObjectMeta;
 
 use super::*;
@@ -409,4 +410,22 @@ async fn a_requeue_that_was_not_due_is_no_cause() {
         ["initial list", "one changed", "one changed", "requeued"]
     );
     run.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_never_waits_lets_others_run() {
+    let server = Server::new(&["configmaps"]);
+    server.put(MAP, object("one"));
+    let given: Arc<AtomicU32> = Arc::default();
+    let counted = given.clone();
+    let (most, few) = (1_000_000, 100_000);
+    let busy = futures::stream::iter(0..most).map(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        ("d", "none")
+    });
+    let controller = counting(&Arc::default(), |_| Ok(Action::await_change()));
+    let run = Run::start(&server, controller.watches_stream("busy", busy)).await;
+    run.stop().await.unwrap();
+    let given = given.load(Ordering::SeqCst);
+    assert!(given < few, "{given} before anybody else had a turn");
 }

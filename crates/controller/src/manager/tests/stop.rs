@@ -141,3 +141,29 @@ async fn who_panicked_on_the_way_out_is_not_late() {
         "these did not end within 30 s of the stop: slow"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_run_tells_what_its_runnables_started() {
+    use crate::{AnyRunnable, RunContext};
+    let server = Server::new(&[]);
+    let tokens: Arc<Mutex<Vec<CancellationToken>>> = Arc::default();
+    let handing_out = || {
+        let tokens = tokens.clone();
+        move |cx: RunContext| {
+            tokens.lock().push(cx.stop_token());
+            std::future::pending()
+        }
+    };
+    let mut run = Run::start_manager(&server, |manager| {
+        let server = AnyRunnable::server("server", handing_out());
+        manager
+            .runnable(AnyRunnable::task("task", handing_out()))
+            .runnable(server)
+    })
+    .await;
+    run.settle(MOMENT).await;
+    run.task.shutdown().await;
+    let tokens = tokens.lock();
+    assert_eq!(tokens.len(), 2);
+    assert!(tokens.iter().all(CancellationToken::is_cancelled));
+}
