@@ -186,18 +186,7 @@ impl Manager {
     /// # Cancel safety
     /// Not cancel safe: dropping it stops everything at once, reconciles in work included.
     pub async fn run_until_signal(self) -> Result<(), ManagerError> {
-        let mut signals = Signals::new().map_err(ManagerError::Signals)?;
-        let stop = CancellationToken::new();
-        let mut run = pin!(self.run(stop.clone()));
-        tokio::select! {
-            result = &mut run => return result,
-            signal = signals.next() => info!(signal, "stopping"),
-        }
-        stop.cancel();
-        tokio::select! {
-            result = &mut run => result,
-            _ = signals.next() => Err(ManagerError::Interrupted),
-        }
+        until_signal(|stop| self.run(stop)).await
     }
 
     /// Runs until `stop`.
@@ -265,6 +254,46 @@ impl Manager {
             .filter(|runnable| runnable.group == group)
             .cloned()
             .collect()
+    }
+}
+
+/// Runs what `run` makes of a token that SIGTERM or SIGINT cancels; a second signal ends it at once.
+///
+/// # Examples
+/// ```
+/// use opkit_controller::{ManagerError, until_signal};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), ManagerError> {
+/// until_signal(|stop| async move {
+///     let work = async { 7 };
+///     println!("{:?}, unless a signal came first", stop.run_until_cancelled(work).await);
+///     Ok::<_, ManagerError>(())
+/// })
+/// .await
+/// # }
+/// ```
+///
+/// # Errors
+/// Those of `run`; [`ManagerError::Interrupted`] after a second signal.
+///
+/// # Cancel safety
+/// As that of what `run` makes.
+pub async fn until_signal<T, E, Fut>(run: impl FnOnce(CancellationToken) -> Fut) -> Result<T, E>
+where
+    E: From<ManagerError>,
+    Fut: Future<Output = Result<T, E>>,
+{
+    let mut signals = Signals::new().map_err(ManagerError::Signals)?;
+    let stop = CancellationToken::new();
+    let mut run = pin!(run(stop.clone()));
+    tokio::select! {
+        result = &mut run => return result,
+        signal = signals.next() => info!(signal, "stopping"),
+    }
+    stop.cancel();
+    tokio::select! {
+        result = &mut run => result,
+        _ = signals.next() => Err(ManagerError::Interrupted.into()),
     }
 }
 

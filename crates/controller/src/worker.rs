@@ -30,6 +30,9 @@ use crate::spec::ControllerSpec;
 use crate::why::Why;
 use crate::{Action, Error, ReconcileLog, ReconcileRecord, Request, Result};
 
+/// How long the look at who undoes what was written may take.
+const RIVAL: Duration = Duration::from_secs(5);
+
 /// A controller that runs.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -251,7 +254,9 @@ impl Running {
         };
         let namespace = request.namespace.as_deref().filter(|_| kind.namespaced);
         let key = ObjectKey::from(name).or_namespace(namespace);
-        let Ok(live) = side.client.get(kind, &key).await else {
+        // It is a courtesy: the object does not wait for it long.
+        let live = tokio::time::timeout(RIVAL, side.client.get(kind, &key)).await;
+        let Ok(Ok(live)) = live else {
             return;
         };
         let head: Head = serde_json::from_slice(&live).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use opkit_client::Fence;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::crew::Deadline;
@@ -56,11 +56,14 @@ impl Election {
     ///
     /// # Cancel safety
     /// May be dropped and called again at any time.
-    pub(super) async fn changed(&mut self) -> Leadership {
-        match self.leadership.changed().await {
-            Ok(()) => *self.leadership.borrow_and_update(),
-            // The elector has ended, which only the stop makes it.
-            Err(_) => std::future::pending().await,
+    pub(super) async fn changed(&mut self) -> Result<Leadership, JoinError> {
+        if self.leadership.changed().await.is_ok() {
+            return Ok(*self.leadership.borrow_and_update());
+        }
+        // The elector has ended, which only the stop should make it.
+        match self.task.join_next().await {
+            Some(Err(error)) => Err(error),
+            _ => std::future::pending().await,
         }
     }
 

@@ -410,7 +410,10 @@ impl House {
                 error = first_panic(&mut self.sources) => {
                     return Err(ManagerError::Internal(error.into()));
                 }
-                leadership = changed(&mut self.election) => leadership,
+                leadership = changed(&mut self.election) => match leadership {
+                    Ok(leadership) => leadership,
+                    Err(error) => return Err(ManagerError::Internal(error.into())),
+                },
             };
             // What blocks its thread cannot be dropped: a stop does not wait for it here.
             if stop
@@ -469,7 +472,7 @@ impl House {
 }
 
 /// Waits until leadership changes; for ever where nobody is elected.
-async fn changed(election: &mut Option<Election>) -> Leadership {
+async fn changed(election: &mut Option<Election>) -> Result<Leadership, JoinError> {
     match election {
         Some(election) => election.changed().await,
         None => std::future::pending().await,

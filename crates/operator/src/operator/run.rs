@@ -10,7 +10,7 @@ use opkit_client::ClientOptions;
 use opkit_controller::{
     AnyRunnable, Error, Health, HealthServer, HealthServerOptions, LeaderElectionOptions,
     LeaderWatchdog, Manager, ManagerOptions, MetricsRegistry, MetricsServer, MetricsServerOptions,
-    ReconcileLog, Result,
+    ReconcileLog, Result, until_signal,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -168,14 +168,20 @@ impl Operator {
             debug,
             ..Default::default()
         };
-        let manager = self.manager(client, options).await?;
-        Ok(manager.run_until_signal().await.map_err(|cause| {
-            if cause.is_unreachable() {
-                OperatorError::Unreachable { server, cause }
-            } else {
-                OperatorError::Manager(cause)
-            }
-        })?)
+        let run = async |stop: CancellationToken| {
+            let made = stop.run_until_cancelled(self.manager(client, options));
+            let Some(manager) = made.await else {
+                return Ok(());
+            };
+            let ran = manager?.run(stop).await;
+            ran.map_err(|cause| match cause.is_unreachable() {
+                true => OperatorError::Unreachable { server, cause },
+                false => OperatorError::Manager(cause),
+            })?;
+            Ok(())
+        };
+        // From before any state is made, which may take as long as it likes.
+        until_signal(run).await
     }
 
     /// Runs against `client` until `shutdown`, without arguments, signals or logging: for tests and
