@@ -68,20 +68,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = metadata.workspace_root.as_std_path();
     let target = metadata.target_directory.as_std_path();
     let peers = target.join("peers");
-    let (programs, options, no_real) = match &args.room {
-        Room::Cache(cache) => (&["bench-cache"][..], &cache.options, cache.no_real),
-        Room::Controller(controller) => (
-            &["bench-controller", "minimal"][..],
-            &controller.options,
-            controller.no_real,
-        ),
+    let (program, options, no_real) = match &args.room {
+        Room::Cache(cache) => ("bench-cache", &cache.options, cache.no_real),
+        Room::Controller(controller) => {
+            ("bench-controller", &controller.options, controller.no_real)
+        }
     };
-    let mut arguments = vec!["--package", "opkit-benches"];
-    for program in programs {
-        arguments.extend(["--bin", program]);
-    }
-    cargo(root, target, &arguments)?;
-    let program = programs.first().context("there is no program")?;
+    let build = |program: &str, profile: &str| {
+        let package = ["--package", "opkit-benches", "--bin", program];
+        cargo(root, target, profile, &package)
+    };
+    build(program, "release")?;
     let mut command = Command::new(target.join("release").join(program));
     command.arg("run");
     if options.json {
@@ -99,6 +96,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let go = match &args.room {
         Room::Cache(_) => vec![("client-go", "client-go", ".")],
         Room::Controller(controller) => {
+            build("minimal", "operator")?;
+            command
+                .arg("--minimal")
+                .arg(target.join("operator/minimal"));
             if let Some(only) = &controller.only {
                 command.args(["--only", only]);
             }
@@ -137,10 +138,10 @@ fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-fn cargo(directory: &Path, target: &Path, arguments: &[&str]) -> Result<()> {
+fn cargo(directory: &Path, target: &Path, profile: &str, arguments: &[&str]) -> Result<()> {
     let mut command = Command::new("cargo");
     command
-        .args(["build", "--release", "--quiet"])
+        .args(["build", "--quiet", "--profile", profile])
         .args(arguments)
         .arg("--target-dir")
         .arg(target)
@@ -154,6 +155,7 @@ fn kube_runtime(root: &Path, peers: &Path) -> Result<PathBuf> {
     cargo(
         &root.join("benches/peers/kube-runtime"),
         peers,
+        "release",
         &["--locked"],
     )?;
     Ok(peers.join("release/peer-kube-runtime"))

@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// The peer of kube-runtime.
     #[arg(long)]
     kube_runtime: Option<PathBuf>,
+    /// The smallest operator, built as one that is to be small.
+    #[arg(long)]
+    minimal: Option<PathBuf>,
     /// The peer of controller-runtime.
     #[arg(long)]
     controller_runtime: Option<PathBuf>,
@@ -82,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     queues(args, &size, &this, &mut measurements);
     controllers(args, &size, &this, server.port, &mut measurements);
     match &args.kubeconfig {
-        Some(kubeconfig) => smallest(args, &this, kubeconfig, &mut measurements),
+        Some(kubeconfig) => smallest(args, kubeconfig, &mut measurements),
         None => note("there is no API server: the smallest operators are not measured"),
     }
     if let Some(only) = &args.only {
@@ -192,16 +195,11 @@ fn controllers<'a>(
     }
 }
 
-fn smallest<'a>(
-    args: &'a Args,
-    this: &Path,
-    kubeconfig: &'a Path,
-    measurements: &mut Vec<Measurement<'a>>,
-) {
-    // It is built with this program.
-    let ours = this.with_file_name("minimal");
-    let start = move || smallest::measure(&ours, kubeconfig);
-    measurements.push(("ours smallest".to_owned(), Box::new(start)));
+fn smallest<'a>(args: &'a Args, kubeconfig: &'a Path, measurements: &mut Vec<Measurement<'a>>) {
+    if let Some(ours) = &args.minimal {
+        let start = move || smallest::measure(ours, kubeconfig);
+        measurements.push(("ours smallest".to_owned(), Box::new(start)));
+    }
     if let Some(peer) = &args.controller_runtime_minimal {
         let start = move || smallest::measure(peer, kubeconfig);
         measurements.push(("go smallest".to_owned(), Box::new(start)));
