@@ -16,6 +16,7 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
+use crate::answers::Answers;
 use crate::stand_in::order;
 
 /// What a reconcile does, and what of it is measured.
@@ -23,6 +24,8 @@ use crate::stand_in::order;
 pub(crate) enum What {
     Dispatch,
     Flight,
+    /// Waits for an answer from outside; they come one at a time and in no order.
+    Answers,
     Burst,
     Latency,
 }
@@ -55,6 +58,7 @@ struct App {
     first: OnceLock<Instant>,
     keys: Mutex<Vec<Key>>,
     latencies: Mutex<Vec<u64>>,
+    answers: Arc<Answers>,
 }
 
 impl App {
@@ -77,6 +81,7 @@ async fn reconcile(pod: Arc<Pod>, app: Arc<App>) -> Result<Action, Infallible> {
     match app.what {
         What::Dispatch => {}
         What::Flight => tokio::time::sleep(WAIT).await,
+        What::Answers => app.answers.ask().await,
         What::Burst | What::Latency => {
             let version = pod
                 .resource_version()
@@ -119,7 +124,20 @@ async fn measure(row: &Row) -> Result<Value> {
         first: OnceLock::new(),
         keys: Mutex::default(),
         latencies: Mutex::default(),
+        answers: Arc::default(),
     });
+    let (workers, shared) = (usize::from(row.workers), app.clone());
+    let outstanding = move || {
+        let target = shared.target.load(Ordering::Relaxed);
+        target.saturating_sub(shared.reconciled.load(Ordering::Relaxed)) as usize
+    };
+    if row.what == What::Answers {
+        tokio::spawn(
+            app.answers
+                .clone()
+                .serve(move || workers.min(outstanding())),
+        );
+    }
     let (rounds, receiver) = mpsc::channel::<Vec<Key>>(1);
     let keys = stream::unfold(receiver, |mut receiver| async {
         let keys = receiver.recv().await?;

@@ -4,10 +4,11 @@
 //! peer-kube-runtime stand-in pods|robots PORT OBJECTS EVENTS paged|streaming [cleared]
 //! peer-kube-runtime queue distinct KEYS
 //! peer-kube-runtime queue producers PRODUCERS ADDS KEYS
-//! peer-kube-runtime controller dispatch|flight|burst|latency PORT OBJECTS WORKERS COUNT
+//! peer-kube-runtime controller dispatch|flight|answers|burst|latency PORT OBJECTS WORKERS COUNT
 //! peer-kube-runtime faults
 //! ```
 
+mod answers;
 mod controller;
 mod faults;
 mod queue;
@@ -37,6 +38,7 @@ fn main() -> anyhow::Result<()> {
             what: match *what {
                 "dispatch" => controller::What::Dispatch,
                 "flight" => controller::What::Flight,
+                "answers" => controller::What::Answers,
                 "burst" => controller::What::Burst,
                 "latency" => controller::What::Latency,
                 other => anyhow::bail!("what is {other:?}?"),

@@ -3,6 +3,7 @@
 //! Every measurement is a process of its own. `run` starts them all, several times around, and prints
 //! what came of it.
 
+mod answers;
 mod ours;
 mod queue;
 mod rows;

@@ -19,6 +19,8 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::answers::Answers;
+
 /// What a reconcile does, and what of it is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum What {
@@ -32,6 +34,8 @@ pub(crate) enum What {
     Read,
     /// Waits a while.
     Flight,
+    /// Waits for an answer from outside; they come one at a time and in no order.
+    Answers,
     /// Reads its object, after all have changed.
     Burst,
     /// Reads its object, after it has changed; the changes come one after the other.
@@ -57,6 +61,7 @@ const RATE: u64 = 1_000;
 /// What the reconciles leave behind.
 #[derive(Default)]
 struct App {
+    answers: Arc<Answers>,
     objects: u64,
     reconciled: AtomicU64,
     /// Who makes the count this tells it.
@@ -79,6 +84,12 @@ impl App {
         if number == self.target.load(Ordering::Relaxed) {
             self.reached.notify_one();
         }
+    }
+
+    /// How many reconciles are still to come.
+    fn outstanding(&self) -> usize {
+        let target = self.target.load(Ordering::Relaxed);
+        target.saturating_sub(self.reconciled.load(Ordering::Relaxed)) as usize
     }
 
     /// Waits for so many more reconciles than there were; `begin` lets them come.
@@ -123,6 +134,12 @@ async fn with_wait(request: Request, cx: Context<Arc<App>>) -> opkit::Result<Act
     Ok(Action::await_change())
 }
 
+async fn with_answer(request: Request, cx: Context<Arc<App>>) -> opkit::Result<Action> {
+    cx.state().answers.ask().await;
+    cx.state().reconciled(|| request);
+    Ok(Action::await_change())
+}
+
 async fn with_version(pod: Arc<Pod>, cx: Context<Arc<App>>) -> opkit::Result<Action> {
     let app = cx.state();
     let version: u64 = pod.resource_version().unwrap_or_default().parse()?;
@@ -143,6 +160,7 @@ fn controller(args: &Args, rounds: impl Stream<Item = Request> + Send + 'static)
         What::Object | What::Typed => Controller::new(with_object),
         What::Read => Controller::keyed(with_read),
         What::Flight => Controller::keyed(with_wait),
+        What::Answers => Controller::keyed(with_answer),
         What::Burst | What::Latency => Controller::new(with_version),
     };
     let controller = controller.max_concurrent_reconciles(args.workers);
@@ -173,6 +191,12 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
     }
     let stop = CancellationToken::new();
     let running = operator.run_with(client, RunOptions::default(), stop.clone());
+    let (workers, shared) = (args.workers, app.clone());
+    let mut servers = tokio::task::JoinSet::new();
+    if args.what == What::Answers {
+        let wanted = move || workers.min(shared.outstanding());
+        servers.spawn(app.answers.clone().serve(wanted));
+    }
     let measured = async {
         let line = measure(args, &app, &rounds).await;
         stop.cancel();

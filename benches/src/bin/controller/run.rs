@@ -176,6 +176,12 @@ fn controllers<'a>(
             [("ours", ours), ("kube", kube), ("go", go)],
         ),
         (
+            "answers",
+            IN_FLIGHT,
+            rounds.min(10),
+            [("ours", ours), ("kube", kube), ("go", None)],
+        ),
+        (
             "flight",
             IN_FLIGHT,
             rounds.min(10),
