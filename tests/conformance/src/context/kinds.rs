@@ -56,8 +56,10 @@ async fn apply_all(cx: &Context) -> opkit::Result {
         "immutable": false,
     })))
     .await?;
-    cx.apply::<Secret>(object(json!({"metadata": meta(), "type": "Opaque", "data": {}})))
-        .await?;
+    cx.apply::<Secret>(object(
+        json!({"metadata": meta(), "type": "Opaque", "data": {}}),
+    ))
+    .await?;
     cx.apply::<ServiceAccount>(object(json!({
         "metadata": meta(), "automountServiceAccountToken": false, "imagePullSecrets": [],
     })))
@@ -115,7 +117,7 @@ async fn apply_all(cx: &Context) -> opkit::Result {
             "backend": {"service": {"name": "child", "port": {"number": 80}}},
         }]},
     }], "tls": []}})))
-    .await?;
+        .await?;
     cx.apply::<NetworkPolicy>(object(json!({"metadata": meta(), "spec": {
         "podSelector": {}, "policyTypes": ["Ingress"], "egress": [],
         "ingress": [{"from": [], "ports": [{"port": 80}]}],
