@@ -198,7 +198,7 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
         text.push_str(&format!(" LOOP: {what} ({count} reconciles)\n"));
     }
     let lines = records.iter().rev().map(columns);
-    let lines: Vec<_> = lines
+    let lines: Vec<[String; 5]> = lines
         .map(|line| line.map(|cell| output::plain(&cell)))
         .collect();
     let width = |n: usize| {
