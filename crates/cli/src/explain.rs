@@ -204,7 +204,7 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
     let width = |n: usize| {
         lines
             .iter()
-            .map(|line| line[n].chars().count())
+            .filter_map(|line| Some(line.get(n)?.chars().count()))
             .max()
             .unwrap_or(0)
     };
