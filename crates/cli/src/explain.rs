@@ -198,13 +198,13 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
         text.push_str(&format!(" LOOP: {what} ({count} reconciles)\n"));
     }
     let lines = records.iter().rev().map(columns);
-    let lines: Vec<_> = lines
+    let lines: Vec<[String; 5]> = lines
         .map(|line| line.map(|cell| output::plain(&cell)))
         .collect();
     let width = |n: usize| {
         lines
             .iter()
-            .map(|line| line.get(n).map_or(0, |cell| cell.chars().count()))
+            .filter_map(|line| Some(line.get(n)?.chars().count()))
             .max()
             .unwrap_or(0)
     };

@@ -162,7 +162,8 @@ fn items_hold(
             _ => {}
         }
     }
-    let (objects, values): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.is_object());
+    let (objects, values): (Vec<_>, Vec<_>) =
+        (items.iter().enumerate()).partition(|(_, item)| item.is_object());
     // The server completes keys, such as the protocol of a port. Items that have theirs come first, so
     // that they do not lose their entry to one that leaves it open.
     let names: HashSet<String> = keyed
@@ -170,10 +171,11 @@ fn items_hold(
         .flat_map(|(key, _)| key.keys())
         .cloned()
         .collect();
-    let (whole, open): (Vec<&Value>, Vec<_>) = objects
+    let (whole, open): (Vec<_>, Vec<_>) = objects
         .into_iter()
-        .partition(|item| names.iter().all(|name| item.get(name).is_some()));
-    let objects_hold = whole.into_iter().chain(open).all(|item| {
+        .partition(|(_, item)| names.iter().all(|name| item.get(name).is_some()));
+    let mut order: Vec<(usize, usize)> = Vec::new();
+    let objects_hold = whole.into_iter().chain(open).all(|(nth, item)| {
         let agrees = |(key, _): &(Map<String, Value>, &Value)| {
             key.iter().all(|(k, v)| item.get(k).is_none_or(|i| i == v))
         };
@@ -183,15 +185,20 @@ fn items_hold(
         let (key, below) = keyed.swap_remove(n);
         let found = list
             .iter()
-            .find(|found| key.iter().all(|(k, v)| found.get(k) == Some(v)));
+            .position(|found| key.iter().all(|(k, v)| found.get(k) == Some(v)));
+        order.extend(found.map(|found| (nth, found)));
+        let found = found.and_then(|found| list.get(found));
         holds(item, Some(below), found, place)
     });
+    // Init containers run in their order. Items of others may stand between.
+    order.sort_unstable();
     objects_hold
+        && order.is_sorted_by_key(|(_, found)| *found)
         && keyed.is_empty()
-        && plain.iter().all(|value| values.contains(&value))
+        && (plain.iter()).all(|value| values.iter().any(|(_, given)| *given == value))
         && values
             .into_iter()
-            .all(|value| plain.contains(value) && list.contains(value))
+            .all(|(_, value)| plain.contains(value) && list.contains(value))
 }
 
 /// Whether a value that was sent reads as `current`. Of an object, what the server added to it does

@@ -138,7 +138,7 @@ fn controllers<'a>(
         args.controller_runtime.as_deref(),
     );
     let rounds = size.rounds;
-    let whats: [(&str, u64, u64, [(&str, Option<&Path>); 3]); 7] = [
+    let whats: [(&str, u64, u64, [(&str, Option<&Path>); 3]); 8] = [
         (
             "dispatch",
             WORKERS,

@@ -76,12 +76,13 @@ fn what_others_wrote_does_not_control_the_terminal() {
 /// Two operators may both reconcile an object.
 #[tokio::test]
 async fn every_operator_is_asked() {
-    async fn operator(answer: serde_json::Value) -> (String, tokio::task::JoinHandle<()>) {
+    async fn operator(answer: serde_json::Value) -> (String, tokio::task::JoinSet<()>) {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let body = answer.to_string();
-        let serving = tokio::spawn(async move {
+        let mut serving = tokio::task::JoinSet::new();
+        serving.spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
             let _ = stream.read(&mut [0; 4096]).await.unwrap();
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());

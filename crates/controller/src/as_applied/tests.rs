@@ -243,3 +243,33 @@ fn large_integers_are_compared_digit_by_digit() {
     assert!(is_as_applied(&map(large), &fields, &map(large)));
     assert!(!is_as_applied(&map(large), &fields, &map(large - 1)));
 }
+
+/// Init containers run in their order, and variables refer to those before them.
+#[test]
+fn another_order_of_a_list_with_keys_is_not() {
+    let pod = |names: &[&str]| {
+        let containers: Vec<_> = names.iter().map(|name| json!({"name": name})).collect();
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "spec": {"template": {"spec": {"initContainers": containers}}},
+        })
+    };
+    let item = json!({".": {}, "f:name": {}});
+    let fields = json!({"f:spec": {"f:template": {"f:spec": {"f:initContainers": {
+        "k:{\"name\":\"a\"}": item, "k:{\"name\":\"b\"}": item,
+    }}}}});
+    assert!(is_as_applied(&pod(&["a", "b"]), &fields, &pod(&["a", "b"])));
+    assert!(!is_as_applied(
+        &pod(&["b", "a"]),
+        &fields,
+        &pod(&["a", "b"])
+    ));
+    // Those of others may stand anywhere.
+    let current = pod(&["x", "a", "y", "b"]);
+    assert!(is_as_applied(&pod(&["a", "b"]), &fields, &current));
+    // An item whose key the server has completed has its place like any other.
+    assert!(!verdict(|content, _, _| {
+        let ports = &mut content["spec"]["template"]["spec"]["containers"][0]["ports"];
+        ports.as_array_mut().unwrap().reverse();
+    }));
+}

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{FutureExt, TryFutureExt};
 use opkit_cache::InformerFactory;
 use opkit_client::{Fence, RestClient};
 use opkit_workqueue::{MetricsProvider, Queue, QueueOptions, group_of};
@@ -234,21 +235,13 @@ impl House {
         }
     }
 
-    /// Checks, starts informers, and waits until every controller has seen the first lists.
+    /// Starts informers, checks, and waits until every controller has seen the first lists.
     async fn start_caches(&mut self) -> Result<(), ManagerError> {
-        let options = &self.manager.options;
         let kinds = self.manager.controllers.iter();
         let kinds = kinds.flat_map(|it| it.spec.sources.iter().map(|s| s.watched.kind.clone()));
         let kinds: Vec<_> = kinds.collect();
         let own = self.manager.controllers.iter();
         let own: Vec<_> = own.map(|it| (*it.spec.kind).clone()).collect();
-        for cluster in &self.clusters {
-            let (checked, ()) = futures::join!(
-                preflight::check(&self.manager.operator, &cluster.client, options, &kinds),
-                report_status_gaps(&cluster.client, &own),
-            );
-            checked?;
-        }
         let metrics = ReconcileMetrics::new(&self.manager.options.metrics);
         let queues = MetricsProvider::default();
         queues.register(&mut self.manager.options.metrics.lock());
@@ -293,10 +286,15 @@ impl House {
             feed(&mut self.sources, &self.stop_caches, watch);
             self.controllers.push(running);
         }
-        for cluster in &self.clusters {
-            let synced = cluster.factory.wait_for_sync(timeout).await;
-            synced.map_err(ManagerError::Sync)?;
-        }
+        // Informers list meanwhile: a start takes no longer than the slower of both.
+        let (operator, options) = (&self.manager.operator, &self.manager.options);
+        let each = self.clusters.iter().map(async |cluster| {
+            let checked = preflight::check(operator, &cluster.client, options, &kinds);
+            let synced = cluster.factory.wait_for_sync(timeout);
+            let told = report_status_gaps(&cluster.client, &own).map(Ok);
+            futures::try_join!(checked, synced.map_err(ManagerError::Sync), told).map(drop)
+        });
+        futures::future::try_join_all(each).await?;
         for first_list in first_lists {
             // An error means that the source's task is gone, which the stop will tell.
             let _ = first_list.await;

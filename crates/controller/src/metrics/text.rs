@@ -72,12 +72,12 @@ pub(super) fn prometheus(openmetrics: &str) -> String {
 fn with_escaped_help(openmetrics: String) -> String {
     let is_odd = |line: &str| line.contains(['\\', '"']);
     let mut is_help = false;
-    let needs_none = openmetrics.lines().all(|line| {
+    let needs_some = openmetrics.lines().any(|line| {
         let is_more = is_help && !line.starts_with("# TYPE ");
         is_help = line.starts_with("# HELP ");
-        !is_more && !(is_help && is_odd(line))
+        is_more || is_help && is_odd(line)
     });
-    if needs_none {
+    if !needs_some {
         return openmetrics;
     }
     let mut text = String::with_capacity(openmetrics.len());

@@ -198,6 +198,33 @@ async fn text_that_parses_as_a_quantity_is_applied_after_a_restart(
     rig.stop().await
 }
 
+/// The order of init containers is the order in which they run.
+#[opkit::test]
+async fn another_order_after_a_restart_is_applied(plane: ControlPlane) -> opkit::Result {
+    let ordered = |names: [&str; 2]| -> Deployment {
+        let mut child = deployment(Some(0));
+        let pod = child.spec.as_mut().and_then(|it| it.template.spec.as_mut());
+        let container = |name| object(json!({"name": name, "image": "busybox"}));
+        pod.unwrap().init_containers = Some(names.map(container).into());
+        child
+    };
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    cx.apply(ordered(["fetch", "unpack"])).await?;
+    drop(cx);
+    let (rig, cx) = restart(rig, &plane).await?;
+    let child = cx.apply(ordered(["unpack", "fetch"])).await?;
+    let pod = child.spec.as_ref().unwrap().template.spec.as_ref().unwrap();
+    let names = pod.init_containers.iter().flatten().map(|it| &it.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["unpack", "fetch"]);
+    assert_eq!(rig.writes(), ["patch deployments child"]);
+    drop(cx);
+    let (rig, cx) = restart(rig, &plane).await?;
+    cx.apply(ordered(["unpack", "fetch"])).await?;
+    assert_eq!(rig.writes(), [""; 0]);
+    rig.stop().await
+}
+
 /// What opkit cannot know to be the same, it sends once, and the server finds that nothing changes.
 #[opkit::test]
 async fn an_apply_that_changes_nothing_is_no_write_for_the_server(
