@@ -42,6 +42,9 @@ pub(crate) struct Args {
     only: Option<String>,
 }
 
+/// Who measures what: ours and the peers, where they are there.
+type Programs<'a> = [(&'static str, Option<&'a Path>); 3];
+
 /// How many reconciles at once, unless that is what is measured.
 const WORKERS: u64 = 4;
 const IN_FLIGHT: u64 = 2_000;
@@ -138,7 +141,7 @@ fn controllers<'a>(
         args.controller_runtime.as_deref(),
     );
     let rounds = size.rounds;
-    let whats: [(&str, u64, u64, [(&str, Option<&Path>); 3]); 8] = [
+    let whats: [(&str, u64, u64, Programs<'_>); 8] = [
         (
             "dispatch",
             WORKERS,
