@@ -10,6 +10,7 @@
 //! - [`patch`]: JSON patch, JSON merge patch, strategic merge patch.
 //! - [`protobuf`]: built-in kinds as clients and servers send them, read and written.
 //! - [`quantity`]: numbers with a unit, and their canonical form.
+//! - [`random`]: numbers from a seed, which engines take as an input.
 //! - [`selector`]: label and field selectors.
 //! - [`shard`]: objects split by a hash, as a server and a client both do it.
 //! - [`managedfields`]: server-side apply and field ownership.
@@ -23,6 +24,7 @@ pub mod managedfields;
 pub mod patch;
 pub mod protobuf;
 pub mod quantity;
+pub mod random;
 pub mod readiness;
 pub mod schema;
 pub mod scheme;

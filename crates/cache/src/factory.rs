@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use kube::core::PartialObjectMeta;
+use opkit_apimachinery::random::Random;
 use opkit_client::{CollectionOptions, Kind, Object, RestClient};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +14,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::informer::User;
 use crate::object::Codec;
-use crate::random::Random;
 use crate::reflector::{Reflector, ReflectorOptions};
 use crate::shard::Part;
 use crate::{

@@ -29,7 +29,6 @@ mod metrics;
 mod object;
 mod options;
 mod pool;
-mod random;
 mod record;
 mod reflector;
 mod shard;

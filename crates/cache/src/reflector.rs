@@ -8,13 +8,13 @@ mod text;
 
 use std::time::Duration;
 
+use opkit_apimachinery::random::Random;
 use opkit_client::{CollectionOptions, Kind, PageOptions, RestClient, WatchFrames, WatchOptions};
 use tokio::time::Instant;
 
 use self::engine::PAGE;
 pub(crate) use self::engine::{Action, Counters, Engine, Input};
 pub(crate) use self::failure::Failure;
-use crate::random::Random;
 use crate::sink::Sink;
 
 /// How long the server may take to begin a watch.

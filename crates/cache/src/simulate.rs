@@ -12,13 +12,13 @@ mod subject;
 
 use std::time::Duration;
 
+use opkit_apimachinery::random::Random;
 use opkit_apimachinery::shard::ShardKey;
 
 use self::link::Link;
 use self::mirror::Mirror;
 use self::server::Server;
 use self::subject::Subject;
-use crate::random::Random;
 use crate::shard::{Part, Shards};
 
 /// One run: what exists, and what may still go wrong.

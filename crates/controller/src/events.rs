@@ -19,6 +19,7 @@ use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
 
 use self::poster::EventPoster;
+use crate::hostname::hostname;
 use crate::owner::Owner;
 
 /// How many events may wait to be posted; client-go's figure.
@@ -229,13 +230,6 @@ fn is_subdomain(name: &str) -> bool {
 fn cut(text: &str, bytes: usize) -> &str {
     let ends = (0..=bytes.min(text.len())).rev();
     ends.filter_map(|end| text.get(..end)).next().unwrap_or("")
-}
-
-fn hostname() -> Option<String> {
-    let name = std::env::var("HOSTNAME").ok();
-    let name = name.or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
-    name.map(|name| name.trim().to_owned())
-        .filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ mod error;
 mod lock;
 mod metrics;
 mod options;
-mod random;
 #[cfg(test)]
 mod simulate;
 mod watchdog;
@@ -19,6 +18,7 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, OptionFuture};
 use jiff::Timestamp;
+use opkit_apimachinery::random::Random;
 use opkit_client::{Fence, RestClient};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -31,7 +31,6 @@ use self::lock::{Lock, Reply};
 pub use self::metrics::LeaderElectionMetrics;
 pub use self::options::LeaderElectionOptions;
 pub(crate) use self::options::uuid;
-pub(crate) use self::random::Random;
 pub use self::watchdog::LeaderWatchdog;
 use self::watchdog::Pulse;
 pub use self::work::{LeaderWork, WorkGuard};

@@ -21,6 +21,7 @@ mod error;
 mod events;
 pub mod finalizer;
 mod hash;
+mod hostname;
 mod leaderelection;
 mod live;
 mod manager;

@@ -6,6 +6,7 @@
 
 mod weather;
 
+use opkit::apimachinery::random::Random;
 use opkit::client::{Client, DeleteOptions, ListOptions, Patch};
 use opkit::prelude::*;
 use opkit::{Capability, RunOptions};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use weather::{Dice, Weather};
+use weather::Weather;
 
 /// Objects, unless `OPKIT_SOAK_OBJECTS` says otherwise.
 const OBJECTS: usize = 200;
@@ -64,7 +65,7 @@ fn name(n: usize) -> String {
 }
 
 /// Edits, makes and deletes gauges at random for a while.
-async fn edit(client: &Client, namespace: &str, objects: usize, dice: &mut Dice) -> Result {
+async fn edit(client: &Client, namespace: &str, objects: usize, dice: &mut Random) -> Result {
     let end = tokio::time::Instant::now() + EDITS;
     let pause = EDITS / u32::try_from(objects).unwrap_or(u32::MAX);
     while tokio::time::Instant::now() < end {
@@ -147,7 +148,7 @@ async fn everything_is_right_after_bad_weather_and_nothing_leaks() -> opkit::Res
     operators.spawn(run);
     ready.wait_for(|ready| *ready).await?;
 
-    let mut dice = Dice::new(11);
+    let mut dice = Random::new(11);
     edit(&client, &namespace, objects, &mut dice).await?;
     converged(&client).await?;
     let (tasks, resident) = (metrics.num_alive_tasks(), resident_kib());

@@ -8,6 +8,7 @@
 //! peer-kube-runtime faults
 //! ```
 
+#[path = "../../../src/bin/controller/answers.rs"]
 mod answers;
 mod controller;
 mod faults;

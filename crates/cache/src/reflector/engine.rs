@@ -14,6 +14,7 @@ mod watch;
 use std::time::Duration;
 
 use bytes::Bytes;
+use opkit_apimachinery::random::Random;
 use opkit_client::{Encoding, Page};
 use tracing::{debug, warn};
 
@@ -22,7 +23,6 @@ use self::watch::Watching;
 use super::failure::Failure;
 use super::page::Reader;
 use crate::backoff::Backoff;
-use crate::random::Random;
 use crate::sink::{ReadError, Sink};
 
 /// Objects per page; client-go's figure.

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
+use opkit_apimachinery::random::Random;
 use opkit_client::{Encoding, Page};
 
 use super::server::{Change, Happened, Object, Server, Streaming};
-use crate::random::Random;
 use crate::reflector::{Action, Engine, Failure, Input};
 use crate::shard::Part;
 use crate::sink::Sink;

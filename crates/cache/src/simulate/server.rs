@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::link::Link;
-use crate::random::Random;
+use opkit_apimachinery::random::Random;
 
 pub(super) const NAMESPACES: [&str; 3] = ["a", "b", "c"];
 const NAMES: u64 = 5;

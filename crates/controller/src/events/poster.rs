@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
+use opkit_apimachinery::random::Random;
 use opkit_client::{ObjectKey, Patch, RequestError, RestClient, one_line};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
@@ -11,7 +12,6 @@ use tracing::{debug, warn};
 
 use super::correlator::{Correlator, Post, Verdict};
 use super::{Dropped, EventApi, Recorded, Reporter, body};
-use crate::leaderelection::Random;
 
 /// How often an event is tried while the server cannot be reached; client-go's figures.
 const TRIES: u32 = 12;

@@ -16,11 +16,12 @@ mod timing;
 
 use std::time::Duration;
 
+use opkit_apimachinery::random::Random;
+
 pub(super) use self::protocol::{Answer, Record, Request, Stored};
 #[cfg(test)]
 pub(super) use self::timing::CLOCK_DRIFT_PERCENT;
 pub(super) use self::timing::{JITTER_TENTHS, Timing};
-use super::random::Random;
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]

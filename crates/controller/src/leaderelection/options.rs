@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use opkit_apimachinery::random::Random;
 use opkit_client::Fence;
 
 use super::engine::{JITTER_TENTHS, Timing};
-use super::random::Random;
 use super::{LeaderElectionError, LeaderElectionMetrics};
+use crate::hostname::hostname;
 
 /// Where a pod finds its namespace.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
@@ -150,7 +151,10 @@ impl LeaderElectionOptions {
         match &self.identity {
             Some(identity) if identity.is_empty() => Err(invalid("identity", "is empty")),
             Some(identity) => Ok(identity.clone()),
-            None => Ok(format!("{}_{}", hostname(), uuid())),
+            None => {
+                let host = hostname().unwrap_or_else(|| "unknown".to_owned());
+                Ok(format!("{host}_{}", uuid()))
+            }
         }
     }
 }
@@ -160,14 +164,6 @@ fn invalid(field: &'static str, problem: impl Into<String>) -> LeaderElectionErr
         field,
         problem: problem.into(),
     }
-}
-
-fn hostname() -> String {
-    let name = std::env::var("HOSTNAME").ok();
-    let name = name.or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
-    let name = name.map(|name| name.trim().to_owned());
-    name.filter(|name| !name.is_empty())
-        .unwrap_or_else(|| "unknown".to_owned())
 }
 
 /// A random UUID, version 4.

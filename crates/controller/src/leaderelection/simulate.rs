@@ -23,11 +23,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
+use opkit_apimachinery::random::Random;
+
 use self::candidate::{Candidate, Link};
 use self::server::Server;
 use self::writes::Write;
 use super::engine::{Answer, CLOCK_DRIFT_PERCENT, Input, JITTER_TENTHS, Phase, Request, Timing};
-use super::random::Random;
 
 /// How long the server and a good network take together, at most.
 const LATENCY_MAX: Duration = Duration::from_millis(100);

@@ -90,6 +90,12 @@ impl Run {
         }
     }
 
+    /// Why there were reconciles, one line each.
+    fn causes(&self) -> Vec<String> {
+        let records = self.log.records();
+        records.iter().map(|r| r.causes().join(", ")).collect()
+    }
+
     /// Lets everything happen that happens within `time`.
     async fn settle(&self, time: Duration) {
         tokio::time::sleep(time).await;
@@ -156,14 +162,8 @@ async fn errors_and_panics_are_retried_with_backoff() {
     )
     .await;
     run.settle(Duration::from_secs(1)).await;
-    let causes: Vec<_> = run
-        .log
-        .records()
-        .iter()
-        .map(|r| r.causes().join(", "))
-        .collect();
     assert_eq!(
-        causes,
+        run.causes(),
         ["initial list", "retry 1 after error", "retry 2 after error"]
     );
     let results: Vec<_> = run

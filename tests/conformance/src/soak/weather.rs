@@ -10,6 +10,7 @@ use http_body::Frame;
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use kube::client::Body;
+use opkit::apimachinery::random::Random;
 use opkit::client::RequestInfo;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -18,32 +19,10 @@ use serde_json::json;
 const FAILS: u64 = 5;
 const CONFLICTS: u64 = 5;
 
-/// Random numbers that are the same in each run: splitmix64.
-#[derive(Debug)]
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Dice(seed)
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (bits ^ (bits >> 31)) % bound.max(1)
-    }
-
-    pub(crate) fn percent(&mut self, of_hundred: u64) -> bool {
-        self.below(100) < of_hundred
-    }
-}
-
 /// What can go wrong between an operator and its server.
 #[derive(Clone, Debug)]
 pub(crate) struct Weather {
-    dice: Arc<Mutex<Dice>>,
+    dice: Arc<Mutex<Random>>,
     watches: Arc<AtomicUsize>,
     failed: Arc<AtomicUsize>,
     conflicts: Arc<AtomicUsize>,
@@ -65,7 +44,7 @@ enum Fate {
 impl Weather {
     pub(crate) fn new(seed: u64) -> Self {
         Weather {
-            dice: Arc::new(Mutex::new(Dice::new(seed))),
+            dice: Arc::new(Mutex::new(Random::new(seed))),
             watches: Arc::default(),
             failed: Arc::default(),
             conflicts: Arc::default(),

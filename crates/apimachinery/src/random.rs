@@ -1,26 +1,38 @@
-//! Random numbers for jitter, from a seed: splitmix64, so that a run can be repeated.
+//! Random numbers from a seed, for jitter and for model tests: splitmix64, so that a run can be repeated.
+//! Not for secrets.
 
 use std::hash::{BuildHasher, RandomState};
 
+/// Random numbers that are the same for the same seed.
+///
+/// # Examples
+/// ```
+/// use opkit_apimachinery::random::Random;
+/// let mut random = Random::new(7);
+/// assert_eq!(random.bits(), Random::new(7).bits());
+/// assert!(random.unit() < 1.0 && random.below(6) < 6);
+/// ```
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The numbers of this seed.
+    pub fn new(seed: u64) -> Self {
         Random(seed)
     }
 
     /// A seed from the operating system, by way of the standard library's hash keys.
-    pub(crate) fn seed() -> u64 {
+    pub fn seed() -> u64 {
         RandomState::new().hash_one(0u8)
     }
 
     /// A number from 0 up to, not including, 1.
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn bits(&mut self) -> u64 {
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -29,14 +41,12 @@ impl Random {
     }
 
     /// A number below `bound`.
-    #[cfg(test)]
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.bits() % bound.max(1)
     }
 
     /// True in so many of a hundred cases.
-    #[cfg(test)]
-    pub(crate) fn percent(&mut self, of_hundred: u64) -> bool {
+    pub fn percent(&mut self, of_hundred: u64) -> bool {
         self.below(100) < of_hundred
     }
 }
