@@ -1,8 +1,10 @@
-//! Accepting connections and answering their requests, within bounds.
+//! Accepts connections and handles their requests, within bounds.
+
+mod places;
 
 use std::convert::Infallible;
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,30 +18,42 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use self::places::{Admitted, Limits, Places, Refusal};
 use super::ServerError;
 
-/// How many connections are served at once; further ones wait to be accepted.
-const CONNECTIONS: usize = 64;
-/// How long after a connection could not be accepted the next one is tried.
+/// How many connections are kept: enough for scrapers and probes of a large cluster, and a few
+/// megabytes of memory at most. When there are more, the oldest one without a complete request is closed.
+/// While all are busy with requests, further ones wait to be accepted; those of a peer whose share is
+/// busy are closed.
+const LIMITS: Limits = Limits {
+    connections: 512,
+    per_peer: 64,
+};
+/// Pause after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long a TLS handshake may take.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long the head of a request may take, and how long a connection may be idle before it:
-/// controller-runtime's.
+/// Time for the TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Time for the first request of a connection to arrive. A client that connects has something to
+/// ask for, so this is much shorter than the time between two requests.
+const FIRST_REQUEST: Duration = Duration::from_secs(5);
+/// Time for the head of a later request, which includes the time that a connection is idle before
+/// it: controller-runtime's.
 const HEAD: Duration = Duration::from_secs(32);
-/// How large the head of a request may be.
+/// Size of the head of a request.
 const HEAD_BYTES: usize = 32 * 1024;
-/// How long a connection may last, so that one that reads no answers does not keep its place.
+/// Life of a connection, so that one that reads no responses does not keep its place.
 const LIFE: Duration = Duration::from_secs(10 * 60);
-/// How long a request may go on after the stop.
+/// Time that a request may go on for after the stop.
 const GRACE: Duration = Duration::from_secs(5);
 
 pub(super) type Answer = Response<Full<Bytes>>;
@@ -76,59 +90,133 @@ fn without_ipv6(address: SocketAddr, error: ErrorKind) -> Option<SocketAddr> {
     (is_every && !is_other).then(|| (Ipv4Addr::UNSPECIFIED, address.port()).into())
 }
 
-/// Serves until `stop`; then what is under way may end.
+/// Serves until `stop`; requests that are under way then may end.
 pub(super) async fn serve(
     listener: &TcpListener,
     tls: Option<TlsAcceptor>,
     handler: Handler,
     stop: CancellationToken,
 ) {
+    serve_within(LIMITS, listener, tls, handler, stop).await;
+}
+
+async fn serve_within(
+    limits: Limits,
+    listener: &TcpListener,
+    tls: Option<TlsAcceptor>,
+    handler: Handler,
+    stop: CancellationToken,
+) {
+    let shared = Arc::new(Shared {
+        places: Mutex::new(Places::new(limits)),
+        changed: Notify::new(),
+        handler,
+        stop,
+    });
     let mut connections = JoinSet::new();
     loop {
-        tokio::select! {
-            () = stop.cancelled() => break,
-            Some(_) = connections.join_next() => {}
-            accepted = listener.accept(), if connections.len() < CONNECTIONS => {
-                // A connection that breaks at once is its client's problem; an error that lasts,
-                // such as too many open files, must not become a loop.
-                let Ok((stream, _)) = accepted else {
-                    sleep(ACCEPT_PAUSE).await;
-                    continue;
-                };
-                connections.spawn(connection(stream, tls.clone(), handler.clone(), stop.clone()));
-            }
-        }
+        let accepted = tokio::select! {
+            () = shared.stop.cancelled() => break,
+            Some(_) = connections.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        // A connection that breaks at once is its client's problem; an error that lasts, such as too
+        // many open files, must not become a loop.
+        let Ok((stream, peer)) = accepted else {
+            sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let place = shared.stop.run_until_cancelled(shared.place(peer.ip()));
+        let Some(place) = place.await else { break };
+        let Some((place, evicted)) = place else {
+            debug!(%peer, "closed a connection: its peer has too many requests under way");
+            continue;
+        };
+        let tls = tls.clone();
+        connections.spawn(async move {
+            let connection = connection(stream, tls, place);
+            evicted.run_until_cancelled(connection).await;
+        });
     }
     let ended = async { while connections.join_next().await.is_some() {} };
     let _ = timeout(GRACE, ended).await;
     connections.shutdown().await;
 }
 
-async fn connection(
-    stream: TcpStream,
-    tls: Option<TlsAcceptor>,
+/// What the connections of a server have in common.
+struct Shared {
+    places: Mutex<Places>,
+    /// Notified when a place may have become free.
+    changed: Notify,
     handler: Handler,
     stop: CancellationToken,
-) {
+}
+
+impl Shared {
+    /// Waits for a place for a connection, and returns it with the token that ends the connection;
+    /// `None` if the connection has to be closed.
+    async fn place(self: &Arc<Self>, peer: IpAddr) -> Option<(Place, CancellationToken)> {
+        loop {
+            let admitted = self.places.lock().admit(peer);
+            match admitted {
+                Ok(Admitted { id, evicted }) => {
+                    let shared = self.clone();
+                    return Some((Place { id, shared }, evicted));
+                }
+                Err(Refusal::PeerIsBusy) => return None,
+                Err(Refusal::AllAreBusy) => self.changed.notified().await,
+            }
+        }
+    }
+}
+
+/// The place of one connection, which is free again when this is dropped.
+struct Place {
+    id: u64,
+    shared: Arc<Shared>,
+}
+
+impl Place {
+    /// Handles a request. A request that is dropped half-way ends its connection too.
+    async fn handle(&self, request: Parts) -> Answer {
+        self.shared.places.lock().begin_request(self.id);
+        let answer = (self.shared.handler)(request).await;
+        self.shared.places.lock().end_request(self.id);
+        self.shared.changed.notify_one();
+        answer
+    }
+
+    /// Waits until the first request is late; does not return once it has arrived.
+    async fn is_late(&self) {
+        sleep(FIRST_REQUEST).await;
+        if self.shared.places.lock().has_served(self.id) {
+            std::future::pending().await
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.shared.places.lock().leave(self.id);
+        self.shared.changed.notify_one();
+    }
+}
+
+async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, place: Place) {
     let Some(acceptor) = tls else {
-        return requests(stream, handler, stop).await;
+        return requests(stream, &place).await;
     };
     let handshake = timeout(HANDSHAKE, acceptor.accept(stream));
-    match stop.run_until_cancelled(handshake).await {
-        Some(Ok(Ok(stream))) => requests(stream, handler, stop).await,
+    match place.shared.stop.run_until_cancelled(handshake).await {
+        Some(Ok(Ok(stream))) => requests(stream, &place).await,
         Some(Ok(Err(error))) => debug!(%error, "TLS handshake failed"),
         Some(Err(_)) | None => {}
     }
 }
 
-async fn requests(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
-    handler: Handler,
-    stop: CancellationToken,
-) {
-    let answer = service_fn(move |request: Request<Incoming>| {
-        let answer = handler(request.into_parts().0);
-        async { Ok::<_, Infallible>(answer.await) }
+async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, place: &Place) {
+    let answer = service_fn(async |request: Request<Incoming>| {
+        Ok::<_, Infallible>(place.handle(request.into_parts().0).await)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -138,7 +226,8 @@ async fn requests(
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),
-        () = stop.cancelled() => None,
+        () = place.is_late() => return,
+        () = place.shared.stop.cancelled() => None,
         () = sleep(LIFE) => None,
     };
     let ended = match ended {

@@ -2,13 +2,15 @@ use std::net::Ipv6Addr;
 
 use futures::FutureExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
 use tokio::sync::Semaphore;
 
 use super::*;
 
 /// A server, and the token that stops it. Each request gives one permit of the first and its answer
 /// takes one of the second.
-async fn start(
+async fn start_within(
+    limits: Limits,
     arrived: Arc<Semaphore>,
     permits: Arc<Semaphore>,
 ) -> (SocketAddr, CancellationToken, JoinSet<()>) {
@@ -24,12 +26,30 @@ async fn start(
     });
     let stop = CancellationToken::new();
     let (stopped, mut serving) = (stop.clone(), JoinSet::new());
-    serving.spawn(async move { serve(&listener, None, handler, stopped).await });
+    serving.spawn(async move { serve_within(limits, &listener, None, handler, stopped).await });
     (address, stop, serving)
 }
 
+async fn start(
+    arrived: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
+) -> (SocketAddr, CancellationToken, JoinSet<()>) {
+    start_within(LIMITS, arrived, permits).await
+}
+
+/// Connects from an address of this machine's loopback network.
+async fn connect_from(peer: [u8; 4], address: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((peer, 0).into()).unwrap();
+    socket.connect(address).await.unwrap()
+}
+
 async fn send(address: SocketAddr, path: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(address).await.unwrap();
+    send_from([127, 0, 0, 1], address, path).await
+}
+
+async fn send_from(peer: [u8; 4], address: SocketAddr, path: &str) -> TcpStream {
+    let mut stream = connect_from(peer, address).await;
     let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     stream
@@ -60,26 +80,96 @@ async fn a_stop_lets_requests_end_and_idle_connections_go() {
 }
 
 #[tokio::test]
-async fn connections_above_the_bound_wait() {
-    let permits = Arc::new(Semaphore::new(0));
-    let (address, stop, _serving) = start(Arc::new(Semaphore::new(0)), permits.clone()).await;
-    let mut first = Vec::new();
-    for _ in 0..CONNECTIONS {
-        first.push(send(address, "/first").await);
+async fn connections_wait_while_all_places_are_busy() {
+    let limits = Limits {
+        connections: 4,
+        per_peer: 2,
+    };
+    let (arrived, permits) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (address, stop, _serving) = start_within(limits, arrived.clone(), permits.clone()).await;
+    let mut busy = Vec::new();
+    for peer in [1, 1, 2, 2] {
+        busy.push(send_from([127, 0, 0, peer], address, "/first").await);
+        arrived.acquire().await.unwrap().forget();
     }
-    let mut last = send(address, "/last").await;
-    // Every request that was accepted may be answered, and the last one was not.
-    permits.add_permits(CONNECTIONS);
-    for stream in &mut first {
-        let mut byte = [0];
-        stream.read_exact(&mut byte).await.unwrap();
-    }
-    permits.add_permits(1);
+    let mut last = send_from([127, 0, 0, 3], address, "/last").await;
     let mut byte = [0];
     assert!(last.read_exact(&mut byte).now_or_never().is_none());
-    drop(first);
+    permits.add_permits(limits.connections);
+    for stream in &mut busy {
+        stream.read_exact(&mut byte).await.unwrap();
+    }
+    // One of them is idle now and gives way.
+    arrived.acquire().await.unwrap().forget();
+    permits.add_permits(1);
     last.read_exact(&mut byte).await.unwrap();
     stop.cancel();
+}
+
+#[tokio::test]
+async fn a_peer_whose_share_is_busy_is_refused_and_another_one_served() {
+    let limits = Limits {
+        connections: 4,
+        per_peer: 2,
+    };
+    let (arrived, permits) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (address, _stop, _serving) = start_within(limits, arrived.clone(), permits.clone()).await;
+    let mut busy = Vec::new();
+    for _ in 0..limits.per_peer {
+        busy.push(send(address, "/first").await);
+        arrived.acquire().await.unwrap().forget();
+    }
+    let mut refused = connect_from([127, 0, 0, 1], address).await;
+    let mut byte = [0];
+    // The server hangs up: the end of the stream, or a reset.
+    assert!(matches!(refused.read(&mut byte).await, Ok(0) | Err(_)));
+    let mut other = send_from([127, 0, 0, 2], address, "/other").await;
+    arrived.acquire().await.unwrap().forget();
+    permits.add_permits(3);
+    other.read_exact(&mut byte).await.unwrap();
+}
+
+/// Any pod can connect: as many silent connections as it likes must not keep a kubelet's probe out.
+#[tokio::test]
+async fn silent_connections_do_not_starve_a_probe() {
+    let permits = Arc::new(Semaphore::new(1000));
+    let (address, _stop, _serving) = start(Arc::new(Semaphore::new(0)), permits).await;
+    let mut silent = Vec::new();
+    for n in 0..LIMITS.connections + LIMITS.per_peer {
+        let peer = 2 + u8::try_from(n / LIMITS.per_peer).unwrap();
+        silent.push(connect_from([127, 0, 0, peer], address).await);
+    }
+    // Of a peer without connections, of one that has its share, and on a connection that stays.
+    for peer in [1, 3] {
+        let mut probe = send_from([127, 0, 0, peer], address, "/healthz").await;
+        for _ in 0..2 {
+            let mut answer = [0; 15];
+            probe.read_exact(&mut answer).await.unwrap();
+            assert_eq!(&answer, b"HTTP/1.1 200 OK");
+            let mut rest = [0; 4096];
+            let _ = probe.read(&mut rest).await.unwrap();
+            probe
+                .write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+                .await
+                .unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_a_first_request_is_closed_soon() {
+    let (address, _stop, _serving) =
+        start(Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(9))).await;
+    let began = tokio::time::Instant::now();
+    assert_eq!(read(TcpStream::connect(address).await.unwrap()).await, "");
+    let waited = began.elapsed();
+    assert!(waited >= FIRST_REQUEST && waited < HEAD, "{waited:?}");
+
+    // One that has sent a request may be idle for longer.
+    let began = tokio::time::Instant::now();
+    let answer = read(send(address, "/one").await).await;
+    assert!(answer.ends_with("/one"), "{answer}");
+    assert!(began.elapsed() >= HEAD, "{:?}", began.elapsed());
 }
 
 #[tokio::test]
