@@ -250,12 +250,19 @@ impl RequestError {
     }
 }
 
-/// An error and its causes in one line; a cause that its effect quotes already is left out.
+/// Returns an error and its causes in one line. A cause that its effect quotes already is left out,
+/// and of a refusal that kube reports only what the server said is kept.
 pub fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
     let mut line = error.to_string();
-    let mut next = error.source();
+    let mut next = Some(error);
     while let Some(cause) = next {
-        let text = cause.to_string();
+        let mut text = cause.to_string();
+        if let Some(kube::Error::Api(status)) = cause.downcast_ref() {
+            // kube's own text has the message twice: as such, and in the `Debug` form of the status.
+            let short = status.to_string();
+            line = line.replace(&text, &short);
+            text = short;
+        }
         if !line.contains(&text) {
             line.push_str(": ");
             line.push_str(&text);
@@ -264,3 +271,6 @@ pub fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
     }
     line.replace('\n', " ")
 }
+
+#[cfg(test)]
+mod tests;
