@@ -21,6 +21,7 @@ mod error;
 mod golang;
 pub mod identity;
 pub mod managedfields;
+pub mod names;
 pub mod patch;
 pub mod protobuf;
 pub mod quantity;

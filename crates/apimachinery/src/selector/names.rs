@@ -1,6 +1,7 @@
 //! What may be a label's key and value.
 
 use crate::golang;
+use crate::names::check_dns_subdomain;
 
 const NAME_RULE: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and \
     must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', \
@@ -35,7 +36,7 @@ pub fn label_key_errors(key: &str) -> Vec<String> {
         [prefix, name] => {
             if prefix.is_empty() {
                 wrong.push("prefix part must be non-empty".to_owned());
-            } else if !is_subdomain(prefix) {
+            } else if check_dns_subdomain(prefix).is_err() {
                 wrong.push(PREFIX_RULE.to_owned());
             }
             name
@@ -90,15 +91,4 @@ fn is_name(text: &str) -> bool {
         && bytes
             .iter()
             .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
-}
-
-fn is_subdomain(text: &str) -> bool {
-    let edge = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    text.len() <= 253
-        && text.split('.').all(|label| {
-            let bytes = label.as_bytes();
-            edge(bytes.first())
-                && edge(bytes.last())
-                && bytes.iter().all(|b| edge(Some(b)) || *b == b'-')
-        })
 }

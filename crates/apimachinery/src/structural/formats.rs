@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::names;
+
 /// Whether Kubernetes checks this format at all. Others are ignored.
 pub(super) fn is_known(format: &str) -> bool {
     matches(format, "").is_some()
@@ -34,8 +36,8 @@ pub(super) fn matches(format: &str, text: &str) -> Option<bool> {
         "isbn" => is_isbn10(text) || is_isbn13(text),
         "isbn10" => is_isbn10(text),
         "isbn13" => is_isbn13(text),
-        "k8slongname" => is_dns_name(text, 253, true),
-        "k8sshortname" => is_dns_name(text, 63, false),
+        "k8slongname" => names::check_dns_subdomain(text).is_ok(),
+        "k8sshortname" => names::check_dns_label(text).is_ok(),
         "mac" => is_mac(text),
         "password" => true,
         "rgbcolor" => RGB.as_ref().is_some_and(|regex| regex.is_match(text)),
@@ -186,23 +188,6 @@ fn is_hostname(text: &str) -> bool {
     let top_level = |name: &str| name.chars().count() >= 2 && name.chars().all(char::is_alphabetic);
     let top_holds = labels.len() == 1 || labels.last().is_some_and(|name| top_level(name));
     text.len() <= 255 && labels.iter().all(|name| label(name)) && top_holds
-}
-
-/// A label (or dotted labels) of lower case letters, digits and inner dashes.
-fn is_dns_name(text: &str, length_max: usize, dotted: bool) -> bool {
-    let edge = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    let label = |label: &str| {
-        let bytes = label.as_bytes();
-        bytes.first().copied().is_some_and(edge)
-            && bytes.last().copied().is_some_and(edge)
-            && bytes.iter().all(|b| edge(*b) || *b == b'-')
-    };
-    let labels_hold = if dotted {
-        text.split('.').all(label)
-    } else {
-        label(text)
-    };
-    text.len() <= length_max && labels_hold
 }
 
 fn is_mac(text: &str) -> bool {

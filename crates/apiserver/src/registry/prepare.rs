@@ -1,5 +1,6 @@
 //! What every write goes through before it is stored: names, unknown fields, defaults, validation.
 
+use opkit_apimachinery::names;
 use opkit_apimachinery::structural::{self, FieldError, FieldErrorKind};
 use serde_json::Value;
 
@@ -9,14 +10,6 @@ use crate::{
     object,
     status::{ApiError, ApiResult},
 };
-
-const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
-    characters, '-' or '.', and must start and end with an alphanumeric character (e.g. \
-    'example.com', regex used for validation is \
-    '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric \
-    characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or \
-    '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 
 /// How an object came to be written: after an apply, nulls that are left over are for validation to
 /// refuse.
@@ -156,37 +149,19 @@ fn check_name(kind: &Kind, object: &Value) -> Vec<FieldError> {
         };
     }
     let is_label_kind = rules::is_named_as_label(kind);
-    let (limit, text) = if is_label_kind {
-        (63, LABEL)
-    } else {
-        (253, SUBDOMAIN)
+    let (limit, checked) = match is_label_kind {
+        true => (names::DNS_LABEL_MAX, names::check_dns_label(name)),
+        false => (names::DNS_SUBDOMAIN_MAX, names::check_dns_subdomain(name)),
     };
-    if name.len() > limit {
-        let unit = if rules::is_custom(kind) {
-            "bytes"
-        } else {
-            "characters"
-        };
-        return invalid(&format!("must be no more than {limit} {unit}"));
+    match checked {
+        Ok(()) => Vec::new(),
+        // Kubernetes counts bytes; only its messages differ.
+        Err(_) if name.len() > limit && !rules::is_custom(kind) => {
+            invalid(&format!("must be no more than {limit} characters"))
+        }
+        Err(_) if name.len() <= limit && is_label_kind && name.contains('.') => {
+            invalid("must not contain dots")
+        }
+        Err(detail) => invalid(&detail),
     }
-    if is_label_kind && name.contains('.') {
-        return invalid("must not contain dots");
-    }
-    let well_formed = if is_label_kind {
-        is_label(name)
-    } else {
-        name.split('.').all(is_label)
-    };
-    if well_formed {
-        Vec::new()
-    } else {
-        invalid(text)
-    }
-}
-
-fn is_label(text: &str) -> bool {
-    let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    text.starts_with(alphanumeric)
-        && text.ends_with(alphanumeric)
-        && text.chars().all(|c| alphanumeric(c) || c == '-')
 }

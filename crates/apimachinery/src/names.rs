@@ -1,0 +1,103 @@
+//! Kubernetes' rules for names of objects, finalizers and field managers.
+
+use crate::selector::label_key_errors;
+
+const LABEL_RULE: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric \
+    characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or \
+    '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const SUBDOMAIN_RULE: &str = "a lowercase RFC 1123 subdomain must consist of lower case \
+    alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character \
+    (e.g. 'example.com', regex used for validation is \
+    '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
+/// Bytes of a DNS label, such as the name of a namespace.
+pub const DNS_LABEL_MAX: usize = 63;
+/// Bytes of a DNS subdomain, such as the name of most objects.
+pub const DNS_SUBDOMAIN_MAX: usize = 253;
+/// Bytes of the name of a field manager.
+pub const FIELD_MANAGER_MAX: usize = 128;
+
+/// Returns whether `text` has the characters of a DNS label, whatever its length.
+pub fn is_dns_label(text: &str) -> bool {
+    let is_edge = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let bytes = text.as_bytes();
+    bytes.first().is_some_and(is_edge)
+        && bytes.last().is_some_and(is_edge)
+        && bytes.iter().all(|b| is_edge(b) || *b == b'-')
+}
+
+/// Returns whether `text` has the characters of a DNS subdomain, whatever its length.
+pub fn is_dns_subdomain(text: &str) -> bool {
+    text.split('.').all(is_dns_label)
+}
+
+/// Checks the name of an object whose names are DNS labels, such as a namespace.
+///
+/// # Errors
+/// What is wrong, in Kubernetes' words.
+///
+/// # Examples
+/// ```
+/// use opkit_apimachinery::names::check_dns_label;
+/// assert_eq!(check_dns_label("kube-system"), Ok(()));
+/// assert!(check_dns_label("kube-system/secrets").is_err());
+/// ```
+pub fn check_dns_label(text: &str) -> Result<(), String> {
+    check(text, DNS_LABEL_MAX, is_dns_label, LABEL_RULE)
+}
+
+/// Checks the name of an object whose names are DNS subdomains, such as a Lease.
+///
+/// # Errors
+/// What is wrong, in Kubernetes' words.
+pub fn check_dns_subdomain(text: &str) -> Result<(), String> {
+    check(text, DNS_SUBDOMAIN_MAX, is_dns_subdomain, SUBDOMAIN_RULE)
+}
+
+fn check(text: &str, max: usize, holds: fn(&str) -> bool, rule: &str) -> Result<(), String> {
+    match text {
+        _ if text.len() > max => Err(format!("must be no more than {max} bytes")),
+        _ if holds(text) => Ok(()),
+        _ => Err(rule.to_owned()),
+    }
+}
+
+/// Checks a finalizer of an operator's own: a domain, a slash and a name. Names without a domain
+/// belong to Kubernetes, which refuses those that it does not know.
+///
+/// # Errors
+/// What is wrong.
+///
+/// # Examples
+/// ```
+/// use opkit_apimachinery::names::check_finalizer;
+/// assert_eq!(check_finalizer("shop.opkit.dev/cleanup"), Ok(()));
+/// assert!(check_finalizer("cleanup").unwrap_err().contains("domain"));
+/// ```
+pub fn check_finalizer(finalizer: &str) -> Result<(), String> {
+    match label_key_errors(finalizer).as_slice() {
+        [] if finalizer.contains('/') => Ok(()),
+        [] => Err("it must have a domain before its name, such as example.com/cleanup".to_owned()),
+        wrong => Err(wrong.join("; ")),
+    }
+}
+
+/// Checks the name of a field manager.
+///
+/// # Errors
+/// What is wrong, in Kubernetes' words.
+pub fn check_field_manager(manager: &str) -> Result<(), String> {
+    match manager {
+        "" => Err("must not be empty".to_owned()),
+        _ if manager.len() > FIELD_MANAGER_MAX => {
+            Err(format!("must be no more than {FIELD_MANAGER_MAX} bytes"))
+        }
+        _ if manager.contains(char::is_control) => {
+            Err("should only contain printable characters".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
