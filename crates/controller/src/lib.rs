@@ -66,7 +66,8 @@ pub use request::Request;
 pub use run::Write;
 pub use runnable::{AnyRunnable, RunContext, Runnable};
 pub use server::{
-    Health, HealthServer, HealthServerOptions, MetricsServer, MetricsServerOptions, ServerError,
+    Health, HealthServer, HealthServerOptions, HttpServer, MetricsServer, MetricsServerOptions,
+    ServerError,
 };
 pub use source::{MapContext, Trigger, TriggerError, Triggers, WatchStream, trigger};
 pub use spec::{AnyController, WatchedKind};

@@ -2,33 +2,20 @@
 //! because it has no access control.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode};
-use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use opkit_controller::{Kind, ReconcileLog, ReconcileRecord};
+use http::request::Parts;
+use http::uri::Authority;
+use http::{HeaderValue, Method, Response, StatusCode, header};
+use opkit_controller::{HttpServer, Kind, ReconcileLog, ReconcileRecord};
 use serde_json::json;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info};
+use tracing::info;
 
 use crate::OperatorError;
-
-/// How many connections are served at once; further ones wait to be accepted.
-const CONNECTIONS: usize = 16;
-
-/// How long after a connection could not be accepted the next one is tried.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Where to serve.
 #[derive(Debug, Clone)]
@@ -49,7 +36,7 @@ pub(crate) struct Subject {
 
 #[derive(Debug)]
 pub(crate) struct DebugServer {
-    listener: TcpListener,
+    server: HttpServer,
     subject: Subject,
 }
 
@@ -63,9 +50,8 @@ impl DebugServer {
         if !address.ip().is_loopback() {
             return Err(OperatorError::DebugNotLoopback { address });
         }
-        let failed = |cause| OperatorError::DebugListen { address, cause };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let local = listener.local_addr().map_err(failed)?;
+        let server = HttpServer::listen("debug information", address).await?;
+        let local = server.address();
         if let Some(path) = &options.address_file {
             // Renamed into place, so that a reader sees the whole address or none.
             let mut next = path.clone().into_os_string();
@@ -79,57 +65,53 @@ impl DebugServer {
             })?;
         }
         info!(address = %local, "serving debug information");
-        Ok(DebugServer { listener, subject })
+        Ok(DebugServer { server, subject })
     }
 
     /// Serves until `stop`.
     pub(crate) async fn serve(self: Arc<Self>, stop: CancellationToken) {
-        let mut connections = JoinSet::new();
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => break,
-                Some(_) = connections.join_next() => {}
-                accepted = self.listener.accept(), if connections.len() < CONNECTIONS => {
-                    // A connection that breaks at once is its client's problem; an error that lasts,
-                    // such as too many open files, must not become a loop.
-                    let Ok((stream, _)) = accepted else {
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
-                        continue;
-                    };
-                    let subject = self.subject.clone();
-                    connections.spawn(async move {
-                        let answer = service_fn(move |request| {
-                            let response = answer(&subject, &request);
-                            async move { Ok::<_, Infallible>(response) }
-                        });
-                        let http = hyper::server::conn::http1::Builder::new();
-                        if let Err(error) = http.serve_connection(TokioIo::new(stream), answer).await {
-                            debug!(%error, "debug connection failed");
-                        }
-                    });
-                }
-            }
-        }
-        connections.shutdown().await;
+        let subject = self.subject.clone();
+        let handler = move |request: Parts| std::future::ready(respond(&subject, &request));
+        self.server.serve(handler, stop).await;
     }
 }
 
-fn answer(subject: &Subject, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-    let (status, body) = match (request.method(), request.uri().path()) {
+fn respond(subject: &Subject, request: &Parts) -> Response<String> {
+    let (status, body) = match (&request.method, request.uri.path()) {
+        _ if !is_for_loopback(request) => {
+            let error =
+                "the request must be for localhost or a loopback address: see its Host header";
+            (StatusCode::FORBIDDEN, json!({"error": error}).to_string())
+        }
         (&Method::GET, "/debug/reconciles") => (StatusCode::OK, reconciles(subject)),
-        (&Method::GET, "/debug/explain") => explain(subject, request.uri().query()),
+        (&Method::GET, "/debug/explain") => explain(subject, request.uri.query()),
         (_, "/debug/reconciles" | "/debug/explain") => {
             (StatusCode::METHOD_NOT_ALLOWED, String::new())
         }
         _ => (StatusCode::NOT_FOUND, String::new()),
     };
-    let mut response = Response::new(Full::new(Bytes::from(body)));
+    let mut response = Response::new(body);
     *response.status_mut() = status;
-    let json = http::HeaderValue::from_static("application/json");
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
     response
-        .headers_mut()
-        .insert(http::header::CONTENT_TYPE, json);
-    response
+}
+
+/// Whether the client meant this machine. A page in a browser can make a name of its own resolve to
+/// 127.0.0.1 and read from servers there, but it cannot choose the `Host` that the browser sends.
+fn is_for_loopback(request: &Parts) -> bool {
+    let mut hosts = request.headers.get_all(header::HOST).into_iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return false;
+    };
+    let host = host.to_str().ok().and_then(|host| host.parse().ok());
+    let is_loopback = |authority: &Authority| {
+        let host = authority.host();
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse();
+        host.eq_ignore_ascii_case("localhost")
+            || address.is_ok_and(|address: IpAddr| address.is_loopback())
+    };
+    host.as_ref().is_some_and(is_loopback) && request.uri.authority().is_none_or(is_loopback)
 }
 
 /// The last reconciles of the objects that `kind`, `name` and, if given, `namespace` name.

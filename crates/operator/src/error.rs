@@ -16,7 +16,7 @@ pub enum OperatorError {
     /// The controllers did not start, or did not end well.
     #[error(transparent)]
     Manager(#[from] ManagerError),
-    /// The metrics or the health probes cannot be served.
+    /// Metrics, health probes or debug information cannot be served.
     #[error(transparent)]
     Server(#[from] ServerError),
     /// No API server answers.
@@ -47,15 +47,6 @@ pub enum OperatorError {
     DebugNotLoopback {
         /// What was asked for.
         address: SocketAddr,
-    },
-    /// The debug server has no address.
-    #[error("cannot listen on {address} for debug requests")]
-    DebugListen {
-        /// What was asked for.
-        address: SocketAddr,
-        /// Why.
-        #[source]
-        cause: std::io::Error,
     },
     /// The address of the debug server cannot be told.
     #[error("cannot write the debug address to {}", path.display())]

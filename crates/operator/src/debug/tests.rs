@@ -1,4 +1,5 @@
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinSet;
 
 use super::*;
 
@@ -56,8 +57,9 @@ async fn serves_the_reconciles_and_tells_its_address() {
 
     let address = std::fs::read_to_string(&file).unwrap();
     let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
-    let request = b"GET /debug/reconciles HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
-    stream.write_all(request).await.unwrap();
+    let head = format!("GET /debug/reconciles HTTP/1.1\r\nhost: {address}\r\n");
+    let request = format!("{head}connection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -77,4 +79,54 @@ async fn other_addresses_than_loopback_are_refused() {
     };
     let error = DebugServer::listen(&options, subject()).await;
     assert!(matches!(error, Err(OperatorError::DebugNotLoopback { .. })));
+}
+
+#[test]
+fn only_requests_for_this_machine_are_answered() {
+    let check = |hosts: &[&str], uri: &str, expected: StatusCode| {
+        let mut request = http::Request::get(uri);
+        for host in hosts {
+            request = request.header(header::HOST, *host);
+        }
+        let (request, ()) = request.body(()).unwrap().into_parts();
+        let response = respond(&subject(), &request);
+        assert_eq!(response.status(), expected, "{hosts:?} {uri}");
+        assert_eq!(
+            response.body().contains("robot"),
+            expected == StatusCode::OK
+        );
+    };
+    let path = "/debug/reconciles";
+    for host in [
+        "127.0.0.1:1",
+        "127.0.0.1",
+        "localhost:80",
+        "LOCALHOST",
+        "[::1]:80",
+        "127.8.0.1",
+    ] {
+        check(&[host], path, StatusCode::OK);
+    }
+    for host in [
+        "evil.example",
+        "evil.example:80",
+        "127.0.0.1.evil.example",
+        "10.0.0.1",
+        "",
+        "a b",
+    ] {
+        check(&[host], path, StatusCode::FORBIDDEN);
+    }
+    check(&[], path, StatusCode::FORBIDDEN);
+    check(&["localhost", "evil.example"], path, StatusCode::FORBIDDEN);
+    check(
+        &["localhost"],
+        "http://evil.example/debug/reconciles",
+        StatusCode::FORBIDDEN,
+    );
+    check(
+        &["localhost"],
+        "http://localhost/debug/reconciles",
+        StatusCode::OK,
+    );
 }
