@@ -11,6 +11,7 @@ use opkit_client::{Kind, RequestError, one_line};
 
 pub use self::calls::{ApplyError, ReadError, WriteError};
 use crate::LeaderElectionError;
+use crate::manager::MissingPermissions;
 
 /// The result of a reconcile, and of anything else that may fail in any way.
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
@@ -177,15 +178,35 @@ pub enum ManagerError {
         /// The kind.
         kind: Box<Kind>,
     },
-    /// A permission is missing.
-    #[error("a permission is missing")]
-    Forbidden(#[source] RequestError),
+    /// Permissions are missing.
+    #[error(
+        "permissions are missing (those that `{operator} manifests` prints are enough): {missing}"
+    )]
+    Forbidden {
+        /// Who needs them.
+        operator: String,
+        /// All that are missing.
+        missing: MissingPermissions,
+        /// The first refusal of the server, if it refused a request; it names the user.
+        #[source]
+        cause: Option<RequestError>,
+    },
     /// The first requests failed otherwise.
     #[error("cannot start")]
     Preflight(#[source] RequestError),
     /// The cache did not fill.
     #[error("cannot start")]
     Sync(#[source] SyncError),
+    /// A name cannot be used in Kubernetes.
+    #[error("{what} {name:?} is not valid: {problem}")]
+    Name {
+        /// What has the name.
+        what: String,
+        /// The name.
+        name: String,
+        /// The rule that it breaks.
+        problem: String,
+    },
     /// Two controllers have one name.
     #[error("two controllers are named {0:?}: tell them apart with .named(..)")]
     NameTaken(String),
@@ -222,15 +243,21 @@ pub enum ManagerError {
         /// The type of the state.
         state: &'static str,
     },
+    /// A state could not be created.
+    #[error("cannot create the state {state}")]
+    State {
+        /// The type of the state.
+        state: &'static str,
+        /// Why.
+        #[source]
+        cause: Box<dyn StdError + Send + Sync>,
+    },
     /// Two clusters have one name.
     #[error("two clusters are named {0:?}")]
     ClusterTaken(String),
     /// No leader can be elected.
     #[error("cannot elect a leader")]
     LeaderElection(#[source] LeaderElectionError),
-    /// What the operator needs to do is not allowed.
-    #[error("a permission is missing: {0}")]
-    MissingRule(String),
     /// A second signal came before the stop was complete.
     #[error("stopped at once by a second signal")]
     Interrupted,

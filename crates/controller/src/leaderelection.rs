@@ -133,6 +133,7 @@ impl LeaderElector {
         client: RestClient,
         options: LeaderElectionOptions,
     ) -> Result<Self, LeaderElectionError> {
+        options.check()?;
         let timing = options.timing()?;
         let namespace = options.namespace()?;
         let identity = options.identity()?;

@@ -57,7 +57,7 @@ pub use leaderelection::{
     LeaderWatchdog, LeaderWork, Leadership, WorkGuard,
 };
 pub use live::Live;
-pub use manager::{Manager, ManagerOptions, Permission, until_signal};
+pub use manager::{Manager, ManagerOptions, MissingPermissions, Permission, until_signal};
 pub use metrics::MetricsRegistry;
 pub use readiness::Readiness;
 pub use reconcile::{Reconcile, WithContext, WithState};

@@ -27,14 +27,14 @@ use tracing::info;
 
 use self::crew::Deadline;
 use self::house::House;
-pub use self::preflight::Permission;
+pub use self::preflight::{MissingPermissions, Permission};
 use self::signals::Signals;
 use crate::cross_namespace::{Grants, Reference};
 use crate::runnable::{AnyRunnable, Group};
-use crate::state::States;
+use crate::state::{StateMaker, StateType, States};
 use crate::{
-    AnyController, EventApi, LeaderElectionOptions, LeaderWatchdog, ManagerError, MapContext,
-    MetricsRegistry, ReconcileLog,
+    AnyController, Error, EventApi, LeaderElectionOptions, LeaderWatchdog, ManagerError,
+    MapContext, MetricsRegistry, ReconcileLog,
 };
 
 /// How a [`Manager`] runs.
@@ -108,6 +108,7 @@ pub struct Manager {
     controllers: Vec<AnyController>,
     runnables: Vec<AnyRunnable>,
     states: States,
+    state_makers: Vec<StateMaker>,
     grants: Grants,
     cached: HashMap<TypeId, InformerOptions>,
 }
@@ -133,6 +134,7 @@ impl Manager {
             controllers: Vec::new(),
             runnables: Vec::new(),
             states: States::default(),
+            state_makers: Vec::new(),
             grants: Grants::default(),
             cached: HashMap::new(),
         }
@@ -160,6 +162,24 @@ impl Manager {
     /// Gives the controllers that read it their state.
     pub fn state<S: Send + Sync + 'static>(mut self, state: Arc<S>) -> Self {
         self.states.insert(state);
+        self
+    }
+
+    /// Gives the controllers that read it a state that `make` creates with a client.
+    ///
+    /// Without leader election it is created once, when the manager starts. With it, what needs
+    /// leadership gets a state of its own for each term, whose client refuses to write once that
+    /// term is over; what needs none gets one at the start, whose client always writes.
+    pub fn state_with<S, E, Fut>(
+        mut self,
+        make: impl Fn(kube::Client) -> Fut + Send + Sync + 'static,
+    ) -> Self
+    where
+        S: Send + Sync + 'static,
+        E: Into<Error> + Send + 'static,
+        Fut: Future<Output = Result<S, E>> + Send + 'static,
+    {
+        self.state_makers.push(StateMaker::new(make));
         self
     }
 
@@ -229,15 +249,20 @@ impl Manager {
     fn check(&self) -> Result<(), ManagerError> {
         let mut names = HashSet::new();
         for AnyController { spec, .. } in &self.controllers {
+            spec.check_names(&self.operator)?;
             if !names.insert(&spec.name) {
                 return Err(ManagerError::NameTaken(spec.name.clone()));
             }
-            if !self.states.has(&spec.state) {
+            let mut makers = self.state_makers.iter();
+            if !self.states.has(&spec.state) && !makers.any(|maker| maker.state == spec.state) {
                 return Err(ManagerError::NoState {
                     controller: spec.name.clone(),
                     state: spec.state.name,
                 });
             }
+        }
+        if let Some(election) = &self.options.leader_election {
+            election.check().map_err(ManagerError::LeaderElection)?;
         }
         let mut clusters = HashSet::new();
         for (name, _) in &self.clusters {
@@ -246,6 +271,28 @@ impl Manager {
             }
         }
         Ok(())
+    }
+
+    /// Creates the states that are read without leadership.
+    async fn make_states(&mut self) -> Result<(), ManagerError> {
+        let makers = self.state_makers.iter();
+        let makers = makers.filter(|maker| self.needs_without_leadership(maker.state));
+        // Collected, because the filter borrows what may not be held over an await.
+        let makers: Vec<_> = makers.collect();
+        let client = self.client.kube();
+        let made = self.states.clone().with(makers, &client);
+        self.states = made.await?;
+        Ok(())
+    }
+
+    fn needs_without_leadership(&self, state: StateType) -> bool {
+        let mut controllers = self.controllers.iter();
+        // Which state a runnable reads is not known.
+        self.options.leader_election.is_none()
+            || self.runnables.iter().any(|it| it.group == Group::Other)
+            || controllers.any(|AnyController { spec, .. }| {
+                !spec.options.needs_leader_election && spec.state == state
+            })
     }
 
     fn runnables(&self, group: Group) -> Vec<AnyRunnable> {

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use opkit_apimachinery::names::{check_field_manager, check_finalizer};
 use opkit_cache::{Index, Informer, InformerFactory, InformerOptions, Stored};
 use opkit_client::{Kind, Object, ObjectKey};
 use opkit_workqueue::RateLimiter;
@@ -14,7 +15,7 @@ use crate::predicate::Predicate;
 use crate::reconcile::{Function, Reconciler};
 use crate::source::{MapContext, Triggers};
 use crate::state::StateType;
-use crate::{Action, Cleanup, Request};
+use crate::{Action, Cleanup, ManagerError, Request};
 
 #[derive(Debug)]
 pub(crate) struct ControllerSpec {
@@ -192,6 +193,14 @@ impl AnyController {
             .collect()
     }
 
+    /// Checks the names that end up in objects: field manager and finalizer.
+    ///
+    /// # Errors
+    /// [`ManagerError::Name`].
+    pub fn check_names(&self, operator: &str) -> Result<(), ManagerError> {
+        self.spec.check_names(operator)
+    }
+
     /// Whether it stores a finalizer on the objects that it reconciles.
     pub fn has_finalizer(&self) -> bool {
         self.spec.finalizer.is_some()
@@ -230,6 +239,39 @@ impl ControllerSpec {
             state,
             options: ControllerOptions::default(),
         }
+    }
+
+    /// The field manager of what the controller writes.
+    pub(crate) fn field_manager(&self, operator: &str) -> String {
+        format!("{operator}.{}", self.name)
+    }
+
+    /// Checks the names that end up in objects.
+    pub(crate) fn check_names(&self, operator: &str) -> Result<(), ManagerError> {
+        let invalid = |what: String, name: &str, problem: String| ManagerError::Name {
+            what,
+            name: name.to_owned(),
+            problem,
+        };
+        if self.name.is_empty() {
+            let (what, problem) = (
+                format!("the name of a {} controller", self.kind.noun()),
+                "it is empty",
+            );
+            return Err(invalid(what, &self.name, problem.to_owned()));
+        }
+        let manager = self.field_manager(operator);
+        check_field_manager(&manager).map_err(|problem| {
+            let what = format!("the field manager of controller {:?}", self.name);
+            invalid(what, &manager, problem)
+        })?;
+        if let Some(Finalizer { name, .. }) = &self.finalizer {
+            check_finalizer(name).map_err(|problem| {
+                let what = format!("the finalizer of controller {}", self.name);
+                invalid(what, name, problem)
+            })?;
+        }
+        Ok(())
     }
 
     /// Reconciles with `function`, of objects in any form.

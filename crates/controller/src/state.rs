@@ -6,16 +6,22 @@ use std::fmt;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use crate::{Error, ManagerError};
+
+type AnyState = Arc<dyn Any + Send + Sync>;
 
 /// Values by their type. The unit type is always there.
 #[derive(Clone)]
 pub(crate) struct States {
-    values: HashMap<TypeId, Arc<dyn Any + Send + Sync>, RandomState>,
+    values: HashMap<TypeId, AnyState, RandomState>,
 }
 
 impl Default for States {
     fn default() -> Self {
-        let unit: Arc<dyn Any + Send + Sync> = Arc::new(());
+        let unit: AnyState = Arc::new(());
         States {
             values: HashMap::from_iter([(TypeId::of::<()>(), unit)]),
         }
@@ -40,13 +46,57 @@ impl States {
         value.clone().downcast().ok()
     }
 
+    /// Adds the states that `makers` create with `client`, one after the other.
+    pub(crate) async fn with(
+        mut self,
+        makers: impl IntoIterator<Item = &StateMaker>,
+        client: &kube::Client,
+    ) -> Result<Self, ManagerError> {
+        for maker in makers {
+            let made = (maker.make)(client.clone()).await;
+            let state = made.map_err(|cause| ManagerError::State {
+                state: maker.state.name,
+                cause: cause.into_boxed(),
+            })?;
+            self.values.insert(maker.state.id, state);
+        }
+        Ok(self)
+    }
+
     pub(crate) fn has(&self, wanted: &StateType) -> bool {
         self.values.contains_key(&wanted.id)
     }
 }
 
+/// Creates a state with a client.
+pub(crate) struct StateMaker {
+    pub(crate) state: StateType,
+    make: Box<dyn Fn(kube::Client) -> BoxFuture<'static, Result<AnyState, Error>> + Send + Sync>,
+}
+
+impl StateMaker {
+    pub(crate) fn new<S, E, Fut>(make: impl Fn(kube::Client) -> Fut + Send + Sync + 'static) -> Self
+    where
+        S: Send + Sync + 'static,
+        E: Into<Error> + Send + 'static,
+        Fut: Future<Output = Result<S, E>> + Send + 'static,
+    {
+        StateMaker {
+            state: StateType::of::<S>(),
+            make: Box::new(move |client| {
+                let made = make(client);
+                async move {
+                    let state: AnyState = Arc::new(made.await.map_err(Into::into)?);
+                    Ok(state)
+                }
+                .boxed()
+            }),
+        }
+    }
+}
+
 /// The type of state that a controller reads.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StateType {
     id: TypeId,
     pub(crate) name: &'static str,

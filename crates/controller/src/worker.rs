@@ -27,6 +27,7 @@ use crate::record::{Cause, Outcome, manager_of};
 use crate::run::Run;
 use crate::source::{LOW_PRIORITY, MapContext};
 use crate::spec::ControllerSpec;
+use crate::state::States;
 use crate::why::Why;
 use crate::{Action, Error, ReconcileLog, ReconcileRecord, Request, Result};
 
@@ -61,12 +62,13 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// From now on reconciles write behind `fence`.
-    pub(crate) fn fence(&self, fence: &Fence) {
+    /// From now on reconciles write behind `fence` and read `states`.
+    pub(crate) fn begin_term(&self, fence: &Fence, states: &Arc<States>) {
         let mut shared = self.shared.write();
         let client = RestClient::new(fence.layer(self.client.kube()));
         *shared = Arc::new(Shared {
             client,
+            states: states.clone(),
             ..(**shared).clone()
         });
     }

@@ -206,6 +206,7 @@ impl ControlPlane {
         options.log = self.inner.log.clone();
         options.ready = ready.clone();
         options.grace_period = GRACE;
+        options.leader_election_namespace = Some(self.inner.namespace.clone());
         if self.inner.backend.is_shared() {
             options.namespaces = vec![self.inner.namespace.clone()];
         }

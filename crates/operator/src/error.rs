@@ -13,6 +13,16 @@ pub enum OperatorError {
     /// No cluster.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// A name cannot be used in Kubernetes.
+    #[error("{what} {name:?} is not valid: {problem}")]
+    Name {
+        /// What has the name.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The rule that it breaks.
+        problem: String,
+    },
     /// The controllers did not start, or did not end well.
     #[error(transparent)]
     Manager(#[from] ManagerError),

@@ -1,5 +1,6 @@
 //! The operator as a value.
 
+mod names;
 mod run;
 
 use std::fmt;
@@ -23,8 +24,8 @@ use crate::rbac::Declared;
 
 /// What is done to the manager before it runs.
 type Setup = Box<dyn FnOnce(Manager) -> Manager + Send>;
-/// Makes a state, and gives it to the manager.
-type MakeState = Box<dyn FnOnce(kube::Client) -> BoxFuture<'static, Result<Setup>> + Send>;
+/// Creates a state, and gives it to the manager.
+type MakeState = Box<dyn FnOnce() -> BoxFuture<'static, Result<Setup>> + Send>;
 type RegisterMetrics = Box<dyn FnOnce(&MetricsRegistry) + Send>;
 
 /// Everything an operator is: the kinds it defines, the controllers it runs, and what they need.
@@ -125,28 +126,14 @@ impl Operator {
     /// What `make` answers is the state of the controllers that read an `S`: of those whose
     /// reconcile takes a `Context<S>` or, in kube's shape, an `Arc<S>`. It is made when the operator
     /// runs, before anything else; an error ends it. States of several types may be given.
-    pub fn state<S, E, Fut>(self, make: impl FnOnce() -> Fut + Send + 'static) -> Self
+    pub fn state<S, E, Fut>(mut self, make: impl FnOnce() -> Fut + Send + 'static) -> Self
     where
         S: Send + Sync + 'static,
         E: Into<Error> + Send + 'static,
         Fut: Future<Output = Result<S, E>> + Send + 'static,
     {
-        self.state_with(|_| make())
-    }
-
-    /// As [`state`](Operator::state), made with a client of the cluster. With leader election, that
-    /// client writes only while this process leads.
-    pub fn state_with<S, E, Fut>(
-        mut self,
-        make: impl FnOnce(kube::Client) -> Fut + Send + 'static,
-    ) -> Self
-    where
-        S: Send + Sync + 'static,
-        E: Into<Error> + Send + 'static,
-        Fut: Future<Output = Result<S, E>> + Send + 'static,
-    {
-        self.states.push(Box::new(move |client| {
-            let made = make(client);
+        self.states.push(Box::new(move || {
+            let made = make();
             async move {
                 let state = Arc::new(made.await.map_err(Into::into)?);
                 let give: Setup = Box::new(move |manager| manager.state(state));
@@ -154,6 +141,39 @@ impl Operator {
             }
             .boxed()
         }));
+        self
+    }
+
+    /// As [`state`](Operator::state), created with a client of the cluster.
+    ///
+    /// With leader election, `make` is called again for each term in which this process leads, with
+    /// a client that refuses to write once that term is over: a task that the state has spawned cannot
+    /// write in a later term. Controllers and runnables that need no leadership read a state of their
+    /// own, created once, whose client always writes.
+    ///
+    /// # Examples
+    /// ```
+    /// use opkit_operator::{Error, Operator};
+    ///
+    /// struct App {
+    ///     client: kube::Client,
+    /// }
+    /// let operator = Operator::new("map-operator")
+    ///     .leader_election("map-operator.opkit.dev")
+    ///     .state_with(|client| async { Ok::<_, Error>(App { client }) });
+    /// # drop(operator);
+    /// ```
+    pub fn state_with<S, E, Fut>(
+        mut self,
+        make: impl Fn(kube::Client) -> Fut + Send + Sync + 'static,
+    ) -> Self
+    where
+        S: Send + Sync + 'static,
+        E: Into<Error> + Send + 'static,
+        Fut: Future<Output = Result<S, E>> + Send + 'static,
+    {
+        self.setup
+            .push(Box::new(|manager| manager.state_with(make)));
         self
     }
 
@@ -189,9 +209,10 @@ impl Operator {
         self
     }
 
-    /// Elects a leader by the Lease of this name: of several replicas, one works at a time. It does so in
-    /// a pod, and elsewhere if `--leader-election-namespace` says where the Lease is;
-    /// `--leader-elect=false` turns it off.
+    /// Elects a leader by the Lease of this name: of several replicas, one works at a time. The Lease
+    /// is in the namespace of the pod. Outside of a pod, or where the pod's service account is not
+    /// mounted, `--leader-election-namespace` names it; without it the operator does not start, unless
+    /// `--leader-elect=false` turns the election off.
     pub fn leader_election(mut self, lease: impl Into<String>) -> Self {
         self.leader_election = Some(lease.into());
         self

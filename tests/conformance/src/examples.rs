@@ -40,6 +40,7 @@ impl Running {
         grant(plane, &operator, &role).await?;
         let mut options = RunOptions::default();
         options.log = plane.reconciles().clone();
+        options.leader_election_namespace = Some(plane.namespace().to_owned());
         options.namespaces = vec![plane.namespace().to_owned()];
         options
             .namespaces
@@ -74,13 +75,14 @@ impl Running {
         last.is_some_and(|last| last.started >= self.since)
     }
 
-    /// The writes of this operator but for events: verb, resource, name.
+    /// The writes of this operator but for events and its lease: verb, resource, name.
     fn writes(&self) -> Vec<String> {
         let exchanges = self.seam.exchanges();
         let writes = exchanges.iter().map(|exchange| &exchange.info);
         let writes = writes.filter(|info| {
             let reads = ["get", "list", "watch"].contains(&info.verb.as_ref());
-            !reads && !["events", "selfsubjectaccessreviews"].contains(&info.plural.as_ref())
+            let own = ["events", "leases", "selfsubjectaccessreviews"];
+            !reads && !own.contains(&info.plural.as_ref())
         });
         let told = writes.map(|info| {
             let name = info.name.as_deref().unwrap_or_default();
@@ -100,9 +102,14 @@ impl Running {
     }
 }
 
-/// Gives the user `role` the permissions that the operator asks for.
+/// Gives the user `role` the permissions that the operator asks for, and those to elect a leader.
 async fn grant(plane: &ControlPlane, operator: &Operator, role: &str) -> opkit::Result {
-    let (group, rules) = ("rbac.authorization.k8s.io", rules(operator));
+    let (group, mut rules) = ("rbac.authorization.k8s.io", rules(operator));
+    rules.push(json!({
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "verbs": ["create", "get", "update"],
+    }));
     let name = json!({"name": role});
     plane
         .apply(object::<ClusterRole>(
@@ -132,7 +139,7 @@ fn impersonating(plane: &ControlPlane, user: &str) -> opkit::Result<kube::Client
 }
 
 /// The rules that `manifests` prints.
-fn rules(operator: &Operator) -> Value {
+fn rules(operator: &Operator) -> Vec<Value> {
     let rules = operator.rules();
     let rules = rules.iter().map(
         |rule| json!({"apiGroups": [rule.group], "resources": rule.resources, "verbs": rule.verbs}),
@@ -143,7 +150,7 @@ fn rules(operator: &Operator) -> Value {
 /// Compares the permissions of an operator with those that a person has looked at.
 fn golden_rules(operator: &Operator) -> opkit::Result {
     let path = format!("../../examples/{}/config/rbac/rules.yaml", operator.name());
-    opkit::golden(path, &rules(operator))
+    opkit::golden(path, &Value::from(rules(operator)))
 }
 
 /// An object from its JSON.

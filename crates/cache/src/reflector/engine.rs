@@ -271,7 +271,12 @@ impl Engine {
         };
         self.state = state;
         let delay = self.backoff.failed(now, self.random.unit());
-        warn!(kind = %sink.kind(), error = why, ?delay, "{what}");
+        // Whoever starts an informer waits for its first list and reports why it does not come.
+        if self.listed.is_empty() && self.counters.failures == 0 {
+            debug!(kind = %sink.kind(), error = why, ?delay, "{what}");
+        } else {
+            warn!(kind = %sink.kind(), error = why, ?delay, "{what}");
+        }
         self.counters.failures = self.counters.failures.saturating_add(1);
         self.counters.watching_since = None;
         sink.set_last_error(Some(why.to_owned()));

@@ -84,6 +84,8 @@ impl OperatorProcess {
                 "--debug-address-file",
             ])
             .arg(&debug_address_file)
+            // It does not run in a pod, which would have a namespace.
+            .args(["--leader-election-namespace", "default"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(stderr)

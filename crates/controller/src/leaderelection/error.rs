@@ -12,9 +12,9 @@ pub enum LeaderElectionError {
         /// Why.
         problem: String,
     },
-    /// Nobody said where the lease is.
+    /// The namespace of the lease is not given, and cannot be read from the pod's service account.
     #[error(
-        "the namespace of the leader election's lease is not known: this process does not run in a pod, so set --leader-election-namespace"
+        "the namespace of the leader election's lease is not known: this process does not run in a pod that has its service account mounted; set --leader-election-namespace, or turn the election off with --leader-elect=false"
     )]
     NoNamespace(#[source] std::io::Error),
     /// The lease is held, but is not renewed any more.

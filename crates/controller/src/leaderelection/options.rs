@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use opkit_apimachinery::names::{check_dns_label, check_dns_subdomain};
 use opkit_apimachinery::random::Random;
+use opkit_apimachinery::selector::{label_key_errors, label_value_errors};
 use opkit_client::Fence;
 
 use super::engine::{JITTER_TENTHS, Timing};
@@ -77,9 +79,6 @@ impl LeaderElectionOptions {
 
     /// The durations, if they can be: lease > renew > 1.2 x retry > 0, client-go's rule.
     pub(super) fn timing(&self) -> Result<Timing, LeaderElectionError> {
-        if self.lease_name.is_empty() {
-            return Err(invalid("lease_name", "is empty"));
-        }
         let durations = [
             ("lease_duration", self.lease_duration),
             ("renew_deadline", self.renew_deadline),
@@ -124,13 +123,27 @@ impl LeaderElectionOptions {
         Ok(timing)
     }
 
-    /// Whether the namespace is given, or can be found because this process runs in a pod.
-    pub fn knows_namespace(&self) -> bool {
-        self.namespace().is_ok()
+    /// Checks everything that can be checked without a request.
+    pub(crate) fn check(&self) -> Result<(), LeaderElectionError> {
+        check_dns_subdomain(&self.lease_name)
+            .map_err(|why| invalid("lease_name", format!("{:?}: {why}", self.lease_name)))?;
+        for (key, value) in &self.labels {
+            let wrong = [label_key_errors(key), label_value_errors(value)].concat();
+            if !wrong.is_empty() {
+                let problem = format!("\"{key}={value}\": {}", wrong.join("; "));
+                return Err(invalid("labels", problem));
+            }
+        }
+        self.timing()?;
+        self.identity()?;
+        self.namespace().map(drop)
     }
 
     pub(super) fn namespace(&self) -> Result<String, LeaderElectionError> {
-        self.namespace_or(Path::new(NAMESPACE_FILE))
+        let namespace = self.namespace_or(Path::new(NAMESPACE_FILE))?;
+        check_dns_label(&namespace)
+            .map_err(|why| invalid("namespace", format!("{namespace:?}: {why}")))?;
+        Ok(namespace)
     }
 
     pub(super) fn namespace_or(&self, file: &Path) -> Result<String, LeaderElectionError> {

@@ -26,6 +26,7 @@ use crate::prune::OwnedKind;
 use crate::runnable::{Group, RunContext};
 use crate::source::{self, Declared, MapContext};
 use crate::spec::{ControllerSpec, Role, Watched};
+use crate::state::States;
 use crate::status_schema::report_status_gaps;
 use crate::why::Why;
 use crate::worker::{Running, Side};
@@ -136,7 +137,7 @@ impl House {
             self.stop_caches.clone(),
         );
         let controllers = manager.controllers.iter();
-        let field_managers = controllers.map(|it| field_manager(&manager.operator, &it.spec));
+        let field_managers = controllers.map(|it| it.spec.field_manager(&manager.operator));
         Cluster {
             name,
             client: client.clone(),
@@ -151,9 +152,13 @@ impl House {
         &mut self,
         stop: &CancellationToken,
     ) -> Option<Result<(), ManagerError>> {
+        match stop.run_until_cancelled(self.manager.make_states()).await {
+            Some(Ok(())) => {}
+            ended => return ended,
+        }
         let mut servers = std::mem::take(&mut self.servers);
         for server in self.manager.runnables(Group::Server) {
-            servers.run(&server, self.run_context(None));
+            servers.run(&server, self.run_context(None, &self.states()));
         }
         let started = tokio::select! {
             biased;
@@ -166,7 +171,7 @@ impl House {
         }
         let mut others = std::mem::take(&mut self.others);
         for runnable in self.manager.runnables(Group::Other) {
-            others.run(&runnable, self.run_context(None));
+            others.run(&runnable, self.run_context(None, &self.states()));
         }
         for running in &self.controllers {
             if !running.spec.options.needs_leader_election {
@@ -180,7 +185,8 @@ impl House {
     /// Stands for leader, or starts at once what needs leadership where nobody is elected.
     fn start_leading(&mut self) -> Result<(), ManagerError> {
         let Some(options) = self.manager.options.leader_election.take() else {
-            self.lead(None);
+            let states = self.states();
+            self.lead(None, &states);
             return Ok(());
         };
         let ManagerOptions {
@@ -191,48 +197,70 @@ impl House {
         Ok(())
     }
 
-    /// Starts what needs leadership, writing behind the fence of the term.
-    fn lead(&mut self, fence: Option<&Fence>) {
+    /// Starts what needs leadership, writing behind the fence of the term, with the states of the
+    /// term.
+    fn lead(&mut self, fence: Option<&Fence>, states: &Arc<States>) {
         let mut leaders = Crew::default();
         for runnable in self.manager.runnables(Group::Leader) {
-            leaders.run(&runnable, self.run_context(fence));
+            leaders.run(&runnable, self.run_context(fence, states));
         }
         for running in &self.controllers {
             if !running.spec.options.needs_leader_election {
                 continue;
             }
             if let Some(fence) = fence {
-                running.sides.iter().for_each(|side| side.fence(fence));
+                let sides = running.sides.iter();
+                sides.for_each(|side| side.begin_term(fence, states));
             }
             leaders.work(running);
         }
         self.leaders = leaders;
     }
 
-    /// Follows a change of leadership.
-    async fn follow(&mut self, leadership: Leadership) {
-        let Some(election) = &mut self.election else {
-            return;
-        };
-        match leadership {
-            Leadership::Leading { term } => {
-                let Some(fence) = election.begin(term) else {
-                    return;
-                };
-                // What others did, and when they meant to look again, is not known here.
-                if term > 1 {
-                    let needs = |it: &&Arc<Running>| it.spec.options.needs_leader_election;
-                    for running in self.controllers.iter().filter(needs) {
-                        running.requeue_all();
+    /// Follows a change of leadership, and further ones that come meanwhile.
+    async fn follow(&mut self, leadership: Leadership) -> Result<(), ManagerError> {
+        let mut next = Some(leadership);
+        while let Some(leadership) = next {
+            next = match leadership {
+                Leadership::Leading { term } => self.begin_term(term).await?,
+                Leadership::Standby => {
+                    self.leaders.abandon().await;
+                    if let Some(election) = &mut self.election {
+                        election.ended();
                     }
+                    None
                 }
-                self.lead(Some(&fence));
+            };
+        }
+        Ok(())
+    }
+
+    /// Creates the states of a term and starts its work. Returns how the leadership changed if that
+    /// happens before the states are there.
+    async fn begin_term(&mut self, term: u64) -> Result<Option<Leadership>, ManagerError> {
+        let Some(election) = &mut self.election else {
+            return Ok(None);
+        };
+        let Some(fence) = election.begin(term) else {
+            return Ok(None);
+        };
+        let client = fence.layer(self.manager.client.kube());
+        let states = self.manager.states.clone();
+        let states = tokio::select! {
+            states = states.with(&self.manager.state_makers, &client) => Arc::new(states?),
+            changed = election.changed() => {
+                return Ok(Some(changed.map_err(|error| ManagerError::Internal(error.into()))?));
             }
-            Leadership::Standby => {
-                self.leaders.abandon().await;
-                election.ended();
+        };
+        // What other replicas did, and when they meant to reconcile next, is not known here.
+        if term > 1 {
+            let needs = |it: &&Arc<Running>| it.spec.options.needs_leader_election;
+            for running in self.controllers.iter().filter(needs) {
+                running.requeue_all();
             }
         }
+        self.lead(Some(&fence), &states);
+        Ok(None)
     }
 
     /// Starts informers, checks, and waits until every controller has seen the first lists.
@@ -302,7 +330,12 @@ impl House {
         Ok(())
     }
 
-    fn run_context(&self, fence: Option<&Fence>) -> RunContext {
+    /// The states of what needs no leadership.
+    fn states(&self) -> Arc<States> {
+        Arc::new(self.manager.states.clone())
+    }
+
+    fn run_context(&self, fence: Option<&Fence>, states: &Arc<States>) -> RunContext {
         let client = self.manager.client.kube();
         RunContext {
             stop: CancellationToken::new(),
@@ -311,7 +344,7 @@ impl House {
                 None => client,
             },
             metrics: self.manager.options.metrics.clone(),
-            states: Arc::new(self.manager.states.clone()),
+            states: states.clone(),
         }
     }
 
@@ -325,7 +358,7 @@ impl House {
         Running {
             name: spec.name.as_str().into(),
             kind: spec.kind.noun().into(),
-            field_manager: field_manager(&self.manager.operator, &spec),
+            field_manager: spec.field_manager(&self.manager.operator),
             sides: sides
                 .map(|cluster| Arc::new(self.side(&spec, cluster)))
                 .collect(),
@@ -375,7 +408,7 @@ impl House {
         let applied = Arc::new(AppliedChildren::default());
         let shared = Shared {
             client: cluster.client.clone(),
-            field_manager: field_manager(&self.manager.operator, spec),
+            field_manager: spec.field_manager(&self.manager.operator),
             cluster: cluster.name.clone(),
             reads: reads.clone(),
             applied: applied.clone(),
@@ -383,7 +416,7 @@ impl House {
                 true => cluster.leader_events.clone(),
                 false => cluster.events.clone(),
             },
-            states: Arc::new(self.manager.states.clone()),
+            states: self.states(),
             owned,
         };
         Side {
@@ -414,12 +447,9 @@ impl House {
                 },
             };
             // What blocks its thread cannot be dropped: a stop does not wait for it here.
-            if stop
-                .run_until_cancelled(self.follow(leadership))
-                .await
-                .is_none()
-            {
-                return Ok(());
+            match stop.run_until_cancelled(self.follow(leadership)).await {
+                Some(followed) => followed?,
+                None => return Ok(()),
             }
         }
     }
@@ -501,11 +531,6 @@ fn feed(
 /// What requests that are served in turn have in common.
 fn namespace_of(request: &Request) -> u64 {
     group_of(&(request.cluster(), &request.namespace))
-}
-
-/// As whom a controller writes.
-fn field_manager(operator: &str, spec: &ControllerSpec) -> String {
-    format!("{operator}.{}", spec.name)
 }
 
 /// Waits until a task panics; for ever if none does.

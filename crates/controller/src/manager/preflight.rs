@@ -1,12 +1,12 @@
 //! Before anything starts: does the server know each kind, and may we do what we need? A controller
 //! that idles because a CRD or a permission is missing is the worst answer.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
-use futures::future::{join_all, try_join_all};
-use opkit_client::{Kind, RestClient, WatchOptions};
+use futures::future::join_all;
+use opkit_client::{Kind, RequestError, RestClient, WatchOptions};
 use serde::Deserialize;
 use serde_json::json;
 use tracing::debug;
@@ -36,17 +36,89 @@ pub struct Permission {
 
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_rule(
+            f,
+            &self.group,
+            &self.resource,
+            std::slice::from_ref(&self.verb),
+        )
+    }
+}
+
+/// Writes a rule as it stands in a Role.
+fn write_rule(
+    f: &mut fmt::Formatter<'_>,
+    group: &str,
+    resource: &str,
+    verbs: &[String],
+) -> fmt::Result {
+    write!(
+        f,
+        "apiGroups [{group:?}], resources [{resource:?}], verbs {verbs:?}"
+    )
+}
+
+/// Permissions that an operator lacks.
+#[derive(Debug, Default)]
+pub struct MissingPermissions {
+    /// Verbs, by namespace (`None` for the whole cluster), group and resource.
+    verbs: BTreeMap<(Option<String>, String, String), Vec<String>>,
+}
+
+impl MissingPermissions {
+    /// Adds a permission that is missing in a namespace, or in the whole cluster.
+    fn add(&mut self, permission: &Permission, namespace: Option<&str>) {
         let Permission {
             group,
             resource,
             verb,
             ..
-        } = self;
-        write!(
-            f,
-            "apiGroups [{group:?}], resources [{resource:?}], verbs [{verb:?}]"
-        )
+        } = permission;
+        let place = namespace.map(str::to_owned);
+        let verbs = self.verbs.entry((place, group.clone(), resource.clone()));
+        let verbs = verbs.or_default();
+        if !verbs.contains(verb) {
+            verbs.push(verb.clone());
+        }
     }
+
+    fn extend(&mut self, other: MissingPermissions) {
+        for ((namespace, group, resource), verbs) in other.verbs {
+            for verb in verbs {
+                let permission = Permission {
+                    group: group.clone(),
+                    resource: resource.clone(),
+                    verb,
+                    namespaced: namespace.is_some(),
+                };
+                self.add(&permission, namespace.as_deref());
+            }
+        }
+    }
+}
+
+/// One rule after the other, as they are written in a Role.
+impl fmt::Display for MissingPermissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, ((namespace, group, resource), verbs)) in self.verbs.iter().enumerate() {
+            if n > 0 {
+                f.write_str("; ")?;
+            }
+            write_rule(f, group, resource, verbs)?;
+            match namespace {
+                Some(namespace) => write!(f, ", in namespace {namespace}")?,
+                None => f.write_str(", in the whole cluster")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a check found out: what is missing, and the first refusal of the server, which names the user.
+#[derive(Default)]
+struct Found {
+    missing: MissingPermissions,
+    refusal: Option<RequestError>,
 }
 
 pub(super) async fn check(
@@ -65,13 +137,28 @@ pub(super) async fn check(
     });
     let allowed = options.permissions.iter().flat_map(|permission| {
         let namespaces = options.scope.namespaces(permission.namespaced).into_iter();
-        namespaces.map(move |namespace| check_permission(client, permission, namespace))
+        namespaces.map(move |namespace| check_permission(client, permission.clone(), namespace))
     });
-    // Together, so that a start takes no longer than the slowest; of several errors the first counts, and
-    // that a kind is not known more than that something may not be done to it.
-    let (known, allowed) = futures::join!(join_all(known), try_join_all(allowed));
-    known.into_iter().collect::<Result<(), _>>()?;
-    allowed.map(drop)
+    // Together, so that a start takes no longer than the slowest. A kind that is not known is reported
+    // before permissions, and all missing permissions at once.
+    let (known, allowed) = futures::join!(join_all(known), join_all(allowed));
+    let mut found = Found::default();
+    for known in known {
+        let Found { missing, refusal } = known?;
+        found.missing.extend(missing);
+        found.refusal = found.refusal.or(refusal);
+    }
+    for missing in allowed {
+        found.missing.extend(missing);
+    }
+    if found.missing.verbs.is_empty() {
+        return Ok(());
+    }
+    Err(ManagerError::Forbidden {
+        operator: operator.to_owned(),
+        missing: found.missing,
+        cause: found.refusal,
+    })
 }
 
 async fn check_kind(
@@ -79,12 +166,19 @@ async fn check_kind(
     client: &RestClient,
     kind: &Kind,
     namespace: Option<String>,
-) -> Result<(), ManagerError> {
+) -> Result<Found, ManagerError> {
     let mut attempt = 0;
     loop {
         attempt += 1;
         match client.list(kind, namespace.as_deref(), 1, None).await {
-            Ok(list) => return check_watch(client, kind, namespace.as_deref(), &list).await,
+            Ok(list) => {
+                let refusal = check_watch(client, kind, namespace.as_deref(), &list).await;
+                let mut missing = MissingPermissions::default();
+                if refusal.is_some() {
+                    missing.add(&permission(kind, "watch"), namespace.as_deref());
+                }
+                return Ok(Found { missing, refusal });
+            }
             Err(error) if error.is_not_found() && attempt < ATTEMPTS => {
                 tokio::time::sleep(PAUSE).await;
             }
@@ -94,9 +188,26 @@ async fn check_kind(
                     kind: Box::new(kind.clone()),
                 });
             }
-            Err(error) if error.is_forbidden() => return Err(ManagerError::Forbidden(error)),
+            Err(error) if error.is_forbidden() => {
+                let mut missing = MissingPermissions::default();
+                missing.add(&permission(kind, "list"), namespace.as_deref());
+                let watch = permission(kind, "watch");
+                missing.extend(check_permission(client, watch, namespace).await);
+                let refusal = Some(error);
+                return Ok(Found { missing, refusal });
+            }
             Err(error) => return Err(ManagerError::Preflight(error)),
         }
+    }
+}
+
+/// The permission for a verb on a kind.
+fn permission(kind: &Kind, verb: &str) -> Permission {
+    Permission {
+        group: kind.group.clone(),
+        resource: kind.plural.clone(),
+        verb: verb.to_owned(),
+        namespaced: kind.namespaced,
     }
 }
 
@@ -111,25 +222,24 @@ struct ListMeta {
     resource_version: String,
 }
 
-/// Begins a watch at the version of `list` and gives it up at once: an informer that may list but
-/// not watch would be deaf. What else can go wrong with a watch, the informer retries.
+/// Starts a watch at the version of `list` and ends it at once: an informer that may list but not
+/// watch would miss every change. Returns the refusal, if the watch is forbidden; other failures of a
+/// watch are retried by the informer.
 async fn check_watch(
     client: &RestClient,
     kind: &Kind,
     namespace: Option<&str>,
     list: &[u8],
-) -> Result<(), ManagerError> {
-    let Ok(list) = serde_json::from_slice::<List>(list) else {
-        return Ok(());
-    };
+) -> Option<RequestError> {
+    let list: List = serde_json::from_slice(list).ok()?;
     let options = WatchOptions {
         resource_version: list.metadata.resource_version,
         timeout: WATCH,
         ..Default::default()
     };
     match tokio::time::timeout(WATCH, client.watch(kind, namespace, &options)).await {
-        Ok(Err(error)) if error.is_forbidden() => Err(ManagerError::Forbidden(error)),
-        _ => Ok(()),
+        Ok(Err(error)) if error.is_forbidden() => Some(error),
+        _ => None,
     }
 }
 
@@ -145,13 +255,13 @@ struct ReviewStatus {
     allowed: bool,
 }
 
-/// Asks the server whether we may. A server that cannot be asked, or does not answer, is no reason
-/// not to start.
+/// Asks the server for a permission, and returns it if it is missing. A server that cannot be asked,
+/// or does not answer, does not keep the operator from starting.
 async fn check_permission(
     client: &RestClient,
-    permission: &Permission,
+    permission: Permission,
     namespace: Option<String>,
-) -> Result<(), ManagerError> {
+) -> MissingPermissions {
     let (resource, subresource) = match permission.resource.split_once('/') {
         Some((resource, subresource)) => (resource, subresource),
         None => (&*permission.resource, ""),
@@ -183,12 +293,9 @@ async fn check_permission(
             None
         }
     };
-    if review.is_none_or(|review| review.status.allowed) {
-        return Ok(());
+    let mut missing = MissingPermissions::default();
+    if review.is_some_and(|review| !review.status.allowed) {
+        missing.add(&permission, namespace.as_deref());
     }
-    let place = match namespace {
-        Some(namespace) => format!("in namespace {namespace}"),
-        None => "in the whole cluster".to_owned(),
-    };
-    Err(ManagerError::MissingRule(format!("{permission}, {place}")))
+    missing
 }

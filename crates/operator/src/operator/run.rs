@@ -37,8 +37,7 @@ pub struct RunOptions {
     pub namespaces: Vec<String>,
     /// How long everything may take to end after a stop.
     pub grace_period: Duration,
-    /// Whether to elect a leader: by default if the operator declares a lease and the namespace for it
-    /// is known.
+    /// Whether to elect a leader: by default if the operator declares a lease.
     pub leader_elect: Option<bool>,
     /// The namespace of the lease; that of the pod by default.
     pub leader_election_namespace: Option<String>,
@@ -122,6 +121,7 @@ impl Operator {
         let Arguments { command, flags } = arguments.unwrap_or_else(|error| error.exit());
         match command.unwrap_or(Command::Run) {
             Command::Manifests => {
+                self.check_names(&flags.namespace)?;
                 let rbac = self.rbac(&flags);
                 Ok(print(
                     "the manifests",
@@ -210,16 +210,17 @@ impl Operator {
     }
 
     /// How to elect a leader, if one is to be.
-    fn election(&self, options: &RunOptions) -> Option<LeaderElectionOptions> {
+    pub(super) fn election(&self, options: &RunOptions) -> Option<LeaderElectionOptions> {
         let lease = self.leader_election.as_ref().unwrap_or(&self.name);
         let mut election = LeaderElectionOptions::new(lease);
         election.namespace = options.leader_election_namespace.clone();
-        let by_default = self.leader_election.is_some() && election.knows_namespace();
-        let elects = options.leader_elect.unwrap_or(by_default);
+        let is_declared = self.leader_election.is_some();
+        let elects = options.leader_elect.unwrap_or(is_declared);
         elects.then_some(election)
     }
 
     async fn manager(self, client: kube::Client, options: RunOptions) -> Result<Manager> {
+        self.check_names(&options.namespaces)?;
         let mut settings = ManagerOptions::default();
         settings.scope = namespaces::scope(&options.namespaces, &self.namespaces);
         settings.grace_period = options.grace_period;
@@ -235,15 +236,9 @@ impl Operator {
         for register in self.metrics {
             register(&settings.metrics);
         }
-        let fence = settings.leader_election.as_ref().map(|it| it.fence.clone());
-        let mut manager = Manager::new(self.name.clone(), client.clone(), settings);
-        // What is made for reconciles writes while this process leads.
-        let client = match fence {
-            Some(fence) => fence.layer(client),
-            None => client,
-        };
+        let mut manager = Manager::new(self.name.clone(), client, settings);
         for make in self.states {
-            let give = make(client.clone()).await?;
+            let give = make().await?;
             manager = give(manager);
         }
         for setup in self.setup {

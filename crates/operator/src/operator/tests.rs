@@ -63,3 +63,22 @@ async fn a_shutdown_ends_the_making_of_a_state_that_hangs() {
     shutdown.cancel();
     run.now_or_never().expect("it ends").unwrap();
 }
+
+#[tokio::test]
+async fn a_declared_election_is_not_silently_off() {
+    let config = kube::Config::new("http://localhost".parse().unwrap());
+    let client = kube::Client::try_from(config).unwrap();
+    let operator = || Operator::new("test").leader_election("test");
+    let election = |options: &RunOptions| operator().election(options);
+    let mut options = RunOptions::default();
+    assert!(election(&options).is_some(), "wherever it runs");
+
+    // This process runs in no pod, so nobody knows where the lease is.
+    let stop = tokio_util::sync::CancellationToken::new();
+    let error = operator().run_with(client, options.clone(), stop).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("--leader-elect=false"), "{error}");
+
+    options.leader_elect = Some(false);
+    assert!(election(&options).is_none());
+}

@@ -43,11 +43,32 @@ fn durations_that_cannot_be_are_named() {
         options(3000, 2900, 2400),
         "lease_duration leaves no time to renew the lease: 9/11 of it must be greater than 1.2 times retry_period (2.454545454s <= 2.88s)",
     );
-    check(LeaderElectionOptions::new(""), "lease_name is empty");
     let mut nobody = options(15_000, 10_000, 2000);
     nobody.identity = Some(String::new());
     let error = nobody.identity().unwrap_err().to_string();
     assert_eq!(error, "the leader election option identity is empty");
+}
+
+#[test]
+fn names_that_kubernetes_would_refuse_are_named() {
+    let check = |change: fn(&mut LeaderElectionOptions), expected: &str| {
+        let mut options = options(15_000, 10_000, 2000);
+        options.namespace = Some("shops".to_owned());
+        assert!(options.check().is_ok());
+        change(&mut options);
+        let error = options.check().unwrap_err().to_string();
+        assert!(error.contains(expected), "{expected:?} is not in {error:?}");
+    };
+    check(|it| it.lease_name.clear(), "lease_name \"\"");
+    check(|it| it.lease_name = "a/b".into(), "lease_name \"a/b\"");
+    check(
+        |it| it.namespace = Some("kube-system/secrets/x?".into()),
+        "namespace \"kube-system/secrets/x?\"",
+    );
+    check(
+        |it| it.labels = [("a b".to_owned(), "c".to_owned())].into(),
+        "labels \"a b=c\"",
+    );
 }
 
 /// A lease of part of a second would be shorter for those who read it than for its holder.

@@ -226,3 +226,161 @@ async fn an_election_is_no_cause_for_who_needs_no_leadership() {
     );
     run.stop().await.unwrap();
 }
+
+/// What a state of the test holds: its client.
+struct App {
+    client: kube::Client,
+}
+
+impl App {
+    /// Writes as a task that the state spawned would.
+    async fn write(&self) -> Result<(), kube::Error> {
+        let maps = kube::Api::<ConfigMap>::namespaced(self.client.clone(), "d");
+        let patch = json!({"metadata": {"labels": {"written": "yes"}}});
+        let patch = kube::api::Patch::Merge(patch);
+        maps.patch("one", &Default::default(), &patch)
+            .await
+            .map(drop)
+    }
+}
+
+/// States as they are made and read, in order.
+#[derive(Clone, Default)]
+struct Apps {
+    made: Arc<Mutex<usize>>,
+    read: Arc<Mutex<Vec<Arc<App>>>>,
+}
+
+impl Apps {
+    fn give(&self, manager: Manager) -> Manager {
+        let made = self.made.clone();
+        manager.state_with(move |client| {
+            *made.lock() += 1;
+            async { Ok::<_, Error>(App { client }) }
+        })
+    }
+
+    /// A controller that reads the state.
+    fn reader(&self) -> Controller<ConfigMap, App> {
+        let read = self.read.clone();
+        Controller::new(move |_: Arc<ConfigMap>, app: Arc<App>| {
+            read.lock().push(app);
+            async { Ok::<_, Error>(Action::await_change()) }
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_client_of_a_state_belongs_to_its_term() {
+    let server = Server::new(&["configmaps", "leases"]);
+    server.put(MAP, object("one"));
+    let apps = Apps::default();
+    let (client, cut) = cut_off(&server);
+    let run = Run::start_client(client, elected(), |manager| {
+        apps.give(manager).controller(apps.reader())
+    })
+    .await;
+    run.settle(Duration::from_secs(1)).await;
+    let first = apps.read.lock().first().unwrap().clone();
+    first.write().await.unwrap();
+
+    // The lease is lost and won again by the same process.
+    cut.store(true, Ordering::SeqCst);
+    run.settle(Duration::from_secs(60)).await;
+    cut.store(false, Ordering::SeqCst);
+    run.settle(Duration::from_secs(60)).await;
+    let second = apps.read.lock().last().unwrap().clone();
+    second.write().await.unwrap();
+    let error = first.write().await.unwrap_err();
+    let fenced = opkit_client::Fenced::of(&error);
+    assert_eq!(fenced, Some(opkit_client::Fenced::TermOver { term: 1 }));
+    assert_eq!(*apps.made.lock(), 2, "once for each term");
+    run.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_needs_no_leadership_has_a_state_that_always_writes() {
+    let server = Server::new(&["configmaps", "leases"]);
+    server.put(MAP, object("one"));
+    let apps = Apps::default();
+    let (client, _) = cut_off(&server);
+    // Another process holds the lease.
+    let other = Candidate::start("other", server.client()).await;
+    other.run.settle(Duration::from_secs(1)).await;
+    let run = Run::start_client(client, elected(), |manager| {
+        let reader = apps.reader().needs_leader_election(false);
+        apps.give(manager).controller(reader)
+    })
+    .await;
+    run.settle(Duration::from_secs(1)).await;
+    let app = apps.read.lock().first().unwrap().clone();
+    app.write().await.unwrap();
+    assert_eq!(*apps.made.lock(), 1);
+    run.stop().await.unwrap();
+    other.run.stop().await.unwrap();
+}
+
+/// Options of a candidate for the lease of these tests.
+fn elected() -> ManagerOptions {
+    let mut election = LeaderElectionOptions::new("test");
+    election.namespace = Some("d".to_owned());
+    ManagerOptions {
+        leader_election: Some(election),
+        ..Default::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_that_is_not_made_in_its_term_is_given_up() {
+    let server = Server::new(&["configmaps", "leases"]);
+    server.put(MAP, object("one"));
+    let (client, cut) = cut_off(&server);
+    let made: Arc<Mutex<usize>> = Arc::default();
+    let counted = made.clone();
+    let run = Run::start_client(client, elected(), |manager| {
+        let manager = manager.state_with(move |client| {
+            *counted.lock() += 1;
+            let hangs = *counted.lock() == 1;
+            async move {
+                if hangs {
+                    std::future::pending::<()>().await;
+                }
+                Ok::<_, Error>(App { client })
+            }
+        });
+        manager.controller(Apps::default().reader())
+    })
+    .await;
+    run.settle(Duration::from_secs(1)).await;
+    cut.store(true, Ordering::SeqCst);
+    run.settle(Duration::from_secs(60)).await;
+    cut.store(false, Ordering::SeqCst);
+    run.settle(Duration::from_secs(60)).await;
+    assert_eq!(*made.lock(), 2);
+    assert_eq!(run.log.total(), 1);
+    run.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_that_fails_ends_the_manager() {
+    let server = Server::new(&["configmaps", "leases"]);
+    let manager = Manager::new("test", server.client(), elected())
+        .state_with(|_| async { Err::<App, _>(Error::msg("no database")) })
+        .controller(Apps::default().reader());
+    let error = manager.run(CancellationToken::new()).await.unwrap_err();
+    let error = Error::from(error).to_string();
+    assert!(error.starts_with("cannot create the state "), "{error}");
+    assert!(error.ends_with("App: no database"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_election_without_a_namespace_does_not_start() {
+    let server = Server::new(&["configmaps", "leases"]);
+    let mut options = elected();
+    options.leader_election = Some(LeaderElectionOptions::new("test"));
+    let manager = Manager::new("test", server.client(), options);
+    let error = manager.run(CancellationToken::new()).await.unwrap_err();
+    let error = Error::from(error).to_string();
+    assert!(error.contains("--leader-election-namespace"), "{error}");
+    assert!(error.contains("--leader-elect=false"), "{error}");
+}

@@ -31,6 +31,75 @@ async fn a_missing_watch_permission_is_told_at_the_start() {
         error.contains("cannot watch configmaps: no watching"),
         "{error}"
     );
+    assert!(error.contains(r#"verbs ["watch"]"#), "{error}");
+}
+
+/// A server where nothing may be done to some kinds.
+fn forbids(server: &Server, forbidden: &'static [&'static str]) -> kube::Client {
+    let inner = server.client();
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let inner = inner.clone();
+        async move {
+            let path = request.uri().path().to_owned();
+            let resource = path.rsplit('/').next().unwrap_or_default();
+            let respond = |status: u16, body: String| {
+                let body = kube::client::Body::from(body.into_bytes());
+                Ok(http::Response::builder().status(status).body(body).unwrap())
+            };
+            if resource == "selfsubjectaccessreviews" {
+                return respond(201, json!({"status": {"allowed": false}}).to_string());
+            }
+            if forbidden.contains(&resource) {
+                let message = format!("{resource} is forbidden: User \"robot\" cannot list it");
+                let status = json!({"kind": "Status", "code": 403, "reason": "Forbidden", "message": message});
+                return respond(403, status.to_string());
+            }
+            inner.send(request).await
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_missing_permissions_are_named_at_once() {
+    let server = Server::new(&["configmaps", "secrets"]);
+    let client = forbids(&server, &["configmaps", "secrets"]);
+    let create = crate::Permission {
+        group: String::new(),
+        resource: "secrets".into(),
+        verb: "create".into(),
+        namespaced: true,
+    };
+    let options = ManagerOptions {
+        permissions: vec![create],
+        ..Default::default()
+    };
+    let controller = counting(&Arc::default(), |_| Ok(Action::await_change())).owns::<Secret>();
+    let manager = Manager::new("test", client, options).controller(controller);
+    let error = manager.run(CancellationToken::new()).await.unwrap_err();
+    let error = Error::from(error).to_string();
+    for part in [
+        "`test manifests`",
+        r#"apiGroups [""], resources ["configmaps"], verbs ["list", "watch"], in the whole cluster"#,
+        r#"apiGroups [""], resources ["secrets"], verbs ["list", "watch", "create"], in the whole cluster"#,
+        r#"User "robot""#,
+    ] {
+        assert!(error.contains(part), "{part:?} is not in {error:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_without_a_domain_does_not_start() {
+    let server = Server::new(&["configmaps"]);
+    let controller = counting(&Arc::default(), |_| Ok(Action::await_change()));
+    let controller = controller.finalizer("cleanup", |_, _| async { Ok(crate::Cleanup::Done) });
+    let manager = Manager::new("test", server.client(), ManagerOptions::default());
+    let ended = manager.controller(controller).run(CancellationToken::new());
+    let error = ended.await.unwrap_err().to_string();
+    assert!(
+        error.starts_with("the finalizer of controller configmap \"cleanup\" is not valid"),
+        "{error}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
