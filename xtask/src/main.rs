@@ -21,6 +21,7 @@ mod control_plane;
 mod curl;
 mod diff;
 mod kinds;
+mod mutate;
 mod protobuf;
 mod record;
 mod simulate;
@@ -49,6 +50,8 @@ enum Task {
     Diff(diff::Args),
     /// Write the table of built-in kinds from what a real API server says of itself.
     Kinds(kinds::Args),
+    /// Build faults into the engines and run the tests on each, to find promises that no test keeps.
+    Mutate(mutate::Args),
     /// Write the table of protobuf messages from the sources of Kubernetes' Go modules.
     Protobuf(protobuf::Args),
     /// Run a client and write what it sends to an API server as a script of the differential suite.
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Task::ControlPlane(args) => control_plane::run(&args),
         Task::Diff(args) => diff::run(&args).map(|()| ExitCode::SUCCESS),
         Task::Kinds(args) => kinds::run(&args).map(|()| ExitCode::SUCCESS),
+        Task::Mutate(args) => mutate::run(&args),
         Task::Protobuf(args) => protobuf::run(&args).map(|()| ExitCode::SUCCESS),
         Task::Record(args) => record::run(&args),
         Task::Simulate(args) => simulate::run(&args),
