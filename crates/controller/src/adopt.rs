@@ -67,7 +67,7 @@ impl<S> Context<S> {
                 return self.apply_desired(&desired).await;
             };
             let meta = live.meta();
-            if controller_of(meta).is_some() && !self.owner.controls(meta) {
+            if controller_of(meta).is_some() && !self.owner.controls(&meta.into()) {
                 return Err(self.not_ours(&desired, meta));
             }
             self.check_lives(&desired, meta)?;
@@ -93,7 +93,7 @@ impl<S> Context<S> {
     fn is_adopted(&self, child: &ObjectMeta) -> bool {
         let annotations = child.annotations.as_ref();
         let mark = annotations.and_then(|annotations| annotations.get(APPLIED));
-        self.owner.controls(child)
+        self.owner.controls(&child.into())
             && mark.is_some_and(|mark| is_of(mark, &self.shared.field_manager))
     }
 

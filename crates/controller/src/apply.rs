@@ -105,7 +105,7 @@ impl<S> Context<S> {
             Err(_) => self.live_child::<C>(desired).await?,
         };
         // What the cache says of a stranger, or of another version, may be old: the server decides.
-        let found = found.filter(|child| self.owner.controls(child.meta()));
+        let found = found.filter(|child| self.owner.controls(&child.meta().into()));
         let current = match found.filter(|child| desired.is_at(child.meta())) {
             Some(child) => child,
             None if desired.resource_version.is_some() => {
@@ -136,7 +136,7 @@ impl<S> Context<S> {
     /// Refuses a child that is not ours, and one that is being deleted: what is applied to it would go
     /// with it.
     pub(crate) fn check(&self, desired: &Desired, current: &ObjectMeta) -> Result<(), ApplyError> {
-        if !self.owner.controls(current) {
+        if !self.owner.controls(&current.into()) {
             return Err(self.not_ours(desired, current));
         }
         self.check_lives(desired, current)

@@ -164,15 +164,17 @@ impl<S> Context<S> {
         Ok(found)
     }
 
-    /// The objects of a declared kind that the reconciled object controls, from the cache.
+    /// Returns the objects of a declared kind that the reconciled object controls, from the cache.
+    /// Children of an object in a namespace are in that namespace; their owner reference names it by
+    /// group, kind, name and UID.
     ///
     /// # Errors
     /// When the controller did not declare the kind.
     pub fn children<K: Object>(&self) -> Result<Vec<Arc<K>>, ReadError> {
         self.run.read_cache();
-        let selection = Selection::default().owned_by(self.owner.uid());
-        let mut children = self.shared.reads.lister::<K>()?.list(&selection);
-        children.retain(|child| self.owner.controls(child.meta()));
+        let dependents = self.owner.dependents();
+        let mut children = self.shared.reads.lister::<K>()?.list(&dependents);
+        children.retain(|child| self.owner.controls(&child.meta().into()));
         Ok(children)
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use opkit_cache::{AnyObject, Informer, Meta, Stored};
+use opkit_cache::{AnyObject, Informer, Meta, Owner as Reference, Selection, Stored};
 use opkit_client::Kind;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -93,9 +93,30 @@ impl Owner {
         })
     }
 
-    /// Whether `child` is controlled by this very object.
-    pub(crate) fn controls(&self, child: &ObjectMeta) -> bool {
-        controller_of(child).is_some_and(|reference| reference.uid == self.uid())
+    /// Selects the objects that name this object as an owner, where it can be one. Whether they
+    /// are its children [`controls`](Owner::controls) decides.
+    pub(crate) fn dependents(&self) -> Selection {
+        let selection = Selection::default().owned_by(self.uid());
+        match &self.key.namespace {
+            Some(namespace) => selection.namespace(namespace),
+            None => selection,
+        }
+    }
+
+    /// Whether `child` is controlled by this very object. A UID alone proves nothing: whoever may
+    /// create an object in some other namespace can write any owner reference there. An object in a
+    /// namespace therefore has children in that namespace only, as for Kubernetes' garbage
+    /// collector, and the reference must name this object in full.
+    pub(crate) fn controls(&self, child: &Meta<'_>) -> bool {
+        let Some(reference) = child.controller() else {
+            return false;
+        };
+        let namespace = self.key.namespace.as_deref();
+        !reference.uid.is_empty()
+            && reference.uid == self.uid()
+            && reference.name == self.key.name
+            && is_of_kind(&reference, &self.kind)
+            && (namespace.is_none() || child.namespace().as_deref() == namespace)
     }
 }
 
@@ -112,6 +133,14 @@ pub(crate) struct Head {
     pub(crate) metadata: ObjectMeta,
 }
 
+/// Whether an owner reference names an object of `kind`. The version is not compared: an owner may have
+/// been written with another one.
+pub(crate) fn is_of_kind(reference: &Reference<'_>, kind: &Kind) -> bool {
+    let group = reference.api_version.split_once('/');
+    let group = group.map_or("", |(group, _)| group);
+    reference.kind == kind.kind && group == kind.group
+}
+
 /// The one owner reference that is marked as the controller.
 pub(crate) fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
     meta.owner_references
@@ -119,3 +148,6 @@ pub(crate) fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
         .flatten()
         .find(|reference| reference.controller == Some(true))
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 
-use opkit_cache::{Informer, Selection, Stored};
+use opkit_cache::{Informer, Stored};
 use opkit_client::{Kind, ObjectKey, RequestError};
 
 use crate::mark::{APPLIED, is_of};
@@ -31,8 +31,8 @@ impl<S> Context<S> {
     /// when everything is applied: a run that returns before prunes nothing.
     ///
     /// Children are the objects, of the kinds that the controller
-    /// [owns](crate::Controller::owns), that the reconciled object controls and that carry the mark
-    /// of this controller (the annotation `opkit.dev/applied` with its field manager), so objects that
+    /// [owns](crate::Controller::owns), that the reconciled object controls (as
+    /// [`children`](Context::children) returns them) and that carry the mark of this controller (the annotation `opkit.dev/applied` with its field manager), so objects that
     /// users, or other controllers of the operator, made for it stay. Each is deleted as it was read,
     /// and read again if it has changed since. A child whose application failed in this run stays.
     ///
@@ -44,8 +44,7 @@ impl<S> Context<S> {
     pub async fn prune(&self) -> Result<usize, WriteError> {
         let mut pruned = 0;
         for owned in &self.shared.owned {
-            let selection = Selection::default().owned_by(self.owner.uid());
-            let former = owned.informer.select(&selection);
+            let former = owned.informer.select(&self.owner.dependents());
             for former in former.iter().filter_map(|child| self.former(owned, child)) {
                 pruned += usize::from(self.prune_child(owned, former).await?);
             }
@@ -56,7 +55,7 @@ impl<S> Context<S> {
     /// What to delete, if the child is one to delete.
     fn former(&self, owned: &OwnedKind, child: &Stored) -> Option<Former> {
         let (key, meta) = (child.key(), child.meta());
-        let controlled = meta.controller()?.uid == self.owner.uid();
+        let controlled = self.owner.controls(&meta);
         let mark = meta.annotation(APPLIED)?;
         let marked = is_of(&mark, &self.shared.field_manager);
         let applied = self.run.has_applied(owned.informer.kind(), &key);

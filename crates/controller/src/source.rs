@@ -17,6 +17,7 @@ use tracing::{Level, Span, debug_span, enabled, trace};
 
 pub use self::trigger::{Trigger, TriggerError, Triggers, WatchStream, trigger};
 use crate::cross_namespace::Grants;
+use crate::owner::is_of_kind;
 use crate::record::Cause;
 use crate::spec::Source;
 use crate::why::Why;
@@ -103,19 +104,15 @@ impl MapContext {
     }
 }
 
-/// The owners of `child` that are of kind `owner`: the controller, or any. Group and kind are compared, the
-/// version is not: an owner may have been written with another one.
+/// The owners of `child` that are of kind `owner`: the controller, or any. An owner in a namespace is in
+/// that of the child.
 pub(crate) fn owners_of(owner: &Kind, child: &Meta<'_>, any: bool) -> Vec<ObjectKey> {
     let references = match any {
         true => child.owners(),
         false => child.controller().into_iter().collect(),
     };
-    let is_one = |reference: &opkit_cache::Owner<'_>| {
-        let group = reference.api_version.split_once('/');
-        let group = group.map_or("", |(group, _)| group);
-        reference.kind == owner.kind && group == owner.group
-    };
-    let of_kind = references.into_iter().filter(is_one);
+    let references = references.into_iter();
+    let of_kind = references.filter(|reference| is_of_kind(reference, owner));
     of_kind
         .map(|reference| ObjectKey {
             namespace: (child.namespace().filter(|_| owner.namespaced)).map(Into::into),

@@ -88,3 +88,45 @@ async fn a_child_is_upgraded_and_applied_at_its_version() {
     assert!(errors.lock().is_empty(), "{}", errors.lock()[0]);
     run.stop().await.unwrap();
 }
+
+/// Whoever may create Secrets in a namespace of their own can name somebody else's object as owner.
+#[tokio::test(start_paused = true)]
+async fn a_forged_owner_reference_is_neither_read_nor_pruned() {
+    let server = Server::new(&["configmaps", "secrets"]);
+    server.put(MAP, object("one"));
+    let uid = server.get(MAP).unwrap()["metadata"]["uid"].clone();
+    let marked = |namespace: &str, name: &str, owner: Value| {
+        let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
+        let secret = json!({"metadata": {"namespace": namespace, "name": name,
+            "annotations": {"opkit.dev/applied": "test.configmap:0"}, "ownerReferences": [owner]}});
+        server.put(&path, secret);
+        path
+    };
+    let owner = |kind: &str, name: &str| json!({"apiVersion": "v1", "kind": kind, "name": name, "uid": uid, "controller": true});
+    let forged = [
+        marked("evil", "namespace", owner("ConfigMap", "one")),
+        marked("d", "name", owner("ConfigMap", "two")),
+        marked("d", "kind", owner("Secret", "one")),
+    ];
+    let own = marked("d", "own", owner("ConfigMap", "one"));
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let found = seen.clone();
+    let controller = Controller::new(move |_: Arc<ConfigMap>, cx: Context| {
+        let found = found.clone();
+        async move {
+            let children = cx.children::<Secret>()?;
+            let names = children.iter().filter_map(|it| it.metadata.name.clone());
+            found.lock().extend(names);
+            cx.prune().await?;
+            Ok(Action::await_change())
+        }
+    })
+    .owns::<Secret>();
+    let run = Run::start(&server, controller).await;
+    run.settle(MOMENT).await;
+    assert_eq!(seen.lock().first().map(String::as_str), Some("own"));
+    assert!(seen.lock().iter().all(|name| name == "own"), "{seen:?}");
+    assert_eq!(server.writes(), [format!("DELETE {own}")]);
+    assert!(forged.iter().all(|path| server.get(path).is_some()));
+    run.stop().await.unwrap();
+}
