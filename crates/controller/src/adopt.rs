@@ -41,6 +41,7 @@ impl<S> Context<S> {
     /// ```
     ///
     /// # Errors
+    /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the kind.
     /// [`ApplyError::NotOurs`] if somebody else controls the child; it is not touched. Otherwise as
     /// `apply`.
     ///

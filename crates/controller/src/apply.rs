@@ -9,6 +9,7 @@ use serde_json::Value;
 use tracing::debug;
 
 use crate::applied::is_recognised;
+use crate::cross_namespace::resource_of;
 use crate::desired::{Desired, upgrade_patch};
 use crate::owner::{Head, controller_of};
 use crate::{ApplyError, Context};
@@ -56,6 +57,7 @@ impl<S> Context<S> {
     /// `resourceVersion` set it is applied at that version or not at all.
     ///
     /// # Errors
+    /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the kind.
     /// [`ApplyError::NotOurs`] if an object of that name exists that the reconciled object does not
     /// control; it is not touched. [`ApplyError::Deleting`] if it is being deleted: the retry makes it
     /// anew once it is gone. [`ApplyError::Version`] if it is not at the `resourceVersion` that
@@ -79,6 +81,14 @@ impl<S> Context<S> {
             .clone()
             .or_namespace(namespace.filter(|_| kind.namespaced));
         self.run.applied(&kind, &applied);
+        let reads = &self.shared.reads;
+        if !reads.declared.owned.contains(&resource_of(&kind)) {
+            return Err(ApplyError::NotDeclared {
+                kind: Box::new(kind),
+                key: applied,
+                controller: reads.controller.to_string(),
+            });
+        }
         let json = |cause| ApplyError::Json {
             kind: Box::new(Kind::of::<C>()),
             key,

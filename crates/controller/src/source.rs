@@ -49,6 +49,8 @@ pub struct MapContext {
 pub(crate) struct Declared {
     pub(crate) typed: HashMap<TypeId, Informer, RandomState>,
     pub(crate) dynamic: HashMap<Kind, Informer>,
+    /// Those whose objects are children, in any version and form: what may be applied.
+    pub(crate) owned: HashSet<GroupResource, RandomState>,
     /// Those that may be read across namespaces only where that is granted.
     pub(crate) referenced: HashSet<GroupResource, RandomState>,
 }

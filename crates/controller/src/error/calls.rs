@@ -19,6 +19,19 @@ pub enum ApplyError {
         /// What was reconciled.
         owner: String,
     },
+    /// The controller did not declare that it owns the kind.
+    #[error(
+        "cannot apply {} {key}: controller {controller} does not own the kind {}, so nothing would watch or prune it; declare it with .owns::<{}>()",
+        kind.kind, kind.kind, kind.kind
+    )]
+    NotDeclared {
+        /// The kind of the child.
+        kind: Box<Kind>,
+        /// The child.
+        key: ObjectKey,
+        /// The controller that applied.
+        controller: String,
+    },
     /// An object of that name exists and is not controlled by the owner.
     #[error("{} {key} exists and is not controlled by {owner}{}", kind.kind, controller(controlled_by))]
     NotOurs {

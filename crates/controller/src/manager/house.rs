@@ -376,6 +376,7 @@ impl House {
         for source in &spec.sources {
             let informer = start(&source.watched);
             if source.role == Role::Owned {
+                declared.owned.insert(resource_of(&source.watched.kind));
                 owned.push(OwnedKind {
                     type_id: source.watched.type_id,
                     informer: informer.clone(),

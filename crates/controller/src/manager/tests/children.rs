@@ -1,7 +1,7 @@
 //! `Context::apply` at a version, against the small server.
 
 use super::*;
-use crate::ApplyError;
+use crate::{ApplyError, Kind};
 
 /// Applies the child at this version, and keeps the error.
 fn applying_at(
@@ -129,4 +129,54 @@ async fn a_forged_owner_reference_is_neither_read_nor_pruned() {
     assert_eq!(server.writes(), [format!("DELETE {own}")]);
     assert!(forged.iter().all(|path| server.get(path).is_some()));
     run.stop().await.unwrap();
+}
+
+/// Applies and adopts a Secret, and keeps what becomes of it.
+fn applying_undeclared(results: &Arc<Mutex<Vec<String>>>) -> Controller<ConfigMap> {
+    let results = results.clone();
+    Controller::new(move |_: Arc<ConfigMap>, cx: Context| {
+        let results = results.clone();
+        async move {
+            // Once only: this server makes a new version of every write.
+            if !results.lock().is_empty() {
+                return Ok(Action::await_change());
+            }
+            let secret = |name: &str| {
+                let mut secret = Secret::default();
+                secret.metadata.name = Some(name.into());
+                secret
+            };
+            let applied = cx.apply(secret("child")).await;
+            let adopted = cx.adopt(secret("child"), ["helm"]).await;
+            for result in [applied, adopted] {
+                let text = result.map_or_else(|error| error.to_string(), |_| "ok".to_owned());
+                results.lock().push(text);
+            }
+            Ok(Action::await_change())
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_not_owned_is_not_applied() {
+    type Declare = fn(Controller<ConfigMap>) -> Controller<ConfigMap>;
+    let refused = "cannot apply Secret d/child: controller configmap does not own the kind Secret, so nothing would watch or prune it; declare it with .owns::<Secret>()";
+    let cases: [(Declare, &str); 6] = [
+        (|it| it, refused),
+        (|it| it.watches::<Secret>(|_, _| Vec::new()), refused),
+        (|it| it.watches_owners::<Secret>(), refused),
+        (|it| it.owns::<Secret>(), "ok"),
+        (|it| it.owns_metadata::<Secret>(), "ok"),
+        (|it| it.owns_dynamic(Kind::of::<Secret>()), "ok"),
+    ];
+    for (case, (declare, expected)) in cases.into_iter().enumerate() {
+        let server = Server::new(&["configmaps", "secrets"]);
+        server.put(MAP, object("one"));
+        let results = Arc::default();
+        let run = Run::start(&server, declare(applying_undeclared(&results))).await;
+        run.settle(MOMENT).await;
+        assert_eq!(*results.lock(), [expected, expected], "case {case}");
+        assert_eq!(server.get(SECRET).is_some(), expected == "ok");
+        run.stop().await.unwrap();
+    }
 }
