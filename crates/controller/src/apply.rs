@@ -81,14 +81,6 @@ impl<S> Context<S> {
             .clone()
             .or_namespace(namespace.filter(|_| kind.namespaced));
         self.run.applied(&kind, &applied);
-        let reads = &self.shared.reads;
-        if !reads.declared.owned.contains(&resource_of(&kind)) {
-            return Err(ApplyError::NotDeclared {
-                kind: Box::new(kind),
-                key: applied,
-                controller: reads.controller.to_string(),
-            });
-        }
         let json = |cause| ApplyError::Json {
             kind: Box::new(Kind::of::<C>()),
             key,
@@ -96,6 +88,14 @@ impl<S> Context<S> {
         };
         let value = serde_json::to_value(&child).map_err(json)?;
         let desired = Desired::new(&self.owner, &self.shared.field_manager, kind, value)?;
+        let reads = &self.shared.reads;
+        if !reads.declared.owned.contains(&resource_of(&desired.kind)) {
+            return Err(ApplyError::NotDeclared {
+                kind: Box::new(desired.kind),
+                key: desired.key,
+                controller: reads.controller.to_string(),
+            });
+        }
         if self.owner.uid().is_empty() {
             return Err(ApplyError::OwnerGone {
                 kind: Box::new(desired.kind),

@@ -1,6 +1,6 @@
 //! `cx.apply`: when it sends what, and what it refuses.
 
-use k8s_openapi::api::core::v1::{LimitRange, Namespace, Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, Namespace, Secret, ServiceAccount};
 use opkit::ApplyError;
 use opkit::prelude::*;
 use serde_json::json;
@@ -266,10 +266,30 @@ async fn a_child_that_is_being_deleted_is_an_error_until_it_is_gone(
 }
 
 #[opkit::test]
-async fn a_kind_that_is_not_declared_is_read_and_applied_when_it_differs(
+async fn a_kind_that_is_not_owned_is_refused(plane: ControlPlane) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    rig.writes();
+    let account = || object::<ServiceAccount>(json!({"metadata": {"name": "child"}}));
+    let applied = cx.apply(account()).await.unwrap_err();
+    let adopted = cx.adopt(account(), ["helm"]).await.unwrap_err();
+    for error in [applied.to_string(), adopted.to_string()] {
+        assert!(error.ends_with(".owns::<ServiceAccount>()"), "{error}");
+    }
+    assert_eq!(rig.writes(), [""; 0]);
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn a_kind_without_a_cache_is_read_and_applied_when_it_differs(
     plane: ControlPlane,
 ) -> opkit::Result {
-    let mut rig = Rig::start(&plane).await?;
+    let owner: ConfigMap = object(json!({"metadata": {"name": "owner"}}));
+    plane.apply(owner).await?;
+    let mut rig: Rig<ConfigMap> = Rig::start_with(&plane, |controller| {
+        controller.owns_metadata::<ServiceAccount>()
+    })
+    .await?;
     let (_, cx) = rig.run().await?;
     let account = |label: &str| -> ServiceAccount {
         object(json!({"metadata": {"name": "child", "labels": {"a": label}}}))

@@ -90,11 +90,13 @@ async fn the_key_form_sees_deletion_and_what_is_gone() {
             told.lock().push(line);
             Ok(Action::await_change())
         }
-    });
+    })
+    .owns::<Secret>();
     let run = Run::start(&server, controller).await;
     run.settle(MOMENT).await;
     server.delete(MAP);
     run.settle(MOMENT).await;
+    seen.lock().dedup();
     let gone = "cannot apply Secret d/child for ConfigMap d/one, which is gone";
     assert_eq!(*seen.lock(), ["there", gone]);
     run.stop().await.unwrap();
