@@ -201,17 +201,19 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Reconciles only for those changes of the kind itself that `predicate` passes.
+    /// Reconciles only for those changes of the kind itself that `predicate` passes. Several combine: a
+    /// change must pass all of them.
     pub fn with_predicate(mut self, predicate: Predicate) -> Self {
         if let Some(own) = self.spec.sources.first_mut() {
-            own.predicate = Some(predicate);
+            own.filter(predicate);
         }
         self
     }
 
-    /// Reconciles only for those changes, of whatever is watched, that `predicate` passes.
+    /// Reconciles only for those changes, of whatever is watched, that `predicate` passes. Several
+    /// combine: a change must pass all of them.
     pub fn with_event_filter(mut self, predicate: Predicate) -> Self {
-        self.spec.event_filter = Some(predicate);
+        predicate.and_then(&mut self.spec.event_filter);
         self
     }
 
@@ -262,6 +264,7 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
 
     /// Reconciles what is sent through the other end of `triggers`; see [`trigger`](crate::trigger).
     pub fn triggered_by(mut self, triggers: Triggers) -> Self {
+        self.spec.is_trigger_last = true;
         self.triggers.push(triggers);
         self
     }
@@ -273,6 +276,7 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         name: impl Into<String>,
         stream: impl WatchStream<R>,
     ) -> Self {
+        self.spec.is_trigger_last = true;
         self.triggers.push(Triggers::stream(name, stream));
         self
     }

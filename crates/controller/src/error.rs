@@ -67,7 +67,8 @@ impl Error {
         self.cause
     }
 
-    /// `error`, to be retried after `duration` instead of the object's backoff.
+    /// `error`, to be retried after `duration` instead of the object's backoff. Less than 1 ms is the
+    /// backoff.
     pub fn retry_after(duration: Duration, error: impl Into<Error>) -> Self {
         Error {
             retry: Retry::After(duration),
@@ -234,6 +235,16 @@ pub enum ManagerError {
         first: Box<ManagerError>,
         /// What went wrong then.
         then: Box<ManagerError>,
+    },
+    /// A filter is declared where there is nothing to filter.
+    #[error(
+        "controller {controller} has a misplaced .only(..): it filters the kind that the .owns, .watches or .references right before it declares; for the changes of {kind} itself use .with_predicate(..)"
+    )]
+    MisplacedFilter {
+        /// The controller.
+        controller: String,
+        /// The kind that it reconciles.
+        kind: String,
     },
     /// Nobody gave a controller its state.
     #[error("controller {controller} reads the state {state}, which nobody gives: add .state(..)")]

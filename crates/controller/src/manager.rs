@@ -248,8 +248,9 @@ impl Manager {
     /// What can be known to be wrong before anything starts.
     fn check(&self) -> Result<(), ManagerError> {
         let mut names = HashSet::new();
-        for AnyController { spec, .. } in &self.controllers {
-            spec.check_names(&self.operator)?;
+        for controller in &self.controllers {
+            controller.check(&self.operator)?;
+            let spec = &controller.spec;
             if !names.insert(&spec.name) {
                 return Err(ManagerError::NameTaken(spec.name.clone()));
             }

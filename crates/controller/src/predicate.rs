@@ -95,6 +95,14 @@ impl Predicate {
         Predicate(Arc::new(Node::And(self, other)))
     }
 
+    /// Adds this test to those in `filter`.
+    pub(crate) fn and_then(self, filter: &mut Option<Predicate>) {
+        *filter = Some(match filter.take() {
+            Some(before) => before.and(self),
+            None => self,
+        });
+    }
+
     /// Whether a change passes. `seen_whole` is false if several were coalesced into it.
     pub(crate) fn passes(
         &self,

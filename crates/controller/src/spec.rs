@@ -27,6 +27,10 @@ pub(crate) struct ControllerSpec {
     pub(crate) finalizer: Option<Finalizer>,
     /// The kind itself first, then the others.
     pub(crate) sources: Vec<Source>,
+    /// Whether a trigger was declared after the last source.
+    pub(crate) is_trigger_last: bool,
+    /// Whether a filter was declared where there is nothing to filter.
+    pub(crate) has_misplaced_filter: bool,
     /// For the events of all sources.
     pub(crate) event_filter: Option<Predicate>,
     /// By which the kind itself is looked up.
@@ -143,6 +147,13 @@ pub(crate) struct Source {
     pub(crate) predicate: Option<Predicate>,
 }
 
+impl Source {
+    /// From now on only what `predicate` passes leads to a reconcile, too.
+    pub(crate) fn filter(&mut self, predicate: Predicate) {
+        predicate.and_then(&mut self.predicate);
+    }
+}
+
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source")
@@ -193,12 +204,20 @@ impl AnyController {
             .collect()
     }
 
-    /// Checks the names that end up in objects: field manager and finalizer.
+    /// Checks what can be known to be wrong of the controller without a cluster.
     ///
     /// # Errors
-    /// [`ManagerError::Name`].
-    pub fn check_names(&self, operator: &str) -> Result<(), ManagerError> {
-        self.spec.check_names(operator)
+    /// When its name or its finalizer cannot be used in Kubernetes, or a filter is declared where there
+    /// is nothing to filter.
+    pub fn check(&self, operator: &str) -> Result<(), ManagerError> {
+        self.spec.check_names(operator)?;
+        match self.spec.has_misplaced_filter {
+            true => Err(ManagerError::MisplacedFilter {
+                controller: self.spec.name.clone(),
+                kind: self.spec.kind.kind.clone(),
+            }),
+            false => Ok(()),
+        }
     }
 
     /// Whether it stores a finalizer on the objects that it reconciles.
@@ -234,6 +253,8 @@ impl ControllerSpec {
                 map: None,
                 predicate: None,
             }],
+            is_trigger_last: false,
+            has_misplaced_filter: false,
             event_filter: None,
             indexes: Vec::new(),
             state,

@@ -1,6 +1,6 @@
 //! The operator as a value.
 
-mod names;
+mod check;
 mod run;
 
 use std::fmt;

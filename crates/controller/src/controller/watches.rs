@@ -84,10 +84,15 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.source(Watched::dynamic(kind), Role::Watched, map)
     }
 
-    /// Of what was declared last, leads only to a reconcile what `predicate` passes.
+    /// Of the kind that was declared last, by a method that starts with `owns`, `watches` or
+    /// `references`, leads only to a reconcile what `predicate` passes. Several combine: a change must
+    /// pass all of them. Anywhere else it is an error at start; for the changes of the reconciled
+    /// kind there is [`with_predicate`](Controller::with_predicate).
     pub fn only(mut self, predicate: Predicate) -> Self {
-        if let Some(last) = self.spec.sources.last_mut() {
-            last.predicate = Some(predicate);
+        let last = self.spec.sources.last_mut();
+        match last.filter(|last| last.role != Role::Primary && !self.spec.is_trigger_last) {
+            Some(last) => last.filter(predicate),
+            None => self.spec.has_misplaced_filter = true,
         }
         self
     }
@@ -111,6 +116,7 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
     }
 
     fn source(mut self, watched: Watched, role: Role, map: Arc<Map>) -> Self {
+        self.spec.is_trigger_last = false;
         self.spec.sources.push(Source {
             watched,
             role,

@@ -121,7 +121,7 @@ impl Operator {
         let Arguments { command, flags } = arguments.unwrap_or_else(|error| error.exit());
         match command.unwrap_or(Command::Run) {
             Command::Manifests => {
-                self.check_names(&flags.namespace)?;
+                self.check(&flags.namespace)?;
                 let rbac = self.rbac(&flags);
                 Ok(print(
                     "the manifests",
@@ -220,7 +220,7 @@ impl Operator {
     }
 
     async fn manager(self, client: kube::Client, options: RunOptions) -> Result<Manager> {
-        self.check_names(&options.namespaces)?;
+        self.check(&options.namespaces)?;
         let mut settings = ManagerOptions::default();
         settings.scope = namespaces::scope(&options.namespaces, &self.namespaces);
         settings.grace_period = options.grace_period;

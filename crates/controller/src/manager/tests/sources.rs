@@ -190,6 +190,60 @@ async fn owners_and_maps_of_metadata_lead_to_objects() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_filter_that_filters_nothing_is_an_error_at_start() {
+    type Declare = fn(Controller<ConfigMap>) -> Controller<ConfigMap>;
+    let misplaced: [Declare; 3] = [
+        |it| it.only(predicate::labels_changed()),
+        |it| it.only(predicate::labels_changed()).owns::<Secret>(),
+        |it| {
+            let it = it.owns::<Secret>().triggered_by(crate::trigger("web").1);
+            it.only(predicate::labels_changed())
+        },
+    ];
+    for declare in misplaced {
+        let server = Server::new(&["configmaps", "secrets"]);
+        let controller = declare(counting(&Arc::default(), |_| Ok(Action::await_change())));
+        let manager = Manager::new("test", server.client(), ManagerOptions::default());
+        let run = manager.controller(controller).run(CancellationToken::new());
+        let error = run.await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "controller configmap has a misplaced .only(..): it filters the kind that the .owns, .watches or .references right before it declares; for the changes of ConfigMap itself use .with_predicate(..)"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_filters_combine() {
+    let server = Server::new(&["configmaps", "pods"]);
+    server.put(MAP, object("one"));
+    let count: Arc<AtomicU32> = Arc::default();
+    let named = |name: &'static str| predicate::Predicate::object(move |it| it.name() == name);
+    let is_labelled = || predicate::Predicate::object(|it| it.label("app").is_some());
+    let controller = counting(&count, |_| Ok(Action::await_change()))
+        .with_predicate(named("one"))
+        .with_predicate(is_labelled())
+        .watches::<Pod>(|_, _| vec!["one".into()])
+        .only(named("one"))
+        .only(is_labelled());
+    let run = Run::start(&server, controller).await;
+    for path in [MAP, POD] {
+        for (name, is_labelled, expected) in [("two", true, 0), ("one", false, 0), ("one", true, 1)]
+        {
+            let mut changed = object(name);
+            if is_labelled {
+                changed["metadata"]["labels"] = json!({"app": "a"});
+            }
+            server.put(&path.replace("one", name), changed);
+            run.settle(MOMENT).await;
+            let found = count.swap(0, Ordering::SeqCst);
+            assert_eq!(found, expected, "{path}: {name}, labelled: {is_labelled}");
+        }
+    }
+    run.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn live_changes_go_before_the_first_list() {
     let server = Server::new(&["configmaps"]);
     for n in 0..20 {

@@ -16,7 +16,7 @@ async fn clean_up(_: Arc<ConfigMap>, _: Context) -> Result<Cleanup> {
 /// What is wrong with an operator, in one line; nothing if it is well.
 fn problem(operator: Operator, watched: &[&str]) -> String {
     let watched: Vec<_> = watched.iter().map(|it| (*it).to_owned()).collect();
-    match operator.check_names(&watched) {
+    match operator.check(&watched) {
         Ok(()) => String::new(),
         Err(error) => error.to_string(),
     }

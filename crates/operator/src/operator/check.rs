@@ -1,4 +1,4 @@
-//! Checks the names that end up in objects, before anything is printed or sent.
+//! What can be known to be wrong of an operator before anything is printed or sent.
 
 use opkit_apimachinery::names::{DNS_LABEL_MAX, check_dns_label, check_dns_subdomain};
 use opkit_manifests::Rbac;
@@ -7,43 +7,45 @@ use super::Operator;
 use crate::OperatorError;
 
 impl Operator {
-    /// Checks the names of the operator, its controllers, finalizers, CRDs, lease and namespaces;
-    /// `watched` are the namespaces that were chosen when it was started.
-    pub(super) fn check_names(&self, watched: &[String]) -> Result<(), OperatorError> {
+    /// Checks the names that end up in objects (of the operator, its CRDs, lease and namespaces) and the
+    /// controllers; `watched` are the namespaces that were chosen when it was started.
+    pub(super) fn check(&self, watched: &[String]) -> Result<(), OperatorError> {
         let own = &self.name;
-        check("the operator's name", own, check_dns_label(own))?;
+        check_name("the operator's name", own, check_dns_label(own))?;
         let namespace = Rbac::new(own, Vec::new()).own_namespace();
         if namespace.len() > DNS_LABEL_MAX {
             let problem = format!(
                 "its namespace would be {namespace:?}, which must be no more than {DNS_LABEL_MAX} bytes"
             );
-            check("the operator's name", own, Err(problem))?;
+            check_name("the operator's name", own, Err(problem))?;
         }
         for crd in &self.crds {
             let name = crd.metadata.name.as_deref().unwrap_or_default();
-            check("the name of a CRD", name, check_dns_subdomain(name))?;
+            check_name("the name of a CRD", name, check_dns_subdomain(name))?;
         }
         if let Some(lease) = &self.leader_election {
             let checked = check_dns_subdomain(lease);
-            check("the name of the leader election's lease", lease, checked)?;
+            check_name("the name of the leader election's lease", lease, checked)?;
         }
         for namespace in self.namespaces.iter().chain(watched) {
-            check(
+            check_name(
                 "the watched namespace",
                 namespace,
                 check_dns_label(namespace),
             )?;
         }
         for controller in &self.controllers {
-            controller
-                .check_names(own)
-                .map_err(OperatorError::Manager)?;
+            controller.check(own).map_err(OperatorError::Manager)?;
         }
         Ok(())
     }
 }
 
-fn check(what: &'static str, name: &str, checked: Result<(), String>) -> Result<(), OperatorError> {
+fn check_name(
+    what: &'static str,
+    name: &str,
+    checked: Result<(), String>,
+) -> Result<(), OperatorError> {
     checked.map_err(|problem| OperatorError::Name {
         what,
         name: name.to_owned(),
