@@ -75,6 +75,7 @@ struct HotLoop {
     object: String,
     field: String,
     manager: Option<String>,
+    because: Option<String>,
     count: u32,
 }
 
@@ -190,11 +191,16 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
         object,
         field,
         manager,
+        because,
         count,
     }) = &last.hot_loop
     {
         let manager = manager.as_deref().unwrap_or("somebody else");
-        let what = output::plain(&format!("{manager} keeps changing {field} of {object}"));
+        let what = match because {
+            Some(because) => format!("{object} is reconciled without a pause because {because}"),
+            None => format!("{manager} keeps changing {field} of {object}"),
+        };
+        let what = output::plain(&what);
         text.push_str(&format!(" LOOP: {what} ({count} reconciles)\n"));
     }
     let lines = records.iter().rev().map(columns);

@@ -27,6 +27,10 @@ impl Action {
     }
 
     /// Reconcile again after `duration`, or earlier when something changes.
+    ///
+    /// Zero, and anything below 1 ms, means soon: the object waits as after an error, longer each
+    /// time in a row, so that a computed `deadline - now` neither loses the reconcile nor spins. (In
+    /// controller-runtime zero means never.)
     pub fn requeue(duration: Duration) -> Self {
         Action {
             requeue_after: Some(duration),
@@ -56,6 +60,7 @@ impl Action {
 pub enum Cleanup {
     /// Everything is cleaned up: the finalizer is removed and the object goes away.
     Done,
-    /// It takes longer: the finalizer stays, and the function is called again after the delay.
+    /// It takes longer: the finalizer stays, and the function is called again after the delay; zero
+    /// means soon, as for [`Action::requeue`].
     Pending(Duration),
 }

@@ -21,8 +21,8 @@ use tokio::time::Instant;
 
 pub use self::cause::Cause;
 pub use self::hot_loop::HotLoop;
-use self::hot_loop::Tracker;
 pub(crate) use self::hot_loop::manager_of;
+use self::hot_loop::{Pace, Tracker};
 pub use self::outcome::Outcome;
 use self::outcome::seconds;
 use crate::Request;
@@ -140,6 +140,7 @@ struct Log {
 struct Reconciled {
     records: VecDeque<Arc<ReconcileRecord>>,
     count: u64,
+    pace: Pace,
     /// Made when something is written for the first time.
     tracker: Option<Box<Tracker>>,
 }
@@ -205,14 +206,16 @@ impl ReconcileLog {
         };
         object.count = object.count.saturating_add(1);
         record.number = object.count;
+        let now = self.origin.elapsed();
+        let without_pause = object.pace.observe(now, &record, object.records.iter());
         if object.tracker.is_some() || !record.writes.is_empty() {
             let tracker = object.tracker.get_or_insert_with(|| {
                 self.trackers.fetch_add(1, Ordering::Relaxed);
                 Box::default()
             });
-            let now = self.origin.elapsed();
             record.hot_loop = tracker.observe(now, &record, field_manager);
         }
+        record.hot_loop = record.hot_loop.or(without_pause);
         let found = record.hot_loop.clone();
         let record = Arc::new(record);
         object.records.push_back(record.clone());

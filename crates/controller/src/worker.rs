@@ -226,8 +226,7 @@ impl Running {
         }
         if let Some(hot_loop) = found {
             self.metrics.hot_loops.inc();
-            // Each step of a loop is counted, and one in a while is told.
-            if hot_loop.count.is_power_of_two() || hot_loop.count % 100 == 10 {
+            if is_logged(hot_loop.count) {
                 warn!(%hot_loop, "an object is reconciled again and again");
             }
         }
@@ -292,8 +291,9 @@ impl Running {
         }
     }
 
-    /// Queues the key again as the result asks for, and counts it. That there were failures of a key
-    /// that is not queued again is for the caller to forget.
+    /// Queues the key again as the result asks for, and counts it. A delay of zero means soon: after
+    /// the key's rate limiter, as after a failure. That there were failures of a key that is not queued
+    /// again is for the caller to forget.
     fn requeue(
         &self,
         request: &Request,
@@ -309,17 +309,28 @@ impl Running {
             after,
             ..Default::default()
         };
+        let limited = |priority: i32| AddOptions {
+            priority: Some(priority),
+            rate_limited: true,
+            ..Default::default()
+        };
         let failure = match result {
             Ok(action) => {
                 let Some(delay) = action.requeue_after() else {
                     self.metrics.success.inc();
                     return Outcome::Ok;
                 };
-                self.queue.forget(request);
                 self.metrics.requeue_after.inc();
                 let priority = action.priority().unwrap_or(priority);
-                add(Cause::Requeued, after(delay, priority));
-                return Outcome::Requeue { after: delay };
+                let after = match delay < SOON {
+                    true => add(Cause::Requeued, limited(priority)),
+                    false => {
+                        self.queue.forget(request);
+                        add(Cause::Requeued, after(delay, priority));
+                        delay
+                    }
+                };
+                return Outcome::Requeue { after };
             }
             Err(failure) => failure,
         };
@@ -327,18 +338,13 @@ impl Running {
         self.metrics.errors.inc();
         let failures = self.queue.num_requeues(request).saturating_add(1);
         let retry_after = match failure.retry {
-            Retry::Backoff => {
-                let limited = AddOptions {
-                    priority: Some(priority),
-                    rate_limited: true,
-                    ..Default::default()
-                };
-                Some(add(Cause::Retry(failures), limited))
-            }
-            Retry::After(delay) => {
+            Retry::After(delay) if delay >= SOON => {
                 self.queue.forget(request);
                 add(Cause::Retry(1), after(delay, priority));
                 Some(delay)
+            }
+            Retry::Backoff | Retry::After(_) => {
+                Some(add(Cause::Retry(failures), limited(priority)))
             }
             Retry::AtNextChange => {
                 self.metrics.terminal.inc();
@@ -379,6 +385,16 @@ impl Running {
         let mut sides = self.sides.iter();
         sides.find(|side| side.cluster.as_deref() == cluster)
     }
+}
+
+/// A delay that is asked for and is shorter than this counts as zero: it is the resolution of the
+/// timer.
+const SOON: Duration = Duration::from_millis(1);
+
+/// Whether the step of that number of a loop is logged: each is counted, and some are logged, fewer
+/// the longer it lasts.
+fn is_logged(count: u32) -> bool {
+    count.is_power_of_two() || (count < 1_000 && count % 100 == 10) || count % 10_000 == 0
 }
 
 /// How long a worker goes on that never waits.

@@ -42,6 +42,7 @@ fn a_loop_is_said_first() {
         object: "Robot one".to_owned(),
         field: ".status.seen".to_owned(),
         manager: Some("robot-operator.robot".to_owned()),
+        because: None,
         count: 39,
     });
     let text = print(&[looping], "2026-01-01T00:00:01Z".parse().unwrap());

@@ -5,6 +5,7 @@ mod clusters;
 mod election;
 mod finalizers;
 mod outage;
+mod pace;
 mod panics;
 mod runnables;
 mod server;
@@ -494,12 +495,13 @@ async fn a_map_function_leads_to_other_objects() {
 async fn reconciles_that_never_wait_let_others_run() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
+    let (trigger, triggers) = crate::trigger("itself");
     let count = Arc::default();
-    let run = Run::start(
-        &server,
-        counting(&count, |_| Ok(Action::requeue(Duration::ZERO))),
-    )
-    .await;
+    let controller = counting(&count, move |_| {
+        let _ = trigger.try_send(("d", "one"));
+        Ok(Action::await_change())
+    });
+    let run = Run::start(&server, controller.triggered_by(triggers)).await;
     tokio::task::yield_now().await;
     run.stop().await.unwrap();
 }

@@ -1,8 +1,11 @@
 //! Finding loops: an object that is reconciled again and again because of what the reconcile itself
-//! writes, or because somebody else undoes it.
+//! writes, or because somebody else undoes it. What is reconciled without a pause for any other reason
+//! [`pace`] finds.
 //!
 //! Told of each reconcile, it says nothing of busy but healthy ones: a roll-out of many steps is caused
 //! by others' changes, and its values do not come back.
+
+mod pace;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,6 +13,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+pub(super) use self::pace::Pace;
 use super::ReconcileRecord;
 use crate::run::Write;
 
@@ -33,6 +37,10 @@ pub struct HotLoop {
     pub field: String,
     /// The field manager that keeps changing it; none if that is not known.
     pub manager: Option<String>,
+    /// The cause of the last reconcile, where no field is known that keeps changing: the object is
+    /// reconciled without a pause, such as by a requeue after 1 ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
     /// How many reconciles it has led to so far.
     pub count: u32,
 }
@@ -43,8 +51,15 @@ impl fmt::Display for HotLoop {
             object,
             field,
             manager,
+            because,
             count,
         } = self;
+        if let Some(because) = because {
+            return write!(
+                f,
+                "loop: {object} is reconciled without a pause, because {because}, {count} reconciles so far"
+            );
+        }
         let manager = manager.as_deref().unwrap_or("somebody else");
         write!(
             f,
@@ -124,6 +139,7 @@ impl Tracker {
                 .map(|field| field.path.clone())
                 .unwrap_or_default(),
             manager: Some(field_manager.to_owned()),
+            because: None,
             count: self.chain,
         })
     }
@@ -163,6 +179,7 @@ impl Tracker {
                         object: correction.object,
                         field: correction.field,
                         manager: self.rival.clone(),
+                        because: None,
                         count: u32::try_from(count).unwrap_or(u32::MAX),
                     });
                 }

@@ -10,9 +10,9 @@ use crate::Request;
 use crate::record::{Cause, Outcome};
 
 /// What a reconcile was caused by: kind (empty for itself), name, field, new value.
-type Change = (&'static str, &'static str, &'static str, String);
+pub(super) type Change = (&'static str, &'static str, &'static str, String);
 
-fn change((kind, name, path, new): Change) -> Cause {
+pub(super) fn change((kind, name, path, new): Change) -> Cause {
     let kind: Option<Arc<str>> = (!kind.is_empty()).then(|| kind.into());
     let mut field = FieldChange::default();
     field.path = path.to_owned();
@@ -24,7 +24,7 @@ fn change((kind, name, path, new): Change) -> Cause {
     }
 }
 
-fn record(causes: Vec<Cause>, wrote: &[(&str, &str)]) -> ReconcileRecord {
+pub(super) fn record(causes: Vec<Cause>, wrote: &[(&str, &str)]) -> ReconcileRecord {
     use opkit_workqueue::{Merge, Reasons};
     let mut reasons = Reasons::default();
     for cause in causes {
