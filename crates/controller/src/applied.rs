@@ -7,6 +7,7 @@
 
 use std::any::TypeId;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use opkit_client::ObjectKey;
@@ -26,10 +27,16 @@ struct Applied {
     resource_version: Option<String>,
 }
 
-/// The memory of one controller. An entry goes when its child is deleted.
+/// Below so many children there is nothing to gain by looking for those that are gone.
+const FEW: usize = 1024;
+
+/// The memory of one controller. An entry goes when its child is deleted, or later, when there are
+/// twice as many as were there: a child that came and went between two events is not reported.
 #[derive(Debug, Default)]
 pub(crate) struct AppliedChildren {
     children: Mutex<HashMap<(TypeId, ObjectKey), Applied>>,
+    /// How many there were when those that were gone had been dropped.
+    known: AtomicUsize,
 }
 
 impl AppliedChildren {
@@ -103,6 +110,27 @@ impl AppliedChildren {
                 children.remove(&key);
             }
         }
+    }
+
+    /// Drops the children that `is_there` denies, if there are many more than when this was last done.
+    pub(crate) fn drop_gone(&self, is_there: impl Fn(TypeId, &ObjectKey) -> bool) {
+        let most = self.known.load(Relaxed).saturating_mul(2).max(FEW);
+        let all: Vec<_> = {
+            let children = self.children.lock();
+            if children.len() <= most {
+                return;
+            }
+            children.keys().cloned().collect()
+        };
+        // Not under the lock: the cache has locks of its own.
+        let gone = all.iter().filter(|(kind, key)| !is_there(*kind, key));
+        let gone: Vec<_> = gone.collect();
+        let mut children = self.children.lock();
+        for child in gone {
+            children.remove(child);
+        }
+        self.known.store(children.len(), Relaxed);
+        children.shrink_to(most);
     }
 
     pub(crate) fn forget(&self, kind: TypeId, key: &ObjectKey) {

@@ -182,6 +182,7 @@ impl<S> Context<S> {
         }
         if self.shared.reads.lister::<C>().is_ok() {
             applied.remember(kind, desired, meta, &json, manager);
+            self.drop_gone_children();
         }
         true
     }
@@ -211,8 +212,18 @@ impl<S> Context<S> {
             self.shared
                 .applied
                 .remember(kind, desired, child.meta(), &json, manager);
+            self.drop_gone_children();
         }
         Ok(child)
+    }
+
+    /// Forgets what was applied to children that are not in the cache any more.
+    fn drop_gone_children(&self) {
+        let declared = &self.shared.reads.declared.typed;
+        self.shared.applied.drop_gone(|kind, key| {
+            let informer = declared.get(&kind);
+            informer.is_some_and(|informer| informer.stored(key).is_some())
+        });
     }
 
     /// Creates the child, unless an object of that name exists.

@@ -9,10 +9,12 @@ mod correlator;
 mod lru;
 mod poster;
 
+use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use opkit_client::RestClient;
+use opkit_client::{Kind, ObjectKey, RestClient};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
@@ -70,10 +72,37 @@ pub enum EventApi {
     CoreV1,
 }
 
+/// The object that an event is about: the fields of a reference alone, so that no event keeps an
+/// object in memory.
+#[derive(Debug, Clone)]
+struct Regarding {
+    kind: Arc<Kind>,
+    key: ObjectKey,
+    uid: String,
+    resource_version: Option<String>,
+}
+
+impl From<&Owner> for Regarding {
+    fn from(owner: &Owner) -> Self {
+        Regarding {
+            kind: owner.kind.clone(),
+            key: owner.key.key().clone(),
+            uid: owner.uid().into_owned(),
+            resource_version: owner.resource_version().map(Cow::into_owned),
+        }
+    }
+}
+
+impl fmt::Display for Regarding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.kind, self.key)
+    }
+}
+
 /// An event that waits to be posted.
 #[derive(Debug, Clone)]
 struct Recorded {
-    about: Arc<Owner>,
+    about: Regarding,
     event_type: EventType,
     reason: String,
     note: String,
@@ -170,16 +199,16 @@ pub(crate) struct EventRecorder {
 impl EventRecorder {
     pub(crate) fn record(
         &self,
-        about: Arc<Owner>,
+        about: &Owner,
         event_type: EventType,
         reason: String,
         note: String,
     ) {
         let event = Recorded {
-            about,
+            about: about.into(),
             event_type,
             reason: cut(&reason, REASON).to_owned(),
-            note,
+            note: cut(&note, NOTE).to_owned(),
             at: Timestamp::now(),
         };
         if self.sender.try_send(event).is_err() {

@@ -163,6 +163,11 @@ fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
         side.applied.forget(type_id, &delta.key);
     }
     if !passes(running, source, delta) {
+        if delta.new.is_none() && source.map.is_none() {
+            // No reconcile will find that the object is gone.
+            let request = Request::new(side.cluster.clone(), delta.key.clone());
+            running.log.forget(&running.name, &request);
+        }
         return;
     }
     // Where nobody has set up tracing at all, a span would format its fields for the log crate.

@@ -23,6 +23,7 @@ use crate::error::Retry;
 use crate::leaderelection::uuid;
 use crate::metrics::Measured;
 use crate::owner::Head;
+use crate::reconcile::Reconciler;
 use crate::record::{Cause, Outcome, manager_of};
 use crate::run::Run;
 use crate::source::{LOW_PRIORITY, MapContext};
@@ -200,8 +201,9 @@ impl Running {
             _ => debug!(?duration, "reconciled"),
         }
         let is_settled = result == Outcome::Ok;
-        let own = |cause: &Cause| matches!(cause, Cause::Deleted { kind: None, .. });
-        let was_deleted = causes.iter().any(own);
+        let is_by_key = matches!(self.spec.reconciler, Reconciler::Key(_));
+        // By key, the end of an object is reconciled like anything else, and may take several runs.
+        let has_ended = is_by_key && !result.is_queued_again() && self.is_gone(request);
         let (cache_reads, live_reads, writes) = run.trace();
         let record = ReconcileRecord {
             controller: self.name.clone(),
@@ -221,7 +223,7 @@ impl Running {
             item.forget();
         }
         let found = self.log.push(record, &self.field_manager);
-        if is_settled && was_deleted && self.is_gone(request) {
+        if has_ended {
             self.log.forget(&self.name, request);
         }
         if let Some(hot_loop) = found {

@@ -29,12 +29,16 @@ fn deployment(version: &str, image: &str, others: &str) -> Deployment {
 }
 
 fn desired(image: &str) -> Desired {
+    named("a", image)
+}
+
+fn named(name: &str, image: &str) -> Desired {
     let meta = ObjectMeta {
         namespace: Some("d".into()),
         ..Default::default()
     };
     let owner = Owner::of(Kind::of::<Deployment>(), &meta);
-    let child = json!({"metadata": {"name": "a"}, "image": image});
+    let child = json!({"metadata": {"name": name}, "image": image});
     Desired::new(&owner, ME, Kind::of::<Deployment>(), child).unwrap()
 }
 
@@ -119,4 +123,28 @@ fn an_empty_object_is_as_good_as_none() {
     };
     assert_eq!(with(json!({})), with(Value::Null));
     assert_ne!(with(json!({})), with(json!({"limits": {"cpu": "1"}})));
+}
+
+#[test]
+fn children_that_are_gone_unnoticed_are_forgotten() {
+    let children = AppliedChildren::default();
+    let answer = deployment("10", "one", "x");
+    let json = serde_json::to_value(&answer).unwrap();
+    let kind = TypeId::of::<Deployment>();
+    // A thousand are there, and twenty times as many come and go.
+    let is_there = |key: &ObjectKey| key.name.starts_with("stays-");
+    for n in 0..1_000 {
+        let stays = named(&format!("stays-{n}"), "one");
+        children.remember(kind, &stays, &answer.metadata, &json, ME);
+    }
+    let mut most = 0;
+    for n in 0..20_000 {
+        let goes = named(&format!("goes-{n}"), "one");
+        children.remember(kind, &goes, &answer.metadata, &json, ME);
+        children.drop_gone(|of, key| of == kind && is_there(key));
+        most = most.max(children.children.lock().len());
+    }
+    assert!(most <= 2_001, "{most}");
+    let stays = |n: usize| ObjectKey::from(("d", format!("stays-{n}").as_str()));
+    assert!((0..1_000).all(|n| !children.is_new(kind, &stays(n), Some("u"))));
 }

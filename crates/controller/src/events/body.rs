@@ -38,8 +38,8 @@ pub(super) fn whole(api: EventApi, post: &Post, reporter: &Reporter) -> Value {
         "kind": about.kind.kind,
         "namespace": about.key.namespace,
         "name": about.key.name,
-        "uid": about.uid(),
-        "resourceVersion": about.resource_version(),
+        "uid": about.uid,
+        "resourceVersion": about.resource_version,
     });
     without_nulls(match api {
         EventApi::EventsV1 => json!({

@@ -1,7 +1,7 @@
 //! Which events are news, which repeat others, and which are too many: client-go's correlator.
 //!
 //! A plain state machine, told the time. Every event goes through three steps, each of which remembers
-//! 4,096 things at most:
+//! 4,096 things at most, and forgets them when they no longer matter:
 //!
 //! 1. Aggregation: from the tenth on, events about one object that differ in their note alone are one,
 //!    whose note says that it is combined, until none came for ten minutes.
@@ -37,6 +37,9 @@ const REFILL: f64 = 1.0 / 300.0;
 const REFRESH: Duration = Duration::from_secs(30 * 60);
 /// After how long without repetition a series has ended.
 const FINISH: Duration = Duration::from_secs(6 * 60);
+/// After how long without repetition an event in `core` is forgotten: for as long a server keeps it by
+/// default.
+const EXPIRED: Duration = Duration::from_secs(3600);
 /// What the note of combined events begins with.
 const COMBINED: &str = "(combined from similar events): ";
 
@@ -72,7 +75,7 @@ impl Similar {
                 kind: (*about.kind).clone(),
                 namespace: about.key.namespace.clone(),
                 name: about.key.name.clone(),
-                uid: about.uid().into_owned(),
+                uid: about.uid.clone(),
             },
             event_type: event.event_type,
             reason: event.reason.clone(),
@@ -92,6 +95,14 @@ struct Notes {
 struct Bucket {
     tokens: f64,
     at: Duration,
+}
+
+impl Bucket {
+    /// How many tokens there are now.
+    fn refilled(&self, now: Duration) -> f64 {
+        let since = now.saturating_sub(self.at);
+        (self.tokens + since.as_secs_f64() * REFILL).min(BURST)
+    }
 }
 
 /// An event that was seen, and how often.
@@ -191,16 +202,19 @@ impl Correlator {
         if finishes {
             self.finish_at = now.saturating_add(FINISH);
         }
-        if self.api != EventApi::EventsV1 {
-            return posts;
-        }
+        let is_series = self.api == EventApi::EventsV1;
+        let lasts = if is_series { FINISH } else { EXPIRED };
         self.counted.retain(|counted| {
-            let has_ended = finishes && now.saturating_sub(counted.last) > FINISH;
-            if counted.post.count > 1 && (has_ended || refreshes) {
+            let has_ended = finishes && now.saturating_sub(counted.last) > lasts;
+            if is_series && counted.post.count > 1 && (has_ended || refreshes) {
                 posts.push(counted.post.clone());
             }
             !has_ended
         });
+        if finishes {
+            (self.similar).retain(|it| now.saturating_sub(it.last) <= SIMILAR_WITHIN);
+            self.buckets.retain(|bucket| bucket.refilled(now) < BURST);
+        }
         posts
     }
 
@@ -231,9 +245,8 @@ impl Correlator {
             at: now,
         };
         let bucket = self.buckets.get_or_insert_with(object, new);
-        let since = now.saturating_sub(bucket.at);
+        bucket.tokens = bucket.refilled(now);
         bucket.at = now;
-        bucket.tokens = (bucket.tokens + since.as_secs_f64() * REFILL).min(BURST);
         if bucket.tokens < 1.0 {
             return false;
         }

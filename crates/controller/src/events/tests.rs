@@ -119,10 +119,10 @@ impl Poster {
             uid: Some("u".into()),
             ..Default::default()
         };
-        let about = Arc::new(Owner::of(Kind::of::<ConfigMap>(), &meta));
+        let about = Owner::of(Kind::of::<ConfigMap>(), &meta);
         let (reason, note) = (reason.to_owned(), note.to_owned());
         self.recorder
-            .record(about, EventType::Warning, reason, note);
+            .record(&about, EventType::Warning, reason, note);
     }
 
     fn dropped(&self, reason: &'static str) -> u64 {

@@ -4,6 +4,7 @@ mod children;
 mod clusters;
 mod election;
 mod finalizers;
+mod memory;
 mod outage;
 mod pace;
 mod panics;

@@ -28,6 +28,17 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Whether the object is queued again without a change.
+    pub(crate) fn is_queued_again(&self) -> bool {
+        match self {
+            Outcome::Ok => false,
+            Outcome::Requeue { .. } => true,
+            Outcome::Error { retry_after, .. } => retry_after.is_some(),
+        }
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use k8s_openapi::api::core::v1::Pod;
 
 use super::*;
@@ -15,7 +13,7 @@ fn event(name: &str, reason: &str, note: &str) -> Recorded {
         ..Default::default()
     };
     Recorded {
-        about: Arc::new(Owner::of(Kind::of::<Pod>(), &meta)),
+        about: (&Owner::of(Kind::of::<Pod>(), &meta)).into(),
         event_type: EventType::Normal,
         reason: reason.to_owned(),
         note: note.to_owned(),
@@ -238,4 +236,28 @@ fn a_series_takes_no_room_of_other_events() {
     assert_eq!(correlator.counted.len(), 24);
     let late = event("foo", "late", "d");
     assert!(matches!(correlator.observe(SECOND, late), Verdict::Spam));
+}
+
+#[test]
+fn what_no_longer_matters_is_forgotten() {
+    for api in [EventApi::EventsV1, EventApi::CoreV1] {
+        let mut correlator = Correlator::new(api, Duration::ZERO);
+        for number in 0..100 {
+            let name = format!("pod-{number}");
+            correlator.observe(SECOND, event(&name, "Broken", "a leg"));
+            correlator.observe(SECOND, event(&name, "Broken", "a leg"));
+        }
+        let lens = |it: &Correlator| (it.similar.len(), it.counted.len(), it.buckets.len());
+        assert_eq!(lens(&correlator), (100, 100, 100), "{api:?}");
+        let mut posts = 0;
+        // It is called when it asks for it. A bucket is full again after ten minutes.
+        for _ in 0..20 {
+            let now = correlator.wake_at();
+            posts += correlator.wake(now).len();
+        }
+        assert_eq!(lens(&correlator), (0, 0, 0), "{api:?}");
+        // The end of a series is posted once; in core each repetition was.
+        let expected = if api == EventApi::EventsV1 { 100 } else { 0 };
+        assert_eq!(posts, expected, "{api:?}");
+    }
 }
