@@ -14,6 +14,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use opkit_apimachinery::identity::GroupVersion;
 use serde_json::{Map, Value, json};
 
 #[cfg(test)]
@@ -82,16 +83,13 @@ pub(crate) fn read(source: &dyn Source) -> Result<Tables> {
 
     let mut lines = Vec::new();
     for (group, version) in &group_versions {
-        let list = source.get(&base_path(group, version), JSON)?;
+        let base = GroupVersion::new(group.as_str(), version.as_str()).path()?;
+        let list = source.get(&base, JSON)?;
         let mut kinds = kinds_of(group, version, &list, &by_kind)?;
         kinds.sort_by_key(|kind| text(kind, "plural").to_owned());
         for mut kind in kinds {
             if array(&kind, "verbs").iter().any(|verb| verb == "list") {
-                let path = format!(
-                    "{}/{}?limit=1",
-                    base_path(group, version),
-                    text(&kind, "plural")
-                );
+                let path = format!("{base}/{}?limit=1", text(&kind, "plural"));
                 let columns = columns(&source.get(&path, TABLE)?, &definitions);
                 put(&mut kind, "columns", columns);
             }
@@ -263,15 +261,6 @@ fn columns(table: &Value, definitions: &BTreeMap<String, Value>) -> Value {
             Value::Object(kept)
         })
         .collect()
-}
-
-/// `/api/v1` or `/apis/apps/v1`.
-fn base_path(group: &str, version: &str) -> String {
-    if group.is_empty() {
-        format!("/api/{version}")
-    } else {
-        format!("/apis/{group}/{version}")
-    }
 }
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {

@@ -191,6 +191,16 @@ pub enum IdentityError {
         /// What stands between the version and the name.
         between: &'static str,
     },
+    /// A field that cannot be in the path of a resource.
+    #[error("the {field} {text:?} cannot be in the path of a resource: it {reason}")]
+    Segment {
+        /// The field: `group`, `version`, `namespace`, `resource`, `name` or `subresource`.
+        field: &'static str,
+        /// Its value.
+        text: String,
+        /// Why a server would not read the field back.
+        reason: &'static str,
+    },
 }
 
 /// A kind or a type that a scheme cannot handle, or an object that is not what it should be.

@@ -54,15 +54,6 @@ impl GroupVersion {
     pub fn with_resource(&self, resource: impl Into<String>) -> GroupVersionResource {
         GroupVersionResource::new(&self.group, &self.version, resource)
     }
-
-    /// Where the API serves it: `/api/v1` or `/apis/apps/v1`.
-    pub fn path(&self) -> String {
-        if self.group.is_empty() {
-            format!("/api/{}", self.version)
-        } else {
-            format!("/apis/{}/{}", self.group, self.version)
-        }
-    }
 }
 
 impl fmt::Display for GroupVersion {
@@ -287,7 +278,7 @@ impl FromStr for GroupVersionKind {
 ///
 /// let deployments: GroupVersionResource = "apps/v1, Resource=deployments".parse()?;
 /// let path = deployments.path().namespace("web").name("shop").subresource("scale");
-/// assert_eq!(path.to_string(), "/apis/apps/v1/namespaces/web/deployments/shop/scale");
+/// assert_eq!(path.build()?, "/apis/apps/v1/namespaces/web/deployments/shop/scale");
 /// # Ok::<(), opkit_apimachinery::identity::IdentityError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -329,9 +320,9 @@ impl GroupVersionResource {
         GroupResource::new(&self.group, &self.resource)
     }
 
-    /// Where the API serves it: the collection over all namespaces, until the path is told more.
+    /// Returns the path of the collection over all namespaces.
     pub fn path(&self) -> ResourcePath<'_> {
-        ResourcePath::new(self)
+        ResourcePath::new(&self.group, &self.version, &self.resource)
     }
 }
 

@@ -12,6 +12,7 @@ use std::{
     sync::Arc,
 };
 
+use opkit_apimachinery::identity::GroupVersion;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
@@ -90,11 +91,8 @@ fn hash_kind(kind: &Kind, hasher: &mut DefaultHasher) {
 
 /// `api/v1` or `apis/apps/v1`.
 fn document_path(group: &str, version: &str) -> String {
-    if group.is_empty() {
-        format!("api/{version}")
-    } else {
-        format!("apis/{group}/{version}")
-    }
+    let path = GroupVersion::new(group, version).path();
+    path.unwrap_or_default().trim_matches('/').to_owned()
 }
 
 /// The document of one group version.

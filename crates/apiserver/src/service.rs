@@ -15,6 +15,7 @@ use http_body::Frame;
 use http_body_util::{
     BodyExt, Full, LengthLimitError, Limited, StreamBody, combinators::UnsyncBoxBody,
 };
+use opkit_apimachinery::identity::ResourcePath;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -24,8 +25,8 @@ use crate::{
     kinds::{Kind, SchemaSource},
     negotiation::Media,
     openapi,
+    query::Query,
     registry::Registry,
-    request::{Query, ResourcePath},
     status::{ApiError, ApiResult},
     verbs,
 };
@@ -111,9 +112,11 @@ impl Service {
                 return Ok(json_answer(200, &content_type, &body));
             }
         }
-        let path = ResourcePath::parse(&segments).filter(|path| {
+        let path = ResourcePath::parse(parts.uri.path()).filter(|path| {
+            // Nothing is served below a subresource.
+            let subresource = path.subresource.as_deref().unwrap_or_default();
             let kinds = registry.catalog.all();
-            kinds.iter().any(|kind| is_served(kind, path))
+            !subresource.contains('/') && kinds.iter().any(|kind| is_served(kind, path))
         });
         let Some(path) = path else {
             return Ok(text(404, "404 page not found\n"));
@@ -151,7 +154,7 @@ impl Service {
 
 /// Whether the part of the server that answers for `kind` knows the path: that of built-in kinds answers for
 /// whole groups, that of custom resources for each of its resources.
-fn is_served(kind: &Kind, path: &ResourcePath) -> bool {
+fn is_served(kind: &Kind, path: &ResourcePath<'_>) -> bool {
     if kind.group != path.group || matches!(kind.schema, SchemaSource::Definition(_)) {
         return kind.group == path.group;
     }

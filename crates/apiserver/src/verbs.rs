@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::Method;
-use opkit_apimachinery::structural::FieldError;
+use opkit_apimachinery::{identity::ResourcePath, structural::FieldError};
 use serde_json::{Value, json};
 
 use crate::{
@@ -16,8 +16,8 @@ use crate::{
     kinds::{Kind, SchemaSource},
     negotiation::{Media, Offer, negotiate},
     object,
+    query::Query,
     registry::{Filter, Patch, PatchType, Registry, Target, Token, Write, from_storage},
-    request::{Query, ResourcePath},
     reviews,
     status::{ApiError, ApiResult},
     table::{IncludeObject, Representation},
@@ -37,7 +37,7 @@ const WATCH_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3600);
 #[derive(Debug)]
 pub(crate) struct Incoming<'a> {
     pub(crate) method: &'a Method,
-    pub(crate) path: ResourcePath,
+    pub(crate) path: ResourcePath<'a>,
     pub(crate) query: Query,
     pub(crate) accept: &'a str,
     pub(crate) content_type: &'a str,
@@ -76,9 +76,9 @@ pub(crate) async fn dispatch(
         return Err(ApiError::no_such_resource());
     }
     let target = Target {
-        namespace: path.namespace.clone().unwrap_or_default(),
-        name: path.name.clone().unwrap_or_default(),
-        subresource: path.subresource.clone().unwrap_or_default(),
+        namespace: path.namespace.as_deref().unwrap_or_default().to_owned(),
+        name: path.name.as_deref().unwrap_or_default().to_owned(),
+        subresource: path.subresource.as_deref().unwrap_or_default().to_owned(),
         kind: kind.clone(),
     };
     check_subresource(&target)?;

@@ -15,7 +15,6 @@ use serde_json::Value;
 pub use self::options::{
     DeleteOptions, FieldValidation, ListOptions, Propagation, VersionMatch, WriteOptions,
 };
-use crate::rest::checked;
 use crate::{
     Call, CollectionOptions, Kind, ObjectKey, Page, Patch, RequestError, RestClient, RestRequest,
     Verb, WatchFrames, WatchOptions,
@@ -95,21 +94,11 @@ impl Calls {
         } = target;
         let mut call = Call::object(verb, kind, key);
         call.subresource = subresource.map(|name| Cow::Owned(name.to_owned()));
-        let named = checked(&key.name).and_then(|()| match subresource {
-            Some(subresource) => checked(subresource),
-            None => Ok(()),
-        });
-        if let Err(cause) = named {
-            let call = Box::new(call);
-            let cause = cause.into();
-            return Err(RequestError::Build { call, cause });
-        }
-        let mut path = format!("{}/{}", kind.path(key.namespace.as_deref()), key.name);
+        let mut path = kind.path(key.namespace.as_deref()).name(&key.name);
         if let Some(subresource) = subresource {
-            path.push('/');
-            path.push_str(subresource);
+            path = path.subresource(subresource);
         }
-        Ok(self.rest.call(method, path, call))
+        self.rest.call(method, &path, call)
     }
 
     pub(crate) async fn get(
@@ -129,7 +118,8 @@ impl Calls {
     ) -> Result<Answered, RequestError> {
         let namespace = options.namespace.as_deref();
         let call = Call::collection(Verb::List, kind, namespace);
-        let request = self.rest.call(Method::GET, kind.path(namespace), call);
+        let path = kind.path(namespace);
+        let request = self.rest.call(Method::GET, &path, call)?;
         answered(options.query(request).header(header::ACCEPT, accept)).await
     }
 
@@ -170,7 +160,7 @@ impl Calls {
         call.name = Some(key.name.clone());
         let path = kind.path(namespace);
         self.send(kind, payload, || {
-            Ok(self.rest.call(Method::POST, path.clone(), call.clone()))
+            self.rest.call(Method::POST, &path, call.clone())
         })
         .await
     }
@@ -249,13 +239,7 @@ impl Calls {
         if matches!(patch, Patch::Apply(_)) && self.write.force {
             request = request.query("force", "true");
         }
-        match serde_json::to_vec(patch.body()) {
-            Ok(body) => answered(request.body(patch.content_type(), Bytes::from(body))).await,
-            Err(cause) => Err(RequestError::Build {
-                call: request.into_call(),
-                cause: cause.into(),
-            }),
-        }
+        answered(request.json_as(patch.content_type(), patch.body())).await
     }
 
     pub(crate) async fn delete(
@@ -277,7 +261,8 @@ impl Calls {
     ) -> Result<(), RequestError> {
         let namespace = list.namespace.as_deref();
         let call = Call::collection(Verb::DeleteCollection, kind, namespace);
-        let request = self.rest.call(Method::DELETE, kind.path(namespace), call);
+        let path = kind.path(namespace);
+        let request = self.rest.call(Method::DELETE, &path, call)?;
         let request = list
             .query(request)
             .header(header::ACCEPT, "application/json");

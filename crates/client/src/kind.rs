@@ -3,7 +3,7 @@
 use std::any::TypeId;
 use std::fmt;
 
-use opkit_apimachinery::identity::{GroupVersionKind, GroupVersionResource};
+use opkit_apimachinery::identity::{GroupVersionKind, GroupVersionResource, ResourcePath};
 
 use crate::Object;
 
@@ -15,7 +15,9 @@ use crate::Object;
 /// use opkit_client::Kind;
 /// let kind = Kind::of::<Deployment>();
 /// assert_eq!(kind.to_string(), "Deployment (apps/v1)");
-/// assert_eq!(kind.path(Some("shops")), "/apis/apps/v1/namespaces/shops/deployments");
+/// let path = kind.path(Some("shops")).name("web").build()?;
+/// assert_eq!(path, "/apis/apps/v1/namespaces/shops/deployments/web");
+/// # Ok::<(), opkit_apimachinery::identity::IdentityError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Kind {
@@ -51,7 +53,8 @@ impl Kind {
     /// ```
     /// use opkit_client::{GroupVersionResource, Kind};
     /// let kind = Kind::at(&GroupVersionResource::new("apps", "v1", "deployments"), true);
-    /// assert_eq!(kind.path(None), "/apis/apps/v1/deployments");
+    /// assert_eq!(kind.path(None).build()?, "/apis/apps/v1/deployments");
+    /// # Ok::<(), opkit_apimachinery::identity::IdentityError>(())
     /// ```
     pub fn at(resource: &GroupVersionResource, namespaced: bool) -> Self {
         Kind {
@@ -91,22 +94,13 @@ impl Kind {
         }
     }
 
-    /// The path of the collection: of one namespace, or of all without one.
-    pub fn path(&self, namespace: Option<&str>) -> String {
-        let root = if self.group.is_empty() {
-            "/api"
-        } else {
-            "/apis"
-        };
-        let api_version = self.api_version();
+    /// Returns the path of the collection: of one namespace, or of all without one. The namespace is
+    /// ignored for kinds of the cluster scope.
+    pub fn path<'a>(&'a self, namespace: Option<&'a str>) -> ResourcePath<'a> {
+        let path = ResourcePath::new(&self.group, &self.version, &self.plural);
         match namespace.filter(|_| self.namespaced) {
-            Some(namespace) => {
-                format!(
-                    "{root}/{api_version}/namespaces/{namespace}/{}",
-                    self.plural
-                )
-            }
-            None => format!("{root}/{api_version}/{}", self.plural),
+            Some(namespace) => path.namespace(namespace),
+            None => path,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use http::{Method, Request, Uri};
+use opkit_apimachinery::identity::{IdentityError, ResourcePath};
 
 /// A request in the words of RBAC.
 ///
@@ -39,6 +40,8 @@ pub struct RequestInfo {
     pub name: Option<String>,
     /// The path.
     pub path: String,
+    /// What stands before `/api` or `/apis`, for servers behind a proxy.
+    prefix: String,
 }
 
 impl RequestInfo {
@@ -49,62 +52,51 @@ impl RequestInfo {
 
     /// What a method on a path asks for.
     pub fn parse(method: &Method, uri: &Uri) -> Self {
-        let path = uri.path();
-        let mut info = RequestInfo {
-            verb: Cow::Owned(method.as_str().to_ascii_lowercase()),
-            is_resource: false,
-            group: String::new(),
-            version: String::new(),
-            plural: String::new(),
-            subresource: None,
-            namespace: None,
-            name: None,
-            path: path.to_owned(),
+        let Some((prefix, resource)) = ResourcePath::find(uri.path()) else {
+            return RequestInfo {
+                verb: Cow::Owned(method.as_str().to_ascii_lowercase()),
+                is_resource: false,
+                group: String::new(),
+                version: String::new(),
+                plural: String::new(),
+                subresource: None,
+                namespace: None,
+                name: None,
+                path: uri.path().to_owned(),
+                prefix: String::new(),
+            };
         };
-        // A server may live below a path of its own, as those behind a proxy do.
-        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-        let root = parts
-            .iter()
-            .position(|part| *part == "api" || *part == "apis");
-        // Here the schemas of a group are at the group's path.
-        let root = root.filter(|root| !parts.iter().take(*root).any(|part| *part == "openapi"));
-        let mut parts = parts.into_iter().skip(root.unwrap_or(usize::MAX));
-        match parts.next() {
-            Some("api") => {}
-            Some("apis") => info.group = parts.next().unwrap_or_default().to_owned(),
-            _ => return info,
+        let name = resource.name.map(Cow::into_owned);
+        let of_namespace = || name.clone().filter(|_| resource.plural == "namespaces");
+        let query = uri.query().unwrap_or_default();
+        RequestInfo {
+            verb: verb(method, name.is_some(), query),
+            is_resource: true,
+            group: resource.group.into_owned(),
+            version: resource.version.into_owned(),
+            subresource: resource.subresource.map(Cow::into_owned),
+            namespace: match resource.namespace {
+                Some(namespace) => Some(namespace.into_owned()),
+                None => of_namespace(),
+            },
+            plural: resource.plural.into_owned(),
+            name,
+            path: uri.path().to_owned(),
+            prefix,
         }
-        info.version = parts.next().unwrap_or_default().to_owned();
-        let rest: Vec<String> = parts.map(decoded).collect();
-        let mut rest = rest.iter().map(String::as_str).peekable();
-        let Some(mut resource) = rest.next() else {
-            return info;
-        };
-        info.is_resource = true;
-        if resource == "namespaces"
-            && let Some(namespace) = rest.next()
-        {
-            info.namespace = Some(namespace.to_owned());
-            match rest.peek() {
-                // These belong to the Namespace itself.
-                None | Some(&"status" | &"finalize") => {
-                    info.name = Some(namespace.to_owned());
-                }
-                Some(_) => {
-                    resource = rest.next().unwrap_or_default();
-                    info.name = rest.next().map(str::to_owned);
-                }
-            }
-        } else {
-            info.name = rest.next().map(str::to_owned);
+    }
+
+    /// Returns the path of an object of the same collection.
+    ///
+    /// # Errors
+    /// As [`ResourcePath::build`].
+    pub(crate) fn object_path(&self, name: &str) -> Result<String, IdentityError> {
+        let mut path = ResourcePath::new(&self.group, &self.version, &self.plural).name(name);
+        let is_namespace = self.group.is_empty() && self.plural == "namespaces";
+        if let Some(namespace) = self.namespace.as_deref().filter(|_| !is_namespace) {
+            path = path.namespace(namespace);
         }
-        info.plural = resource.to_owned();
-        let subresource: Vec<&str> = rest.collect();
-        if !subresource.is_empty() {
-            info.subresource = Some(subresource.join("/"));
-        }
-        info.verb = verb(method, info.name.is_some(), uri.query().unwrap_or_default());
-        info
+        Ok(format!("{}{}", self.prefix, path.build()?))
     }
 
     /// Whether it follows a collection.
@@ -147,7 +139,8 @@ impl RequestInfo {
     }
 }
 
-fn verb(method: &Method, named: bool, query: &str) -> Cow<'static, str> {
+/// Returns the verb of RBAC for a method on a resource.
+pub(crate) fn verb(method: &Method, named: bool, query: &str) -> Cow<'static, str> {
     let watches =
         |value: &str| value.is_empty() || value == "1" || value.eq_ignore_ascii_case("true");
     let watch = query.split('&').any(|pair| match pair.split_once('=') {
@@ -165,12 +158,6 @@ fn verb(method: &Method, named: bool, query: &str) -> Cow<'static, str> {
         Method::DELETE => "deletecollection",
         _ => return Cow::Owned(method.as_str().to_ascii_lowercase()),
     })
-}
-
-fn decoded(part: &str) -> String {
-    percent_encoding::percent_decode_str(part)
-        .decode_utf8_lossy()
-        .into_owned()
 }
 
 #[cfg(test)]

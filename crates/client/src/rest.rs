@@ -7,9 +7,10 @@ mod watch;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::Method;
 use http_body_util::BodyExt;
 use kube::core::Status;
-use kube::core::params::{DeleteParams, PostParams, Preconditions};
+use kube::core::params::{DeleteParams, Preconditions};
 use opkit_apimachinery::protobuf;
 use serde_json::Value;
 
@@ -103,9 +104,8 @@ impl RestClient {
     /// on it is then unknown.
     pub async fn get(&self, kind: &Kind, key: &ObjectKey) -> Result<Bytes, RequestError> {
         let call = Call::object(Verb::Get, kind, key);
-        let request = checked(&key.name)
-            .and_then(|()| request_of(kind, key).get(&key.name, &Default::default()));
-        self.send(call, request).await
+        let path = kind.path(key.namespace.as_deref()).name(&key.name);
+        self.call(Method::GET, &path, call)?.bytes().await
     }
 
     /// Reads a page of a collection: at most `limit` objects (0: all), from `continue_token` on.
@@ -138,12 +138,9 @@ impl RestClient {
         namespace: Option<&str>,
         options: &PageOptions,
     ) -> Result<Page, RequestError> {
-        let call = Box::new(self.list_call(kind, namespace));
-        let request = options.request(&kind.path(namespace));
-        let request = built(&call, request)?;
-        let (headers, body) = self.answer_within(call, request).await?;
-        let encoding = Encoding::of(&headers);
-        Ok(Page { body, encoding })
+        let (path, call) = (kind.path(namespace), self.list_call(kind, namespace));
+        let request = self.call(Method::GET, &path, call)?;
+        options.add_to(request).page().await
     }
 
     /// What [`list`](RestClient::list) is called in errors, for whoever decodes its answer.
@@ -161,10 +158,10 @@ impl RestClient {
         namespace: Option<&str>,
         options: &WatchOptions,
     ) -> Result<WatchFrames, RequestError> {
-        let call = Box::new(Call::collection(Verb::Watch, kind, namespace));
+        let call = Call::collection(Verb::Watch, kind, namespace);
         // Not by kube's own request, which refuses 295 s and more for the sake of its read timeout.
-        let request = options.request(&kind.path(namespace));
-        let request = built(&call, request)?;
+        let request = self.call(Method::GET, &kind.path(namespace), call)?;
+        let (_, call, request) = options.add_to(request).built()?;
         let response = self.answer(&call, request).await?;
         let encoding = Encoding::of(response.headers());
         Ok(WatchFrames::new(call, response.into_body(), encoding))
@@ -184,16 +181,9 @@ impl RestClient {
         let name = object.pointer("/metadata/name").and_then(Value::as_str);
         let mut call = Call::collection(Verb::Create, kind, namespace);
         call.name = Some(name.unwrap_or_default().to_owned());
-        let params = PostParams {
-            field_manager: Some(field_manager.to_owned()),
-            ..Default::default()
-        };
-        let body = serde_json::to_vec(object).map_err(|cause| RequestError::Build {
-            call: Box::new(call.clone()),
-            cause: cause.into(),
-        })?;
-        let request = kube::core::Request::new(kind.path(namespace)).create(&params, body);
-        self.send(call, request).await
+        let request = self.call(Method::POST, &kind.path(namespace), call)?;
+        let request = request.query("fieldManager", field_manager);
+        request.json(object).bytes().await
     }
 
     /// Changes an object, or its `subresource`, as `field_manager`.
@@ -210,31 +200,19 @@ impl RestClient {
     ) -> Result<Bytes, RequestError> {
         let mut call = Call::object(Verb::Patch, kind, key);
         call.subresource = subresource.map(Into::into);
-        let (content_type, body) = (patch.content_type(), patch.body());
-        let force = match patch {
-            Patch::Apply(_) => "&force=true",
-            _ => "",
-        };
-        let subresource = subresource
-            .map(|name| format!("/{name}"))
-            .unwrap_or_default();
-        let uri = format!(
-            "{}/{}{subresource}?fieldManager={}{force}",
-            kind.path(key.namespace.as_deref()),
-            key.name,
-            escaped(field_manager),
-        );
-        let request = checked(&key.name)
-            .and_then(|()| {
-                serde_json::to_vec(body).map_err(kube::core::request::Error::SerializeBody)
-            })
-            .and_then(|body| {
-                http::Request::patch(uri)
-                    .header(http::header::CONTENT_TYPE, content_type)
-                    .body(body)
-                    .map_err(kube::core::request::Error::BuildRequest)
-            });
-        self.send(call, request).await
+        let mut path = kind.path(key.namespace.as_deref()).name(&key.name);
+        if let Some(subresource) = subresource {
+            path = path.subresource(subresource);
+        }
+        let request = self.call(Method::PATCH, &path, call)?;
+        let mut request = request.query("fieldManager", field_manager);
+        if let Patch::Apply(_) = patch {
+            request = request.query("force", "true");
+        }
+        request
+            .json_as(patch.content_type(), patch.body())
+            .bytes()
+            .await
     }
 
     /// Removes an object, if it still has this UID and, where given, this resourceVersion.
@@ -256,29 +234,10 @@ impl RestClient {
             }),
             ..DeleteParams::background()
         };
-        let request =
-            checked(&key.name).and_then(|()| request_of(kind, key).delete(&key.name, &params));
-        self.send(Call::object(Verb::Delete, kind, key), request)
-            .await
-    }
-
-    async fn send(
-        &self,
-        call: Call,
-        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
-    ) -> Result<Bytes, RequestError> {
-        let call = Box::new(call);
-        let request = match request {
-            Ok(request) => request.map(kube::client::Body::from),
-            Err(cause) => {
-                return Err(RequestError::Build {
-                    call,
-                    cause: cause.into(),
-                });
-            }
-        };
-        let (_, body) = self.answer_within(call, request).await?;
-        Ok(body)
+        let path = kind.path(key.namespace.as_deref()).name(&key.name);
+        let call = Call::object(Verb::Delete, kind, key);
+        let request = self.call(Method::DELETE, &path, call)?;
+        request.json(&params).bytes().await
     }
 
     /// The whole answer, within the time that a request may take.
@@ -336,43 +295,6 @@ impl RestClient {
             status: status.boxed(),
         })
     }
-}
-
-/// A request without a body.
-fn built(
-    call: &Call,
-    request: http::request::Builder,
-) -> Result<http::Request<kube::client::Body>, RequestError> {
-    let request = request.body(kube::client::Body::empty());
-    request.map_err(|cause| RequestError::Build {
-        call: Box::new(call.clone()),
-        cause: cause.into(),
-    })
-}
-
-/// A name becomes part of the path, so it must not change what the path means.
-pub(crate) fn checked(name: &str) -> Result<(), kube::core::request::Error> {
-    if name.is_empty() || name.contains(['/', '?', '#', '%']) || name == "." || name == ".." {
-        let message = format!("{name:?} cannot be the name of an object");
-        return Err(kube::core::request::Error::Validation(message));
-    }
-    Ok(())
-}
-
-fn escaped(value: &str) -> String {
-    let mut escaped = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    escaped
-}
-
-fn request_of(kind: &Kind, key: &ObjectKey) -> kube::core::Request {
-    kube::core::Request::new(kind.path(key.namespace.as_deref()))
 }
 
 fn unreachable(call: &Call, cause: kube::Error) -> RequestError {

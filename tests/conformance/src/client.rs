@@ -4,6 +4,7 @@ mod discovery;
 mod dynamic;
 mod lists;
 mod metadata;
+mod paths;
 mod seam;
 mod transport;
 mod typed;

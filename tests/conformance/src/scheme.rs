@@ -33,7 +33,7 @@ async fn every_form_is_the_same_object(plane: ControlPlane) -> opkit::Result {
     for (n, (format, content_type)) in bodies.into_iter().enumerate() {
         let body = scheme.encode(&service, format)?;
         let made = rest
-            .request(Method::POST, &services.to_string())
+            .resource_request(Method::POST, &services)?
             .body(content_type, body);
         let made = made.bytes().await;
         assert_eq!(made.is_ok(), n == 0, "{format:?}: {made:?}");
@@ -49,9 +49,9 @@ async fn every_form_is_the_same_object(plane: ControlPlane) -> opkit::Result {
         "application/yaml",
         "application/vnd.kubernetes.protobuf",
     ] {
-        let path = services.name("web").to_string();
+        let service = services.clone().name("web");
         let bytes = rest
-            .request(Method::GET, &path)
+            .resource_request(Method::GET, &service)?
             .header(header::ACCEPT, accept)
             .bytes()
             .await?;

@@ -1,94 +1,275 @@
-//! The path of a resource.
+//! The path of a resource: the one grammar that clients write and servers read.
 
-use std::fmt;
+use std::borrow::Cow;
 
-use super::GroupVersionResource;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// Where a resource is served: a collection, an object of it, or a part of an object.
+use super::{GroupVersion, IdentityError};
+
+/// Characters of a path segment that are written as `%XX`: all but RFC 3986's `pchar`.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b':')
+    .remove(b'@');
+
+/// Subresources of a Namespace. Any other name behind a Namespace is a resource in it.
+const OF_NAMESPACE: [&str; 2] = ["status", "finalize"];
+
+/// The address of a resource: a collection, an object of it, or a subresource of an object.
+///
+/// [`build`](Self::build) writes it, [`parse`](Self::parse) reads it, and what was built parses to
+/// the same value. A field that a server would read as more than one segment, or as another field,
+/// is refused by `build`.
 ///
 /// # Examples
 ///
 /// ```
-/// use opkit_apimachinery::identity::GroupVersionResource;
+/// use opkit_apimachinery::identity::{GroupVersionResource, ResourcePath};
 ///
 /// let pods = GroupVersionResource::new("", "v1", "pods");
-/// assert_eq!(pods.path().to_string(), "/api/v1/pods");
-/// assert_eq!(pods.path().namespace("web").to_string(), "/api/v1/namespaces/web/pods");
+/// assert_eq!(pods.path().build()?, "/api/v1/pods");
+/// assert_eq!(pods.path().namespace("web").build()?, "/api/v1/namespaces/web/pods");
 /// let log = pods.path().namespace("web").name("shop").subresource("log");
-/// assert_eq!(log.to_string(), "/api/v1/namespaces/web/pods/shop/log");
+/// assert_eq!(log.build()?, "/api/v1/namespaces/web/pods/shop/log");
+/// assert_eq!(ResourcePath::parse("/api/v1/namespaces/web/pods/shop/log"), Some(log));
+///
+/// let error = pods.path().namespace("web/secrets/x?").build().unwrap_err();
+/// assert!(error.to_string().starts_with("the namespace \"web/secrets/x?\" "));
+/// # Ok::<(), opkit_apimachinery::identity::IdentityError>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ResourcePath<'a> {
-    resource: &'a GroupVersionResource,
-    namespace: &'a str,
-    name: &'a str,
-    subresource: &'a str,
+    /// The group; empty for the core group.
+    pub group: Cow<'a, str>,
+    /// The version.
+    pub version: Cow<'a, str>,
+    /// The namespace; `None` for all namespaces, and for resources of the cluster scope.
+    pub namespace: Option<Cow<'a, str>>,
+    /// The resource, such as `pods`.
+    pub plural: Cow<'a, str>,
+    /// The object; `None` for the collection.
+    pub name: Option<Cow<'a, str>>,
+    /// The subresource, such as `status`. A parsed one includes the rest of the path, as in
+    /// `proxy/a/b`.
+    pub subresource: Option<Cow<'a, str>>,
 }
 
 impl<'a> ResourcePath<'a> {
-    pub(super) fn new(resource: &'a GroupVersionResource) -> Self {
+    /// Creates the path of the collection over all namespaces.
+    pub fn new(group: &'a str, version: &'a str, plural: &'a str) -> Self {
         Self {
-            resource,
-            namespace: "",
-            name: "",
-            subresource: "",
+            group: group.into(),
+            version: version.into(),
+            namespace: None,
+            plural: plural.into(),
+            name: None,
+            subresource: None,
         }
     }
 
-    /// In one namespace; an empty one means all, or a resource that is in none.
+    /// Sets the namespace.
     #[must_use]
-    pub fn namespace(self, namespace: &'a str) -> Self {
-        Self { namespace, ..self }
+    pub fn namespace(mut self, namespace: impl Into<Cow<'a, str>>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
     }
 
-    /// One object.
+    /// Sets the object.
     #[must_use]
-    pub fn name(self, name: &'a str) -> Self {
-        Self { name, ..self }
+    pub fn name(mut self, name: impl Into<Cow<'a, str>>) -> Self {
+        self.name = Some(name.into());
+        self
     }
 
-    /// A part of the object, such as `status`. It is not in the path while there is no name.
+    /// Sets the subresource of the object.
     #[must_use]
-    pub fn subresource(self, subresource: &'a str) -> Self {
-        Self {
-            subresource,
-            ..self
+    pub fn subresource(mut self, subresource: impl Into<Cow<'a, str>>) -> Self {
+        self.subresource = Some(subresource.into());
+        self
+    }
+
+    /// Returns the path as it is sent. Characters that a path cannot hold are percent-encoded.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError::Segment`] with the name of the field, if a field is not a path segment by
+    /// Kubernetes' rule (it is empty, `.` or `..`, or contains `/` or `%`: servers decode a path
+    /// before they split it), or if a server would read the path as that of another resource.
+    pub fn build(&self) -> Result<String, IdentityError> {
+        self.check_reserved()?;
+        let mut path = root(&self.group, &self.version)?;
+        if let Some(namespace) = &self.namespace {
+            path.push_str("/namespaces");
+            push(&mut path, "namespace", namespace)?;
         }
-    }
-}
-
-impl fmt::Display for ResourcePath<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.resource.group_version().path())?;
-        if !self.namespace.is_empty() {
-            out.write_str("/namespaces")?;
-            segment(out, self.namespace)?;
+        push(&mut path, "resource", &self.plural)?;
+        if let Some(name) = &self.name {
+            push(&mut path, "name", name)?;
         }
-        segment(out, &self.resource.resource)?;
-        if !self.name.is_empty() {
-            segment(out, self.name)?;
-            // A subresource may have a path of its own behind it, as `proxy` has.
-            for part in self.subresource.split('/').filter(|part| !part.is_empty()) {
-                segment(out, part)?;
+        if let Some(subresource) = &self.subresource {
+            push(&mut path, "subresource", subresource)?;
+        }
+        Ok(path)
+    }
+
+    /// Refuses fields that have another meaning where they would stand.
+    fn check_reserved(&self) -> Result<(), IdentityError> {
+        let subresource = self.subresource.as_deref();
+        if subresource.is_some() && self.name.is_none() {
+            return Err(refused("name", "", "is needed for a subresource"));
+        }
+        let plural = self.plural.as_ref();
+        match &self.namespace {
+            Some(_) if OF_NAMESPACE.contains(&plural) => {
+                let reason = "is a subresource of the namespace there";
+                Err(refused("resource", plural, reason))
             }
+            None if matches!(plural, "watch" | "proxy") => {
+                Err(refused("resource", plural, "is a verb there"))
+            }
+            None if plural == "namespaces" => match subresource {
+                Some(part) if !OF_NAMESPACE.contains(&part) => {
+                    let reason = "is a resource in the namespace there";
+                    Err(refused("subresource", part, reason))
+                }
+                _ => Ok(()),
+            },
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Parses a path, as Kubernetes' `RequestInfo` does: it is decoded, then split. Returns `None`
+    /// if it is not the path of a resource.
+    pub fn parse(path: &str) -> Option<ResourcePath<'static>> {
+        let path = percent_decode_str(path).decode_utf8_lossy();
+        let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+        from_segments(&segments)
+    }
+
+    /// Parses the path of a server that may be below a path of its own, as behind a proxy. Returns
+    /// that path (empty, or beginning with `/`), and the resource. Repeated slashes are ignored.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opkit_apimachinery::identity::ResourcePath;
+    ///
+    /// let found = ResourcePath::find("/k8s/clusters/c-1/api/v1/pods");
+    /// assert_eq!(found, Some(("/k8s/clusters/c-1".to_owned(), ResourcePath::new("", "v1", "pods"))));
+    /// ```
+    pub fn find(path: &str) -> Option<(String, ResourcePath<'static>)> {
+        let path = percent_decode_str(path).decode_utf8_lossy();
+        let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let is_root = |part: &&str| matches!(*part, "api" | "apis");
+        let (before, from_root) = segments.split_at_checked(segments.iter().position(is_root)?)?;
+        // The schemas of a group are at the path of the group below `/openapi`.
+        if before.contains(&"openapi") {
+            return None;
+        }
+        let mut prefix = String::new();
+        for part in before {
+            push_escaped(&mut prefix, part);
+        }
+        Some((prefix, from_segments(from_root)?))
     }
 }
 
-/// A part of a path. Names that Kubernetes takes need no escape; others must not be able to
-/// reach another resource.
-fn segment(out: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    out.write_str("/")?;
-    if text == "." || text == ".." {
-        return out.write_str(&text.replace('.', "%2E"));
+fn from_segments(segments: &[&str]) -> Option<ResourcePath<'static>> {
+    let (group, version, rest) = match segments {
+        ["api", version, rest @ ..] => ("", version, rest),
+        ["apis", "", ..] => return None,
+        ["apis", group, version, rest @ ..] => (*group, version, rest),
+        _ => return None,
+    };
+    let (namespace, rest) = match rest {
+        ["namespaces"] | ["namespaces", _] => (None, rest),
+        ["namespaces", _, part, ..] if OF_NAMESPACE.contains(part) => (None, rest),
+        ["namespaces", namespace, rest @ ..] => (Some(*namespace), rest),
+        _ => (None, rest),
+    };
+    let (plural, rest) = rest.split_first()?;
+    let (name, rest) = match rest {
+        [] => (None, rest),
+        [name, rest @ ..] => (Some(*name), rest),
+    };
+    let required = [Some(*version), namespace, Some(*plural), name];
+    if required.contains(&Some("")) {
+        return None;
     }
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte) {
-            write!(out, "{}", char::from(byte))?;
-        } else {
-            write!(out, "%{byte:02X}")?;
-        }
-    }
-    Ok(())
+    let owned = |text: &str| Cow::Owned(text.to_owned());
+    Some(ResourcePath {
+        group: owned(group),
+        version: owned(version),
+        namespace: namespace.map(owned),
+        plural: owned(plural),
+        name: name.map(owned),
+        subresource: (!rest.is_empty()).then(|| Cow::Owned(rest.join("/"))),
+    })
 }
+
+impl GroupVersion {
+    /// Returns where the API serves the group: `/api/v1` or `/apis/apps/v1`.
+    ///
+    /// # Errors
+    ///
+    /// As [`ResourcePath::build`].
+    pub fn path(&self) -> Result<String, IdentityError> {
+        root(&self.group, &self.version)
+    }
+}
+
+fn root(group: &str, version: &str) -> Result<String, IdentityError> {
+    let mut path = String::from("/api");
+    if !group.is_empty() {
+        path.push('s');
+        push(&mut path, "group", group)?;
+    }
+    push(&mut path, "version", version)?;
+    Ok(path)
+}
+
+/// Adds a field to a path, if it is a path segment.
+fn push(path: &mut String, field: &'static str, text: &str) -> Result<(), IdentityError> {
+    let reason = match text {
+        "" => "may not be empty",
+        "." => "may not be '.'",
+        ".." => "may not be '..'",
+        text if text.contains('/') => "may not contain '/'",
+        text if text.contains('%') => "may not contain '%'",
+        text => {
+            push_escaped(path, text);
+            return Ok(());
+        }
+    };
+    Err(refused(field, text, reason))
+}
+
+fn push_escaped(path: &mut String, text: &str) {
+    path.push('/');
+    path.extend(utf8_percent_encode(text, ESCAPED));
+}
+
+fn refused(field: &'static str, text: &str, reason: &'static str) -> IdentityError {
+    IdentityError::Segment {
+        field,
+        text: text.to_owned(),
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests;

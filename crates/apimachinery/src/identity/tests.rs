@@ -66,25 +66,6 @@ fn texts_that_are_none() {
 }
 
 #[test]
-fn paths_escape_what_is_no_name() {
-    let pods = GroupVersionResource::new("", "v1", "pods");
-    let path = pods
-        .path()
-        .namespace("a/b")
-        .name("..")
-        .subresource("status");
-    assert_eq!(
-        path.to_string(),
-        "/api/v1/namespaces/a%2Fb/pods/%2E%2E/status"
-    );
-    let roles = GroupVersionResource::new("rbac.authorization.k8s.io", "v1", "clusterroles");
-    assert_eq!(
-        roles.path().name("system:node").to_string(),
-        "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node"
-    );
-}
-
-#[test]
 fn versions_in_kubernetes_order() {
     let order = [
         "v10",

@@ -1,5 +1,6 @@
 //! The paths of a kind and the operations on them, from its verbs.
 
+use opkit_apimachinery::identity::GroupVersion;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -105,9 +106,8 @@ struct Target<'a> {
 
 /// Adds every path of `kind`.
 pub(super) fn add(kind: &Kind, paths: &mut Map<String, Value>) {
-    let base = match kind.group.as_str() {
-        "" => format!("/api/{}", kind.version),
-        group => format!("/apis/{group}/{}", kind.version),
+    let Ok(base) = GroupVersion::new(&kind.group, &kind.version).path() else {
+        return;
     };
     let across = format!("{base}/{}", kind.plural);
     let collection = match kind.namespaced {

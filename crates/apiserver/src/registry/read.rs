@@ -12,7 +12,7 @@ use super::{Registry, Target, from_storage};
 use crate::{
     kinds::{Kind, SchemaSource},
     object,
-    request::Query,
+    query::Query,
     status::{ApiError, ApiResult},
 };
 

@@ -4,8 +4,8 @@ use opkit_apimachinery::structural::FieldError;
 use serde_json::json;
 
 use crate::{
+    query::Query,
     registry::{PageRequest, Token},
-    request::Query,
     status::{ApiError, ApiResult},
 };
 

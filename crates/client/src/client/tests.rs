@@ -12,6 +12,8 @@ use parking_lot::Mutex;
 use super::*;
 use crate::{Propagation, VersionMatch};
 
+mod paths;
+
 #[derive(Clone, Default)]
 struct Server {
     seen: Arc<Mutex<Vec<(String, Value)>>>,

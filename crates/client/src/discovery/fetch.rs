@@ -4,6 +4,7 @@ use futures::StreamExt;
 use http::{Method, header};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResourceList, APIVersions};
 use kube::client::{APIGroupDiscovery, APIGroupDiscoveryList, APIResourceDiscovery};
+use opkit_apimachinery::identity::GroupVersion;
 use serde_json::Value;
 
 use super::{ApiResource, Discovered, DiscoveryError, GroupFailure};
@@ -39,7 +40,7 @@ pub(super) async fn everything(rest: &RestClient) -> Result<Discovered, Discover
             }
         } else {
             let versions = group_versions(answer).map_err(|cause| unreadable(rest, root, cause))?;
-            one_by_one(rest, root, versions, &mut found).await;
+            one_by_one(rest, versions, &mut found).await;
         }
     }
     Ok(found)
@@ -54,7 +55,7 @@ fn aggregated(group: APIGroupDiscovery, found: &mut Discovered) {
     let name = group.metadata.and_then(|it| it.name).unwrap_or_default();
     for version in group.versions {
         let number = version.version.unwrap_or_default();
-        let group_version = join(&name, &number);
+        let group_version = GroupVersion::new(name.as_str(), number.as_str()).to_string();
         if version.freshness.as_deref() == Some("Stale") {
             found.failures.push(GroupFailure {
                 group_version: group_version.clone(),
@@ -89,11 +90,11 @@ fn resource(it: APIResourceDiscovery, group: &str, version: &str) -> Option<ApiR
 }
 
 /// The groups of `/apis`, or the versions of `/api`: the preferred version of each first.
-fn group_versions(answer: Value) -> Result<Vec<(String, String)>, serde_json::Error> {
+fn group_versions(answer: Value) -> Result<Vec<GroupVersion>, serde_json::Error> {
     if answer.get("kind").and_then(Value::as_str) == Some("APIVersions") {
         let versions: APIVersions = serde_json::from_value(answer)?;
         let versions = versions.versions.into_iter();
-        return Ok(versions.map(|version| (String::new(), version)).collect());
+        return Ok(versions.map(|it| GroupVersion::new("", it)).collect());
     }
     let groups: APIGroupList = serde_json::from_value(answer)?;
     let mut found = Vec::new();
@@ -101,33 +102,36 @@ fn group_versions(answer: Value) -> Result<Vec<(String, String)>, serde_json::Er
         let preferred = group.preferred_version.map(|it| it.version);
         let mut versions: Vec<String> = group.versions.into_iter().map(|it| it.version).collect();
         versions.sort_by_key(|version| Some(version) != preferred.as_ref());
-        found.extend(versions.into_iter().map(|it| (group.name.clone(), it)));
+        let versions = versions.into_iter();
+        found.extend(versions.map(|it| GroupVersion::new(group.name.as_str(), it)));
     }
     Ok(found)
 }
 
-async fn one_by_one(
-    rest: &RestClient,
-    root: &str,
-    versions: Vec<(String, String)>,
-    found: &mut Discovered,
-) {
-    let requests = versions.into_iter().map(|(group, version)| async move {
-        let path = format!("{root}/{}", join(&group, &version));
-        let request = rest.request(Method::GET, &path);
-        let request = request.header(header::ACCEPT, "application/json");
-        let list = request.typed::<APIResourceList>().await;
-        (group, version, list)
+async fn one_by_one(rest: &RestClient, versions: Vec<GroupVersion>, found: &mut Discovered) {
+    let requests = versions.into_iter().map(|it| async move {
+        let list = match it.path() {
+            Ok(path) => {
+                let request = rest.request(Method::GET, &path);
+                let request = request.header(header::ACCEPT, "application/json");
+                let list = request.typed::<APIResourceList>().await;
+                list.map_err(|error| one_line(&error))
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        (it, list)
     });
     let mut answers = futures::stream::iter(requests).buffered(AT_ONCE);
-    while let Some((group, version, list)) = answers.next().await {
-        let group_version = join(&group, &version);
+    while let Some((it, list)) = answers.next().await {
+        let group_version = it.to_string();
         found.group_versions.push(group_version.clone());
         match list {
-            Ok(list) => found.resources.extend(resources(list, &group, &version)),
+            Ok(list) => found
+                .resources
+                .extend(resources(list, &it.group, &it.version)),
             Err(error) => found.failures.push(GroupFailure {
                 group_version,
-                error: one_line(&error),
+                error,
             }),
         }
     }
@@ -160,11 +164,4 @@ fn resources(list: APIResourceList, group: &str, version: &str) -> Vec<ApiResour
         }
     }
     found
-}
-
-fn join(group: &str, version: &str) -> String {
-    match group {
-        "" => version.to_owned(),
-        group => format!("{group}/{version}"),
-    }
 }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn paths_follow_the_scope() {
     let check = |kind: Kind, namespace, expected: &str| {
-        assert_eq!(kind.path(namespace), expected);
+        assert_eq!(kind.path(namespace).build().as_deref(), Ok(expected));
     };
     check(
         Kind::of::<ConfigMap>(),

@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::{ACCEPT, ACCEPT_ENCODING};
+
+use super::RestRequest;
 
 /// How the bytes of an answer are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -124,72 +127,47 @@ impl CollectionOptions {
         }
     }
 
-    fn query(&self, query: &mut Query) {
-        query.text("labelSelector", &self.label_selector);
-        query.text("fieldSelector", &self.field_selector);
-        query.text("shardSelector", &self.shard_selector);
+    fn query(&self, request: RestRequest) -> RestRequest {
+        request
+            .query_if("labelSelector", &self.label_selector)
+            .query_if("fieldSelector", &self.field_selector)
+            .query_if("shardSelector", &self.shard_selector)
     }
 }
 
 impl PageOptions {
-    pub(super) fn request(&self, path: &str) -> http::request::Builder {
-        let mut query = Query::new(path);
+    pub(super) fn add_to(&self, mut request: RestRequest) -> RestRequest {
         if self.limit > 0 {
-            query.text("limit", &self.limit.to_string());
+            request = request.query("limit", &self.limit.to_string());
         }
-        match &self.continue_token {
-            Some(token) => query.text("continue", token),
-            None if !self.resource_version.is_empty() => {
-                query.text("resourceVersion", &self.resource_version);
-                query.text("resourceVersionMatch", "NotOlderThan");
-            }
-            None => {}
-        }
-        self.collection.query(&mut query);
-        http::Request::get(query.uri).header(http::header::ACCEPT, self.collection.accept(false))
+        request = match &self.continue_token {
+            Some(token) => request.query_if("continue", token),
+            None if !self.resource_version.is_empty() => request
+                .query("resourceVersion", &self.resource_version)
+                .query("resourceVersionMatch", "NotOlderThan"),
+            None => request,
+        };
+        let accept = self.collection.accept(false);
+        self.collection.query(request).header(ACCEPT, &accept)
     }
 }
 
 impl WatchOptions {
-    pub(super) fn request(&self, path: &str) -> http::request::Builder {
-        let mut query = Query::new(path);
-        query.text("watch", "true");
-        query.text("allowWatchBookmarks", "true");
-        query.text("timeoutSeconds", &self.timeout.as_secs().to_string());
+    pub(super) fn add_to(&self, request: RestRequest) -> RestRequest {
+        let mut request = request
+            .query("watch", "true")
+            .query("allowWatchBookmarks", "true")
+            .query("timeoutSeconds", &self.timeout.as_secs().to_string());
         if self.send_initial_events {
-            query.text("sendInitialEvents", "true");
-            query.text("resourceVersionMatch", "NotOlderThan");
+            request = request
+                .query("sendInitialEvents", "true")
+                .query("resourceVersionMatch", "NotOlderThan");
         }
-        self.collection.query(&mut query);
-        query.text("resourceVersion", &self.resource_version);
-        // Servers from 1.37 on compress each event by itself, which tower-http cannot read.
-        http::Request::get(query.uri)
-            .header(http::header::ACCEPT_ENCODING, "identity")
-            .header(http::header::ACCEPT, self.collection.accept(true))
-    }
-}
-
-/// A path that grows parameters; empty ones are left out.
-struct Query {
-    uri: String,
-    next: char,
-}
-
-impl Query {
-    fn new(path: &str) -> Self {
-        Query {
-            uri: path.to_owned(),
-            next: '?',
-        }
-    }
-
-    fn text(&mut self, name: &str, value: &str) {
-        if value.is_empty() {
-            return;
-        }
-        self.uri.push(std::mem::replace(&mut self.next, '&'));
-        self.uri.push_str(name);
-        self.uri.push('=');
-        self.uri.push_str(&super::escaped(value));
+        self.collection
+            .query(request)
+            .query_if("resourceVersion", &self.resource_version)
+            // Servers from 1.37 on compress each event by itself, which tower-http cannot read.
+            .header(ACCEPT_ENCODING, "identity")
+            .header(ACCEPT, &self.collection.accept(true))
     }
 }

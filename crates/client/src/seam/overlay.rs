@@ -151,7 +151,8 @@ impl Overlay {
         if let Some(known) = self.state.lock().objects.get(&key(info, name)) {
             return Ok(known.clone());
         }
-        let path = object::path(info, name);
+        let path = info.object_path(name);
+        let path = path.map_err(|cause| refuse(400, "BadRequest", cause.to_string()))?;
         let (code, body) = fetch(server, request, &path).await?;
         match code {
             404 => Ok(None),

@@ -52,11 +52,11 @@ impl Lock {
     }
 
     pub(super) fn send(&self, request: Request) -> BoxFuture<'static, Reply> {
-        let (client, kind) = (self.client.clone(), lease_kind());
+        let kind = lease_kind();
         let collection = kind.path(self.key.namespace.as_deref());
-        let path = format!("{collection}/{}", self.key.name);
+        let object = collection.clone().name(&self.key.name);
         let (method, path, body) = match request {
-            Request::Get => (http::Method::GET, path, None),
+            Request::Get => (http::Method::GET, object, None),
             Request::Create(record) => {
                 let lease = json!({
                     "apiVersion": kind.api_version(),
@@ -72,14 +72,16 @@ impl Lock {
                 if let Some(metadata) = lease.get_mut("metadata").and_then(Value::as_object_mut) {
                     metadata.insert("resourceVersion".to_owned(), json!(version));
                 }
-                (http::Method::PUT, path, Some(lease))
+                (http::Method::PUT, object, Some(lease))
             }
         };
+        let request = self.client.resource_request(method, &path);
         async move {
-            let request = client.request(method, &path);
-            match body {
-                None => Reply::Read(request.typed().await),
-                Some(lease) => Reply::Written(request.json(&lease).typed().await),
+            match (body, request) {
+                (None, Ok(request)) => Reply::Read(request.typed().await),
+                (None, Err(error)) => Reply::Read(Err(error)),
+                (Some(lease), Ok(request)) => Reply::Written(request.json(&lease).typed().await),
+                (Some(_), Err(error)) => Reply::Written(Err(error)),
             }
         }
         .boxed()

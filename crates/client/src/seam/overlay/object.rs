@@ -4,32 +4,6 @@ use serde_json::{Map, Value, json};
 
 use crate::RequestInfo;
 
-/// The path of an object of the collection that `info` is about.
-pub(super) fn path(info: &RequestInfo, name: &str) -> String {
-    // What stands before the group's root, for servers behind a proxy.
-    let root = if info.group.is_empty() {
-        "/api/"
-    } else {
-        "/apis/"
-    };
-    let prefix = info.path.split_once(root).map_or("", |(prefix, _)| prefix);
-    let group = if info.group.is_empty() {
-        info.version.clone()
-    } else {
-        format!("{}/{}", info.group, info.version)
-    };
-    let is_namespace = info.group.is_empty() && info.plural == "namespaces";
-    match &info.namespace {
-        Some(namespace) if !is_namespace => {
-            format!(
-                "{prefix}{root}{group}/namespaces/{namespace}/{}/{name}",
-                info.plural
-            )
-        }
-        _ => format!("{prefix}{root}{group}/{}/{name}", info.plural),
-    }
-}
-
 /// The metadata of an object, made where it has none.
 pub(super) fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
     let fields = object.as_object_mut()?;

@@ -1,0 +1,41 @@
+//! The query of a request: what its path does not contain.
+
+/// The query parameters of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(crate) fn parse(text: &str) -> Self {
+        let pairs = form_urlencoded::parse(text.as_bytes());
+        Self(
+            pairs
+                .map(|(k, v)| (k.into_owned(), v.into_owned()))
+                .collect(),
+        )
+    }
+
+    /// The last value given for `name`; an empty one counts as not given.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let value = self.0.iter().rev().find(|(key, _)| key == name)?;
+        Some(value.1.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// Whether `name` is given as Kubernetes reads a boolean: whatever does not deny it.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        let value = self.0.iter().rev().find(|(key, _)| key == name);
+        value.is_some_and(|(_, value)| !matches!(value.to_lowercase().as_str(), "false" | "0"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_parameter_is_not_given() {
+        let query = Query::parse("watch=true&labelSelector=a%3Db&limit=");
+        assert!(query.flag("watch"));
+        assert_eq!(query.get("labelSelector"), Some("a=b"));
+        assert_eq!(query.get("limit"), None);
+    }
+}
