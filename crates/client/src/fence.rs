@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use http::{Extensions, Method, Request};
+use http::{Extensions, Request};
 use kube::client::Body;
 use tokio::time::Instant;
 use tower::BoxError;
@@ -206,7 +206,7 @@ impl Fence {
         let service = tower::service_fn(move |mut request: Request<Body>| {
             let (fence, client) = (fence.clone(), client.clone());
             async move {
-                if acts(&request) {
+                if RequestInfo::acts(&request) {
                     fence.check()?;
                     Fences::add(request.extensions_mut(), fence);
                 }
@@ -235,19 +235,6 @@ impl Fences {
     fn check(&self) -> Result<(), Fenced> {
         self.0.iter().try_for_each(Fence::check)
     }
-}
-
-/// Whether a request changes something.
-fn acts<B>(request: &Request<B>) -> bool {
-    let info = RequestInfo::of(request);
-    let subresource = info.subresource.as_deref().unwrap_or_default();
-    let connects = matches!(
-        subresource.split('/').next(),
-        Some("exec" | "attach" | "portforward" | "proxy")
-    );
-    // The query of a deletion is not looked at if there is a body, which has options of its own.
-    let deletes = *request.method() == Method::DELETE;
-    connects || deletes || info.is_write() && !info.changes_nothing(request.uri())
 }
 
 #[cfg(test)]

@@ -124,6 +124,19 @@ impl RequestInfo {
         dry_run || review
     }
 
+    /// Whether a request may change something. `exec` and the like do, whatever their method.
+    pub(crate) fn acts<B>(request: &Request<B>) -> bool {
+        let info = RequestInfo::of(request);
+        let subresource = info.subresource.as_deref().unwrap_or_default();
+        let connects = matches!(
+            subresource.split('/').next(),
+            Some("exec" | "attach" | "portforward" | "proxy")
+        );
+        // The query of a deletion is not looked at if there is a body, which has options of its own.
+        let deletes = *request.method() == Method::DELETE;
+        connects || deletes || info.is_write() && !info.changes_nothing(request.uri())
+    }
+
     /// The resource as RBAC and kubectl write it: `deployments.apps/scale`.
     pub fn resource(&self) -> String {
         let mut resource = self.plural.clone();

@@ -1,10 +1,13 @@
-//! Sending a request again, where that cannot do a thing twice. The rules are client-go's
-//! (`rest/with_retry.go`), but for refused connections:
+//! Sending a request again, where that cannot do a thing twice. The rules are stricter than
+//! client-go's (`rest/with_retry.go`), which repeats any method on 5xx, and GET whatever it does:
 //!
-//! - An answer 429 or 5xx that carries `Retry-After` says that the server did not act: any request is
-//!   sent again after that time.
-//! - A connection that broke before the answer came leaves open whether the server acted: only GET
-//!   and HEAD are sent again.
+//! - A response 429 that carries `Retry-After` means that the server did not act: any request is sent
+//!   again after that time.
+//! - A response 5xx that carries `Retry-After` leaves open whether the server acted: the API server
+//!   sends it on timeouts of etcd too. Reads are sent again, and writes whose repetition changes
+//!   nothing more; see [`Repetition`].
+//! - A connection that broke before the response came leaves it open as well: only reads are sent
+//!   again.
 //! - A connection that was not made, and an HTTP/2 stream that the server refused, prove that the
 //!   server has not seen the request: any request is sent again, a few times.
 //!
@@ -19,12 +22,14 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
+use serde_json::Value;
 use tower::ServiceExt;
 
 use super::metrics::Metrics;
 use super::step::{self, Next, Step};
 use super::wire::NotTaken;
 use super::{Answer, host_of};
+use crate::RequestInfo;
 use crate::backoff::Backoff;
 use crate::fence::Fences;
 
@@ -78,13 +83,14 @@ impl RetryOptions {
 
     /// How long to wait before the request is sent again; none if it must not be. `attempt` counts
     /// from 1.
-    fn step(&self, attempt: u32, method: &Method, outcome: &Outcome) -> Option<Duration> {
+    fn step(&self, attempt: u32, repetition: Repetition, outcome: &Outcome) -> Option<Duration> {
         if attempt > self.retries_max {
             return None;
         }
         match outcome {
             Outcome::Answer(code, retry_after) => {
-                if *code != StatusCode::TOO_MANY_REQUESTS && !code.is_server_error() {
+                let harmless = code.is_server_error() && repetition != Repetition::Acts;
+                if *code != StatusCode::TOO_MANY_REQUESTS && !harmless {
                     return None;
                 }
                 let wait = Duration::from_secs((*retry_after)?);
@@ -94,13 +100,68 @@ impl RetryOptions {
             }
             Outcome::Failure(fate) => match fate {
                 Fate::Unsent if attempt <= CONNECTS_MAX => Some(self.backoff.wait(attempt)),
-                Fate::Broken if *method == Method::GET || *method == Method::HEAD => {
-                    Some(self.backoff.wait(attempt))
-                }
+                Fate::Broken if repetition == Repetition::Reads => Some(self.backoff.wait(attempt)),
                 _ => None,
             },
         }
     }
+}
+
+/// The effect of a request that the server carries out a second time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Repetition {
+    /// None: the request changes nothing. Dry runs and reviews are among these.
+    Reads,
+    /// None beyond that of the first time: the request says what the object shall be, or which object
+    /// shall go. PUT, merge patch, strategic merge patch, apply, and DELETE with a UID as its
+    /// precondition.
+    Same,
+    /// A second effect, or one on an object that came in between: POST, JSON patch, DELETE without a
+    /// UID, DELETE of a collection, `exec` and the like.
+    Acts,
+}
+
+impl Repetition {
+    fn of(request: &Request<Body>) -> Self {
+        if !RequestInfo::acts(request) {
+            return Repetition::Reads;
+        }
+        let same = match *request.method() {
+            Method::PUT => true,
+            Method::PATCH => {
+                let content_type = request.headers().get(header::CONTENT_TYPE);
+                let content_type = content_type.and_then(|it| it.to_str().ok());
+                let essence = content_type.unwrap_or_default().split(';').next();
+                SAME_PATCHES.contains(&essence.unwrap_or_default().trim())
+            }
+            Method::DELETE => names_uid(request.body()),
+            _ => false,
+        };
+        match same {
+            true => Repetition::Same,
+            false => Repetition::Acts,
+        }
+    }
+}
+
+/// Patches that lead to the same object when they are applied twice.
+const SAME_PATCHES: [&str; 4] = [
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+    "application/apply-patch+cbor",
+];
+
+/// Whether the body of a deletion has the UID of the object as its precondition.
+fn names_uid(body: &Body) -> bool {
+    // A body that can be repeated is in memory.
+    let bytes = body.try_clone().map(Body::collect_bytes);
+    let bytes = bytes.and_then(|bytes| bytes.now_or_never()?.ok());
+    let options = bytes.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    options.is_some_and(|it| {
+        it.pointer("/preconditions/uid")
+            .is_some_and(Value::is_string)
+    })
 }
 
 enum Outcome {
@@ -232,7 +293,8 @@ impl Step for Retry {
                     Outcome::Answer(code, _) => code.as_str().to_owned(),
                     Outcome::Failure(_) => "<error>".to_owned(),
                 };
-                let Some(wait) = retry.options.step(attempt, &method, &seen) else {
+                let repetition = Repetition::of(&copy);
+                let Some(wait) = retry.options.step(attempt, repetition, &seen) else {
                     return outcome;
                 };
                 drop(outcome);

@@ -78,6 +78,28 @@ async fn a_server_that_stays_busy_gets_eleven_requests() {
     assert_eq!(count.load(Ordering::Relaxed), 11);
 }
 
+/// The API server sends `Retry-After` when etcd times out, too.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_may_have_landed_is_sent_once() {
+    let cases = [
+        ("POST", "application/json", 1),
+        ("PATCH", "application/json-patch+json", 1),
+        ("PATCH", "application/merge-patch+json", 2),
+        ("PUT", "application/json", 2),
+    ];
+    for (method, content_type, expected) in cases {
+        let (client, count) = scripted(ClientOptions::default(), |number, _| match number {
+            1 => answer(504, Some(("retry-after", "1")), b""),
+            _ => answer(200, None, b"{}"),
+        });
+        let mut request = request(method, "/api/v1/namespaces/a/pods/b");
+        let content_type = http::HeaderValue::from_static(content_type);
+        request.headers_mut().insert("content-type", content_type);
+        client.send(request).await.unwrap();
+        assert_eq!(count.load(Ordering::Relaxed), expected, "{method}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_rate_limit_makes_requests_wait() {
     let options = ClientOptions {
