@@ -13,6 +13,7 @@
 //! - [`random`]: numbers from a seed, which engines take as an input.
 //! - [`selector`]: label and field selectors.
 //! - [`shard`]: objects split by a hash, as a server and a client both do it.
+//! - [`size`]: how long a value is when it is written.
 //! - [`managedfields`]: server-side apply and field ownership.
 //! - [`conditions`] and [`readiness`]: what an object says about its own state.
 
@@ -31,4 +32,5 @@ pub mod schema;
 pub mod scheme;
 pub mod selector;
 pub mod shard;
+pub mod size;
 pub mod structural;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
+
 /// A caller.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Identity {
@@ -28,7 +30,11 @@ pub(crate) enum Authenticator {
     /// They are already known: in-process, or by a client certificate.
     Known(Arc<Identity>),
     /// By a bearer token in each request.
-    Token(Arc<str>),
+    Token {
+        token: Arc<str>,
+        /// Notified by every request with the token.
+        admitted: Arc<Notify>,
+    },
 }
 
 impl Authenticator {
@@ -36,9 +42,13 @@ impl Authenticator {
     pub(crate) fn identify(&self, authorization: &str) -> Option<Arc<Identity>> {
         match self {
             Self::Known(identity) => Some(identity.clone()),
-            Self::Token(token) => {
+            Self::Token { token, admitted } => {
                 let given = authorization.strip_prefix("Bearer ")?;
-                same(given.as_bytes(), token.as_bytes()).then(|| Arc::new(Identity::admin()))
+                if !same(given.as_bytes(), token.as_bytes()) {
+                    return None;
+                }
+                admitted.notify_one();
+                Some(Arc::new(Identity::admin()))
             }
         }
     }
@@ -59,7 +69,10 @@ mod tests {
 
     #[test]
     fn only_the_token_opens() {
-        let auth = Authenticator::Token("secret".into());
+        let auth = Authenticator::Token {
+            token: "secret".into(),
+            admitted: Arc::default(),
+        };
         assert!(auth.identify("Bearer secret").is_some());
         for wrong in [
             "",

@@ -1,6 +1,7 @@
 //! The HTTPS front: a socket, certificates of its own, and a kubeconfig for whoever wants in.
 
 mod certificates;
+mod connections;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -11,6 +12,7 @@ use hyper_util::{
 };
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 
@@ -20,11 +22,30 @@ use crate::{
     service::{Service, Shared},
 };
 use certificates::Certificates;
+use connections::{Connections, Place};
 
-/// How long a client may take to say who it is.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a connection may be idle or take over the head of a request, as in Kubernetes.
+/// Time that an HTTP/1 connection may be idle or take for the head of a request, as in Kubernetes.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// What connections may take up before their peers have been authenticated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Number of open connections. A client needs one, or a few with HTTP/1; the files that a process
+    /// may open are often limited to 1,024.
+    pub(crate) connections: usize,
+    /// Time from the connection to the first request with valid credentials, the TLS handshake
+    /// included. A handshake with a client certificate is enough.
+    pub(crate) authentication: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 512,
+            authentication: Duration::from_secs(10),
+        }
+    }
+}
 
 /// Where a server listens, and how to get in.
 #[derive(Clone, Debug)]
@@ -72,10 +93,11 @@ pub(crate) struct Front {
     address: SocketAddr,
     acceptor: TlsAcceptor,
     certificates: Arc<Certificates>,
+    limits: Limits,
 }
 
 impl Front {
-    pub(crate) async fn bind(address: SocketAddr) -> Result<Self, StartError> {
+    pub(crate) async fn bind(address: SocketAddr, limits: Limits) -> Result<Self, StartError> {
         let listener = TcpListener::bind(address)
             .await
             .map_err(|cause| match cause.kind() {
@@ -92,6 +114,7 @@ impl Front {
             address,
             acceptor,
             certificates,
+            limits,
         })
     }
 
@@ -105,6 +128,7 @@ impl Front {
     /// Accepts connections until the server stops; each runs in `tasks`.
     pub(crate) async fn run(self, shared: Arc<Shared>, tasks: TaskTracker) {
         let stop = shared.stop.clone();
+        let connections = Connections::new(self.limits.connections);
         loop {
             let accepted = tokio::select! {
                 accepted = self.listener.accept() => accepted,
@@ -112,8 +136,19 @@ impl Front {
             };
             match accepted {
                 Ok((stream, _)) => {
-                    let token: Arc<str> = self.certificates.token().into();
-                    tasks.spawn(serve(stream, self.acceptor.clone(), shared.clone(), token));
+                    let Some(place) = connections.enter() else {
+                        let connections = self.limits.connections;
+                        tracing::warn!(connections, "a connection is refused: all are in use");
+                        continue;
+                    };
+                    let conversation = Conversation {
+                        acceptor: self.acceptor.clone(),
+                        shared: shared.clone(),
+                        token: self.certificates.token().into(),
+                        admitted: Arc::default(),
+                    };
+                    let limit = self.limits.authentication;
+                    tasks.spawn(conversation.run(stream, place, limit));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -124,43 +159,75 @@ impl Front {
     }
 }
 
-async fn serve(stream: TcpStream, acceptor: TlsAcceptor, shared: Arc<Shared>, token: Arc<str>) {
-    let stop = shared.stop.clone();
-    let stream = tokio::select! {
-        stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)) => stream,
-        () = stop.cancelled() => return,
-    };
-    let Ok(Ok(stream)) = stream else { return };
-    // Only the administrator has a certificate of our authority.
-    let has_certificate = stream
-        .get_ref()
-        .1
-        .peer_certificates()
-        .is_some_and(|c| !c.is_empty());
-    let authenticator = if has_certificate {
-        Authenticator::Known(Arc::new(Identity::admin()))
-    } else {
-        Authenticator::Token(token)
-    };
-    let service = TowerToHyperService::new(Service {
-        shared,
-        authenticator,
-    });
-    let mut server = auto::Builder::new(TokioExecutor::new());
-    server
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT);
-    let connection = server.serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+/// One connection.
+struct Conversation {
+    acceptor: TlsAcceptor,
+    shared: Arc<Shared>,
+    token: Arc<str>,
+    /// Notified when the peer has been authenticated.
+    admitted: Arc<Notify>,
+}
+
+impl Conversation {
+    /// Serves the connection to its end, which comes early if the peer is not authenticated in time
+    /// or another connection needs the place.
+    async fn run(self, stream: TcpStream, place: Place, limit: Duration) {
+        let admitted = self.admitted.clone();
+        let mut served = std::pin::pin!(self.serve(stream));
+        tokio::select! {
+            () = served.as_mut() => return,
+            () = admitted.notified() => place.keep(),
+            () = place.evicted() => return,
+            () = tokio::time::sleep(limit) => return,
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(error, "a connection ended");
+        served.await;
+    }
+
+    async fn serve(self, stream: TcpStream) {
+        let stop = self.shared.stop.clone();
+        let stream = tokio::select! {
+            stream = self.acceptor.accept(stream) => stream,
+            () = stop.cancelled() => return,
+        };
+        let Ok(stream) = stream else { return };
+        // Only the administrator has a certificate of our authority.
+        let has_certificate = stream
+            .get_ref()
+            .1
+            .peer_certificates()
+            .is_some_and(|c| !c.is_empty());
+        let authenticator = if has_certificate {
+            self.admitted.notify_one();
+            Authenticator::Known(Arc::new(Identity::admin()))
+        } else {
+            Authenticator::Token {
+                token: self.token,
+                admitted: self.admitted,
+            }
+        };
+        let service = TowerToHyperService::new(Service {
+            shared: self.shared,
+            authenticator,
+        });
+        let mut server = auto::Builder::new(TokioExecutor::new());
+        server
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADER_TIMEOUT);
+        let connection = server.serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(error, "a connection ended");
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,7 @@ mod prepare;
 mod read;
 mod rules;
 mod scale;
+mod size;
 mod update;
 
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use crate::{
     clock::Clock,
     controllers,
     error::StartError,
-    front::{Endpoint, Front},
+    front::{Endpoint, Front, Limits},
     kinds::Catalog,
     object,
     random::Random,
@@ -118,7 +118,15 @@ impl Server {
     /// # Errors
     /// If the address cannot be listened on or the certificates cannot be made.
     pub async fn listen(&self, address: SocketAddr) -> Result<Endpoint, StartError> {
-        let front = Front::bind(address).await?;
+        self.listen_within(address, Limits::default()).await
+    }
+
+    pub(crate) async fn listen_within(
+        &self,
+        address: SocketAddr,
+        limits: Limits,
+    ) -> Result<Endpoint, StartError> {
+        let front = Front::bind(address, limits).await?;
         let endpoint = front.endpoint();
         let tasks = self.tasks.clone();
         self.tasks.spawn(front.run(self.shared.clone(), tasks));

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auth::Authenticator,
+    auth::{Authenticator, Identity},
     compression, discovery,
     kinds::{Kind, SchemaSource},
     negotiation::Media,
@@ -72,13 +72,7 @@ where
         Box::pin(async move {
             let (parts, body) = request.into_parts();
             let accept = header_text(&parts, header::ACCEPT);
-            let answer = match Limited::new(body, BODY_LIMIT).collect().await {
-                Ok(body) => service.answer(&parts, body.to_bytes()).await,
-                Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large(
-                    "Request entity too large: limit is 3145728",
-                )),
-                Err(error) => Err(ApiError::bad_request(error.to_string())),
-            };
+            let answer = service.respond(&parts, body).await;
             let answer = answer.unwrap_or_else(|error| failure(&error, Media::of_error(accept)));
             Ok(answer)
         })
@@ -86,7 +80,12 @@ where
 }
 
 impl Service {
-    async fn answer(&self, parts: &Parts, body: Bytes) -> ApiResult<Response<ResponseBody>> {
+    /// Answers a request. Its body is read for authenticated callers only.
+    async fn respond<B>(&self, parts: &Parts, body: B) -> ApiResult<Response<ResponseBody>>
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         let path = parts.uri.path().trim_matches('/');
         let segments: Vec<&str> = path.split('/').collect();
         if let ["readyz" | "livez" | "healthz", ..] = segments.as_slice() {
@@ -96,18 +95,36 @@ impl Service {
         let Some(identity) = self.authenticator.identify(authorization) else {
             return Err(ApiError::unauthorized());
         };
+        let body = match Limited::new(body, BODY_LIMIT).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                let message = format!("Request entity too large: limit is {BODY_LIMIT}");
+                return Err(ApiError::too_large(message));
+            }
+            Err(error) => return Err(ApiError::bad_request(error.to_string())),
+        };
+        self.answer(parts, &segments, &identity, body).await
+    }
+
+    async fn answer(
+        &self,
+        parts: &Parts,
+        segments: &[&str],
+        identity: &Identity,
+        body: Bytes,
+    ) -> ApiResult<Response<ResponseBody>> {
         let registry = &self.shared.registry;
         let accept = header_text(parts, header::ACCEPT);
         let raw_query = parts.uri.query().unwrap_or_default();
         if parts.method == Method::GET {
-            if segments.as_slice() == ["version"] {
+            if segments == ["version"] {
                 return Ok(json_answer(200, "application/json", &version()));
             }
-            if let Some(body) = openapi::answer(&segments, raw_query, &registry.catalog) {
+            if let Some(body) = openapi::answer(segments, raw_query, &registry.catalog) {
                 return Ok(json_answer(200, "application/json", &body));
             }
             if let Some((content_type, body)) =
-                discovery::answer(&segments, accept, &registry.catalog)
+                discovery::answer(segments, accept, &registry.catalog)
             {
                 return Ok(json_answer(200, &content_type, &body));
             }
@@ -128,7 +145,7 @@ impl Service {
             accept,
             content_type: header_text(parts, header::CONTENT_TYPE),
             user_agent: header_text(parts, header::USER_AGENT),
-            identity: &identity,
+            identity,
             body,
         };
         let (media, content) = verbs::dispatch(registry, request).await?;

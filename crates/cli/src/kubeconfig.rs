@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     fs::{self, OpenOptions},
-    io::Write,
+    io::{ErrorKind, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
@@ -76,16 +76,22 @@ impl KubeconfigFile {
     }
 }
 
+/// Writes a new file, for its owner only. What another process left in its place is removed, and
+/// neither followed nor kept open to whoever could read it.
 fn create(path: &Path, text: &str) -> std::io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
+    options.write(true).create_new(true).mode(0o600);
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// Beside its place, so that it can be put there in one step.
+/// A place of this process beside that of the file, so that it can be put there in one step.
 fn next_to(path: &Path) -> PathBuf {
     let mut next: OsString = path.as_os_str().to_owned();
-    next.push(".new");
+    next.push(format!(".{}.new", std::process::id()));
     next.into()
 }
 
@@ -93,5 +99,48 @@ fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_lies_in_the_way_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        let next = next_to(&path);
+        let other = folder.path().join("other");
+        fs::write(&other, "precious").unwrap();
+        symlink(&other, &next).unwrap();
+        let mut file = KubeconfigFile::prepare(&path).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "precious");
+
+        symlink(&other, &next).unwrap();
+        file.write("first".to_owned()).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "precious");
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+        assert_eq!(mode(&path), 0o600);
+    }
+
+    #[test]
+    fn an_old_file_does_not_lend_its_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        let next = next_to(&path);
+        let mut file = KubeconfigFile::prepare(&path).unwrap();
+        fs::write(&next, "old").unwrap();
+        fs::set_permissions(&next, fs::Permissions::from_mode(0o666)).unwrap();
+        file.write("new".to_owned()).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert!(!next.exists());
     }
 }

@@ -6,6 +6,7 @@ mod lists;
 mod metadata;
 mod paths;
 mod seam;
+mod sizes;
 mod transport;
 mod typed;
 

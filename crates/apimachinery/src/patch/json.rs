@@ -8,11 +8,13 @@ use serde_json::{Map, Value};
 
 use super::PatchError;
 use crate::golang;
+use crate::size::json_size;
 
 /// How deep an object may nest: as deep as serde_json reads one.
 const DEPTH_MAX: usize = 127;
-/// How many values a patch may copy, so that a small one cannot make a huge object.
-const COPIED_MAX: usize = 100_000;
+/// How many bytes of JSON a patch may copy in all, so that a small patch cannot create a huge object.
+/// This is the limit of the API server, which is that of a request.
+const COPIED_MAX: usize = 3 * 1024 * 1024;
 
 /// Applies an RFC 6902 JSON patch. When it fails, the object is unchanged.
 ///
@@ -31,7 +33,8 @@ const COPIED_MAX: usize = 100_000;
 /// # Errors
 ///
 /// [`PatchError::Malformed`] when the document is no list of operations,
-/// [`PatchError::Unprocessable`] when one of them is unknown or does not fit the object.
+/// [`PatchError::Unprocessable`] when one of them is unknown or does not fit the object, or when the
+/// copies are longer than 3 MiB in all.
 pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     let operations = patch
         .as_array()
@@ -48,7 +51,7 @@ pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     Ok(())
 }
 
-/// Applies one operation; `copies` is how many values may still be copied.
+/// Applies one operation; `copies` is how many bytes may still be copied.
 fn apply(
     object: &mut Value,
     operation: &Map<String, Value>,
@@ -77,8 +80,8 @@ fn apply(
             let copied = from.get(object)?.unwrap_or(&Value::Null);
             path.fits(copied)?;
             *copies = copies
-                .checked_sub(count(copied))
-                .ok_or_else(|| unprocessable("the patch copies too much".to_owned()))?;
+                .checked_sub(json_size(copied))
+                .ok_or_else(copies_too_much)?;
             let copied = copied.clone();
             path.add(object, copied)
         }
@@ -218,15 +221,6 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// How many values there are in a value, itself among them.
-fn count(value: &Value) -> usize {
-    match value {
-        Value::Object(fields) => 1 + fields.values().map(count).sum::<usize>(),
-        Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
-        _ => 1,
-    }
-}
-
 /// The place an index stands for in a list of this length.
 fn index(step: &str, length: usize) -> Option<usize> {
     match step.strip_prefix('-') {
@@ -251,6 +245,12 @@ fn text<'o>(operation: &'o Map<String, Value>, name: &str) -> Result<&'o str, Pa
 
 fn missing(path: &str) -> PatchError {
     unprocessable(format!("doc is missing path: {}", golang::quote(path)))
+}
+
+fn copies_too_much() -> PatchError {
+    unprocessable(format!(
+        "Unable to complete the copy, the accumulated size increase of copy exceeds the limit {COPIED_MAX}"
+    ))
 }
 
 fn unprocessable(message: String) -> PatchError {

@@ -340,3 +340,20 @@ fn a_patch_cannot_nest_or_grow_without_bound() {
     let patch = Value::Array(vec![double; 40]);
     assert!(json_patch(&mut object, &patch).is_err());
 }
+
+#[test]
+fn a_patch_copies_at_most_three_mebibytes() {
+    // As JSON, a text has its quotes.
+    let check = |length: usize, copies: usize, expected: bool| {
+        let mut object = json!({"a": "x".repeat(length - 2)});
+        let copy = |n| json!({"op": "copy", "from": "/a", "path": format!("/b{n}")});
+        let patch = Value::Array((0..copies).map(copy).collect());
+        let done = json_patch(&mut object, &patch);
+        assert_eq!(done.is_ok(), expected, "{copies} times {length}: {done:?}");
+    };
+    check(1 << 20, 3, true);
+    check((1 << 20) + 1, 3, false);
+    check(1 << 20, 300, false);
+    check(100, 3 * (1 << 20) / 100, true);
+    check(100, 3 * (1 << 20) / 100 + 1, false);
+}

@@ -101,6 +101,7 @@ impl Registry {
                 None => Ok(Arc::new(object)),
             };
         }
+        self.check_size(kind, &object)?;
         let key = Key::of(&object);
         match self.store.put(&storage, Expected::Absent, object) {
             Ok(stored) => Ok(self.after_write(kind, stored)),

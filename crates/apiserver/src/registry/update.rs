@@ -98,6 +98,9 @@ impl Registry {
             if new == live {
                 return Ok(stored);
             }
+            if !write.dry_run {
+                self.check_size(&target.kind, &new)?;
+            }
             match self.replace(target, &stored, new, write) {
                 Err(CommitError::Moved) => {}
                 Err(CommitError::Missing | CommitError::Exists) => return Err(target.not_found()),

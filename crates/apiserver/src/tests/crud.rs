@@ -271,3 +271,35 @@ async fn a_body_has_a_limit() {
     object["data"]["a"] = json!("x".repeat(4 << 20));
     assert_eq!(api.post(CONFIG_MAPS, object).await.0, 413);
 }
+
+#[tokio::test]
+async fn an_object_has_a_limit() {
+    let api = Api::start();
+    let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+    let role = |name: &str, length: usize| {
+        let rule = json!({"apiGroups": [""], "resources": ["x".repeat(length)], "verbs": ["get"]});
+        json!({"metadata": {"name": name}, "rules": [rule]})
+    };
+    let too_large = |answer: &(u16, Value)| {
+        assert_eq!(answer.0, 500, "{}", message(answer));
+        assert_eq!(answer.1["reason"], Value::Null);
+        assert_eq!(message(answer), "etcdserver: request is too large");
+    };
+    too_large(&api.post(roles, role("a", 1_600_000)).await);
+    let dry_run = format!("{roles}?dryRun=All");
+    assert_eq!(api.post(&dry_run, role("a", 1_600_000)).await.0, 201);
+    let (code, stored) = api.post(roles, role("a", 800_000)).await;
+    assert_eq!(code, 201);
+
+    let path = format!("{roles}/a");
+    let copies = async |count: usize| {
+        let copy = json!({"op": "copy", "from": "/rules/0", "path": "/rules/-"});
+        let patch = Value::Array(vec![copy; count]);
+        let json_patch = "application/json-patch+json";
+        api.send(Method::PATCH, &path, json_patch, &patch).await
+    };
+    too_large(&copies(1).await);
+    assert_eq!(copies(300).await.0, 422);
+    too_large(&api.merge(&path, role("a", 1_600_000)).await);
+    assert_eq!(api.get(&path).await.1, stored);
+}

@@ -1,0 +1,109 @@
+//! The open connections, and which of them go when there are too many.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+/// The open connections of a server, of which there is a limited number.
+///
+/// When all places are taken, a new connection takes that of the oldest one whose peer has not been
+/// authenticated; it is refused if there is none. So nobody without credentials keeps others out.
+#[derive(Debug)]
+pub(super) struct Connections {
+    max: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: usize,
+    next: u64,
+    /// Those whose peers have not been authenticated, in the order of their arrival.
+    pending: BTreeMap<u64, CancellationToken>,
+}
+
+/// The place of one connection, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    connections: Arc<Connections>,
+    number: u64,
+    evicted: CancellationToken,
+}
+
+impl Connections {
+    pub(super) fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            max,
+            state: Mutex::default(),
+        })
+    }
+
+    /// Takes a place, or returns `None` if all are taken by authenticated peers.
+    pub(super) fn enter(self: &Arc<Self>) -> Option<Place> {
+        let mut state = self.state.lock();
+        if state.open >= self.max {
+            let (_, oldest) = state.pending.pop_first()?;
+            oldest.cancel();
+            state.open = state.open.saturating_sub(1);
+        }
+        state.open = state.open.saturating_add(1);
+        state.next = state.next.saturating_add(1);
+        let (number, evicted) = (state.next, CancellationToken::new());
+        state.pending.insert(number, evicted.clone());
+        Some(Place {
+            connections: self.clone(),
+            number,
+            evicted,
+        })
+    }
+}
+
+impl Place {
+    /// Keeps the place: the peer has been authenticated.
+    pub(super) fn keep(&self) {
+        self.connections.state.lock().pending.remove(&self.number);
+    }
+
+    /// Waits until a newer connection has taken the place.
+    pub(super) async fn evicted(&self) {
+        self.evicted.cancelled().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut state = self.connections.state.lock();
+        state.pending.remove(&self.number);
+        if !self.evicted.is_cancelled() {
+            state.open = state.open.saturating_sub(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_evicted(place: &Place) -> bool {
+        place.evicted.is_cancelled()
+    }
+
+    #[test]
+    fn the_oldest_without_credentials_goes() {
+        let connections = Connections::new(3);
+        let [first, second, third] = [(); 3].map(|()| connections.enter().unwrap());
+        first.keep();
+        let fourth = connections.enter().unwrap();
+        assert!(!is_evicted(&first) && is_evicted(&second) && !is_evicted(&third));
+        // Its place is taken; that it ends later changes nothing.
+        drop(second);
+        third.keep();
+        fourth.keep();
+        assert!(connections.enter().is_none(), "all are authenticated");
+        drop(first);
+        let fifth = connections.enter().unwrap();
+        fifth.keep();
+        assert!(connections.enter().is_none());
+    }
+}

@@ -1,0 +1,134 @@
+use std::net::Ipv4Addr;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use bytes::Bytes;
+use http::Request;
+use http_body_util::StreamBody;
+use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+use tower::ServiceExt;
+
+use super::*;
+use crate::{Options, Server};
+
+const LONG: Duration = Duration::from_secs(30);
+
+async fn start(limits: Limits) -> (Server, Endpoint) {
+    let server = Server::start(Options::default()).unwrap();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let endpoint = server.listen_within(address, limits).await.unwrap();
+    (server, endpoint)
+}
+
+/// A TLS connection without a client certificate, for HTTP/1.
+async fn connect(endpoint: &Endpoint) -> tokio_rustls::client::TlsStream<TcpStream> {
+    let config: Value = serde_saphyr::from_str(&endpoint.kubeconfig()).unwrap();
+    let authority = config["clusters"][0]["cluster"]["certificate-authority-data"].clone();
+    let authority = BASE64_STANDARD.decode(authority.as_str().unwrap()).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_slice(&authority).unwrap())
+        .unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let stream = TcpStream::connect(endpoint.address()).await.unwrap();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    let name = ServerName::from(endpoint.address().ip());
+    connector.connect(name, stream).await.unwrap()
+}
+
+/// Waits until the server has closed the connection, and returns what it sent before.
+async fn rest(mut stream: impl tokio::io::AsyncRead + Unpin) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // A connection that is dropped ends in an error or in an end, as it happens.
+    let _ = timeout(LONG, stream.read_to_end(&mut bytes))
+        .await
+        .expect("the connection is still open");
+    bytes
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_a_handshake_ends() {
+    let (_server, endpoint) = start(Limits::default()).await;
+    let began = tokio::time::Instant::now();
+    let stream = TcpStream::connect(endpoint.address()).await.unwrap();
+    assert!(rest(stream).await.is_empty());
+    assert!(began.elapsed() <= Limits::default().authentication * 2);
+}
+
+#[tokio::test]
+async fn a_connection_without_credentials_ends() {
+    let limits = Limits {
+        authentication: Duration::from_millis(300),
+        ..Limits::default()
+    };
+    let (_server, endpoint) = start(limits).await;
+    assert!(rest(connect(&endpoint).await).await.is_empty(), "silent");
+
+    let mut stream = connect(&endpoint).await;
+    let request = b"GET /version HTTP/1.1\r\nhost: a\r\nauthorization: Bearer no\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    let sent = rest(stream).await;
+    assert!(
+        sent.starts_with(b"HTTP/1.1 401 "),
+        "{:?}",
+        Bytes::from(sent)
+    );
+
+    let mut stream = connect(&endpoint).await;
+    let token = endpoint.certificates.token();
+    let request =
+        format!("GET /version HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {token}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut bytes = Vec::new();
+    let read = stream.read_to_end(&mut bytes);
+    let ended = timeout(limits.authentication * 3, read).await;
+    assert!(ended.is_err(), "an authenticated connection stays open");
+    assert!(bytes.starts_with(b"HTTP/1.1 200 "));
+}
+
+#[tokio::test]
+async fn silent_connections_keep_nobody_out() {
+    let limits = Limits {
+        connections: 2,
+        authentication: LONG * 2,
+    };
+    let (_server, endpoint) = start(limits).await;
+    let first = TcpStream::connect(endpoint.address()).await.unwrap();
+    let _second = TcpStream::connect(endpoint.address()).await.unwrap();
+    let mut third = connect(&endpoint).await;
+    rest(first).await;
+    third
+        .write_all(b"GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n")
+        .await
+        .unwrap();
+    let mut head = [0; 13];
+    timeout(LONG, third.read_exact(&mut head))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200 ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_is_not_read_before_authentication() {
+    let server = Server::start(Options::default()).unwrap();
+    let mut service = server.service();
+    service.authenticator = Authenticator::Token {
+        token: "secret".into(),
+        admitted: Arc::default(),
+    };
+    let endless = futures::stream::pending::<Result<http_body::Frame<Bytes>, std::io::Error>>();
+    let request = Request::post("/api/v1/namespaces/default/configmaps")
+        .header("authorization", "Bearer wrong")
+        .body(StreamBody::new(endless))
+        .unwrap();
+    let response = timeout(LONG, service.oneshot(request)).await;
+    assert_eq!(response.expect("the body is read").unwrap().status(), 401);
+}
