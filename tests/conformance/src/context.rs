@@ -10,7 +10,9 @@ mod errors;
 mod finalizer;
 mod gaps;
 mod kinds;
+mod meddle;
 mod prune;
+mod races;
 mod reads;
 mod ready;
 mod restart;
@@ -32,6 +34,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::meddle::Meddle;
+
 /// As whom the controller of these tests writes.
 const MANAGER: &str = "rig.configmap";
 /// The annotation on each child.
@@ -41,6 +45,7 @@ const MARK: &str = "opkit.dev/applied";
 struct Rig<K> {
     plane: ControlPlane,
     seam: Seam,
+    meddle: Meddle,
     contexts: mpsc::Receiver<(Arc<K>, Context)>,
     stop: CancellationToken,
     operator: JoinSet<opkit::Result>,
@@ -87,12 +92,14 @@ where
             options
         };
         let mut ready = options.ready.subscribe();
-        let client = seam.wrap(plane.client());
+        let meddle = Meddle::default();
+        let client = seam.wrap(meddle.around(plane.client()));
         let value = Operator::new("rig").controller(declare(controller));
         operator.spawn(value.run_with(client, options, stop.clone()));
         let mut rig = Rig {
             plane: plane.clone(),
             seam,
+            meddle,
             contexts,
             stop,
             operator,

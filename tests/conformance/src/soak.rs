@@ -4,6 +4,7 @@
 //! In virtual time, so minutes take seconds. `cargo test` runs it with few objects, `cargo xtask soak`
 //! with 50,000.
 
+mod names;
 mod weather;
 
 use opkit::apimachinery::random::Random;
@@ -117,6 +118,7 @@ async fn converged(client: &Client) -> Result {
     Err(Error::msg(format!("{wrong} gauges do not become right")))
 }
 
+/// The memory of this process, in KiB.
 fn resident_kib() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

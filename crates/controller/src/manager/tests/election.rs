@@ -384,3 +384,49 @@ async fn an_election_without_a_namespace_does_not_start() {
     assert!(error.contains("--leader-election-namespace"), "{error}");
     assert!(error.contains("--leader-elect=false"), "{error}");
 }
+
+/// An object that is gone is not among those that a new term looks at: its key must not get lost with
+/// the work that was dropped.
+#[tokio::test(start_paused = true)]
+async fn work_that_is_dropped_with_its_term_is_queued_again() {
+    let server = Server::new(&["configmaps", "leases"]);
+    server.put(MAP, object("one"));
+    let mut election = LeaderElectionOptions::new("test");
+    election.namespace = Some("d".to_owned());
+    let options = ManagerOptions {
+        leader_election: Some(election),
+        ..Default::default()
+    };
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let told = seen.clone();
+    let controller = Controller::<ConfigMap>::keyed(move |request: crate::Request, cx: Context| {
+        let told = told.clone();
+        async move {
+            if cx.get::<ConfigMap>(request.key().clone())?.is_some() {
+                return Ok(Action::await_change());
+            }
+            let is_first = told.lock().is_empty();
+            told.lock().push("begun".to_owned());
+            if is_first {
+                // Works until it is dropped.
+                std::future::pending::<()>().await;
+            }
+            told.lock().push("cleaned up".to_owned());
+            Ok(Action::await_change())
+        }
+    });
+    let (client, cut) = cut_off(&server);
+    let run = Run::start_client(client, options, |it| it.controller(controller)).await;
+    run.settle(Duration::from_secs(5)).await;
+    server.delete(MAP);
+    run.settle(Duration::from_secs(1)).await;
+    assert_eq!(*seen.lock(), ["begun"]);
+    cut.store(true, Ordering::SeqCst);
+    run.settle(Duration::from_secs(30)).await;
+    cut.store(false, Ordering::SeqCst);
+    run.settle(Duration::from_secs(60)).await;
+    assert_eq!(*seen.lock(), ["begun", "begun", "cleaned up"]);
+    let last = run.log.records().pop().unwrap();
+    assert_eq!(last.causes(), ["one deleted"], "for the reason that it had");
+    run.stop().await.unwrap();
+}

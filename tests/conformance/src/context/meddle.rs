@@ -1,0 +1,72 @@
+//! Somebody who acts at the worst moment: right before a chosen request of the operator is sent.
+
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, FutureExt};
+use http::{Request, header};
+use kube::client::Body;
+use opkit::client::RequestInfo;
+use parking_lot::Mutex;
+
+/// How a patch says that it is a server-side apply.
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
+/// How a patch says that it is a merge patch.
+pub(super) const MERGE: &str = "application/merge-patch+json";
+
+/// The next act, if one is planned.
+#[derive(Clone, Default)]
+pub(super) struct Meddle {
+    next: Arc<Mutex<Option<Act>>>,
+}
+
+struct Act {
+    content_type: &'static str,
+    resource: &'static str,
+    act: BoxFuture<'static, opkit::Result>,
+}
+
+impl Meddle {
+    /// Once, before the next patch of that type to an object of `resource` is sent, does `act`.
+    pub(super) fn before_patch(
+        &self,
+        content_type: &'static str,
+        resource: &'static str,
+        act: impl Future<Output = opkit::Result> + Send + 'static,
+    ) {
+        let act = act.boxed();
+        *self.next.lock() = Some(Act {
+            content_type,
+            resource,
+            act,
+        });
+    }
+
+    /// Whether the planned act was done.
+    pub(super) fn is_done(&self) -> bool {
+        self.next.lock().is_none()
+    }
+
+    /// A client whose requests are waited for.
+    pub(super) fn around(&self, client: kube::Client) -> kube::Client {
+        let (meddle, namespace) = (self.clone(), client.default_namespace().to_owned());
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (meddle, client) = (meddle.clone(), client.clone());
+            async move {
+                if let Some(act) = meddle.take(&request) {
+                    act.await.unwrap();
+                }
+                client.send(request).await
+            }
+        });
+        kube::Client::new(service, namespace)
+    }
+
+    fn take(&self, request: &Request<Body>) -> Option<BoxFuture<'static, opkit::Result>> {
+        let content_type = request.headers().get(header::CONTENT_TYPE)?;
+        let mut next = self.next.lock();
+        let is_meant = next.as_ref().is_some_and(|act| {
+            content_type == act.content_type && RequestInfo::of(request).plural == act.resource
+        });
+        next.take_if(|_| is_meant).map(|act| act.act)
+    }
+}

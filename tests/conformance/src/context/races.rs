@@ -1,0 +1,147 @@
+//! What happens between the read and the write of an operator: the write must notice.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::Api;
+use kube::api::{DeleteParams, PostParams};
+use opkit::prelude::*;
+use serde_json::json;
+
+use super::meddle::{APPLY, MERGE};
+use super::{MANAGER, Rig, data, merge, object, secret, seen, theirs};
+
+/// Deletes the secret `child`, and waits until it is gone.
+async fn delete_child(plane: &ControlPlane) -> opkit::Result {
+    let api: Api<Secret> = Api::default_namespaced(plane.client());
+    api.delete("child", &DeleteParams::default()).await?;
+    plane.eventually_gone::<Secret>("child").await
+}
+
+#[opkit::test]
+async fn a_child_that_is_replaced_before_it_is_applied_is_not_taken_over(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    let child = cx.apply(secret("child", &[("a", "1")])).await?;
+    seen(&cx, &*child).await?;
+    let other = plane.clone();
+    rig.meddle.before_patch(APPLY, "secrets", async move {
+        delete_child(&other).await?;
+        let api: Api<Secret> = Api::default_namespaced(other.client());
+        api.create(&PostParams::default(), &secret("child", &[("theirs", "1")]))
+            .await?;
+        Ok(())
+    });
+    assert!(cx.apply(secret("child", &[("a", "2")])).await.is_err());
+    assert!(rig.meddle.is_done());
+    let stored = plane.get::<Secret>("child").await?.unwrap();
+    assert_eq!(data(&stored), [("theirs", "1")]);
+    assert_eq!(stored.metadata.owner_references, None);
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn a_child_that_is_deleted_before_it_is_applied_is_not_made_by_the_patch(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let (_, cx) = rig.run().await?;
+    let child = cx.apply(secret("child", &[("a", "1")])).await?;
+    seen(&cx, &*child).await?;
+    let other = plane.clone();
+    rig.meddle
+        .before_patch(APPLY, "secrets", async move { delete_child(&other).await });
+    let error = cx.apply(secret("child", &[("a", "2")])).await.unwrap_err();
+    assert!(rig.meddle.is_done());
+    assert!(error.is_conflict(), "{error}");
+    assert_eq!(plane.get::<Secret>("child").await?, None);
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn a_child_that_another_controller_adopts_first_stays_the_others(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let made = plane.apply(secret("child", &[("a", "1")])).await?;
+    let (_, cx) = rig.run().await?;
+    seen(&cx, &made).await?;
+    let others = theirs(&plane, "other").await?.metadata.owner_references;
+    let other = plane.clone();
+    rig.meddle.before_patch(APPLY, "secrets", async move {
+        let adopted = json!({"metadata": {"ownerReferences": others}});
+        merge::<Secret>(&other, "child", adopted).await.map(drop)
+    });
+    let adopted = cx.adopt(secret("child", &[("a", "2")]), ["opkit-test"]);
+    let error = adopted.await.unwrap_err();
+    assert!(rig.meddle.is_done());
+    assert!(error.is_not_ours(), "{error}");
+    let stored = plane.get::<Secret>("child").await?.unwrap();
+    assert_eq!(data(&stored), [("a", "1")]);
+    let owners = stored.metadata.owner_references.unwrap_or_default();
+    let owners: Vec<_> = owners.iter().map(|owner| owner.name.as_str()).collect();
+    assert_eq!(owners, ["far"]);
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn a_child_that_is_deleted_while_it_is_adopted_is_let_go(
+    plane: ControlPlane,
+) -> opkit::Result {
+    let mut rig = Rig::start(&plane).await?;
+    let mut made = secret("child", &[("a", "1")]);
+    // It stays while it is being deleted.
+    made.metadata.finalizers = Some(vec!["rig.opkit.dev/hold".to_owned()]);
+    let made = plane.apply(made).await?;
+    let (_, cx) = rig.run().await?;
+    seen(&cx, &made).await?;
+    let other = plane.clone();
+    rig.meddle.before_patch(APPLY, "secrets", async move {
+        let api: Api<Secret> = Api::default_namespaced(other.client());
+        api.delete("child", &DeleteParams::default()).await?;
+        Ok(())
+    });
+    let adopted = cx.adopt(secret("child", &[("a", "2")]), ["opkit-test"]);
+    let error = adopted.await.unwrap_err();
+    assert!(rig.meddle.is_done());
+    assert!(error.is_deleting(), "{error}");
+    let stored = plane.get::<Secret>("child").await?.unwrap();
+    assert_eq!(stored.metadata.owner_references, None);
+    let mut managers = stored.metadata.managed_fields.iter().flatten();
+    assert!(
+        !managers.any(|entry| entry.manager.as_deref() == Some(MANAGER)
+            && entry.operation.as_deref() == Some("Apply")
+            && format!("{:?}", entry.fields_v1).contains("ownerReferences"))
+    );
+    merge::<Secret>(&plane, "child", json!({"metadata": {"finalizers": null}})).await?;
+    rig.stop().await
+}
+
+#[opkit::test]
+async fn a_finalizer_that_is_added_at_the_same_time_is_kept(plane: ControlPlane) -> opkit::Result {
+    const CLEANUP: &str = "rig.opkit.dev/cleanup";
+    const OTHER: &str = "rig.opkit.dev/other";
+    let rig: Rig<ConfigMap> = Rig::start_with(&plane, |controller| {
+        controller.finalizer(CLEANUP, |_, _| async { Ok(Cleanup::Done) })
+    })
+    .await?;
+    let other = plane.clone();
+    rig.meddle.before_patch(MERGE, "configmaps", async move {
+        let finalizers = json!({"metadata": {"finalizers": [OTHER]}});
+        merge::<ConfigMap>(&other, "one", finalizers)
+            .await
+            .map(drop)
+    });
+    let one = object::<ConfigMap>(json!({"metadata": {"name": "one"}}));
+    plane.apply(one).await?;
+    let has_ours = |map: &ConfigMap| map.finalizers().iter().any(|name| name == CLEANUP);
+    plane.eventually("one", has_ours).await?;
+    assert!(rig.meddle.is_done());
+    let stored = plane.get::<ConfigMap>("one").await?.unwrap();
+    assert_eq!(stored.finalizers(), [OTHER, CLEANUP]);
+    let ours = json!({"metadata": {"finalizers": [CLEANUP]}});
+    merge::<ConfigMap>(&plane, "one", ours).await?;
+    plane.delete::<ConfigMap>("one").await?;
+    plane.eventually_gone::<ConfigMap>("one").await?;
+    rig.stop().await
+}

@@ -1,0 +1,200 @@
+//! Names that come and go: whatever an operator remembers by name is forgotten with the object.
+//!
+//! Each name is a config map with a finalizer that two controllers reconcile, a native one with children
+//! and events, and one by key. Some reconciles fail first, and some clean-ups take two calls. `cargo test` runs it with few
+//! names, `cargo xtask soak --names 1000000` with many, and then measures memory.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::events::v1::Event;
+use opkit::client::{Client, DeleteOptions, ListOptions};
+use opkit::prelude::*;
+use opkit::{EventType, RunOptions};
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::resident_kib;
+
+/// Names, unless `OPKIT_SOAK_NAMES` says otherwise.
+const NAMES: usize = 300;
+/// From so many on memory is compared; with fewer, what is bounded has not reached its bound.
+const MANY: usize = 1_000_000;
+/// How many objects there are at a time.
+const AT_A_TIME: usize = 100;
+
+/// What the reconcilers have done.
+#[derive(Debug, Default)]
+struct Done {
+    applied: AtomicUsize,
+    cleaned: AtomicUsize,
+    gone: AtomicUsize,
+    /// Names that were seen once: the second time they succeed.
+    seen: Mutex<HashSet<(&'static str, String)>>,
+}
+
+impl Done {
+    /// Whether it is the first of two calls.
+    fn is_first(&self, what: &'static str, name: &str) -> bool {
+        let seen = (what, name.to_owned());
+        let mut all = self.seen.lock();
+        let is_first = all.insert(seen.clone());
+        if !is_first {
+            all.remove(&seen);
+        }
+        is_first
+    }
+}
+
+fn number(name: &str) -> usize {
+    let digits = name.rsplit('-').next();
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+async fn reconcile(map: Arc<ConfigMap>, cx: Context<Arc<Done>>) -> Result<Action> {
+    let (done, name) = (cx.state(), map.name_any());
+    let secret = cx.get::<Secret>(&name)?;
+    if secret.is_some() {
+        return Ok(Action::await_change());
+    }
+    if number(&name) % 3 == 0 && done.is_first("apply", &name) {
+        return Err(Error::msg("away"));
+    }
+    let mut secret = Secret::default();
+    secret.metadata.name = Some(name.clone());
+    cx.apply(secret).await?;
+    cx.event(
+        EventType::Normal,
+        "Applied",
+        format!("secret {name} is there"),
+    );
+    done.applied.fetch_add(1, SeqCst);
+    Ok(Action::await_change())
+}
+
+async fn clean_up(map: Arc<ConfigMap>, cx: Context<Arc<Done>>) -> Result<Cleanup> {
+    let (done, name) = (cx.state(), map.name_any());
+    if number(&name) % 5 == 0 && done.is_first("clean up", &name) {
+        return Ok(Cleanup::Pending(Duration::ZERO));
+    }
+    cx.event(EventType::Normal, "Cleaned", "nothing is left");
+    done.cleaned.fetch_add(1, SeqCst);
+    Ok(Cleanup::Done)
+}
+
+async fn by_key(request: Request, cx: Context<Arc<Done>>) -> Result<Action> {
+    if cx.get::<ConfigMap>(request.key().clone())?.is_some() {
+        return Ok(Action::await_change());
+    }
+    let done = cx.state();
+    if number(&request.name) % 2 == 0 && done.is_first("gone", &request.name) {
+        return Err(Error::msg("away"));
+    }
+    done.gone.fetch_add(1, SeqCst);
+    Ok(Action::await_change())
+}
+
+fn operator(done: &Arc<Done>) -> Operator {
+    let done = done.clone();
+    let native = Controller::new(reconcile)
+        .finalizer("soak.opkit.dev/cleanup", clean_up)
+        .owns::<Secret>()
+        .max_concurrent_reconciles(8);
+    let keyed = Controller::<ConfigMap, _>::keyed(by_key).named("by-key");
+    Operator::new("names-operator")
+        .state(|| async { Ok::<_, Error>(done) })
+        .controller(native)
+        .controller(keyed)
+}
+
+/// Waits until a count is reached.
+async fn reached(count: &AtomicUsize, expected: usize, what: &str) -> Result {
+    for _ in 0..100_000 {
+        if count.load(SeqCst) >= expected {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let found = count.load(SeqCst);
+    Err(Error::msg(format!("{what}: {found} of {expected}")))
+}
+
+/// Creates some objects, has them reconciled, deletes them, and waits until nothing is left.
+async fn come_and_go(
+    client: &Client,
+    namespace: &str,
+    names: std::ops::Range<usize>,
+    done: &Done,
+) -> Result {
+    let (end, all) = (names.end, ListOptions::new().in_namespace(namespace));
+    let maps = names.map(|n| {
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some(format!("map-{n:07}"));
+        map.metadata.namespace = Some(namespace.to_owned());
+        map
+    });
+    let maps: Vec<_> = maps.collect();
+    try_join_all(maps.iter().map(|map| client.create(map))).await?;
+    reached(&done.applied, end, "applied").await?;
+    let options = DeleteOptions::default();
+    try_join_all(maps.iter().map(|map| {
+        let key = (namespace.to_owned(), map.name_any());
+        client.delete_with::<ConfigMap>(key, &options)
+    }))
+    .await?;
+    reached(&done.cleaned, end, "cleaned up").await?;
+    reached(&done.gone, end, "seen to be gone").await?;
+    while !client.list::<Secret>(&all).await?.items.is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // A server forgets events after an hour; this one has no such hours.
+    client.delete_all::<Event>(&all, &options).await?;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_that_come_and_go_leave_nothing() -> opkit::Result {
+    let names = std::env::var("OPKIT_SOAK_NAMES").ok();
+    let names = names.map_or(NAMES, |names| names.parse().unwrap());
+    let plane = ControlPlane::embedded()?;
+    let (client, namespace) = (Client::new(plane.client()), plane.namespace().to_owned());
+    let done = Arc::<Done>::default();
+    let options = RunOptions::default();
+    let (mut ready, log) = (options.ready.subscribe(), options.log.clone());
+    let (metrics, stop) = (options.metrics.clone(), CancellationToken::new());
+    let mut operators = JoinSet::new();
+    operators.spawn(operator(&done).run_with(plane.client(), options, stop.clone()));
+    ready.wait_for(|ready| *ready).await?;
+
+    let mut early = 0;
+    for (n, first) in (0..names).step_by(AT_A_TIME).enumerate() {
+        let some = first..names.min(first + AT_A_TIME);
+        come_and_go(&client, &namespace, some, &done).await?;
+        if n % 100 == 0 && names >= 10_000 {
+            println!("{first} names: {} KiB", resident_kib());
+        }
+        if first <= names / 10 {
+            early = resident_kib();
+        }
+    }
+    let late = resident_kib();
+    println!("{names} names: {late} KiB; after the first tenth {early} KiB");
+    if names >= MANY {
+        assert!(late <= early + early / 20, "{early} KiB grew to {late} KiB");
+    }
+    let last: Vec<_> = log.last_of_each().iter().map(ToString::to_string).collect();
+    assert_eq!(last, [""; 0], "nothing is remembered of what is gone");
+    assert_eq!(done.seen.lock().len(), 0);
+    let text = metrics.encode();
+    for queue in ["configmap", "by-key"] {
+        let depth =
+            format!(r#"workqueue_depth{{name="{queue}",controller="{queue}",priority="0"}} 0"#);
+        assert!(text.contains(&depth), "{text}");
+    }
+    stop.cancel();
+    operators.join_next().await.unwrap()??;
+    plane.shutdown().await
+}
