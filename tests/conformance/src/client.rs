@@ -1,5 +1,6 @@
 //! The clients, discovery, the HTTP stack and the effect seam.
 
+mod defaults;
 mod discovery;
 mod dynamic;
 mod lists;

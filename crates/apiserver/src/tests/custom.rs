@@ -197,3 +197,50 @@ async fn definitions_that_a_real_server_refuses_are_refused() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn an_empty_default_is_a_default() {
+    let api = Api::start();
+    let defaults = json!({
+        "list": [], "map": {}, "number": 0, "text": "", "flag": false, "items": ["a"],
+        "nested": {"list": []},
+    });
+    let list = json!({"type": "array", "items": {"type": "string"}});
+    let mut spec = json!({"type": "object", "default": {}, "properties": {
+        "list": list, "items": list,
+        "map": {"type": "object", "additionalProperties": {"type": "string"}},
+        "number": {"type": "integer"}, "text": {"type": "string"}, "flag": {"type": "boolean"},
+        "nested": {"type": "object", "properties": {"list": list}},
+    }});
+    for (name, default) in defaults.as_object().unwrap() {
+        spec["properties"][name]["default"] = default.clone();
+    }
+    let mut crd = robot_crd();
+    let schema = json!({"type": "object", "properties": {"spec": spec}});
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema.clone();
+    crd["spec"]["versions"][0]["subresources"] = Value::Null;
+
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/robots.robot.opkit.dev";
+    let apply = async || {
+        let path = format!("{path}?fieldManager=test");
+        let apply = "application/apply-patch+yaml";
+        api.send(Method::PATCH, &path, apply, &crd).await
+    };
+    assert_eq!(apply().await.0, 201);
+    let established = |crd: &Value| crd["status"]["conditions"].is_array();
+    let first = api.until(path, established).await;
+    let stored = &first["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    assert_eq!(*stored, schema);
+    let (code, second) = apply().await;
+    assert_eq!(
+        (code, second),
+        (200, first),
+        "a second apply changes nothing"
+    );
+
+    let robot =
+        json!({"apiVersion": "robot.opkit.dev/v1", "kind": "Robot", "metadata": {"name": "one"}});
+    let (code, created) = api.post(ROBOTS, robot).await;
+    assert_eq!(code, 201, "{created}");
+    assert_eq!(created["spec"], defaults);
+}
