@@ -12,7 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use crate::error::IdentityError;
-pub use path::ResourcePath;
+pub use path::{ResourcePath, segment_flaw};
 pub use plural::guess_plural;
 pub use version::compare_versions;
 

@@ -19,6 +19,7 @@ mod update;
 
 use std::sync::Arc;
 
+use opkit_apimachinery::identity::segment_flaw;
 use serde_json::Value;
 
 use crate::{
@@ -138,6 +139,11 @@ impl Registry {
 
     /// The object as it is stored.
     fn stored(&self, target: &Target) -> ApiResult<Arc<Value>> {
+        let name = target.name.as_str();
+        if let Some(flaw) = segment_flaw(name).filter(|_| !name.is_empty()) {
+            let message = format!("Name parameter invalid: {name:?}: {flaw}");
+            return Err(ApiError::bad_request(message));
+        }
         self.store
             .get(&target.storage(), &target.key())
             .ok_or_else(|| target.not_found())

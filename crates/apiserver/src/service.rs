@@ -130,10 +130,8 @@ impl Service {
             }
         }
         let path = ResourcePath::parse(parts.uri.path()).filter(|path| {
-            // Nothing is served below a subresource.
-            let subresource = path.subresource.as_deref().unwrap_or_default();
             let kinds = registry.catalog.all();
-            !subresource.contains('/') && kinds.iter().any(|kind| is_served(kind, path))
+            kinds.iter().any(|kind| is_served(kind, path))
         });
         let Some(path) = path else {
             return Ok(text(404, "404 page not found\n"));

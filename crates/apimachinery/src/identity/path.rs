@@ -152,8 +152,8 @@ impl<'a> ResourcePath<'a> {
         }
     }
 
-    /// Parses a path, as Kubernetes' `RequestInfo` does: it is decoded, then split. Returns `None`
-    /// if it is not the path of a resource.
+    /// Parses a path, as Kubernetes' `RequestInfo` does: it is decoded, then split, and an empty
+    /// namespace means all of them. Returns `None` if it is not the path of a resource.
     pub fn parse(path: &str) -> Option<ResourcePath<'static>> {
         let path = percent_decode_str(path).decode_utf8_lossy();
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
@@ -161,7 +161,7 @@ impl<'a> ResourcePath<'a> {
     }
 
     /// Parses the path of a server that may be below a path of its own, as behind a proxy. Returns
-    /// that path (empty, or beginning with `/`), and the resource. Repeated slashes are ignored.
+    /// that path (empty, or beginning with `/`), and the resource.
     ///
     /// # Examples
     ///
@@ -173,7 +173,7 @@ impl<'a> ResourcePath<'a> {
     /// ```
     pub fn find(path: &str) -> Option<(String, ResourcePath<'static>)> {
         let path = percent_decode_str(path).decode_utf8_lossy();
-        let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         let is_root = |part: &&str| matches!(*part, "api" | "apis");
         let (before, from_root) = segments.split_at_checked(segments.iter().position(is_root)?)?;
         // The schemas of a group are at the path of the group below `/openapi`.
@@ -206,15 +206,11 @@ fn from_segments(segments: &[&str]) -> Option<ResourcePath<'static>> {
         [] => (None, rest),
         [name, rest @ ..] => (Some(*name), rest),
     };
-    let required = [Some(*version), namespace, Some(*plural), name];
-    if required.contains(&Some("")) {
-        return None;
-    }
     let owned = |text: &str| Cow::Owned(text.to_owned());
     Some(ResourcePath {
         group: owned(group),
         version: owned(version),
-        namespace: namespace.map(owned),
+        namespace: namespace.filter(|it| !it.is_empty()).map(owned),
         plural: owned(plural),
         name: name.map(owned),
         subresource: (!rest.is_empty()).then(|| Cow::Owned(rest.join("/"))),
@@ -242,20 +238,34 @@ fn root(group: &str, version: &str) -> Result<String, IdentityError> {
     Ok(path)
 }
 
+/// Returns why a text cannot be a segment of a path, in Kubernetes' words; `None` if it can.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::identity::segment_flaw;
+///
+/// assert_eq!(segment_flaw("system:node"), None);
+/// assert_eq!(segment_flaw("a/b"), Some("may not contain '/'"));
+/// ```
+pub fn segment_flaw(text: &str) -> Option<&'static str> {
+    match text {
+        "" => Some("may not be empty"),
+        "." => Some("may not be '.'"),
+        ".." => Some("may not be '..'"),
+        text if text.contains('/') => Some("may not contain '/'"),
+        text if text.contains('%') => Some("may not contain '%'"),
+        _ => None,
+    }
+}
+
 /// Adds a field to a path, if it is a path segment.
 fn push(path: &mut String, field: &'static str, text: &str) -> Result<(), IdentityError> {
-    let reason = match text {
-        "" => "may not be empty",
-        "." => "may not be '.'",
-        ".." => "may not be '..'",
-        text if text.contains('/') => "may not contain '/'",
-        text if text.contains('%') => "may not contain '%'",
-        text => {
-            push_escaped(path, text);
-            return Ok(());
-        }
-    };
-    Err(refused(field, text, reason))
+    if let Some(flaw) = segment_flaw(text) {
+        return Err(refused(field, text, flaw));
+    }
+    push_escaped(path, text);
+    Ok(())
 }
 
 fn push_escaped(path: &mut String, text: &str) {

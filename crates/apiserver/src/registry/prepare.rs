@@ -1,7 +1,10 @@
 //! What every write goes through before it is stored: names, unknown fields, defaults, validation.
 
-use opkit_apimachinery::names;
-use opkit_apimachinery::structural::{self, FieldError, FieldErrorKind};
+use opkit_apimachinery::{
+    identity::segment_flaw,
+    names,
+    structural::{self, FieldError, FieldErrorKind},
+};
 use serde_json::Value;
 
 use super::{FieldValidation, Registry, Target, Write, rules};
@@ -141,12 +144,7 @@ fn check_name(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let value = Value::from(name);
     let invalid = |detail: &str| vec![FieldError::invalid("metadata.name", &value, detail)];
     if kind.group == "rbac.authorization.k8s.io" {
-        return match name {
-            "." | ".." => invalid(&format!("may not be '{name}'")),
-            _ if name.contains('/') => invalid("may not contain '/'"),
-            _ if name.contains('%') => invalid("may not contain '%'"),
-            _ => Vec::new(),
-        };
+        return segment_flaw(name).map(invalid).unwrap_or_default();
     }
     let is_label_kind = rules::is_named_as_label(kind);
     let (limit, checked) = match is_label_kind {
