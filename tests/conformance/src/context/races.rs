@@ -1,6 +1,6 @@
 //! What happens between the read and the write of an operator: the write must notice.
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use opkit::prelude::*;
@@ -121,27 +121,25 @@ async fn a_child_that_is_deleted_while_it_is_adopted_is_let_go(
 async fn a_finalizer_that_is_added_at_the_same_time_is_kept(plane: ControlPlane) -> opkit::Result {
     const CLEANUP: &str = "rig.opkit.dev/cleanup";
     const OTHER: &str = "rig.opkit.dev/other";
-    let rig: Rig<ConfigMap> = Rig::start_with(&plane, |controller| {
+    let rig: Rig<Secret> = Rig::start_with(&plane, |controller| {
         controller.finalizer(CLEANUP, |_, _| async { Ok(Cleanup::Done) })
     })
     .await?;
     let other = plane.clone();
-    rig.meddle.before_patch(MERGE, "configmaps", async move {
+    rig.meddle.before_patch(MERGE, "secrets", async move {
         let finalizers = json!({"metadata": {"finalizers": [OTHER]}});
-        merge::<ConfigMap>(&other, "one", finalizers)
-            .await
-            .map(drop)
+        merge::<Secret>(&other, "one", finalizers).await.map(drop)
     });
-    let one = object::<ConfigMap>(json!({"metadata": {"name": "one"}}));
+    let one = object::<Secret>(json!({"metadata": {"name": "one"}}));
     plane.apply(one).await?;
-    let has_ours = |map: &ConfigMap| map.finalizers().iter().any(|name| name == CLEANUP);
+    let has_ours = |map: &Secret| map.finalizers().iter().any(|name| name == CLEANUP);
     plane.eventually("one", has_ours).await?;
     assert!(rig.meddle.is_done());
-    let stored = plane.get::<ConfigMap>("one").await?.unwrap();
+    let stored = plane.get::<Secret>("one").await?.unwrap();
     assert_eq!(stored.finalizers(), [OTHER, CLEANUP]);
     let ours = json!({"metadata": {"finalizers": [CLEANUP]}});
-    merge::<ConfigMap>(&plane, "one", ours).await?;
-    plane.delete::<ConfigMap>("one").await?;
-    plane.eventually_gone::<ConfigMap>("one").await?;
+    merge::<Secret>(&plane, "one", ours).await?;
+    plane.delete::<Secret>("one").await?;
+    plane.eventually_gone::<Secret>("one").await?;
     rig.stop().await
 }
