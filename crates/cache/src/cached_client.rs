@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use opkit_client::{Client, Kind, Object, ObjectKey, Patch, RequestError};
+use opkit_client::{Client, Deleted, Kind, Object, ObjectKey, Patch, RequestError};
 
 use crate::{InformerFactory, Lister, ObjectError, ReadError, Selection};
 
@@ -156,24 +156,25 @@ impl CachedClient {
         Ok(self.observed(self.client.apply(object).await?))
     }
 
-    /// Deletes an object, if it still is the one that was read. Reads do not see it any more, unless
-    /// it lives on for its finalizers or its grace period: then the watch tells how it goes on.
+    /// Deletes an object, if it still is the one that was read. The response of the server decides
+    /// whether it is gone, and reads do not see it any more, or stays for its finalizers or its grace
+    /// period, and reads see it being deleted.
     ///
     /// # Errors
     /// As [`Client::delete`].
     ///
     /// # Cancel safety
     /// As [`create`](CachedClient::create).
-    pub async fn delete<K: Object>(&self, object: &K) -> Result<(), RequestError> {
-        self.client.delete(object).await?;
-        let (meta, key) = (object.meta(), ObjectKey::of(object.meta()));
-        let lives_on =
-            meta.finalizers.iter().flatten().next().is_some() || Kind::of::<K>().kind == "Pod";
-        if let (Some(lister), Some(uid), false) = (self.factory.started::<K>(), &meta.uid, lives_on)
-        {
-            lister.informer().observe_deletion(&key, uid);
+    pub async fn delete<K: Object>(&self, object: &K) -> Result<Deleted<Arc<K>>, RequestError> {
+        if let Deleted::Terminating(object) = self.client.delete(object).await? {
+            return Ok(Deleted::Terminating(self.observed(object)));
         }
-        Ok(())
+        let (meta, key) = (object.meta(), ObjectKey::of(object.meta()));
+        if let (Some(lister), Some(uid)) = (self.observing::<K>(), &meta.uid) {
+            let version = meta.resource_version.as_deref();
+            lister.informer().observe_deletion(&key, uid, version);
+        }
+        Ok(Deleted::Gone)
     }
 
     fn lister<K: Object>(&self) -> Result<Option<Lister<K>>, ReadError> {
@@ -183,8 +184,14 @@ impl CachedClient {
         }
     }
 
+    /// The lister that takes in responses: none of a dry run, of which the server keeps nothing.
+    fn observing<K: Object>(&self) -> Option<Lister<K>> {
+        let lister = self.factory.started::<K>();
+        lister.filter(|_| !self.client.is_dry_run())
+    }
+
     fn observed<K: Object>(&self, object: K) -> Arc<K> {
-        if let Some(lister) = self.factory.started::<K>()
+        if let Some(lister) = self.observing::<K>()
             && let Ok(json) = serde_json::to_vec(&object)
         {
             lister.informer().observe_answer(&json);

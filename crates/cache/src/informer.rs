@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use opkit_apimachinery::protobuf::MessageType;
-use opkit_client::{Kind, Object, ObjectKey, RestClient};
+use opkit_client::{Kind, Object, ObjectKey, RestClient, has_ended};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -20,7 +20,7 @@ use crate::object::Codec;
 use crate::options::{InformerOptions, Selected};
 use crate::shard::Part;
 use crate::sink::{Raw, ReadError};
-use crate::store::{Overlay, Store, number};
+use crate::store::{Fault, News, Overlay, Store, number};
 use crate::writer::{Wire, Writer};
 use crate::{AnyObject, Change, Delta, FetchError, Index, Listener, Lister, ObjectError, Stored};
 
@@ -75,6 +75,8 @@ struct State {
 struct Progress {
     part: Part,
     seen: Option<u64>,
+    /// The number of the list in progress.
+    list: Option<u32>,
     stats: Arc<WatchStats>,
 }
 
@@ -405,69 +407,89 @@ impl Informer {
         read.map_err(|ReadError::Json(cause)| cause)
     }
 
-    /// Takes in the answer to a write of our own, so that reads, lists and indexes see it before the
-    /// watch tells it. An answer that the watch has passed already is ignored, so that nothing comes
-    /// back from the dead; one that the informer does not select any more is gone for it, and where it
-    /// cannot tell, for it does not see a field of its selector, the watch will.
+    /// Takes in the response to a write of our own, so that reads, lists and indexes see it before the
+    /// watch reports it. A response that the watch has passed already is ignored. An object that the
+    /// informer's selector no longer matches is removed; if the informer does not store a field of
+    /// its selector, the watch decides. An object that the write has [ended](has_ended), such as by
+    /// taking its last finalizer, is removed as by [`observe_deletion`](Informer::observe_deletion).
     pub fn observe(&self, written: &Stored) {
-        let key = written.key();
-        let version = number(written.meta().resource_version().as_deref());
+        let (key, meta) = (written.key(), written.meta());
+        let (uid, version) = (meta.uid(), number(meta.resource_version().as_deref()));
         let mut state = self.shared().state.write();
-        let part = state
-            .parts
-            .iter()
-            .find(|progress| progress.part.covers_stored(written));
-        let seen = part.and_then(|progress| progress.seen);
-        let Some(version) = version.filter(|version| seen.is_some_and(|seen| *version > seen))
-        else {
+        if meta.is_deleting()
+            && has_ended(&meta.to_object_meta())
+            && !state.ours.has(Fault::EndedStays)
+        {
+            return match uid {
+                Some(uid) => state.delete(&key, &uid, version),
+                None => (),
+            };
+        }
+        let seen = state.part_of(&key, uid.as_deref());
+        let seen = seen.and_then(|progress| progress.seen);
+        let is_news = |version: &u64| {
+            let stored = state.store.get(&key).map(Stored::version);
+            // A list in progress may have reported more than the watch.
+            seen.is_some_and(|seen| *version > seen) && stored < Some(*version)
+                || state.ours.has(Fault::OldResponses)
+        };
+        let Some(version) = version.filter(is_news) else {
             return;
         };
-        // A list on its way may have told more than the watch has seen.
-        if (state.store.get(&key)).is_some_and(|stored| stored.version() >= version) {
+        let news = News {
+            uid: uid.as_deref(),
+            version: Some(version),
+        };
+        // Responses arrive in any order.
+        if state.ours.refuses(&key, news) {
             return;
         }
-        // Answers come in any order.
-        if state.ours.is_deleted(&key, written.meta().uid().as_deref()) {
-            return;
-        }
-        let selected = self.shared().options.selects(written);
-        // The watch tells nothing of what it never selected, so that is not waited for.
-        let told = selected == Selected::Yes || state.store.get(&key).is_some();
-        let uid = written.meta().uid();
-        if selected == Selected::Unknown
-            || !told
-            || !state.ours.write(&key, uid.as_deref(), version)
-        {
-            return;
-        }
-        if selected == Selected::Yes {
-            state.upsert(written.clone(), Change::Updated, false);
-        } else {
-            let gone = state.store.remove(&key);
-            state.tell(Delta::new(Change::Deleted, gone, None));
+        match self.shared().options.selects(written) {
+            Selected::Yes => {
+                state.ours.write(&key, uid.as_deref(), version);
+                state.upsert(written.clone(), Change::Updated, false);
+            }
+            // The watch does not report what it never selected, so that is not waited for.
+            Selected::No if state.store.get(&key).is_some() => {
+                state.ours.write(&key, uid.as_deref(), version);
+                state.remove(&key);
+                state.limit_ours();
+            }
+            Selected::No | Selected::Unknown => {}
         }
     }
 
-    /// Takes in the answer to a write of our own, as it came; see [`observe`](Informer::observe). What
-    /// is no object is ignored: the watch will tell.
+    /// Takes in the response to a write of our own, as it came; see [`observe`](Informer::observe). What
+    /// is not an object is ignored: the watch reports the write.
     pub fn observe_answer(&self, json: &[u8]) {
         if let Ok(written) = self.read(json) {
             self.observe(&written);
         }
     }
 
-    /// Takes in that we deleted an object, so that reads do not see it before the watch tells it. If
-    /// the watch tells instead that it is only being deleted, for somebody's finalizer, it is back.
-    pub fn observe_deletion(&self, key: &ObjectKey, uid: &str) {
-        let mut state = self.shared().state.write();
-        let stored = state.store.get(key);
-        if stored.is_none_or(|stored| stored.meta().uid().as_deref() != Some(uid)) {
-            return;
-        }
-        let was_deleting = stored.is_some_and(|stored| stored.meta().is_deleting());
-        state.ours.delete(key, uid, was_deleting);
-        let gone = state.store.remove(key);
-        state.tell(Delta::new(Change::Deleted, gone, None));
+    /// Takes in that the object of a key and UID is gone by a deletion of our own, so that reads do not
+    /// see it from now on, whatever older news the watch still delivers.
+    ///
+    /// Only the response to the deletion shows that it is: an object that stays for its finalizers or
+    /// its grace period ([`Deleted::Terminating`](opkit_client::Deleted)) goes to
+    /// [`observe`](Informer::observe). `resource_version` is the last version of the object that the
+    /// caller knows, if it does; an object that neither the caller nor the informer knows is ignored.
+    pub fn observe_deletion(&self, key: &ObjectKey, uid: &str, resource_version: Option<&str>) {
+        let version = number(resource_version);
+        self.shared().state.write().delete(key, uid, version);
+    }
+}
+
+#[cfg(test)]
+impl Informer {
+    /// Builds in a fault, which the simulation has to find.
+    pub(crate) fn build_in(&self, fault: Fault) {
+        self.shared().state.write().ours.fault = fault;
+    }
+
+    /// How many own writes and deletions are waited for.
+    pub(crate) fn waits_for(&self) -> usize {
+        self.shared().state.read().ours.len()
     }
 }
 
@@ -497,18 +519,99 @@ impl State {
         self.parts.push(Progress {
             part: part.clone(),
             seen: None,
+            list: None,
             stats: stats.clone(),
         });
         let place = (self.generation, place);
         InformerSink::new(shared.clone(), part, place, stats, synced)
     }
 
-    /// Takes in that an object which the server tells may be one that lives on after our deletion.
-    fn lives_on(&mut self, stored: &Stored) {
-        if !self.ours.is_empty() && stored.meta().is_deleting() {
-            let uid = stored.meta().uid();
-            self.ours.is_deleting(&stored.key(), uid.as_deref());
+    /// The watch that reports an object.
+    fn part_of(&self, key: &ObjectKey, uid: Option<&str>) -> Option<&Progress> {
+        let namespace = key.namespace.as_deref();
+        let mut parts = self.parts.iter();
+        parts.find(|progress| progress.part.covers(namespace, uid))
+    }
+
+    /// Hides an object that is gone by a deletion of our own.
+    fn delete(&mut self, key: &ObjectKey, uid: &str, version: Option<u64>) {
+        let Some(progress) = self.part_of(key, Some(uid)) else {
+            return;
+        };
+        let stored = self.store.get(key);
+        let is_stored = stored.is_some_and(|stored| stored.meta().uid().as_deref() == Some(uid));
+        let known = stored.filter(|_| is_stored).map(Stored::version);
+        let known = known.max(version).max(self.ours.known(key, uid));
+        let news = |version| News {
+            uid: Some(uid),
+            version,
+        };
+        let removes = match stored.map(Stored::version) {
+            _ if is_stored => true,
+            // From before our last write or deletion of this key, or the watch has passed it.
+            _ if self.ours.refuses(
+                key,
+                News {
+                    uid: None,
+                    ..news(known)
+                },
+            ) =>
+            {
+                return;
+            }
+            None if known.is_none() => return,
+            // A list in progress may still report what the watch has passed.
+            None if known <= progress.seen && progress.list.is_none() => return,
+            None => false,
+            // An earlier life, or a later one: whose watch has passed the deletion, unless it is another.
+            Some(stored) if Some(stored) < known => true,
+            Some(_) if self.is_one_watch(key) => return,
+            Some(_) => false,
+        };
+        let listed = progress
+            .list
+            .is_some_and(|list| is_stored && self.store.is_marked(key, list));
+        let floor = match self.ours.has(Fault::CallersVersion) {
+            true => version,
+            false => known,
+        };
+        self.ours
+            .delete(key, uid, floor.unwrap_or_default(), listed);
+        if removes {
+            self.remove(key);
         }
+        self.limit_ours();
+    }
+
+    /// Whether one watch reports all objects of a key.
+    fn is_one_watch(&self, key: &ObjectKey) -> bool {
+        watches(&self.parts, key.namespace.as_deref()).count() == 1
+    }
+
+    fn remove(&mut self, key: &ObjectKey) {
+        let gone = self.store.remove(key);
+        self.tell(Delta::new(Change::Deleted, gone, None));
+    }
+
+    fn limit_ours(&mut self) {
+        let store = &self.store;
+        let is_stored = |key: &ObjectKey| store.get(key).is_some();
+        self.ours.limit(store.len(), is_stored);
+    }
+
+    /// Whether news of the watch are to be stored, and not older than what we did ourselves.
+    fn accepts(&mut self, key: &ObjectKey, news: News<'_>, is_end: bool) -> bool {
+        let (ours, parts) = (&mut self.ours, &self.parts);
+        let namespace = key.namespace.as_deref();
+        ours.accepts(key, news, is_end, |version| {
+            has_passed(parts, namespace, version)
+        })
+    }
+
+    /// Forgets of our own writes and deletions what all watches have passed.
+    fn forget_passed(&mut self) {
+        let (ours, parts) = (&mut self.ours, &self.parts);
+        ours.forget_passed(|namespace, version| has_passed(parts, namespace, version));
     }
 
     fn saw(&mut self, place: usize, version: Option<u64>) {
@@ -546,6 +649,22 @@ impl State {
             mailbox.push([delta.clone()]);
         }
     }
+}
+
+/// The watches that report objects of a namespace.
+fn watches<'a>(
+    parts: &'a [Progress],
+    namespace: Option<&'a str>,
+) -> impl Iterator<Item = &'a Progress> {
+    parts.iter().filter(move |progress| {
+        let part = progress.part.namespace.as_deref();
+        part.is_none() || part == namespace
+    })
+}
+
+/// Whether all watches of a namespace have come to a version.
+fn has_passed(parts: &[Progress], namespace: Option<&str>, version: u64) -> bool {
+    watches(parts, namespace).all(|progress| progress.seen >= Some(version))
 }
 
 fn same_version(a: &Stored, b: &Stored) -> bool {

@@ -1,12 +1,14 @@
-//! The model test: random histories of an API server, told to reflectors over connections that
-//! fail in every way there is, into one informer with listeners. At the end the store equals the
-//! server, and every listener saw a history that leads there.
+//! The model test: random histories of an API server, delivered to reflectors over connections that
+//! fail in every way there is, into one informer with listeners. Some writes are our own. At no moment
+//! do reads go back behind what we did, or differ from a list that was just completed; at the end
+//! the store equals the server, and every listener saw a history that leads there.
 //!
 //! Everything is drawn from one seed and runs without a clock, so that a failure can be repeated:
 //! `cargo xtask simulate --only cache --seed N`.
 
 mod link;
 mod mirror;
+mod oracle;
 mod server;
 mod subject;
 
@@ -15,11 +17,24 @@ use std::time::Duration;
 use opkit_apimachinery::random::Random;
 use opkit_apimachinery::shard::ShardKey;
 
-use self::link::Link;
+use self::link::{Form, Link};
 use self::mirror::Mirror;
-use self::server::Server;
+use self::oracle::Oracle;
+use self::server::{Response, Server};
 use self::subject::Subject;
+use crate::InformerOptions;
 use crate::shard::{Part, Shards};
+use crate::store;
+
+/// What the subject does wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// In how it keeps own writes.
+    Overlay(store::Fault),
+    /// A deletion whose object stays for its finalizers hides the object.
+    TerminatingIsGone,
+}
 
 /// One run: what exists, and what may still go wrong.
 struct World {
@@ -31,23 +46,34 @@ struct World {
     former: Vec<Link>,
     namespaces: Vec<Option<String>>,
     mirrors: Vec<Mirror>,
-    /// Whether some of the writes are our own. A restore would undo them, which nobody can know.
+    /// What reflectors ask for.
+    form: Form,
+    /// Whether some of the writes are our own.
     writes: bool,
-    /// Writes of our own whose answers have not been taken in yet.
-    answers: Vec<Answer>,
+    /// Responses to writes of our own that have not been taken in yet.
+    responses: Vec<Response>,
+    oracle: Oracle,
     now: Duration,
 }
 
-/// The answer to a write of our own.
-enum Answer {
-    Written(server::Object),
-    Deleted(server::Object),
-}
-
 impl World {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, fault: Fault) -> Self {
         let mut random = Random::new(seed);
-        let server = Server::new(&mut random);
+        let mut server = Server::new(&mut random);
+        let form = Form {
+            selects: random.percent(40),
+            protobuf: random.percent(30),
+        };
+        let mut options = InformerOptions::default();
+        if form.selects {
+            options = options.labels("app=web").unwrap();
+        }
+        // What does not fit its type has no form in protobuf, nor is it known of an evicted body.
+        server.has_broken = !form.protobuf;
+        if random.percent(20) {
+            options = options.memory_budget(random.below(3000) as usize);
+            server.has_broken = false;
+        }
         // Everything, or some namespaces.
         let namespaces: Vec<Option<String>> = match random.percent(60) {
             true => vec![None],
@@ -57,11 +83,12 @@ impl World {
                 names.map(|name| Some((*name).to_owned())).collect()
             }
         };
-        let subject = Subject::new();
+        let subject = Subject::new(options, fault);
         let parts = shards(&mut random).parts(&namespaces);
-        let links = links(&subject, parts, &mut random);
+        let links = links(&subject, parts, form, &mut random);
         World {
-            writes: random.percent(60),
+            form,
+            writes: random.percent(70),
             random,
             server,
             subject,
@@ -69,20 +96,22 @@ impl World {
             former: Vec::new(),
             namespaces,
             mirrors: Vec::new(),
-            answers: Vec::new(),
+            responses: Vec::new(),
+            oracle: Oracle::default(),
             now: Duration::ZERO,
         }
     }
 
     /// Whether some reflector reads this object.
-    fn is_read(&self, object: &server::Object) -> bool {
-        self.links.iter().any(|link| link.reads(object))
+    fn is_read(&self, namespace: &str, uid: &str) -> bool {
+        self.links.iter().any(|link| link.covers(namespace, uid))
     }
 
     /// Other reflectors read it all, or another part of it.
     fn resplit(&mut self) {
         let parts = shards(&mut self.random).parts(&self.namespaces);
-        let links = links(&self.subject, parts, &mut self.random);
+        let links = links(&self.subject, parts, self.form, &mut self.random);
+        self.oracle.resplit();
         self.former = std::mem::replace(&mut self.links, links);
     }
 
@@ -92,7 +121,7 @@ impl World {
             0..25 => self.write(),
             25..85 => {
                 let link = self.random.below(self.links.len() as u64) as usize;
-                self.links[link].turn(&mut self.now, &mut self.server, &mut self.random, true);
+                self.turn(link, true)?;
             }
             85 if !self.former.is_empty() => {
                 let link = self.random.below(self.former.len() as u64) as usize;
@@ -107,17 +136,27 @@ impl World {
                 let some = self.random.below(20);
                 self.mirrors[mirror].receive(some, self.server.restored())?;
             }
-            96..99 => self.take_in_answer()?,
+            96..99 => self.take_in_response(),
             // A life that the restore undid, in one shard, hides an earlier one in another.
-            99 if !self.writes
-                && self.links.iter().all(|link| !link.is_sharded())
-                && self.random.percent(10) =>
-            {
-                self.server.restore(&mut self.random);
+            99 if self.links.iter().all(|link| !link.is_sharded()) && self.random.percent(10) => {
+                self.restore();
             }
             _ => self.now += Duration::from_millis(self.random.below(5000)),
         }
         Ok(())
+    }
+
+    /// A reflector gets what it asked for last. If that completes a list, reads show the list.
+    fn turn(&mut self, link: usize, faults: bool) -> Result<(), String> {
+        let (server, random) = (&mut self.server, &mut self.random);
+        let link = &mut self.links[link];
+        let lists = link.lists();
+        link.turn(&mut self.now, server, random, faults);
+        if link.lists() == lists {
+            return Ok(());
+        }
+        let selects = self.form.selects;
+        self.oracle.check_list(&self.subject, server, link, selects)
     }
 
     /// Somebody changes an object, perhaps we ourselves.
@@ -125,49 +164,44 @@ impl World {
         if self.server.is_frozen(&self.links) {
             return;
         }
-        let (object, is_gone) = self.server.write(&mut self.random);
-        if self.writes && self.is_read(&object) && self.random.percent(30) {
-            self.answers.push(match is_gone {
-                true => Answer::Deleted(object),
-                false => Answer::Written(object),
-            });
+        let response = self.server.write(&mut self.random);
+        let (namespace, uid) = response.of();
+        if self.writes && self.is_read(namespace, uid) && self.random.percent(40) {
+            self.responses.push(response);
         }
     }
 
-    /// The answer to a write of our own arrives, in any order, and reads see it at once.
-    fn take_in_answer(&mut self) -> Result<(), String> {
-        if self.answers.is_empty() || !self.subject.is_synced() {
-            return Ok(());
+    /// The response to a write of our own arrives, in any order.
+    fn take_in_response(&mut self) {
+        if self.responses.is_empty() {
+            return;
         }
-        let at = self.random.below(self.answers.len() as u64) as usize;
-        match self.answers.swap_remove(at) {
-            // It was read when it was written, but not all the time since.
-            Answer::Written(object) | Answer::Deleted(object)
-                if !self.is_read(&object) || !self.links.iter().all(Link::has_listed) => {}
-            Answer::Written(written) => {
-                self.subject.observe(&written);
-                let read = self.subject.get(&written.key);
-                let is_ours = |version: u64| version >= written.version;
-                let is_gone = self.server.is_gone(&written);
-                match read {
-                    Some(read) if is_ours(read.version) => {}
-                    None if is_gone => {}
-                    // A deletion of ours, or one that the watch has told, comes after the write.
-                    Some(read) if is_gone && read.uid != written.uid => {}
-                    read => {
-                        return Err(format!("wrote {written:?} but then read {read:?}"));
-                    }
-                }
-            }
-            Answer::Deleted(deleted) => {
-                self.subject.observe_deletion(&deleted);
-                let read = self.subject.get(&deleted.key);
-                if let Some(read) = read.filter(|read| read.uid == deleted.uid) {
-                    return Err(format!("deleted {deleted:?} but then read {read:?}"));
-                }
-            }
+        let at = self.random.below(self.responses.len() as u64) as usize;
+        let response = self.responses.swap_remove(at);
+        let (namespace, uid) = response.of();
+        // It was read when it was written, but perhaps not since.
+        if !self.is_read(namespace, uid) {
+            return;
         }
-        Ok(())
+        let is_listed = self.links.iter().all(|link| link.lists() > 0);
+        self.oracle.observed(&response, &self.subject, is_listed);
+        self.subject.observe(&response);
+    }
+
+    /// The cluster is restored from a backup. Connections break, and with them responses are lost.
+    fn restore(&mut self) {
+        for _ in 0..self.random.below(3) {
+            self.take_in_response();
+        }
+        self.responses.clear();
+        self.server.restore(&self.links, &mut self.random);
+        self.oracle.restored();
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let selects = self.form.selects;
+        self.oracle
+            .check(&self.subject, &self.server, &self.links, selects)
     }
 
     /// Nothing fails any more and nothing is written: what is left to be told is told.
@@ -175,23 +209,33 @@ impl World {
         for link in 0..self.links.len() {
             let mut turns = 0;
             while !self.links[link].is_settled(&self.server) {
-                self.links[link].turn(&mut self.now, &mut self.server, &mut self.random, false);
+                self.turn(link, false)?;
+                self.check()?;
                 turns += 1;
                 if turns > 10_000 {
                     return Err(format!("{:?} does not settle", self.links[link]));
                 }
             }
         }
-        while !self.answers.is_empty() {
-            self.take_in_answer()?;
+        while !self.responses.is_empty() {
+            self.take_in_response();
+            self.check()?;
         }
-        let expected: Vec<_> = self.server.objects();
-        let expected: Vec<_> = expected.iter().filter(|o| self.is_read(o)).collect();
+        let expected = self.server.objects();
+        let is_expected = |object: &&server::Object| {
+            self.is_read(object.key.namespace, &object.uid)
+                && (!self.form.selects || object.is_selected)
+        };
+        let expected: Vec<_> = expected.iter().filter(is_expected).collect();
         let found = self.subject.contents();
         if !found.iter().eq(expected.iter().copied()) {
             return Err(format!(
                 "the store differs\n server {expected:?}\n store  {found:?}"
             ));
+        }
+        // A watch with a selector never proves that an object is gone.
+        if self.subject.waits_for() > 0 && !self.form.selects {
+            return Err("all is reported but something is waited for".to_owned());
         }
         if let Some(error) = self.subject.last_error() {
             return Err(format!("all is well but the last error is {error}"));
@@ -222,27 +266,28 @@ fn shards(random: &mut Random) -> Shards {
 }
 
 /// Reflectors for these parts.
-fn links(subject: &Subject, parts: Vec<Part>, random: &mut Random) -> Vec<Link> {
+fn links(subject: &Subject, parts: Vec<Part>, form: Form, random: &mut Random) -> Vec<Link> {
     let sinks = subject.split(parts.clone());
     let pairs = parts.into_iter().zip(sinks);
     pairs
-        .map(|(part, sink)| Link::new(part, sink, random))
+        .map(|(part, sink)| Link::new(part, sink, form, random))
         .collect()
 }
 
 /// One run from `seed`.
-fn run(seed: u64) -> Result<(), String> {
-    let mut world = World::new(seed);
+fn run(seed: u64, fault: Fault) -> Result<(), String> {
+    let mut world = World::new(seed, fault);
     let steps = 20 + world.random.below(400);
     for _ in 0..steps {
         world.happen()?;
+        world.check()?;
     }
     world.settle()
 }
 
 fn check(seeds: std::ops::Range<u64>) {
     for seed in seeds {
-        let run = std::panic::catch_unwind(|| run(seed));
+        let run = std::panic::catch_unwind(|| run(seed, Fault::None));
         let failure = match run {
             Ok(Ok(())) => continue,
             Ok(Err(failure)) => failure,

@@ -11,7 +11,9 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use opkit_client::ObjectKey;
 
-pub(crate) use self::overlay::Overlay;
+#[cfg(test)]
+pub(crate) use self::overlay::ABSENT_MAX;
+pub(crate) use self::overlay::{Fault, Listed, News, Overlay};
 use crate::Stored;
 use crate::index::{Compact, Index, Indexed};
 use crate::record::Origin;
@@ -188,6 +190,14 @@ impl Store {
         {
             slot.listed = list;
         }
+    }
+
+    /// Whether the list `list` has reported the object.
+    pub(crate) fn is_marked(&self, key: &ObjectKey, list: u32) -> bool {
+        let slot = self
+            .find(key)
+            .and_then(|slot| self.slots.get(slot as usize));
+        slot.is_some_and(|slot| slot.listed == list)
     }
 
     /// Forgets what the list `list`, now complete, has not told, of those that it `covers`.

@@ -16,8 +16,8 @@ pub use self::options::{
     DeleteOptions, FieldValidation, ListOptions, Propagation, VersionMatch, WriteOptions,
 };
 use crate::{
-    Call, CollectionOptions, Kind, ObjectKey, Page, Patch, RequestError, RestClient, RestRequest,
-    Verb, WatchFrames, WatchOptions,
+    Call, CollectionOptions, Deleted, Kind, ObjectKey, Page, Patch, RequestError, RestClient,
+    RestRequest, Verb, WatchFrames, WatchOptions, deleted,
 };
 
 /// Sends requests about kinds that are known at run time.
@@ -246,11 +246,15 @@ impl Calls {
         &self,
         target: Target<'_>,
         options: &DeleteOptions,
-    ) -> Result<(), RequestError> {
+    ) -> Result<Deleted<Answered>, RequestError> {
         let request = self.object(Verb::Delete, Method::DELETE, target)?;
         let request = request.header(header::ACCEPT, "application/json");
-        request.json(&options.body(&self.write)).bytes().await?;
-        Ok(())
+        let answered = answered(request.json(&options.body(&self.write))).await?;
+        let is_gone = deleted::is_gone(&answered.call, &answered.page.body)?;
+        Ok(match is_gone {
+            true => Deleted::Gone,
+            false => Deleted::Terminating(answered),
+        })
     }
 
     pub(crate) async fn delete_all(

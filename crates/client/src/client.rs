@@ -16,8 +16,8 @@ pub use self::subresource::SubresourceClient;
 pub(crate) use self::watch::events;
 use crate::calls::{Answered, Calls, Form, Payload, Target};
 use crate::{
-    DeleteOptions, FieldValidation, Kind, ListOptions, Object, ObjectKey, Patch, RequestError,
-    RestClient, WriteOptions, codec,
+    DeleteOptions, Deleted, FieldValidation, Kind, ListOptions, Object, ObjectKey, Patch,
+    RequestError, RestClient, WriteOptions, codec,
 };
 
 /// Reads and writes objects as Rust types. A key without a namespace is in that of the client.
@@ -82,6 +82,11 @@ impl Client {
     pub fn dry_run(mut self) -> Self {
         self.calls.write.dry_run = true;
         self
+    }
+
+    /// Whether the server keeps none of this client's writes.
+    pub fn is_dry_run(&self) -> bool {
+        self.calls.write.dry_run
     }
 
     /// This client, with what becomes of fields that the server does not know.
@@ -247,15 +252,15 @@ impl Client {
         self.apply_part(object, None).await
     }
 
-    /// Deletes an object, as its kind does by default. An object stands for its key, and only it
-    /// is deleted, not another one of its name.
+    /// Deletes an object, as its kind does by default, and returns whether it is gone or stays for a
+    /// while. Only the object of this UID is deleted, not another one of its name.
     ///
     /// # Errors
     /// As [`get`](Client::get).
     ///
     /// # Cancel safety
     /// As [`get`](Client::get).
-    pub async fn delete<K: Object>(&self, object: &K) -> Result<(), RequestError> {
+    pub async fn delete<K: Object>(&self, object: &K) -> Result<Deleted<K>, RequestError> {
         let options = DeleteOptions {
             uid: object.meta().uid.clone(),
             ..Default::default()
@@ -264,11 +269,12 @@ impl Client {
         self.delete_with::<K>(key, &options).await
     }
 
-    /// Deletes the object of a key, as the options say.
+    /// Deletes the object of a key, as the options say, and returns whether it is gone or stays for a
+    /// while.
     ///
     /// # Errors
     /// As [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if a precondition does
-    /// not hold.
+    /// not hold. Also if the object stays and does not fit its type; it is being deleted then.
     ///
     /// # Cancel safety
     /// As [`get`](Client::get).
@@ -276,10 +282,10 @@ impl Client {
         &self,
         key: impl Into<ObjectKey>,
         options: &DeleteOptions,
-    ) -> Result<(), RequestError> {
+    ) -> Result<Deleted<K>, RequestError> {
         let kind = Kind::of::<K>();
         let key = self.calls.key(&kind, key);
-        self.calls.delete(whole(&kind, &key), options).await
+        decode_deleted(self.calls.delete(whole(&kind, &key), options).await?)
     }
 
     /// Deletes all objects that the list options select, in one namespace: without one, those of
@@ -445,6 +451,15 @@ pub(crate) fn decode<T: serde::de::DeserializeOwned>(
     answered: Answered,
 ) -> Result<T, RequestError> {
     codec::decode(answered.call, &answered.page)
+}
+
+pub(crate) fn decode_deleted<T: serde::de::DeserializeOwned>(
+    deleted: Deleted<Answered>,
+) -> Result<Deleted<T>, RequestError> {
+    match deleted {
+        Deleted::Gone => Ok(Deleted::Gone),
+        Deleted::Terminating(answered) => decode(answered).map(Deleted::Terminating),
+    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 pub use self::unstructured::{NotAnObject, Unstructured};
 use crate::calls::{Calls, Form, Payload, Target};
-use crate::client::{ObjectList, configuration, decode, events};
+use crate::client::{ObjectList, configuration, decode, decode_deleted, events};
 use crate::{
-    Call, DeleteOptions, Kind, ListOptions, ObjectKey, Patch, RequestError, Verb, WriteOptions,
+    Call, DeleteOptions, Deleted, Kind, ListOptions, ObjectKey, Patch, RequestError, Verb,
+    WriteOptions,
 };
 
 /// Reads and writes objects of any kind as [`Unstructured`].
@@ -231,7 +232,7 @@ impl DynamicResource {
         decode(self.calls.patch(self.target(&key), patch, JSON).await?)
     }
 
-    /// Deletes an object.
+    /// Deletes an object, and returns whether it is gone or stays for a while.
     ///
     /// # Errors
     /// As [`get`](DynamicResource::get).
@@ -242,9 +243,9 @@ impl DynamicResource {
         &self,
         key: impl Into<ObjectKey>,
         options: &DeleteOptions,
-    ) -> Result<(), RequestError> {
+    ) -> Result<Deleted<Unstructured>, RequestError> {
         let key = self.calls.key(&self.kind, key);
-        self.calls.delete(self.target(&key), options).await
+        decode_deleted(self.calls.delete(self.target(&key), options).await?)
     }
 
     /// Deletes all objects that the list options select.

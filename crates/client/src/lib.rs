@@ -21,6 +21,7 @@ mod calls;
 mod client;
 mod codec;
 mod connect;
+mod deleted;
 mod discovery;
 mod dynamic;
 mod error;
@@ -42,6 +43,7 @@ pub use calls::{
 };
 pub use client::{Client, ObjectList, SubresourceClient, TypedClient, verbs};
 pub use connect::{ConnectError, connect, connect_named, connect_with};
+pub use deleted::{Deleted, has_ended};
 pub use discovery::{
     ApiResource, Discovered, Discovery, DiscoveryError, DiskCache, GroupFailure, RestMapper,
 };

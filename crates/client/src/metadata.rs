@@ -4,8 +4,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
 use crate::calls::{Calls, Form};
-use crate::client::{ObjectList, all, decode, events, whole};
-use crate::{DeleteOptions, Kind, ListOptions, ObjectKey, Patch, RequestError, WriteOptions};
+use crate::client::{ObjectList, all, decode, decode_deleted, events, whole};
+use crate::{
+    DeleteOptions, Deleted, Kind, ListOptions, ObjectKey, Patch, RequestError, WriteOptions,
+};
 
 /// In protobuf where the server has it, which it does for every kind, custom ones included.
 const ACCEPT: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
@@ -154,7 +156,7 @@ impl MetadataClient {
         decode(self.calls.patch(whole(kind, &key), patch, ACCEPT).await?)
     }
 
-    /// Deletes an object.
+    /// Deletes an object, and returns whether it is gone or stays for a while.
     ///
     /// # Errors
     /// As [`get`](MetadataClient::get).
@@ -166,8 +168,8 @@ impl MetadataClient {
         kind: &Kind,
         key: impl Into<ObjectKey>,
         options: &DeleteOptions,
-    ) -> Result<(), RequestError> {
+    ) -> Result<Deleted<PartialObjectMetadata>, RequestError> {
         let key = self.calls.key(kind, key);
-        self.calls.delete(whole(kind, &key), options).await
+        decode_deleted(self.calls.delete(whole(kind, &key), options).await?)
     }
 }

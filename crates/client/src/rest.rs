@@ -17,7 +17,7 @@ use serde_json::Value;
 pub use self::collection::{CollectionOptions, Encoding, Page, PageOptions, WatchOptions};
 pub use self::request::RestRequest;
 pub use self::watch::WatchFrames;
-use crate::{Call, Fenced, Kind, ObjectKey, RequestError, Verb};
+use crate::{Call, Deleted, Fenced, Kind, ObjectKey, RequestError, Verb, deleted};
 
 /// How long one request may take, the client's own retries included; watches have their own limit.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -215,8 +215,8 @@ impl RestClient {
             .await
     }
 
-    /// Removes an object, if it still has this UID and, where given, this resourceVersion.
-    /// Dependents are removed in the background.
+    /// Deletes an object, if it still has this UID and resourceVersion, where given. Returns whether
+    /// it is gone, or the object as it stays for a while. Dependents are deleted in the background.
     ///
     /// # Cancel safety
     /// As [`get`](RestClient::get).
@@ -226,7 +226,7 @@ impl RestClient {
         key: &ObjectKey,
         uid: Option<&str>,
         resource_version: Option<&str>,
-    ) -> Result<Bytes, RequestError> {
+    ) -> Result<Deleted<Bytes>, RequestError> {
         let params = DeleteParams {
             preconditions: Some(Preconditions {
                 uid: uid.map(str::to_owned),
@@ -236,8 +236,12 @@ impl RestClient {
         };
         let path = kind.path(key.namespace.as_deref()).name(&key.name);
         let call = Call::object(Verb::Delete, kind, key);
-        let request = self.call(Method::DELETE, &path, call)?;
-        request.json(&params).bytes().await
+        let request = self.call(Method::DELETE, &path, call.clone())?;
+        let response = request.json(&params).bytes().await?;
+        Ok(match deleted::is_gone(&call, &response)? {
+            true => Deleted::Gone,
+            false => Deleted::Terminating(response),
+        })
     }
 
     /// The whole answer, within the time that a request may take.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use opkit_cache::Informer;
-use opkit_client::{Kind, Object, ObjectKey, RequestError};
+use opkit_client::{Deleted, Kind, Object, ObjectKey, RequestError};
 use tracing::debug;
 
 use crate::{Context, WriteError};
@@ -35,51 +35,45 @@ impl<S> Context<S> {
         }
         let lister = self.shared.reads.lister::<K>().ok();
         let informer = lister.as_ref().map(|lister| lister.informer());
-        let answer = self.send_delete(&kind, &key, uid, version).await?;
-        self.deleted(Some(TypeId::of::<K>()), informer, &key, uid, answer);
+        let deleted = self.send_delete(&kind, &key, uid, version).await?;
+        if let Some(informer) = informer {
+            observe(informer, &key, uid, version, deleted);
+        }
+        self.shared.applied.forget(TypeId::of::<K>(), &key);
         Ok(())
     }
 
-    /// Deletes an object at a version; the answer, if it was there.
+    /// Deletes an object at a version. Returns what became of it, or nothing if it was gone before.
     pub(crate) async fn send_delete(
         &self,
         kind: &Kind,
         key: &ObjectKey,
         uid: &str,
         version: &str,
-    ) -> Result<Option<Bytes>, RequestError> {
+    ) -> Result<Option<Deleted<Bytes>>, RequestError> {
         let client = &self.shared.client;
         match client.delete(kind, key, Some(uid), Some(version)).await {
             Err(error) if error.is_not_found() => Ok(None),
-            answer => {
-                let answer = answer?;
+            deleted => {
+                let deleted = deleted?;
                 debug!(kind = kind.kind, %key, "deleted");
                 self.run.wrote("delete", kind, key, "");
-                Ok(Some(answer))
+                Ok(Some(deleted))
             }
         }
     }
+}
 
-    /// Takes in the answer to a deletion.
-    pub(crate) fn deleted(
-        &self,
-        kind: Option<TypeId>,
-        informer: Option<&Informer>,
-        key: &ObjectKey,
-        uid: &str,
-        answer: Option<Bytes>,
-    ) {
-        if let Some(kind) = kind {
-            self.shared.applied.forget(kind, key);
-        }
-        let Some(informer) = informer else {
-            return;
-        };
-        // An object that has finalizers is answered and lives on; else a status is.
-        let lives = answer.and_then(|answer| informer.read(&answer).ok());
-        match lives.filter(|object| object.meta().is_deleting()) {
-            Some(object) => informer.observe(&object),
-            None => informer.observe_deletion(key, uid),
-        }
+/// Lets reads see what became of an object: it is gone, or stays for a while.
+pub(crate) fn observe(
+    informer: &Informer,
+    key: &ObjectKey,
+    uid: &str,
+    version: &str,
+    deleted: Option<Deleted<Bytes>>,
+) {
+    match deleted {
+        Some(Deleted::Terminating(object)) => informer.observe_answer(&object),
+        Some(Deleted::Gone) | None => informer.observe_deletion(key, uid, Some(version)),
     }
 }

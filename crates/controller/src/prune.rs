@@ -6,7 +6,7 @@ use opkit_cache::{Informer, Stored};
 use opkit_client::{Kind, ObjectKey, RequestError};
 
 use crate::mark::{APPLIED, is_of};
-use crate::{Context, WriteError};
+use crate::{Context, WriteError, delete};
 
 /// How often a child that changed since it was read is read again.
 const ATTEMPTS: usize = 10;
@@ -77,9 +77,12 @@ impl<S> Context<S> {
         loop {
             let Former { key, uid, version } = &former;
             match self.send_delete(kind, key, uid, version).await {
-                Ok(answer) => {
-                    let was_there = answer.is_some();
-                    self.deleted(owned.type_id, Some(informer), key, uid, answer);
+                Ok(deleted) => {
+                    let was_there = deleted.is_some();
+                    delete::observe(informer, key, uid, version, deleted);
+                    if let Some(kind) = owned.type_id {
+                        self.shared.applied.forget(kind, key);
+                    }
                     return Ok(was_there);
                 }
                 Err(error) if error.is_conflict() && attempts < ATTEMPTS => attempts += 1,

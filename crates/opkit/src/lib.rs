@@ -96,7 +96,7 @@ pub use opkit_client as client;
 /// # #[client(verbs(get, list, watch))]
 /// # pub struct RobotSpec { size: i32 }
 /// async fn remove(client: Client, robot: Robot) -> Result<(), RequestError> {
-///     RobotClient::new(client).delete(&robot).await
+///     RobotClient::new(client).delete(&robot).await.map(drop)
 /// }
 /// ```
 ///

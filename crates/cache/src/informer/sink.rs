@@ -2,6 +2,7 @@
 //! list takes away what it did not tell. So a list, also a second one, needs no memory of its own.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::metrics::WatchStats;
 use crate::reflector::Counters;
 use crate::shard::Part;
 use crate::sink::{Raw, ReadError, Sink};
-use crate::store::number;
+use crate::store::{Fault, Listed, News, number};
 use crate::tape::head::Head;
 use crate::writer::Wire;
 use crate::{Change, Delta, Stored};
@@ -32,9 +33,13 @@ pub(crate) struct InformerSink {
     in_list: bool,
     /// Whether a list was completed.
     synced: bool,
-    /// What the list told and may not be stored before its age is known: it is of objects that we
-    /// wrote or deleted ourselves.
-    held: Vec<Stored>,
+    /// The mark of own writes and deletions when it began.
+    began: u64,
+    /// The highest version of an own write when it began, if it is a quorum read.
+    written: Option<u64>,
+    /// Objects of the list that may not be stored before its age is known: we wrote or deleted them
+    /// ourselves.
+    held: HashMap<ObjectKey, Stored>,
 }
 
 impl InformerSink {
@@ -54,7 +59,9 @@ impl InformerSink {
             list: 0,
             in_list: false,
             synced,
-            held: Vec::new(),
+            began: 0,
+            written: None,
+            held: HashMap::new(),
         }
     }
 
@@ -102,9 +109,8 @@ impl InformerSink {
             .covers(head.namespace.as_deref(), head.uid.as_deref())
     }
 
-    /// Whether another shard has told a later life of this object: two watches have no order.
-    fn is_outlived(&self, state: &State, key: &ObjectKey, head: &Head<'_>) -> bool {
-        let version = number(head.resource_version.as_deref());
+    /// Whether another shard has reported a later life of this object: two watches have no order.
+    fn is_outlived(&self, state: &State, key: &ObjectKey, version: Option<u64>) -> bool {
         self.part.shard.is_some()
             && state.store.get(key).is_some_and(|stored| {
                 Some(stored.version()) > version && !self.part.covers_stored(stored)
@@ -125,17 +131,24 @@ impl Sink for InformerSink {
         &self.shared.codec.kind
     }
 
-    fn begin_list(&mut self) {
+    fn begin_list(&mut self) -> bool {
         let Some(mut state) = self.state() else {
-            return;
+            return false;
         };
         state.lists = state.lists.wrapping_add(1).max(1);
-        let list = state.lists;
-        state.ours.begin_list(&self.part);
+        let (list, began) = (state.lists, state.ours.mark());
+        if let Some(progress) = state.parts.get_mut(self.place) {
+            progress.list = Some(list);
+        }
+        let needs_quorum = state.ours.needs_quorum();
+        let written = needs_quorum.then(|| state.ours.highest());
         drop(state);
         self.list = list;
         self.in_list = true;
+        self.began = began;
+        self.written = written;
         self.held.clear();
+        needs_quorum
     }
 
     fn listed(&mut self, object: Raw<'_>) -> Result<(), ReadError> {
@@ -146,7 +159,7 @@ impl Sink for InformerSink {
         }
         let key = key_of(head);
         // A streaming list may tell an object again, in a later version.
-        self.held.retain(|held| held.key() != key);
+        self.held.remove(&key);
         if self.is_known(&key, head) {
             return Ok(());
         }
@@ -156,14 +169,12 @@ impl Sink for InformerSink {
         let Some(mut state) = self.state() else {
             return Ok(());
         };
-        if self.is_outlived(&state, &key, head) {
+        if !state.ours.is_listable(&key, news_of(head)) {
+            drop(state);
+            self.held.insert(key, stored);
             return Ok(());
         }
-        let version = number(head.resource_version.as_deref());
-        state.lives_on(&stored);
-        if !state.ours.is_listable(&key, head.uid.as_deref(), version) {
-            drop(state);
-            self.held.push(stored);
+        if self.is_outlived(&state, &key, news_of(head).version) {
             return Ok(());
         }
         state.upsert(stored, Change::Replaced, !self.synced);
@@ -179,18 +190,27 @@ impl Sink for InformerSink {
         let Some(mut state) = self.state() else {
             return;
         };
-        let place = state.parts.get_mut(self.place);
-        let before = place.and_then(|progress| progress.seen.take());
+        let mut before = None;
+        if let Some(progress) = state.parts.get_mut(self.place) {
+            before = progress.seen.take();
+            progress.list = None;
+        }
         let version = number(Some(resource_version));
         state.saw(self.place, version);
-        // Versions that went backwards are those of a cluster that was restored.
-        let comparable = version.filter(|version| before.is_some_and(|before| before <= *version));
-        state.ours.end_list(&self.part, comparable);
-        for stored in held {
-            let key = stored.key();
+        state.ours.end_list(Listed {
+            part: &self.part,
+            began: self.began,
+            version,
+            before: before.max(self.written),
+        });
+        state.forget_passed();
+        for (key, stored) in held {
             let uid = stored.meta().uid();
-            let version = Some(stored.version()).filter(|version| *version > 0);
-            if state.ours.is_listable(&key, uid.as_deref(), version) {
+            let news = News {
+                uid: uid.as_deref(),
+                version: Some(stored.version()).filter(|version| *version > 0),
+            };
+            if !state.ours.refuses(&key, news) && !self.is_outlived(&state, &key, news.version) {
                 state.upsert(stored.clone(), Change::Replaced, !self.synced);
                 state.store.mark(&key, self.list);
             }
@@ -228,17 +248,11 @@ impl Sink for InformerSink {
         let Some(mut state) = self.state() else {
             return Ok(None);
         };
-        let version = number(head.resource_version.as_deref());
-        state.saw(self.place, version);
-        if let Some(stored) = &stored {
-            state.lives_on(stored);
-        }
+        state.saw(self.place, number(head.resource_version.as_deref()));
         if let Some(stored) = stored
-            && !self.is_outlived(&state, &key_of(head), head)
-            && (state.ours.is_empty()
-                || state
-                    .ours
-                    .catches_up(&key_of(head), head.uid.as_deref(), version, false))
+            && (state.ours.is_empty() || state.accepts(&key_of(head), news_of(head), false))
+            && (self.part.shard.is_none()
+                || !self.is_outlived(&state, &key_of(head), news_of(head).version))
         {
             state.upsert(stored, Change::Updated, false);
         }
@@ -251,29 +265,27 @@ impl Sink for InformerSink {
         let wire = Wire::read(object, self.shared.message)?;
         let head = &wire.head;
         let key = key_of(head);
-        self.held.retain(|held| held.key() != key);
+        self.held.remove(&key);
         let Some(mut state) = self.state() else {
             return Ok(None);
         };
-        let version = number(head.resource_version.as_deref());
+        let news = news_of(head);
         // Within a list other objects have not come as far.
         if !self.in_list {
-            state.saw(self.place, version);
+            state.saw(self.place, news.version);
         }
+        // A watch with a selector reports objects as deleted that only match no longer.
+        let options = &self.shared.options;
+        let is_end = (options.labels.is_none() && options.fields.is_none())
+            || state.ours.has(Fault::UnselectedIsGone);
         if self.is_ours(head)
-            && !self.is_outlived(&state, &key, head)
-            && state
-                .ours
-                .catches_up(&key, head.uid.as_deref(), version, true)
+            && state.accepts(&key, news, is_end)
+            && !self.is_outlived(&state, &key, news.version)
         {
-            let gone = state.store.remove(&key);
-            state.tell(Delta::new(Change::Deleted, gone, None));
-        }
-        if self.in_list
-            && self.is_ours(head)
-            && let Some(uid) = &head.uid
-        {
-            state.ours.gone_in_list(&key, uid);
+            state.remove(&key);
+            if self.in_list {
+                state.ours.gone_in_list(&key, news);
+            }
         }
         Ok(wire.head.resource_version.map(Cow::into_owned))
     }
@@ -281,6 +293,7 @@ impl Sink for InformerSink {
     fn bookmark(&mut self, resource_version: &str) {
         if let Some(mut state) = self.state() {
             state.saw(self.place, number(Some(resource_version)));
+            state.forget_passed();
         }
     }
 
@@ -292,6 +305,13 @@ impl Sink for InformerSink {
 
     fn set_counters(&mut self, now: Duration, counters: &Counters) {
         self.stats.set(now, counters);
+    }
+}
+
+fn news_of<'a>(head: &'a Head<'_>) -> News<'a> {
+    News {
+        uid: head.uid.as_deref(),
+        version: number(head.resource_version.as_deref()),
     }
 }
 

@@ -106,7 +106,8 @@ pub(crate) struct Engine {
     protobuf: bool,
     /// The last version seen; empty before the first list.
     version: String,
-    /// Whether the server cannot list at that version, or a list as of it would be too old.
+    /// Whether the server cannot list at that version, or a list as of it may be too old. The next
+    /// list is a quorum read then.
     unavailable: bool,
     /// Whether the list that is under way has told something. If it breaks off, that stays told, so
     /// the next list must not be older: it is a quorum read.
@@ -225,7 +226,7 @@ impl Engine {
 
     fn begin_list(&mut self, sink: &mut dyn Sink) {
         self.unavailable |= std::mem::take(&mut self.told);
-        sink.begin_list();
+        self.unavailable |= sink.begin_list();
     }
 
     /// The version to list at.

@@ -7,13 +7,18 @@ use bytes::Bytes;
 use opkit_apimachinery::random::Random;
 use opkit_client::{Encoding, Page};
 
-use super::server::{Change, Happened, Object, Server, Streaming};
+use opkit_apimachinery::protobuf::{self, WatchEventParts};
+use serde_json::{Value, json};
+
+use super::server::{Change, Object, Server, Streaming};
 use crate::reflector::{Action, Engine, Failure, Input};
 use crate::shard::Part;
 use crate::sink::Sink;
 
 pub(super) struct Link {
     part: Part,
+    /// Whether it asks for objects with a label alone.
+    selects: bool,
     engine: Engine,
     sink: Box<dyn Sink>,
     action: Action,
@@ -26,16 +31,29 @@ pub(super) struct Link {
     settled: Option<u64>,
 }
 
+/// What reflectors ask for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    /// Objects with a label alone.
+    pub(super) selects: bool,
+    /// Protobuf.
+    pub(super) protobuf: bool,
+}
+
 /// A watch that is open.
 #[derive(Debug)]
 struct Watch {
-    /// Lines that are on their way.
-    lines: VecDeque<String>,
+    /// Events that are on their way.
+    events: VecDeque<Event>,
+    encoding: Encoding,
     /// Up to where the history is on its way.
     sent: u64,
     /// The restores that it has lived through: one ends it.
     restored: u64,
 }
+
+/// An event of a watch: its type and its object.
+type Event = (&'static str, Value);
 
 impl std::fmt::Debug for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -49,12 +67,13 @@ impl std::fmt::Debug for Link {
 }
 
 impl Link {
-    pub(super) fn new(part: Part, sink: Box<dyn Sink>, random: &mut Random) -> Self {
+    pub(super) fn new(part: Part, sink: Box<dyn Sink>, form: Form, random: &mut Random) -> Self {
         let page_size = 1 + random.below(6) as u32;
         let seed = random.below(u64::MAX);
         Link {
             part,
-            engine: Engine::new(Random::new(seed), page_size, false),
+            selects: form.selects,
+            engine: Engine::new(Random::new(seed), page_size, form.protobuf),
             sink,
             action: Action::Yield,
             wakes: Duration::ZERO,
@@ -66,17 +85,31 @@ impl Link {
 
     /// Whether the reflector is there for this object.
     pub(super) fn reads(&self, object: &Object) -> bool {
-        self.part
-            .covers(Some(object.key.namespace), Some(&object.uid))
+        self.covers(object.key.namespace, &object.uid)
+    }
+
+    /// Whether the reflector is there for an object of this namespace and UID.
+    pub(super) fn covers(&self, namespace: &str, uid: &str) -> bool {
+        self.part.covers(Some(namespace), Some(uid))
     }
 
     pub(super) fn is_sharded(&self) -> bool {
         self.part.shard.is_some()
     }
 
-    /// Whether the reflector has completed a list.
-    pub(super) fn has_listed(&self) -> bool {
-        self.engine.counters().lists > 0
+    /// How many lists the reflector has completed.
+    pub(super) fn lists(&self) -> u64 {
+        self.engine.counters().lists
+    }
+
+    /// The last version that the reflector has seen.
+    pub(super) fn version(&self) -> u64 {
+        self.engine.version().parse().unwrap_or(0)
+    }
+
+    /// Whether the server lists this object.
+    fn is_listed(&self, server: &Server, object: &Object) -> bool {
+        self.is_sent(server, object) && (!self.selects || object.is_selected)
     }
 
     /// Whether the server sends this object: one that knows no shards sends those of others too.
@@ -121,7 +154,7 @@ impl Link {
                 limit,
                 continue_token,
                 resource_version,
-            } => self.list(server, limit, continue_token, &resource_version),
+            } => self.list(server, limit, continue_token, &resource_version, random),
             Action::Watch {
                 resource_version,
                 send_initial_events,
@@ -147,7 +180,7 @@ impl Link {
             settles = None;
         }
         // A restore is known, or does not matter, once nothing later is believed.
-        if self.engine.version().parse().unwrap_or(0) <= server.version {
+        if self.version() <= server.version {
             self.restored = server.restored();
         }
         self.settled = settles;
@@ -159,6 +192,7 @@ impl Link {
         limit: u32,
         continue_token: Option<String>,
         resource_version: &str,
+        random: &mut Random,
     ) -> Input {
         if resource_version.parse().unwrap_or(0) > server.version {
             return Input::Failed(too_large());
@@ -178,7 +212,7 @@ impl Link {
         let objects = server.at(version);
         let objects: Vec<_> = objects
             .values()
-            .filter(|o| self.is_sent(server, o))
+            .filter(|o| self.is_listed(server, o))
             .collect();
         let end = match limit {
             0 => objects.len(),
@@ -192,14 +226,25 @@ impl Link {
             true => format!("{version}.{end}.{}", server.restored()),
             false => String::new(),
         };
-        let body = format!(
-            r#"{{"kind":"ConfigMapList","metadata":{{"resourceVersion":"{version}","continue":"{token}"}},"items":[{}]}}"#,
-            items.join(",")
-        );
+        let list = json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMapList",
+            "metadata": {"resourceVersion": version.to_string(), "continue": token},
+            "items": items,
+        });
+        let encoding = self.encoding(random);
         Input::Page(Page {
-            body: Bytes::from(body),
-            encoding: Encoding::Json,
+            body: encoded(&list, encoding),
+            encoding,
         })
+    }
+
+    /// What the server writes, which may always be JSON.
+    fn encoding(&self, random: &mut Random) -> Encoding {
+        match self.engine.protobuf() && random.percent(90) {
+            true => Encoding::Protobuf,
+            false => Encoding::Json,
+        }
     }
 
     fn begin(
@@ -210,7 +255,7 @@ impl Link {
         random: &mut Random,
     ) -> Input {
         let from = resource_version.parse::<u64>().ok();
-        let mut lines = VecDeque::new();
+        let mut events = VecDeque::new();
         let mut sent = from.unwrap_or(server.version);
         if send_initial_events && server.streaming == Streaming::Refuses {
             return Input::Failed(failure(400));
@@ -220,53 +265,58 @@ impl Link {
                 return Input::Failed(too_large());
             }
             // It waits for that version, and shows where it is by its bookmarks only.
-            lines.push_back(bookmark(server.version, false));
+            events.push_back(bookmark(server.version, false));
         }
         if send_initial_events && server.streaming == Streaming::Has || from.is_none() {
             // A server that lags behind may answer as of any version that was asked for.
             let behind = server.version - from.unwrap_or(server.version);
             let version = server.version - random.below(behind + 1);
             let mut objects: Vec<_> = server.at(version).into_values().collect();
-            objects.retain(|object| self.is_sent(server, object));
+            objects.retain(|object| self.is_listed(server, object));
             for n in (1..objects.len()).rev() {
                 objects.swap(n, random.below(n as u64 + 1) as usize);
             }
-            lines.extend(objects.iter().map(|object| line("ADDED", object)));
+            events.extend(objects.iter().map(|object| ("ADDED", object.json())));
             sent = version;
             if send_initial_events && server.streaming == Streaming::Has {
                 // What happens meanwhile may come before the end of the list.
                 let until = version + random.below(server.version - version + 1);
-                self.send(server, &mut lines, &mut sent, until);
-                lines.push_back(bookmark(sent, true));
+                self.send(server, &mut events, &mut sent, until);
+                events.push_back(bookmark(sent, true));
             }
         } else if sent < server.compacted {
             if random.percent(50) {
                 return Input::Failed(failure(410));
             }
-            lines.push_back(error(410));
+            events.push_back(error(410));
         } else if random.percent(10) {
             // What is known already is told again.
             let again = server.after(sent.saturating_sub(1)).next();
             if let Some(again) = again.filter(|again| again.object.version == sent)
                 && self.is_sent(server, &again.object)
+                && let Some((change, object)) = again.reported(self.selects)
             {
-                lines.push_back(happened(again));
+                events.push_back(event(change, &object));
             }
         }
+        let encoding = self.encoding(random);
         self.watch = Some(Watch {
-            lines,
+            events,
+            encoding,
             sent,
             restored: server.restored(),
         });
-        Input::Begun(Encoding::Json)
+        Input::Begun(encoding)
     }
 
     /// Puts what happened up to a version on its way.
-    fn send(&self, server: &Server, lines: &mut VecDeque<String>, sent: &mut u64, until: u64) {
+    fn send(&self, server: &Server, events: &mut VecDeque<Event>, sent: &mut u64, until: u64) {
         let after = server.after(*sent);
-        for event in after.take_while(|event| event.object.version <= until) {
-            if self.is_sent(server, &event.object) {
-                lines.push_back(happened(event));
+        for happened in after.take_while(|happened| happened.object.version <= until) {
+            if self.is_sent(server, &happened.object)
+                && let Some((change, object)) = happened.reported(self.selects)
+            {
+                events.push_back(event(change, &object));
             }
         }
         *sent = (*sent).max(until);
@@ -287,21 +337,21 @@ impl Link {
         if watch.restored != server.restored() {
             return Some(Input::Failed(Failure::new("connection reset")));
         }
-        if faults && let Some(fault) = fault(now, patience, random) {
+        if faults && let Some(fault) = fault(now, patience, watch.encoding, random) {
             return Some(fault);
         }
-        if watch.lines.is_empty() {
+        if watch.events.is_empty() {
             let lag = match faults {
                 true => random.below(4),
                 false => 0,
             };
             let until = server.version.saturating_sub(lag);
-            let mut lines = VecDeque::new();
-            self.send(server, &mut lines, &mut watch.sent, until);
-            watch.lines = lines;
+            let mut events = VecDeque::new();
+            self.send(server, &mut events, &mut watch.sent, until);
+            watch.events = events;
         }
-        let line = match watch.lines.pop_front() {
-            Some(line) => Some(line),
+        let event = match watch.events.pop_front() {
+            Some(event) => Some(event),
             None if !faults || random.percent(30) => {
                 let told = watch.sent.min(server.version);
                 *settles = Some(told);
@@ -309,13 +359,19 @@ impl Link {
             }
             None => None,
         };
+        let encoding = watch.encoding;
         self.watch = Some(watch);
-        line.map(|line| Input::Event(Bytes::from(line)))
+        event.map(|event| Input::Event(frame(&event, encoding)))
     }
 }
 
 /// What goes wrong with a watch, if anything does.
-fn fault(now: &mut Duration, patience: Duration, random: &mut Random) -> Option<Input> {
+fn fault(
+    now: &mut Duration,
+    patience: Duration,
+    encoding: Encoding,
+    random: &mut Random,
+) -> Option<Input> {
     Some(match random.below(100) {
         // In the middle of an event or not: what is not whole is dropped.
         0..3 => Input::Failed(Failure::new("connection reset")),
@@ -325,7 +381,7 @@ fn fault(now: &mut Duration, patience: Duration, random: &mut Random) -> Option<
         }
         5 => {
             let code = [410, 429, 500, 504][random.below(4) as usize];
-            Input::Event(Bytes::from(error(code)))
+            Input::Event(frame(&error(code), encoding))
         }
         6 => {
             *now += patience;
@@ -336,31 +392,49 @@ fn fault(now: &mut Duration, patience: Duration, random: &mut Random) -> Option<
     })
 }
 
-fn happened(happened: &Happened) -> String {
-    let change = match happened.change {
+fn event(change: Change, object: &Object) -> Event {
+    let change = match change {
         Change::Added => "ADDED",
         Change::Modified => "MODIFIED",
         Change::Deleted => "DELETED",
     };
-    line(change, &happened.object)
+    (change, object.json())
 }
 
-fn line(change: &str, object: &Object) -> String {
-    format!(r#"{{"type":"{change}","object":{}}}"#, object.json())
+fn bookmark(version: u64, ends_list: bool) -> Event {
+    let mut meta = json!({"resourceVersion": version.to_string()});
+    if ends_list {
+        meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+    }
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta});
+    ("BOOKMARK", object)
 }
 
-fn bookmark(version: u64, ends_list: bool) -> String {
-    let annotations = match ends_list {
-        true => r#","annotations":{"k8s.io/initial-events-end":"true"}"#,
-        false => "",
-    };
-    format!(
-        r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"{version}"{annotations}}}}}}}"#
-    )
+fn error(code: u16) -> Event {
+    let status = json!({"apiVersion": "v1", "kind": "Status", "code": code, "message": "as drawn"});
+    ("ERROR", status)
 }
 
-fn error(code: u16) -> String {
-    format!(r#"{{"type":"ERROR","object":{{"kind":"Status","code":{code},"message":"as drawn"}}}}"#)
+/// An event as it is sent.
+fn frame((change, object): &Event, encoding: Encoding) -> Bytes {
+    let object_bytes = encoded(object, encoding);
+    match encoding {
+        Encoding::Protobuf => {
+            let parts = WatchEventParts {
+                type_: change,
+                object: &object_bytes,
+            };
+            parts.to_vec().into()
+        }
+        _ => format!(r#"{{"type":"{change}","object":{object}}}"#).into(),
+    }
+}
+
+fn encoded(value: &Value, encoding: Encoding) -> Bytes {
+    match encoding {
+        Encoding::Protobuf => protobuf::encode(value).unwrap().into(),
+        _ => value.to_string().into(),
+    }
 }
 
 fn failure(code: u16) -> Failure {

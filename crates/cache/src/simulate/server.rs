@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::link::Link;
 use opkit_apimachinery::random::Random;
+use serde_json::{Value, json};
+
+use super::link::Link;
 
 pub(super) const NAMESPACES: [&str; 3] = ["a", "b", "c"];
-const NAMES: u64 = 5;
+pub(super) const NAMES: u64 = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key {
@@ -21,18 +23,32 @@ pub(super) struct Object {
     pub(super) version: u64,
     /// Whether it does not fit its type.
     pub(super) is_broken: bool,
+    /// Whether it has the label that informers with a selector ask for.
+    pub(super) is_selected: bool,
+    pub(super) is_deleting: bool,
+    pub(super) finalizers: usize,
 }
 
 impl Object {
-    pub(super) fn json(&self) -> String {
+    pub(super) fn json(&self) -> Value {
+        let finalizers = (0..self.finalizers).map(|n| format!("example.com/f{n}"));
+        let mut meta = json!({
+            "namespace": self.key.namespace,
+            "name": self.key.name,
+            "uid": self.uid,
+            "resourceVersion": self.version.to_string(),
+            "labels": {"app": if self.is_selected { "web" } else { "db" }},
+            "finalizers": finalizers.collect::<Vec<_>>(),
+        });
+        if self.is_deleting {
+            meta["deletionTimestamp"] = "2026-11-15T14:33:48Z".into();
+            meta["deletionGracePeriodSeconds"] = 0.into();
+        }
         let data = match self.is_broken {
-            true => "5".to_owned(),
-            false => format!(r#"{{"at":"{}"}}"#, self.version),
+            true => json!(5),
+            false => json!({"at": self.version.to_string()}),
         };
-        let (Key { namespace, name }, uid, version) = (&self.key, &self.uid, self.version);
-        format!(
-            r#"{{"metadata":{{"namespace":"{namespace}","name":"{name}","uid":"{uid}","resourceVersion":"{version}"}},"data":{data}}}"#
-        )
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data})
     }
 }
 
@@ -46,8 +62,54 @@ pub(super) enum Change {
 #[derive(Debug, Clone)]
 pub(super) struct Happened {
     pub(super) change: Change,
+    pub(super) before: Option<Object>,
     /// The object after it; of a deletion the last state, with the deletion's version.
     pub(super) object: Object,
+}
+
+impl Happened {
+    /// What a watch reports of it, if anything.
+    pub(super) fn reported(&self, selects: bool) -> Option<(Change, Object)> {
+        let was = self.before.as_ref().filter(|it| !selects || it.is_selected);
+        let is_there = self.change != Change::Deleted && (!selects || self.object.is_selected);
+        match (was, is_there) {
+            (None, true) => Some((Change::Added, self.object.clone())),
+            (Some(_), true) => Some((Change::Modified, self.object.clone())),
+            // What the selector no longer matches is reported as deleted, as it was.
+            (Some(was), false) => {
+                let version = self.object.version;
+                let last = Object {
+                    version,
+                    ..was.clone()
+                };
+                Some((Change::Deleted, last))
+            }
+            (None, false) => None,
+        }
+    }
+}
+
+/// The response to a write.
+#[derive(Debug, Clone)]
+pub(super) enum Response {
+    /// The object as it is now, or as it ended.
+    Object(Object),
+    /// The object of this key and UID is gone. The caller knew it at `known`.
+    Gone {
+        key: Key,
+        uid: String,
+        known: Option<u64>,
+    },
+}
+
+impl Response {
+    /// Namespace and UID of the object.
+    pub(super) fn of(&self) -> (&'static str, &str) {
+        match self {
+            Response::Object(object) => (object.key.namespace, &object.uid),
+            Response::Gone { key, uid, .. } => (key.namespace, uid),
+        }
+    }
 }
 
 /// Whether the server has streaming lists.
@@ -63,13 +125,15 @@ pub(super) struct Server {
     pub(super) streaming: Streaming,
     /// Whether it knows shards.
     pub(super) has_shards: bool,
+    /// Whether some objects do not fit their type.
+    pub(super) has_broken: bool,
     pub(super) version: u64,
     /// The first version that a watch can no longer begin at.
     pub(super) compacted: u64,
     history: Vec<Happened>,
     uids: u64,
     restored: u64,
-    /// How often each reflector had listed when the server was restored.
+    /// Whether nothing is written, since a reflector has not noticed that the server was restored.
     frozen: bool,
 }
 
@@ -83,6 +147,7 @@ impl Server {
         Server {
             streaming,
             has_shards: random.percent(50),
+            has_broken: true,
             version: 1 + random.below(100),
             compacted: 0,
             history: Vec::new(),
@@ -132,40 +197,98 @@ impl Server {
         self.history[begin..].iter()
     }
 
-    /// Whether this object is deleted.
-    pub(super) fn is_gone(&self, object: &Object) -> bool {
-        let now = self.at(u64::MAX);
-        now.get(&object.key).is_none_or(|now| now.uid != object.uid)
+    /// Whether a reader that has seen a version may find nothing under a key.
+    pub(super) fn was_absent(&self, key: &Key, since: u64, selects: bool) -> bool {
+        let is_absent = |object: &Object| selects && !object.is_selected;
+        self.at(since).get(key).is_none_or(is_absent)
+            || self.after(since).any(|happened| {
+                happened.object.key == *key
+                    && (happened.change == Change::Deleted || is_absent(&happened.object))
+            })
     }
 
-    /// Changes some object; answers it, and whether it is gone.
-    pub(super) fn write(&mut self, random: &mut Random) -> (Object, bool) {
+    /// Changes some object as somebody asks for.
+    pub(super) fn write(&mut self, random: &mut Random) -> Response {
         let key = Key {
             namespace: NAMESPACES[random.below(NAMESPACES.len() as u64) as usize],
             name: format!("o{}", random.below(NAMES)),
         };
         // Writes to other kinds use up versions as well.
         self.version += 1 + random.below(3);
-        let now = self.at(u64::MAX).remove(&key);
-        let (change, uid) = match now {
-            None => {
-                self.uids += 1;
-                (Change::Added, format!("u{}", self.uids))
-            }
-            Some(now) if random.percent(40) => (Change::Deleted, now.uid),
-            Some(now) => (Change::Modified, now.uid),
+        let is_broken = self.has_broken && random.percent(5);
+        let Some(before) = self.at(u64::MAX).remove(&key) else {
+            self.uids += 1;
+            let object = Object {
+                key,
+                uid: format!("u{}", self.uids),
+                version: self.version,
+                is_broken,
+                is_selected: random.percent(70),
+                is_deleting: false,
+                finalizers: random.below(4).saturating_sub(2) as usize,
+            };
+            return self.record(Change::Added, None, object);
         };
-        let object = Object {
-            key,
-            uid,
+        let mut object = Object {
             version: self.version,
-            is_broken: random.percent(5),
+            is_broken,
+            ..before.clone()
         };
+        match random.below(100) {
+            0..40 if before.finalizers == 0 => self.delete(before, random),
+            // It is being deleted already: nothing changes.
+            0..40 if before.is_deleting => Response::Object(before),
+            0..40 => {
+                object.is_deleting = true;
+                self.record(Change::Modified, Some(before), object)
+            }
+            40..60 if before.finalizers > 0 => {
+                object.finalizers -= 1;
+                if before.is_deleting && object.finalizers == 0 {
+                    // The response is what was asked for, in the version of before.
+                    object.version = before.version;
+                    self.delete(before, random);
+                    return Response::Object(object);
+                }
+                self.record(Change::Modified, Some(before), object)
+            }
+            60..75 => {
+                object.is_selected = !object.is_selected;
+                self.record(Change::Modified, Some(before), object)
+            }
+            75..80 if !before.is_deleting => {
+                object.finalizers += 1;
+                self.record(Change::Modified, Some(before), object)
+            }
+            _ => self.record(Change::Modified, Some(before), object),
+        }
+    }
+
+    fn record(&mut self, change: Change, before: Option<Object>, object: Object) -> Response {
         self.history.push(Happened {
             change,
+            before,
             object: object.clone(),
         });
-        (object, change == Change::Deleted)
+        Response::Object(object)
+    }
+
+    /// Deletes an object by somebody who may have read an older version of it, or none.
+    fn delete(&mut self, before: Object, random: &mut Random) -> Response {
+        let (key, uid) = (before.key.clone(), before.uid.clone());
+        let lives = self.history.iter().map(|happened| &happened.object);
+        let versions: Vec<u64> = lives
+            .filter(|object| object.uid == uid)
+            .map(|object| object.version)
+            .collect();
+        let known = versions.get(random.below(versions.len() as u64 + 1) as usize);
+        let known = known.copied();
+        let last = Object {
+            version: self.version,
+            ..before.clone()
+        };
+        self.record(Change::Deleted, Some(before), last);
+        Response::Gone { key, uid, known }
     }
 
     /// Forgets the history up to some version.
@@ -174,11 +297,15 @@ impl Server {
         self.compacted += random.below(span + 1);
     }
 
-    /// Goes back to some version that a backup has.
-    pub(super) fn restore(&mut self, random: &mut Random) {
+    /// Goes back to some version that a backup has, and that no reflector is at: one that is would go
+    /// on as if nothing had happened.
+    pub(super) fn restore(&mut self, links: &[Link], random: &mut Random) {
         let back = random.below(30);
-        self.version = self.version.saturating_sub(back).max(1);
-        let version = self.version;
+        let mut version = self.version.saturating_sub(back).max(1);
+        while links.iter().any(|link| link.version() == version) {
+            version -= 1;
+        }
+        self.version = version;
         self.history
             .retain(|happened| happened.object.version <= version);
         self.compacted = self.version;

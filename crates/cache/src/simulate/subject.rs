@@ -4,24 +4,27 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use opkit_client::ObjectKey;
 use tokio_util::sync::CancellationToken;
 
-use super::server::{Key, NAMESPACES, Object};
+use super::Fault;
+use super::server::{Key, NAMES, NAMESPACES, Object, Response};
 use crate::object::Codec;
 use crate::shard::Part;
 use crate::sink::Sink;
-use crate::{Informer, InformerOptions, Listener, Stored};
+use crate::{Informer, InformerOptions, Listener, ObjectError, Stored};
 
 pub(super) struct Subject {
     informer: Informer,
+    fault: Fault,
 }
 
 impl Subject {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(options: InformerOptions, fault: Fault) -> Self {
         let codec = Codec::of::<ConfigMap>();
-        let options = InformerOptions::default();
         let stop = CancellationToken::new();
-        Subject {
-            informer: Informer::new(codec, options, None, 1, stop),
+        let informer = Informer::new(codec, options, None, 1, stop);
+        if let Fault::Overlay(fault) = fault {
+            informer.build_in(fault);
         }
+        Subject { informer, fault }
     }
 
     pub(super) fn split(&self, parts: Vec<Part>) -> Vec<Box<dyn Sink>> {
@@ -34,21 +37,35 @@ impl Subject {
         self.informer.listen()
     }
 
-    pub(super) fn is_synced(&self) -> bool {
-        self.informer.is_synced()
-    }
-
     pub(super) fn last_error(&self) -> Option<String> {
         self.informer.last_error()
     }
 
-    pub(super) fn observe(&self, object: &Object) {
-        self.informer.observe_answer(object.json().as_bytes());
+    /// How many own writes and deletions are waited for.
+    pub(super) fn waits_for(&self) -> usize {
+        self.informer.waits_for()
     }
 
-    pub(super) fn observe_deletion(&self, object: &Object) {
-        let key = ObjectKey::from((object.key.namespace, object.key.name.as_str()));
-        self.informer.observe_deletion(&key, &object.uid);
+    /// Takes in the response to a write of our own.
+    pub(super) fn observe(&self, response: &Response) {
+        match response {
+            Response::Object(object)
+                if self.fault == Fault::TerminatingIsGone && object.is_deleting =>
+            {
+                self.observe_deletion(&object.key, &object.uid, None);
+            }
+            Response::Object(object) => {
+                let json = object.json().to_string();
+                self.informer.observe_answer(json.as_bytes());
+            }
+            Response::Gone { key, uid, known } => self.observe_deletion(key, uid, *known),
+        }
+    }
+
+    fn observe_deletion(&self, key: &Key, uid: &str, known: Option<u64>) {
+        let key = ObjectKey::from((key.namespace, key.name.as_str()));
+        let known = known.map(|version| version.to_string());
+        self.informer.observe_deletion(&key, uid, known.as_deref());
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<Object> {
@@ -58,7 +75,7 @@ impl Subject {
 
     /// Everything, in the order of names.
     pub(super) fn contents(&self) -> Vec<Object> {
-        let names = |namespace| (0..10).map(move |n| (namespace, format!("o{n}")));
+        let names = |namespace| (0..NAMES).map(move |n| (namespace, format!("o{n}")));
         let keys = NAMESPACES.into_iter().flat_map(names);
         let found: Vec<_> = keys
             .filter_map(|(namespace, name)| self.get(&Key { namespace, name }))
@@ -71,11 +88,15 @@ impl Subject {
 /// What an object in the store says.
 pub(super) fn read(stored: &Stored) -> Object {
     let meta = stored.meta();
+    let is_evicted = |error: &ObjectError| matches!(error, ObjectError::Evicted { .. });
     Object {
         key: key(&stored.key()),
         uid: meta.uid().unwrap_or_default().into_owned(),
         version: stored.version(),
-        is_broken: stored.any().is_err(),
+        is_broken: stored.any().is_err_and(|error| !is_evicted(&error)),
+        is_selected: meta.label("app").as_deref() == Some("web"),
+        is_deleting: meta.is_deleting(),
+        finalizers: meta.finalizers().len(),
     }
 }
 

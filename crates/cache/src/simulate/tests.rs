@@ -13,6 +13,31 @@ fn what_was_found_stays_mended() {
     }
 }
 
+/// The simulation would be worth nothing if it could not fail.
+#[test]
+fn what_is_done_wrong_is_found() {
+    use store::Fault::*;
+    let found = |fault: Fault, word: &str| {
+        let mut failures = (0..4000).filter_map(|seed| run(seed, fault).err());
+        let found = failures.any(|failure| failure.contains(word));
+        assert!(found, "{fault:?} is not found");
+    };
+    let overlay = |fault, word| found(Fault::Overlay(fault), word);
+    overlay(NoFloor, "a ghost");
+    overlay(NoUid, "a ghost");
+    overlay(WritesNotHeld, "then read");
+    overlay(OldResponses, "differs");
+    overlay(StaleLists, "then read");
+    overlay(AnyListWins, "a ghost");
+    overlay(NoListWins, "but read None");
+    overlay(ListsSweepWrites, "then read None");
+    overlay(UnselectedIsGone, "a ghost");
+    overlay(SplitForgets, "a ghost");
+    overlay(EndedStays, "a ghost");
+    overlay(CallersVersion, "a ghost");
+    found(Fault::TerminatingIsGone, "then read None");
+}
+
 /// For `cargo xtask simulate`, which says how many and from where.
 #[test]
 #[ignore = "takes minutes"]

@@ -4,7 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::{Client, ObjectList, verbs};
-use crate::{DeleteOptions, ListOptions, Object, ObjectKey, Patch, RequestError, ScaleClient};
+use crate::{
+    DeleteOptions, Deleted, ListOptions, Object, ObjectKey, Patch, RequestError, ScaleClient,
+};
 
 /// Reads and writes objects of one kind; a verb that `V` does not list does not compile.
 ///
@@ -206,7 +208,7 @@ impl<K: Object, V> TypedClient<K, V> {
     ///
     /// # Cancel safety
     /// As [`Client::get`].
-    pub async fn delete(&self, object: &K) -> Result<(), RequestError>
+    pub async fn delete(&self, object: &K) -> Result<Deleted<K>, RequestError>
     where
         V: verbs::Delete,
     {
@@ -224,7 +226,7 @@ impl<K: Object, V> TypedClient<K, V> {
         &self,
         key: impl Into<ObjectKey>,
         options: &DeleteOptions,
-    ) -> Result<(), RequestError>
+    ) -> Result<Deleted<K>, RequestError>
     where
         V: verbs::Delete,
     {

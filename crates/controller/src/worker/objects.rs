@@ -85,7 +85,7 @@ impl Running {
                     let removed = finalizer::remove(client, &owner, meta, &declared.name, manager);
                     let removed = removed.await?;
                     run.wrote("patch", &owner.kind, &owner.key, "finalizers");
-                    side.observe_removal(&owner, removed);
+                    side.observe_removal(&owner, meta.resource_version.as_deref(), removed);
                     Ok(Action::await_change())
                 }
             };
@@ -128,23 +128,14 @@ impl Running {
 impl Side {
     /// Lets reads see at once that the finalizer is gone, and with the last one the object, so that
     /// no event on its way leads to a second clean-up.
-    fn observe_removal(&self, owner: &Owner, removed: Changed) {
-        let object = match removed {
-            Changed::Written(answer) => match self.informer.read(&answer) {
-                Ok(object) => object,
-                // The watch will tell.
-                Err(_) => return,
-            },
-            Changed::Not => return,
-            Changed::Gone => return self.informer.observe_deletion(&owner.key, &owner.uid()),
-        };
-        let meta = object.meta().to_object_meta();
-        let finalizers = meta.finalizers.iter().flatten().count();
-        // The server keeps an object on, such as a pod that is ending, for its grace period.
-        if finalizers == 0 && meta.deletion_grace_period_seconds.unwrap_or(0) == 0 {
-            self.informer.observe_deletion(&owner.key, &owner.uid());
-        } else {
-            self.informer.observe(&object);
+    fn observe_removal(&self, owner: &Owner, version: Option<&str>, removed: Changed) {
+        match removed {
+            Changed::Written(answer) => self.informer.observe_answer(&answer),
+            Changed::Gone => {
+                let uid = owner.uid();
+                self.informer.observe_deletion(&owner.key, &uid, version);
+            }
+            Changed::Not => {}
         }
     }
 }

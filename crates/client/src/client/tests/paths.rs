@@ -64,7 +64,10 @@ async fn send_all(server: &Server, kind: &Kind, key: &ObjectKey, part: &str) -> 
     count(&object, dynamic.update(&body).await.map(drop));
     count(&object, dynamic.patch(key.clone(), patch).await.map(drop));
     count(&object, dynamic.apply(&body).await.map(drop));
-    count(&object, dynamic.delete(key.clone(), &delete).await);
+    count(
+        &object,
+        dynamic.delete(key.clone(), &delete).await.map(drop),
+    );
     count(&collection, dynamic.delete_all(&list, &delete).await);
     count(&subresource, of_part.get(key.clone()).await.map(drop));
     count(&subresource, of_part.update(&body).await.map(drop));
@@ -75,7 +78,10 @@ async fn send_all(server: &Server, kind: &Kind, key: &ObjectKey, part: &str) -> 
         &object,
         metadata.patch(kind, key.clone(), patch).await.map(drop),
     );
-    count(&object, metadata.delete(kind, key.clone(), &delete).await);
+    count(
+        &object,
+        metadata.delete(kind, key.clone(), &delete).await.map(drop),
+    );
     count(&scale, scales.get(key.clone()).await.map(drop));
     count(&scale, scales.set(key.clone(), 1).await.map(drop));
     count(&scale, scales.update(&replicas).await.map(drop));
@@ -137,8 +143,14 @@ async fn send_typed<K: Object>(server: &Server, key: &ObjectKey, part: &str) -> 
         client.patch::<K>(key.clone(), patch).await.map(drop),
     );
     count(&object, client.apply(&typed).await.map(drop));
-    count(&object, client.delete(&typed).await);
-    count(&object, client.delete_with::<K>(key.clone(), &delete).await);
+    count(&object, client.delete(&typed).await.map(drop));
+    count(
+        &object,
+        client
+            .delete_with::<K>(key.clone(), &delete)
+            .await
+            .map(drop),
+    );
     count(&collection, client.delete_all::<K>(&list, &delete).await);
     count(&status, client.status().update(&typed).await.map(drop));
     count(&status, client.status().apply(&typed).await.map(drop));

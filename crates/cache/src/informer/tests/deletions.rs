@@ -1,0 +1,281 @@
+//! Own deletions: what is gone stays gone, and what is there is seen.
+
+use opkit_apimachinery::shard::{ShardKey, ShardSelector};
+
+use super::*;
+use crate::store::ABSENT_MAX;
+
+/// An object that is being deleted and waits for a finalizer.
+fn terminating(name: &str, uid: &str, version: &str) -> Value {
+    let mut object = object(name, uid, version);
+    let meta = &mut object["metadata"];
+    meta["deletionTimestamp"] = "2026-11-15T14:33:48Z".into();
+    meta["deletionGracePeriodSeconds"] = 0.into();
+    meta["finalizers"] = json!(["example.com/late"]);
+    object
+}
+
+/// An informer whose list of version 10 has `one` of the name `a` in version 5.
+fn with_one() -> Fed {
+    let mut fed = Fed::empty();
+    fed.list(&[object("a", "one", "5")], "10");
+    fed
+}
+
+#[test]
+fn a_deletion_is_seen_at_once_and_not_undone_by_older_news() {
+    let mut fed = with_one();
+    fed.observe_deletion("a", "another");
+    assert!(fed.version("a").is_some(), "not the one that was deleted");
+    fed.observe_deletion("a", "one");
+    assert_eq!(fed.version("a"), None);
+    fed.changed(&object("a", "one", "11"));
+    assert_eq!(fed.version("a"), None, "news from before its end");
+    fed.deleted(&object("a", "one", "12"));
+    assert_eq!(fed.waits_for(), 0);
+    fed.changed(&object("a", "two", "13"));
+    assert_eq!(fed.version("a").unwrap(), "13", "a new life");
+}
+
+#[test]
+fn two_own_lives_leave_no_ghost() {
+    let mut fed = with_one();
+    let mut listener = fed.informer.listen();
+    told(&mut listener);
+    // Deleted at 12, created at 13, deleted at 16, while the watch is at 10.
+    fed.observe_deletion("a", "one");
+    fed.observe(&object("a", "two", "13"));
+    fed.observe_deletion("a", "two");
+    let news = [
+        object("a", "one", "11"),
+        object("a", "two", "13"),
+        object("a", "two", "15"),
+    ];
+    for (n, news) in news.iter().enumerate() {
+        fed.changed(news);
+        assert_eq!(fed.version("a"), None, "{news}");
+        if n == 0 {
+            fed.deleted(&object("a", "one", "12"));
+        }
+    }
+    assert_eq!(told(&mut listener), ["Deleted a 5>"]);
+    fed.deleted(&object("a", "two", "16"));
+    assert_eq!(fed.waits_for(), 0);
+    fed.changed(&object("a", "three", "17"));
+    assert_eq!(fed.version("a").as_deref(), Some("17"));
+}
+
+/// Responses arrive in any order, and the caller may know more than the cache.
+#[test]
+fn the_highest_version_known_counts() {
+    // The response to the creation of `two` is late.
+    let mut fed = with_one();
+    fed.observe_deletion("a", "one");
+    fed.informer
+        .observe_deletion(&"a".into(), "two", Some("13"));
+    fed.observe(&object("a", "two", "13"));
+    fed.changed(&object("a", "one", "11"));
+    fed.changed(&object("a", "two", "14"));
+    assert_eq!(fed.version("a"), None);
+
+    // That to the deletion of `one` is.
+    let mut fed = with_one();
+    fed.observe(&object("a", "two", "13"));
+    fed.observe_deletion("a", "two");
+    fed.informer.observe_deletion(&"a".into(), "one", Some("5"));
+    fed.changed(&object("a", "one", "11"));
+    assert_eq!(fed.version("a"), None);
+
+    // The watch has passed what the caller knew.
+    let fed = with_one();
+    fed.informer.observe_deletion(&"b".into(), "b", Some("9"));
+    fed.informer.observe_deletion(&"c".into(), "c", None);
+    assert_eq!(fed.waits_for(), 0);
+}
+
+/// The response to the deletion was the object, which stays for a finalizer that the cache, or the
+/// caller, did not know of.
+#[test]
+fn an_object_that_stays_is_seen_through_news_and_lists() {
+    let mut fed = with_one();
+    fed.observe(&terminating("a", "one", "12"));
+    assert_eq!(fed.version("a").as_deref(), Some("12"));
+    fed.changed(&object("a", "one", "11"));
+    assert_eq!(fed.version("a").as_deref(), Some("12"), "older news");
+    fed.changed(&terminating("a", "one", "13"));
+    fed.list(&[terminating("a", "one", "13")], "20");
+    assert_eq!(fed.version("a").as_deref(), Some("13"));
+    fed.deleted(&terminating("a", "one", "21"));
+    assert_eq!(fed.version("a"), None);
+}
+
+#[test]
+fn taking_the_last_finalizer_ends_the_object() {
+    let mut fed = Fed::empty();
+    fed.list(&[terminating("a", "one", "5")], "10");
+    let mut ended = terminating("a", "one", "12");
+    ended["metadata"]["finalizers"] = json!([]);
+    fed.observe(&ended);
+    assert_eq!(fed.version("a"), None);
+    fed.changed(&terminating("a", "one", "11"));
+    fed.changed(&terminating("a", "one", "12"));
+    assert_eq!(fed.version("a"), None, "older news");
+    fed.deleted(&terminating("a", "one", "13"));
+    assert_eq!(fed.waits_for(), 0);
+
+    // A Namespace has no grace period and stays for the finalizers in its spec.
+    let mut fed = with_one();
+    let mut stays = ended.clone();
+    stays["metadata"]["deletionGracePeriodSeconds"] = Value::Null;
+    fed.observe(&stays);
+    assert_eq!(fed.version("a").as_deref(), Some("12"));
+    fed.list(&[stays], "15");
+    assert_eq!(fed.version("a").as_deref(), Some("12"));
+}
+
+#[test]
+fn a_list_in_progress_does_not_undo_a_deletion() {
+    let mut fed = with_one();
+    fed.sink.begin_list();
+    fed.observe_deletion("a", "one");
+    fed.end_list(&[object("a", "one", "5")], "15");
+    assert_eq!(fed.version("a"), None, "the list is older");
+    fed.changed(&object("a", "one", "16"));
+    assert_eq!(fed.version("a"), None);
+    fed.deleted(&object("a", "one", "17"));
+    assert_eq!(fed.waits_for(), 0);
+
+    // Reported before the deletion, or not any more.
+    for (before, after) in [(true, false), (false, false)] {
+        let mut fed = with_one();
+        fed.sink.begin_list();
+        let listed = object("a", "one", "11");
+        if before {
+            let listed = listed.to_string();
+            fed.sink.listed(Raw::Json(listed.as_bytes())).unwrap();
+        }
+        fed.observe_deletion("a", "one");
+        fed.end_list(&[], "15");
+        assert_eq!(fed.version("a"), None, "{before} {after}");
+        assert_eq!(fed.waits_for(), usize::from(before), "{before} {after}");
+    }
+}
+
+#[test]
+fn a_list_that_began_after_a_deletion_is_the_truth() {
+    let mut fed = with_one();
+    fed.observe_deletion("a", "one");
+    assert!(fed.sink.begin_list(), "it must not be older");
+    fed.end_list(&[object("a", "two", "17")], "18");
+    assert_eq!(fed.version("a").unwrap(), "17", "a new life");
+    assert_eq!(fed.waits_for(), 0);
+    // Restored: the versions went back, went on, or are those of before.
+    for version in ["6", "18", "1000"] {
+        let mut fed = with_one();
+        fed.observe_deletion("a", "one");
+        fed.list(&[object("a", "one", "5")], version);
+        assert_eq!(fed.version("a").as_deref(), Some("5"), "{version}");
+        assert_eq!(fed.waits_for(), 0);
+    }
+}
+
+/// A cluster that was restored to what it was after our deletion, of which the restored list is older.
+#[test]
+fn a_deletion_within_the_first_list_after_a_restore_holds() {
+    let mut fed = with_one();
+    fed.sink.begin_list();
+    fed.observe_deletion("a", "one");
+    fed.end_list(&[object("a", "one", "5")], "6");
+    assert_eq!(fed.version("a"), None);
+    fed.deleted(&object("a", "one", "7"));
+    fed.changed(&object("a", "two", "8"));
+    assert_eq!(
+        fed.version("a").as_deref(),
+        Some("8"),
+        "below the versions of before"
+    );
+}
+
+/// A watch with a selector reports an object as deleted that matches no longer, and it may match
+/// again before our deletion.
+#[test]
+fn leaving_the_selection_is_not_the_end() {
+    let options = InformerOptions::default().labels("app=web").unwrap();
+    let mut fed = Fed::with::<Pod>(options);
+    fed.list(&[pod("a", "n1", "web", 1)], "5");
+    fed.informer
+        .observe_deletion(&("d", "a").into(), "a", Some("1"));
+    fed.deleted(&pod("a", "n1", "web", 6));
+    fed.changed(&pod("a", "n1", "web", 7));
+    assert_eq!(fed.informer.len(), 0);
+    fed.deleted(&pod("a", "n1", "web", 8));
+    let mut again = pod("a", "n1", "web", 9);
+    again["metadata"]["uid"] = "two".into();
+    fed.changed(&again);
+    assert_eq!((fed.informer.len(), fed.waits_for()), (1, 0));
+}
+
+/// Two watches have no order: that of one shard may still report what was before our deletion when
+/// that of the other has reported what came after.
+#[test]
+fn a_deletion_holds_until_all_shards_have_passed_it() {
+    let informer = Informer::new(
+        Codec::of::<ConfigMap>(),
+        InformerOptions::default(),
+        None,
+        2,
+        CancellationToken::new(),
+    );
+    let parts = [0, 1].map(|n| Part {
+        namespace: None,
+        shard: Some(ShardSelector::part(ShardKey::Uid, n, 2)),
+    });
+    let uid = |part: &Part| {
+        let mut uids = (0..).map(|n| format!("u{n}"));
+        uids.find(|uid| part.covers(None, Some(uid))).unwrap()
+    };
+    let (one, two) = (uid(&parts[0]), uid(&parts[1]));
+    let (mut sinks, _) = informer.split(parts.to_vec());
+    let [first, second] = sinks.as_mut_slice() else {
+        unreachable!()
+    };
+    let change = |sink: &mut InformerSink, uid: &str, version: &str| {
+        let text = object("a", uid, version).to_string();
+        sink.changed(Raw::Json(text.as_bytes())).unwrap();
+    };
+    let delete = |sink: &mut InformerSink, uid: &str, version: &str| {
+        let text = object("a", uid, version).to_string();
+        sink.deleted(Raw::Json(text.as_bytes())).unwrap();
+    };
+    for sink in [&mut *first, &mut *second] {
+        sink.begin_list();
+        sink.end_list("4");
+    }
+    change(first, &one, "5");
+    informer.observe_deletion(&"a".into(), &one, None);
+    // Deleted at 12. Another client creates and deletes another.
+    change(second, &two, "13");
+    assert_eq!(informer.stored(&"a".into()).unwrap().version(), 13);
+    delete(second, &two, "14");
+    change(first, &one, "11");
+    assert!(informer.is_empty(), "we have deleted it");
+    delete(first, &one, "12");
+    first.bookmark("20");
+    assert!(informer.shared().state.read().ours.is_empty());
+}
+
+/// The watch never comes: what is not stored is remembered up to a limit.
+#[test]
+fn deletions_that_are_never_reported_have_a_limit() {
+    let fed = Fed::synced();
+    let key = |n: usize| ObjectKey::from(format!("m{n}").as_str());
+    for n in 0..3 * ABSENT_MAX {
+        fed.informer
+            .observe_deletion(&key(n), "m", Some(&(20 + n).to_string()));
+        assert!(fed.waits_for() <= ABSENT_MAX + 1);
+    }
+    let mut fed = fed;
+    let last = 3 * ABSENT_MAX - 1;
+    fed.changed(&object(&format!("m{last}"), "m", "1000000"));
+    assert_eq!(fed.informer.len(), 1, "the last is remembered");
+}
