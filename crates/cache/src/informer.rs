@@ -59,6 +59,8 @@ struct Shared {
 struct State {
     store: Store,
     ours: Overlay,
+    /// Whether the watch reports objects as deleted that only match its selector no longer.
+    selects: bool,
     listeners: Vec<Weak<Mailbox>>,
     /// Reflectors (one per namespace) that have not completed their first list.
     unsynced: usize,
@@ -132,6 +134,7 @@ impl Informer {
         let state = State {
             store,
             ours: Overlay::default(),
+            selects: options.labels.is_some() || options.fields.is_some(),
             listeners: Vec::new(),
             unsynced: reflectors,
             parts: Vec::new(),
@@ -560,8 +563,9 @@ impl State {
                 return;
             }
             None if known.is_none() => return,
-            // A list in progress may still report what the watch has passed.
-            None if known <= progress.seen && progress.list.is_none() => return,
+            // A list in progress may still report what the watch has passed, and a watch with a selector
+            // what matched only after that.
+            None if known <= progress.seen && progress.list.is_none() && !self.selects => return,
             None => false,
             // An earlier life, or a later one: whose watch has passed the deletion, unless it is another.
             Some(stored) if Some(stored) < known => true,

@@ -274,10 +274,7 @@ impl Sink for InformerSink {
         if !self.in_list {
             state.saw(self.place, news.version);
         }
-        // A watch with a selector reports objects as deleted that only match no longer.
-        let options = &self.shared.options;
-        let is_end = (options.labels.is_none() && options.fields.is_none())
-            || state.ours.has(Fault::UnselectedIsGone);
+        let is_end = !state.selects || state.ours.has(Fault::UnselectedIsGone);
         if self.is_ours(head)
             && state.accepts(&key, news, is_end)
             && !self.is_outlived(&state, &key, news.version)
