@@ -80,7 +80,7 @@ where
 }
 
 impl Service {
-    /// Answers a request. Its body is read for authenticated callers only.
+    /// Returns the response to a request. Its body is read for authenticated callers only.
     async fn respond<B>(&self, parts: &Parts, body: B) -> ApiResult<Response<ResponseBody>>
     where
         B: http_body::Body,

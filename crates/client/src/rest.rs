@@ -159,7 +159,6 @@ impl RestClient {
         options: &WatchOptions,
     ) -> Result<WatchFrames, RequestError> {
         let call = Call::collection(Verb::Watch, kind, namespace);
-        // Not by kube's own request, which refuses 295 s and more for the sake of its read timeout.
         let request = self.call(Method::GET, &kind.path(namespace), call)?;
         let (_, call, request) = options.add_to(request).built()?;
         let response = self.answer(&call, request).await?;

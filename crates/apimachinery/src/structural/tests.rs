@@ -203,6 +203,7 @@ fn built_in_kinds_are_written_as_go_writes_them() {
             "args": {"type": "array", "items": {"type": "string"}},
             "resources": {"allOf": [{"$ref": "Resources"}], "default": {}},
             "securityContext": {"$ref": "Security"},
+            "anything": {"$ref": "Json"},
             "limits": {"type": "object", "additionalProperties": {"$ref": "x.api.resource.Quantity"}},
         }});
         let any = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
@@ -212,6 +213,7 @@ fn built_in_kinds_are_written_as_go_writes_them() {
             ("Container", container),
             ("Resources", any.clone()),
             ("Security", any),
+            ("Json", json!({"description": "any valid JSON value"})),
         ]
         .into_iter()
         .map(|(name, document)| (name.to_owned(), Schema::parse(&document).unwrap().into()))
@@ -237,4 +239,8 @@ fn built_in_kinds_are_written_as_go_writes_them() {
         json!({"spec": {"containers": [{"args": ["1000m"], "limits": {"a": "1000m", "b": 2, "c": "?"}}]}}),
         json!({"spec": {"containers": [{"args": ["1000m"], "limits": {"a": "1", "b": "2", "c": "?"}}]}}),
     );
+    for kept in [json!([]), json!({}), json!(0), json!(""), json!({"a": []})] {
+        let pod = json!({"spec": {"containers": [{"anything": kept}]}});
+        check(pod.clone(), pod);
+    }
 }

@@ -286,6 +286,22 @@ async fn a_plan_answers_writes_and_shows_them_to_reads() {
 }
 
 #[tokio::test]
+async fn a_plan_reads_no_other_resource() {
+    let server = Objects::default().with("/api/v1/namespaces/default/secrets/s", map("s"));
+    let seam = Seam::new();
+    let client = seam.wrap(server.client());
+    seam.start_plan();
+    for name in ["../secrets/s", "..", "a%2Fb"] {
+        let new = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+        let (code, status) = send(&client, "POST", MAPS, new).await;
+        assert_eq!(code, 400, "{name}: {status}");
+        let message = status["message"].as_str().unwrap();
+        assert!(message.starts_with("the name "), "{message}");
+    }
+    assert!(seam.end_plan().is_empty());
+}
+
+#[tokio::test]
 async fn a_plan_keeps_what_has_finalizers_until_they_are_gone() {
     let mut held = map("a");
     held["metadata"]["finalizers"] = json!(["x"]);

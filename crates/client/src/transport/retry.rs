@@ -112,8 +112,8 @@ impl RetryOptions {
 enum Repetition {
     /// None: the request changes nothing. Dry runs and reviews are among these.
     Reads,
-    /// None beyond that of the first time: the request says what the object shall be, or which object
-    /// shall go. PUT, merge patch, strategic merge patch, apply, and DELETE with a UID as its
+    /// None beyond that of the first time: the request contains the wanted state of the object, or
+    /// names the one object to delete. PUT, merge patch, strategic merge patch, apply, and DELETE with a UID as its
     /// precondition.
     Same,
     /// A second effect, or one on an object that came in between: POST, JSON patch, DELETE without a

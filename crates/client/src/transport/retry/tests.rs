@@ -46,7 +46,7 @@ fn what_may_have_landed_is_not_done_twice() {
 }
 
 #[test]
-fn requests_are_told_apart_by_what_twice_would_do() {
+fn the_request_decides_what_a_repetition_does() {
     let check = |method: Method, path: &str, content_type: &str, body: &str, expected| {
         let request = Request::builder().method(&method).uri(path);
         let request = request.header(header::CONTENT_TYPE, content_type);

@@ -66,3 +66,25 @@ fn labels_are_added_to_those_that_are_there() {
     );
     check(json!({}), &[], json!({}));
 }
+
+/// Whatever the lease is called, no other resource is read or written for it.
+#[tokio::test]
+async fn a_lease_that_is_not_a_path_segment_is_refused() {
+    let service = tower::service_fn(async |_: http::Request<kube::client::Body>| {
+        let empty = http::Response::new(kube::client::Body::empty());
+        Ok::<_, std::convert::Infallible>(empty)
+    });
+    let client = RestClient::new(kube::Client::new(service, "default"));
+    for (namespace, name) in [("a/secrets/x?", "l"), ("", "l"), ("a", "../pods/x")] {
+        let lock = Lock::new(client.clone(), namespace, name, BTreeMap::new());
+        let Reply::Read(Err(error)) = lock.send(Request::Get).await else {
+            panic!("{namespace:?} {name:?} was read");
+        };
+        let error = one_line(&error);
+        assert!(error.contains("cannot be in the path"), "{error}");
+        let update = Request::Update(record_of(&json!({})), "1".to_owned());
+        let written = lock.send(update).await;
+        let refused = matches!(written, Reply::Written(Err(RequestError::Build { .. })));
+        assert!(refused, "{namespace:?} {name:?} was written");
+    }
+}
