@@ -396,7 +396,7 @@ const SOON: Duration = Duration::from_millis(1);
 /// Whether the step of that number of a loop is logged: each is counted, and some are logged, fewer
 /// the longer it lasts.
 fn is_logged(count: u32) -> bool {
-    count.is_power_of_two() || (count < 1_000 && count % 100 == 10) || count % 10_000 == 0
+    count.is_power_of_two() || (count < 1_000 && count % 100 == 10) || count.is_multiple_of(10_000)
 }
 
 /// How long a worker goes on that never waits.

@@ -1,6 +1,6 @@
 //! What happens between the read and the write of an operator: the write must notice.
 
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use opkit::prelude::*;
@@ -16,14 +16,20 @@ async fn delete_child(plane: &ControlPlane) -> opkit::Result {
     plane.eventually_gone::<Secret>("child").await
 }
 
+/// A rig whose owner has applied the secret `child`.
+async fn with_child(plane: &ControlPlane) -> opkit::Result<(Rig<ConfigMap>, Context)> {
+    let mut rig = Rig::start(plane).await?;
+    let (_, cx) = rig.run().await?;
+    let child = cx.apply(secret("child", &[("a", "1")])).await?;
+    seen(&cx, &*child).await?;
+    Ok((rig, cx))
+}
+
 #[opkit::test]
 async fn a_child_that_is_replaced_before_it_is_applied_is_not_taken_over(
     plane: ControlPlane,
 ) -> opkit::Result {
-    let mut rig = Rig::start(&plane).await?;
-    let (_, cx) = rig.run().await?;
-    let child = cx.apply(secret("child", &[("a", "1")])).await?;
-    seen(&cx, &*child).await?;
+    let (rig, cx) = with_child(&plane).await?;
     let other = plane.clone();
     rig.meddle.before_patch(APPLY, "secrets", async move {
         delete_child(&other).await?;
@@ -44,10 +50,7 @@ async fn a_child_that_is_replaced_before_it_is_applied_is_not_taken_over(
 async fn a_child_that_is_deleted_before_it_is_applied_is_not_made_by_the_patch(
     plane: ControlPlane,
 ) -> opkit::Result {
-    let mut rig = Rig::start(&plane).await?;
-    let (_, cx) = rig.run().await?;
-    let child = cx.apply(secret("child", &[("a", "1")])).await?;
-    seen(&cx, &*child).await?;
+    let (rig, cx) = with_child(&plane).await?;
     let other = plane.clone();
     rig.meddle
         .before_patch(APPLY, "secrets", async move { delete_child(&other).await });

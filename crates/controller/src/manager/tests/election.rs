@@ -23,6 +23,17 @@ fn cut_off(server: &Server) -> (kube::Client, Arc<AtomicBool>) {
     (kube::Client::new(service, "default"), cut)
 }
 
+/// A candidate of that identity; one of its own if there is none.
+fn electing(identity: Option<&str>) -> ManagerOptions {
+    let mut election = LeaderElectionOptions::new("test");
+    election.namespace = Some("d".to_owned());
+    election.identity = identity.map(ToOwned::to_owned);
+    ManagerOptions {
+        leader_election: Some(election),
+        ..Default::default()
+    }
+}
+
 /// One candidate: what it reconciled, and what its runnable saw.
 struct Candidate {
     run: Run,
@@ -31,13 +42,7 @@ struct Candidate {
 
 impl Candidate {
     async fn start(name: &str, client: kube::Client) -> Self {
-        let mut election = LeaderElectionOptions::new("test");
-        election.namespace = Some("d".to_owned());
-        election.identity = Some(name.to_owned());
-        let options = ManagerOptions {
-            leader_election: Some(election),
-            ..Default::default()
-        };
+        let options = electing(Some(name));
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
         let (reconciled, fed) = (seen.clone(), seen.clone());
         let controller = Controller::new(move |map: Arc<ConfigMap>, cx: Context| {
@@ -149,13 +154,7 @@ async fn who_is_cut_off_steps_down_writes_nothing_and_stands_again() {
 async fn the_lease_is_released_after_the_work_has_ended() {
     let server = Server::new(&["configmaps", "leases"]);
     server.put(MAP, object("one"));
-    let mut election = LeaderElectionOptions::new("test");
-    election.namespace = Some("d".to_owned());
-    election.identity = Some("one".to_owned());
-    let options = ManagerOptions {
-        leader_election: Some(election),
-        ..Default::default()
-    };
+    let options = electing(Some("one"));
     let slow = AnyRunnable::task("slow", |cx: RunContext| async move {
         cx.stopped().await;
         tokio::time::sleep(Duration::from_secs(20)).await;
@@ -192,12 +191,7 @@ async fn who_is_stopped_before_it_led_starts_nothing() {
 async fn an_election_is_no_cause_for_who_needs_no_leadership() {
     let server = Server::new(&["configmaps", "leases"]);
     server.put(MAP, object("one"));
-    let mut election = LeaderElectionOptions::new("test");
-    election.namespace = Some("d".to_owned());
-    let options = ManagerOptions {
-        leader_election: Some(election),
-        ..Default::default()
-    };
+    let options = electing(None);
     let (client, cut) = cut_off(&server);
     let controller =
         |name: &str| counting(&Arc::default(), |_| Ok(Action::await_change())).named(name);
@@ -391,12 +385,7 @@ async fn an_election_without_a_namespace_does_not_start() {
 async fn work_that_is_dropped_with_its_term_is_queued_again() {
     let server = Server::new(&["configmaps", "leases"]);
     server.put(MAP, object("one"));
-    let mut election = LeaderElectionOptions::new("test");
-    election.namespace = Some("d".to_owned());
-    let options = ManagerOptions {
-        leader_election: Some(election),
-        ..Default::default()
-    };
+    let options = electing(None);
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let told = seen.clone();
     let controller = Controller::<ConfigMap>::keyed(move |request: crate::Request, cx: Context| {
