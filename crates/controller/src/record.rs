@@ -206,14 +206,14 @@ impl ReconcileLog {
         };
         object.count = object.count.saturating_add(1);
         record.number = object.count;
-        let now = self.origin.elapsed();
+        let now = || self.origin.elapsed();
         let without_pause = object.pace.observe(now, &record, object.records.iter());
         if object.tracker.is_some() || !record.writes.is_empty() {
             let tracker = object.tracker.get_or_insert_with(|| {
                 self.trackers.fetch_add(1, Ordering::Relaxed);
                 Box::default()
             });
-            record.hot_loop = tracker.observe(now, &record, field_manager);
+            record.hot_loop = tracker.observe(now(), &record, field_manager);
         }
         record.hot_loop = record.hot_loop.or(without_pause);
         let found = record.hot_loop.clone();

@@ -30,10 +30,11 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// Takes in a reconcile that has ended, and the records of those before it, the oldest first;
-    /// the loop that it is part of, if there is one.
+    /// the loop that it is part of, if there is one. The clock is read only if it matters, which for
+    /// most reconciles it does not.
     pub(crate) fn observe<'r>(
         &mut self,
-        now: Duration,
+        clock: impl FnOnce() -> Duration,
         record: &ReconcileRecord,
         mut before: impl DoubleEndedIterator<Item = &'r Arc<ReconcileRecord>>,
     ) -> Option<HotLoop> {
@@ -46,6 +47,7 @@ impl Pace {
                 return None;
             }
         };
+        let now = clock();
         if self.in_window == 0 || now.saturating_sub(self.since) > WINDOW {
             if self.in_window < limit {
                 self.total = 0;

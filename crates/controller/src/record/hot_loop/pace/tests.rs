@@ -8,7 +8,7 @@ fn found(every: Duration, reconcile: impl Fn(u32) -> ReconcileRecord) -> Option<
     let (mut pace, mut records) = (Pace::default(), VecDeque::new());
     (0..2_000).find_map(|n| {
         let record = reconcile(n);
-        let found = pace.observe(every * n, &record, records.iter());
+        let found = pace.observe(|| every * n, &record, records.iter());
         records.push_back(Arc::new(record));
         found.map(|found| (n, found))
     })
@@ -63,7 +63,7 @@ fn a_loop_that_begins_late_is_found_as_fast() {
     let mut now = Duration::ZERO;
     let mut step = |pause: Duration| {
         now += pause;
-        pace.observe(now, &records[0], records.iter()).is_some()
+        pace.observe(|| now, &records[0], records.iter()).is_some()
     };
     assert!(!(0..2_000).any(|_| step(Duration::from_secs(1))));
     let fast = (0..200).position(|_| step(Duration::from_millis(1)));
