@@ -3,6 +3,7 @@
 mod sink;
 
 use std::any::TypeId;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -23,6 +24,10 @@ use crate::sink::{Raw, ReadError};
 use crate::store::{Fault, News, Overlay, Store, number};
 use crate::writer::{Wire, Writer};
 use crate::{AnyObject, Change, Delta, FetchError, Index, Listener, Lister, ObjectError, Stored};
+
+/// How many earlier splits are remembered: more follow each other only if no list completes between
+/// them.
+const FORMER_MAX: usize = 8;
 
 /// A shared informer: reflectors write it, listers and listeners read it. Cloning is cheap; the
 /// watch ends with the last clone, lister and listener.
@@ -66,6 +71,8 @@ struct State {
     unsynced: usize,
     /// What the reflectors read, and how far each has come.
     parts: Vec<Progress>,
+    /// The parts of earlier splits, the last one first.
+    former: VecDeque<Vec<Progress>>,
     /// How often it was split anew. The reflectors of before have no say any more.
     generation: u32,
     /// How many lists there were.
@@ -138,6 +145,7 @@ impl Informer {
             listeners: Vec::new(),
             unsynced: reflectors,
             parts: Vec::new(),
+            former: VecDeque::new(),
             generation: 0,
             lists: 0,
             evicted: 0,
@@ -210,11 +218,9 @@ impl Informer {
             .into_iter()
             .map(|part| state.sink(&self.user.shared, part, is_synced))
             .collect();
-        // Until a new watch has begun, answers to our own writes are news as they were before.
-        let seen = before.iter().map(|progress| progress.seen).min().flatten();
-        for progress in &mut state.parts {
-            progress.seen = seen;
-        }
+        // Until a new watch has listed, responses to our own writes are news as they were before.
+        state.former.push_front(before);
+        state.former.truncate(FORMER_MAX);
         (sinks, running)
     }
 
@@ -423,13 +429,12 @@ impl Informer {
             && has_ended(&meta.to_object_meta())
             && !state.ours.has(Fault::EndedStays)
         {
-            return match uid {
-                Some(uid) => state.delete(&key, &uid, version),
-                None => (),
-            };
+            if let Some(uid) = uid {
+                state.delete(&key, &uid, version);
+            }
+            return;
         }
-        let seen = state.part_of(&key, uid.as_deref());
-        let seen = seen.and_then(|progress| progress.seen);
+        let seen = state.seen(&key, uid.as_deref());
         let is_news = |version: &u64| {
             let stored = state.store.get(&key).map(Stored::version);
             // A list in progress may have reported more than the watch.
@@ -452,13 +457,12 @@ impl Informer {
                 state.ours.write(&key, uid.as_deref(), version);
                 state.upsert(written.clone(), Change::Updated, false);
             }
-            // The watch does not report what it never selected, so that is not waited for.
-            Selected::No if state.store.get(&key).is_some() => {
+            Selected::No => {
                 state.ours.write(&key, uid.as_deref(), version);
                 state.remove(&key);
                 state.limit_ours();
             }
-            Selected::No | Selected::Unknown => {}
+            Selected::Unknown => {}
         }
     }
 
@@ -488,6 +492,11 @@ impl Informer {
     /// Builds in a fault, which the simulation has to find.
     pub(crate) fn build_in(&self, fault: Fault) {
         self.shared().state.write().ours.fault = fault;
+    }
+
+    /// Own writes and deletions that are waited for.
+    pub(crate) fn own_writes(&self) -> String {
+        format!("{:?}", self.shared().state.read().ours)
     }
 
     /// How many own writes and deletions are waited for.
@@ -536,51 +545,50 @@ impl State {
         parts.find(|progress| progress.part.covers(namespace, uid))
     }
 
+    /// The version up to which an object was reported: by its watch or, until that has completed a
+    /// list, by those of earlier splits. None if it was in none of the parts since.
+    fn seen(&self, key: &ObjectKey, uid: Option<&str>) -> Option<u64> {
+        let namespace = key.namespace.as_deref();
+        for parts in std::iter::once(&self.parts).chain(&self.former) {
+            let mut parts = parts.iter();
+            let progress = parts.find(|progress| progress.part.covers(namespace, uid))?;
+            if progress.seen.is_some() {
+                return progress.seen;
+            }
+        }
+        None
+    }
+
     /// Hides an object that is gone by a deletion of our own.
     fn delete(&mut self, key: &ObjectKey, uid: &str, version: Option<u64>) {
-        let Some(progress) = self.part_of(key, Some(uid)) else {
+        let part = self.part_of(key, Some(uid));
+        let Some((list, stored)) = part.map(|part| (part.list, self.store.get(key))) else {
             return;
         };
-        let stored = self.store.get(key);
         let is_stored = stored.is_some_and(|stored| stored.meta().uid().as_deref() == Some(uid));
         let known = stored.filter(|_| is_stored).map(Stored::version);
         let known = known.max(version).max(self.ours.known(key, uid));
-        let news = |version| News {
-            uid: Some(uid),
-            version,
-        };
+        // From before our last write or deletion of this key.
+        if !is_stored && self.ours.covers_deletion(key, uid, known) {
+            return;
+        }
         let removes = match stored.map(Stored::version) {
             _ if is_stored => true,
-            // From before our last write or deletion of this key, or the watch has passed it.
-            _ if self.ours.refuses(
-                key,
-                News {
-                    uid: None,
-                    ..news(known)
-                },
-            ) =>
-            {
-                return;
-            }
             None if known.is_none() => return,
             // A list in progress may still report what the watch has passed, and a watch with a selector
             // what matched only after that.
-            None if known <= progress.seen && progress.list.is_none() && !self.selects => return,
+            None if known <= self.seen(key, Some(uid)) && list.is_none() && !self.selects => {
+                return;
+            }
             None => false,
             // An earlier life, or a later one: whose watch has passed the deletion, unless it is another.
             Some(stored) if Some(stored) < known => true,
             Some(_) if self.is_one_watch(key) => return,
             Some(_) => false,
         };
-        let listed = progress
-            .list
-            .is_some_and(|list| is_stored && self.store.is_marked(key, list));
-        let floor = match self.ours.has(Fault::CallersVersion) {
-            true => version,
-            false => known,
-        };
+        let listed = list.is_some_and(|list| is_stored && self.store.is_marked(key, list));
         self.ours
-            .delete(key, uid, floor.unwrap_or_default(), listed);
+            .delete(key, uid, known.unwrap_or_default(), listed);
         if removes {
             self.remove(key);
         }
@@ -612,9 +620,12 @@ impl State {
         })
     }
 
-    /// Forgets of our own writes and deletions what all watches have passed.
+    /// Forgets of our own writes and deletions what the watches have passed.
     fn forget_passed(&mut self) {
         let (ours, parts) = (&mut self.ours, &self.parts);
+        for Progress { part, seen, .. } in parts {
+            ours.reported(part, *seen);
+        }
         ours.forget_passed(|namespace, version| has_passed(parts, namespace, version));
     }
 

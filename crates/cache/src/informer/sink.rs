@@ -136,7 +136,7 @@ impl Sink for InformerSink {
             return false;
         };
         state.lists = state.lists.wrapping_add(1).max(1);
-        let (list, began) = (state.lists, state.ours.mark());
+        let (list, began) = (state.lists, state.ours.begin_list(&self.part));
         if let Some(progress) = state.parts.get_mut(self.place) {
             progress.list = Some(list);
         }
@@ -197,13 +197,18 @@ impl Sink for InformerSink {
         }
         let version = number(Some(resource_version));
         state.saw(self.place, version);
+        let selects = state.selects;
         state.ours.end_list(Listed {
             part: &self.part,
+            selects,
             began: self.began,
             version,
             before: before.max(self.written),
         });
         state.forget_passed();
+        if state.parts.iter().all(|progress| progress.seen.is_some()) {
+            state.former.clear();
+        }
         for (key, stored) in held {
             let uid = stored.meta().uid();
             let news = News {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::sink::Sink;
-use crate::{Event, Lister, Selection, StoreForm};
+use crate::{Event, Lister, Selection, ShownValues, StoreForm};
 
 mod deletions;
 mod hardening;

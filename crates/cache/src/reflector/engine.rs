@@ -206,11 +206,8 @@ impl Engine {
                 self.state = State::Streaming(Watching::new(now, *timeout, false));
                 action
             }
-            State::Unlisted => {
-                self.begin_list(sink);
-                self.ask(Paging::new(self.page_size))
-            }
-            State::Paging(paging) => self.ask(paging),
+            State::Unlisted => self.ask(Paging::new(self.page_size), sink),
+            State::Paging(paging) => self.ask(paging, sink),
             State::Reading(paging, reader) => self.read(now, paging, reader, sink),
             State::Unwatched | State::Streaming(_) | State::Watching(_) => {
                 let action = self.begin_watch(false);

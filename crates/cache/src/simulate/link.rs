@@ -22,6 +22,8 @@ pub(super) struct Link {
     engine: Engine,
     sink: Box<dyn Sink>,
     action: Action,
+    /// How often the server had been restored when that was asked for.
+    asked: u64,
     /// When a pause ends.
     wakes: Duration,
     watch: Option<Watch>,
@@ -76,6 +78,7 @@ impl Link {
             engine: Engine::new(Random::new(seed), page_size, form.protobuf),
             sink,
             action: Action::Yield,
+            asked: 0,
             wakes: Duration::ZERO,
             watch: None,
             restored: 0,
@@ -147,6 +150,9 @@ impl Link {
                 *now = (*now).max(self.wakes);
                 Input::Go
             }
+            Action::List { .. } | Action::Watch { .. } if self.asked != server.restored() => {
+                Input::Failed(Failure::new("connection reset"))
+            }
             Action::List { .. } | Action::Watch { .. } if faults && random.percent(15) => {
                 Input::Failed(refusal(random))
             }
@@ -172,6 +178,7 @@ impl Link {
             self.watch = None;
         }
         self.action = self.engine.step(*now, input, &mut *self.sink);
+        self.asked = server.restored();
         if let Action::Sleep(delay) = self.action {
             self.wakes = *now + delay;
         }

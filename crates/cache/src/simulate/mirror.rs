@@ -24,13 +24,13 @@ impl Mirror {
     }
 
     /// Receives at most so many events.
-    pub(super) fn receive(&mut self, at_most: u64, restored: u64) -> Result<(), String> {
+    pub(super) fn receive(&mut self, at_most: u64, may_go_back: bool) -> Result<(), String> {
         for _ in 0..at_most {
             let Some(event) = self.listener.recv().now_or_never() else {
                 break;
             };
             match event {
-                Event::Delta(delta) => self.take(&delta, restored)?,
+                Event::Delta(delta) => self.take(&delta, may_go_back)?,
                 Event::Synced if self.synced => return Err("synced twice".to_owned()),
                 Event::Synced => self.synced = true,
             }
@@ -38,7 +38,7 @@ impl Mirror {
         Ok(())
     }
 
-    fn take(&mut self, delta: &Delta, restored: u64) -> Result<(), String> {
+    fn take(&mut self, delta: &Delta, may_go_back: bool) -> Result<(), String> {
         let key = key(&delta.key);
         let known = self.objects.get(&key);
         let wrong = |what: &str| Err(format!("{what}: knew {known:?}, was told {delta:?}"));
@@ -55,7 +55,7 @@ impl Mirror {
             && known.uid == new.uid
             // It may have been gone for the informer, and have come back.
             && (new.version < known.version || new.version == known.version && !delta.coalesced)
-            && restored == 0
+            && !may_go_back
         {
             return wrong("a version went back");
         }

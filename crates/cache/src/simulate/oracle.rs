@@ -9,39 +9,66 @@ use super::subject::Subject;
 /// What reads have seen of our own writes and deletions: they never go back behind it.
 #[derive(Default)]
 pub(super) struct Oracle {
-    /// UIDs of objects that we deleted.
-    ended: BTreeSet<String>,
-    /// The version of our last write.
+    /// UIDs of objects that we deleted and must not be read, with their namespaces.
+    ended: BTreeMap<String, &'static str>,
+    /// UIDs of objects that we deleted, which may be hidden.
+    gone: BTreeSet<String>,
+    /// The version of our last write that reads must not go behind.
     written: BTreeMap<Key, u64>,
+    /// The version up to which we know a key ourselves: what a list has below it may be hidden.
+    observed: BTreeMap<Key, u64>,
 }
 
 impl Oracle {
-    /// A response was taken in. `is_listed` is whether every reflector has completed a list: before,
-    /// writes are not shown.
-    pub(super) fn observed(&mut self, response: &Response, subject: &Subject, is_listed: bool) {
+    /// A response is taken in. `is_listed` is whether every reflector has completed a list since the
+    /// start or the last restore: before, writes need not be shown, and after a restore, versions of
+    /// what it has undone may pass for newer than a deletion.
+    pub(super) fn observed(
+        &mut self,
+        response: &Response,
+        subject: &Subject,
+        server: &Server,
+        is_listed: bool,
+    ) {
+        let is_known = is_listed || server.restored() == 0;
         match response {
-            Response::Object(object) if object.is_deleting && object.finalizers == 0 => {
-                self.ended.insert(object.uid.clone());
+            Response::Object(object) => {
+                self.note(&object.key, object.version);
+                if object.is_deleting && object.finalizers == 0 {
+                    self.gone.insert(object.uid.clone());
+                    if is_known {
+                        self.ended.insert(object.uid.clone(), object.key.namespace);
+                    }
+                } else if is_listed {
+                    let version = self.written.entry(object.key.clone()).or_default();
+                    *version = object.version.max(*version);
+                }
             }
-            Response::Object(object) if is_listed => {
-                let version = self.written.entry(object.key.clone()).or_default();
-                *version = object.version.max(*version);
+            Response::Gone { key, uid, known } => {
+                self.gone.insert(uid.clone());
+                let read = subject.get(key).filter(|read| read.uid == *uid);
+                // Who never read the object knows no version of it, and the cache may not either.
+                if let Some(known) = known.or(read.map(|read| read.version)) {
+                    self.note(key, known);
+                    if is_known {
+                        self.ended.insert(uid.clone(), key.namespace);
+                    }
+                }
             }
-            // Somebody who never read the object knows no version of it, and the cache may not either.
-            Response::Gone { uid, known, .. } if known.is_some() || self.was_read(uid, subject) => {
-                self.ended.insert(uid.clone());
-            }
-            Response::Object(_) | Response::Gone { .. } => {}
         }
     }
 
-    fn was_read(&self, uid: &str, subject: &Subject) -> bool {
-        subject.contents().iter().any(|object| object.uid == uid)
+    fn note(&mut self, key: &Key, version: u64) {
+        let observed = self.observed.entry(key.clone()).or_default();
+        *observed = version.max(*observed);
     }
 
-    /// Other watches read the objects: what they do not cover may be missed.
-    pub(super) fn resplit(&mut self) {
+    /// Other watches read the objects. What they do not cover is forgotten, and begins anew when it
+    /// is covered again.
+    pub(super) fn resplit(&mut self, links: &[Link]) {
         self.written.clear();
+        self.ended
+            .retain(|uid, namespace| links.iter().any(|link| link.covers(namespace, uid)));
     }
 
     /// The server has forgotten what we did, and nothing is known.
@@ -58,7 +85,7 @@ impl Oracle {
         selects: bool,
     ) -> Result<(), String> {
         for read in subject.contents() {
-            if self.ended.contains(&read.uid) {
+            if self.ended.contains_key(&read.uid) {
                 return Err(format!("a ghost: we deleted {read:?}"));
             }
         }
@@ -87,11 +114,11 @@ impl Oracle {
         let version = link.version();
         let is_listed = |object: &Object| link.reads(object) && (!selects || object.is_selected);
         let listed = server.at(version);
-        let is_ours = |key: &Key| self.written.get(key).is_some_and(|own| *own > version);
+        let is_ours = |key: &Key| self.observed.get(key).is_some_and(|own| *own > version);
         for object in listed.values().filter(|object| is_listed(object)) {
             match subject.get(&object.key) {
                 Some(read) if read.version >= object.version => {}
-                None if self.ended.contains(&object.uid) || is_ours(&object.key) => {}
+                None if self.gone.contains(&object.uid) || is_ours(&object.key) => {}
                 _ if link.is_sharded() => {}
                 read => return Err(format!("listed {object:?}, but read {read:?}")),
             }

@@ -1,6 +1,6 @@
 //! The model of an API server: objects, their whole history, and what of it was compacted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use opkit_apimachinery::random::Random;
 use serde_json::{Value, json};
@@ -123,6 +123,8 @@ pub(super) enum Streaming {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) streaming: Streaming,
+    /// How many names there are in a namespace; with few, much happens to each object.
+    names: u64,
     /// Whether it knows shards.
     pub(super) has_shards: bool,
     /// Whether some objects do not fit their type.
@@ -131,6 +133,9 @@ pub(super) struct Server {
     /// The first version that a watch can no longer begin at.
     pub(super) compacted: u64,
     history: Vec<Happened>,
+    /// Versions of what restores have undone. They are not used again: nobody could tell two states
+    /// of one object and one version apart.
+    undone: BTreeSet<u64>,
     uids: u64,
     restored: u64,
     /// Whether nothing is written, since a reflector has not noticed that the server was restored.
@@ -146,11 +151,13 @@ impl Server {
         };
         Server {
             streaming,
+            names: 1 + random.below(NAMES),
             has_shards: random.percent(50),
             has_broken: true,
             version: 1 + random.below(100),
             compacted: 0,
             history: Vec::new(),
+            undone: BTreeSet::new(),
             uids: 0,
             restored: 0,
             frozen: false,
@@ -211,10 +218,13 @@ impl Server {
     pub(super) fn write(&mut self, random: &mut Random) -> Response {
         let key = Key {
             namespace: NAMESPACES[random.below(NAMESPACES.len() as u64) as usize],
-            name: format!("o{}", random.below(NAMES)),
+            name: format!("o{}", random.below(self.names)),
         };
         // Writes to other kinds use up versions as well.
         self.version += 1 + random.below(3);
+        while self.undone.contains(&self.version) {
+            self.version += 1;
+        }
         let is_broken = self.has_broken && random.percent(5);
         let Some(before) = self.at(u64::MAX).remove(&key) else {
             self.uids += 1;
@@ -306,6 +316,8 @@ impl Server {
             version -= 1;
         }
         self.version = version;
+        let undone = self.after(version).map(|happened| happened.object.version);
+        self.undone.extend(undone.collect::<Vec<_>>());
         self.history
             .retain(|happened| happened.object.version <= version);
         self.compacted = self.version;

@@ -41,9 +41,14 @@ impl Subject {
         self.informer.last_error()
     }
 
-    /// How many own writes and deletions are waited for.
-    pub(super) fn waits_for(&self) -> usize {
-        self.informer.waits_for()
+    /// Whether own writes or deletions are waited for.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.informer.waits_for() > 0
+    }
+
+    /// Own writes and deletions that are waited for.
+    pub(super) fn waits_for(&self) -> String {
+        self.informer.own_writes()
     }
 
     /// Takes in the response to a write of our own.

@@ -6,8 +6,8 @@
 //! the caller, since the response to a deletion that takes effect at once has no version. News of the
 //! deleted UID above the floor are refused too: from between what was known and the deletion.
 //!
-//! An entry ends when the watch of its object reports something later, or with a complete list. A
-//! list that begins while there are entries is a quorum read (see [`Sink::begin_list`]), so it is the
+//! An entry ends when the watch of its object reports something later, or with a complete list; that
+//! of a write also when the watch is known to have passed it, by a bookmark. A list that begins while there are entries is a quorum read (see [`Sink::begin_list`]), so it is the
 //! truth about every entry from before. An entry made while a list is in progress is compared by
 //! version. An informer whose watch never catches up keeps no more than [`ABSENT_MAX`] entries of
 //! objects that it does not store: the oldest are dropped, and reads show those objects as the watch
@@ -45,7 +45,7 @@ struct Entry {
     floor: u64,
     /// When the entry was made, counted in entries.
     made: u64,
-    /// Whether the list in progress contains the deleted object.
+    /// Whether the list in progress contains the object.
     listed: bool,
     /// Whether a deletion led to this entry. Watches of other shards may still report what was before.
     after_deletion: bool,
@@ -74,6 +74,8 @@ pub(crate) struct News<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listed<'a> {
     pub(crate) part: &'a Part,
+    /// Whether the list has a selector.
+    pub(crate) selects: bool,
     /// The mark when the list began.
     pub(crate) began: u64,
     /// The version of the list; none if it cannot be compared.
@@ -83,12 +85,23 @@ pub(crate) struct Listed<'a> {
     pub(crate) before: Option<u64>,
 }
 
-impl Entry {
+impl Life {
     fn uid(&self) -> Option<&str> {
-        match &self.life {
+        match self {
             Life::Written(uid) => uid.as_deref(),
             Life::Deleted(uid) => Some(uid),
         }
+    }
+}
+
+impl Entry {
+    fn uid(&self) -> Option<&str> {
+        self.life.uid()
+    }
+
+    /// Whether it is of the same object.
+    fn is_of(&self, life: &Life) -> bool {
+        self.uid() == life.uid()
     }
 
     fn is_of_deleted(&self, uid: Option<&str>) -> bool {
@@ -107,8 +120,13 @@ impl Overlay {
         self.entries.is_empty()
     }
 
-    /// Returns a mark that tells entries made from now on from those of before.
-    pub(crate) fn mark(&self) -> u64 {
+    /// A list of `part` begins. Returns a mark that tells entries made from now on from those of before.
+    pub(crate) fn begin_list(&mut self, part: &Part) -> u64 {
+        for (key, entry) in &mut self.entries {
+            if part.covers(key.namespace.as_deref(), entry.uid()) {
+                entry.listed = false;
+            }
+        }
         self.made
     }
 
@@ -146,10 +164,10 @@ impl Overlay {
             after_deletion: matches!(life, Life::Deleted(_))
                 || former.is_some_and(|former| former.after_deletion),
             floor: floor.max(former.map_or(0, |former| former.floor)),
-            life,
             made: self.made,
-            listed,
+            listed: listed || former.is_some_and(|former| former.listed && former.is_of(&life)),
             settled: false,
+            life,
         };
         self.entries.insert(key.clone(), entry);
     }
@@ -171,14 +189,37 @@ impl Overlay {
 
     /// Returns the highest version known from own writes and deletions of the object.
     pub(crate) fn known(&self, key: &ObjectKey, uid: &str) -> Option<u64> {
-        let entry = self.entries.get(key)?;
+        let entry = self.entries.get(key).filter(|it| it.uid() == Some(uid))?;
         match &entry.life {
-            Life::Written(written) if written.as_deref() == Some(uid) => {
-                Some(entry.floor.saturating_add(1))
-            }
-            Life::Deleted(deleted) if deleted == uid => Some(entry.floor),
-            _ => None,
+            // The floor of a write is just below it, until something later is reported.
+            Life::Written(_) if !entry.settled => Some(entry.floor.saturating_add(1)),
+            Life::Written(_) | Life::Deleted(_) => Some(entry.floor),
         }
+    }
+
+    /// Whether a deletion of an object that was known at a version, if at any, is of before what we did
+    /// last to the key: then all news of the object are below the floor, which is kept until all
+    /// watches have passed it.
+    pub(crate) fn covers_deletion(
+        &mut self,
+        key: &ObjectKey,
+        uid: &str,
+        known: Option<u64>,
+    ) -> bool {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return false;
+        };
+        let is_write_of = entry.uid() == Some(uid) && !entry.is_of_deleted(Some(uid));
+        if is_write_of || known.is_some_and(|known| known > entry.floor) {
+            return false;
+        }
+        entry.after_deletion = true;
+        if entry.is_of_deleted(Some(uid)) {
+            // A list in progress may be of before this deletion: a restore had undone the one before.
+            self.made = self.made.saturating_add(1);
+            entry.made = self.made;
+        }
+        true
     }
 
     /// Whether news are older than what we did: they are not to be stored.
@@ -223,7 +264,7 @@ impl Overlay {
     /// it has to wait for the end of the list, which shows how old the list is.
     pub(crate) fn is_listable(&mut self, key: &ObjectKey, news: News<'_>) -> bool {
         if let Some(entry) = self.entries.get_mut(key)
-            && entry.is_of_deleted(news.uid)
+            && entry.uid() == news.uid
         {
             entry.listed = true;
         }
@@ -255,9 +296,13 @@ impl Overlay {
             }
             match &entry.life {
                 Life::Written(_) => entry.settled |= entry.floor < version,
-                // Deleted after the list was taken.
-                Life::Deleted(_) if entry.listed && went_back => entry.floor = version,
-                Life::Deleted(_) if entry.listed => entry.floor = entry.floor.max(version),
+                // Deleted after the list was taken. A list with a selector may lack the object although it
+                // is there.
+                Life::Deleted(_) if entry.listed || list.selects => match went_back {
+                    true => entry.floor = version,
+                    false if entry.listed => entry.floor = entry.floor.max(version),
+                    false => {}
+                },
                 Life::Deleted(_) => {
                     entry.settled |= entry.floor <= version;
                     return !went_back;
@@ -265,6 +310,20 @@ impl Overlay {
             }
             true
         });
+    }
+
+    /// Takes in that the watch of `part` has reported everything up to a version: of a write up to
+    /// there it reports no more, such as of an object that its selector does not match.
+    pub(crate) fn reported(&mut self, part: &Part, version: Option<u64>) {
+        for (key, entry) in &mut self.entries {
+            let is_write = matches!(entry.life, Life::Written(_));
+            if is_write
+                && Some(entry.floor) < version
+                && part.covers(key.namespace.as_deref(), entry.uid())
+            {
+                entry.settled = true;
+            }
+        }
     }
 
     /// Forgets what all watches have passed. `passed` is whether those of a namespace have come to a

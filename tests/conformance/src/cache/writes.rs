@@ -1,8 +1,10 @@
 //! Reading one's own writes, at once and everywhere.
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use opkit::cache::{CachedClient, Index, InformerOptions, ReadError, Selection};
+use opkit::client::{Deleted, Patch};
 use opkit::prelude::*;
+use serde_json::json;
 
 use super::{Cache, client, map};
 
@@ -53,6 +55,69 @@ async fn writes_are_read_at_once(plane: ControlPlane) -> opkit::Result {
                 .is_empty()
         );
     }
+    cache.end().await
+}
+
+/// The response decides, not the copy that the caller has.
+#[opkit::test]
+async fn a_deletion_shows_what_became_of_the_object(plane: ControlPlane) -> opkit::Result {
+    let cache = Cache::new(&plane);
+    let _maps = cache.factory.informer::<ConfigMap>();
+    let _accounts = cache.factory.informer::<ServiceAccount>();
+    cache.synced().await?;
+    let live = client(&plane);
+    let client = CachedClient::new(live.clone(), cache.factory.clone());
+    let here = |name: &str| (plane.namespace().to_owned(), name.to_owned());
+    let finalizers = |names: &[&str]| json!({"metadata": {"finalizers": names}});
+
+    // A finalizer came that the caller does not know of.
+    let made = client.create(&map("held", "grey")).await?;
+    let held = finalizers(&["example.com/hold"]);
+    live.patch::<ConfigMap>(here("held"), Patch::Merge(&held))
+        .await?;
+    let Deleted::Terminating(held) = client.delete(&*made).await? else {
+        panic!("a finalizer holds it");
+    };
+    assert!(held.metadata.deletion_timestamp.is_some());
+    let read = client.get::<ConfigMap>(here("held")).await?;
+    let read = read.and_then(|read| read.metadata.resource_version.clone());
+    assert_eq!(read, held.metadata.resource_version);
+    // Deleted again, it is still there.
+    assert!(!client.delete(&*made).await?.is_gone());
+    assert!(client.get::<ConfigMap>(here("held")).await?.is_some());
+    // The last finalizer goes, and with it the object.
+    let none = finalizers(&[]);
+    client
+        .patch::<ConfigMap>(here("held"), Patch::Merge(&none))
+        .await?;
+    assert!(client.get::<ConfigMap>(here("held")).await?.is_none());
+
+    // One went that the caller believes in.
+    let mut free = map("free", "grey");
+    free.metadata.finalizers = Some(vec!["example.com/hold".to_owned()]);
+    let made = client.create(&free).await?;
+    live.patch::<ConfigMap>(here("free"), Patch::Merge(&none))
+        .await?;
+    assert!(client.delete(&*made).await?.is_gone());
+    assert!(client.get::<ConfigMap>(here("free")).await?.is_none());
+
+    // A kind whose deletion returns the object as it was.
+    let mut account = ServiceAccount::default();
+    account.metadata.name = Some("account".to_owned());
+    let made = client.create(&account).await?;
+    assert!(client.delete(&*made).await?.is_gone());
+    assert!(
+        client
+            .get::<ServiceAccount>(here("account"))
+            .await?
+            .is_none()
+    );
+
+    // A dry run deletes nothing.
+    let made = client.create(&map("dry", "grey")).await?;
+    let dry = CachedClient::new(live.dry_run(), cache.factory.clone());
+    assert!(dry.delete(&*made).await?.is_gone());
+    assert!(client.get::<ConfigMap>(here("dry")).await?.is_some());
     cache.end().await
 }
 

@@ -146,18 +146,17 @@ fn a_list_in_progress_does_not_undo_a_deletion() {
     assert_eq!(fed.waits_for(), 0);
 
     // Reported before the deletion, or not any more.
-    for (before, after) in [(true, false), (false, false)] {
+    for is_listed in [true, false] {
         let mut fed = with_one();
         fed.sink.begin_list();
-        let listed = object("a", "one", "11");
-        if before {
-            let listed = listed.to_string();
+        if is_listed {
+            let listed = object("a", "one", "11").to_string();
             fed.sink.listed(Raw::Json(listed.as_bytes())).unwrap();
         }
         fed.observe_deletion("a", "one");
         fed.end_list(&[], "15");
-        assert_eq!(fed.version("a"), None, "{before} {after}");
-        assert_eq!(fed.waits_for(), usize::from(before), "{before} {after}");
+        assert_eq!(fed.version("a"), None, "{is_listed}");
+        assert_eq!(fed.waits_for(), usize::from(is_listed));
     }
 }
 
@@ -235,7 +234,7 @@ fn a_deletion_holds_until_all_shards_have_passed_it() {
         uids.find(|uid| part.covers(None, Some(uid))).unwrap()
     };
     let (one, two) = (uid(&parts[0]), uid(&parts[1]));
-    let (mut sinks, _) = informer.split(parts.to_vec());
+    let (mut sinks, _) = informer.split(Vec::from(parts.clone()));
     let [first, second] = sinks.as_mut_slice() else {
         unreachable!()
     };

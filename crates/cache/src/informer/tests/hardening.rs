@@ -338,3 +338,34 @@ fn everything_at_once_loses_and_doubles_nothing() {
     assert_eq!(stored.len(), 2 * 18);
     assert_eq!(seen, [stored.clone(), stored]);
 }
+
+#[test]
+fn values_of_secrets_are_in_no_change() {
+    use k8s_openapi::api::core::v1::Secret;
+
+    let fed = Fed::with::<Secret>(InformerOptions::default());
+    let secret = |version: &str, password: &str| {
+        let last = json!({"data": {"password": password}}).to_string();
+        let json = json!({
+            "metadata": {
+                "name": "s", "uid": "s", "resourceVersion": version,
+                "annotations": {"kubectl.kubernetes.io/last-applied-configuration": last},
+                "labels": {"was": password},
+            },
+            "data": {"password": password},
+        });
+        fed.informer.read(json.to_string().as_bytes()).unwrap()
+    };
+    let (old, new) = (secret("1", "hunter1"), secret("2", "hunter2"));
+    for values in [ShownValues::Status, ShownValues::All] {
+        let changes = new.changes_since(&old, 8, values);
+        let paths: Vec<_> = changes.iter().map(ToString::to_string).collect();
+        let expected = [
+            ".data.password",
+            ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration",
+            ".metadata.labels.was",
+        ];
+        assert_eq!(paths, expected);
+        assert!(!format!("{changes:?}").contains("hunter"));
+    }
+}

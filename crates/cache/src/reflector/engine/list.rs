@@ -32,8 +32,11 @@ impl Paging {
 }
 
 impl Engine {
-    /// Asks for the next page.
-    pub(super) fn ask(&mut self, paging: Paging) -> Action {
+    /// Asks for the next page. With the first one the list begins, also when it is asked for again.
+    pub(super) fn ask(&mut self, paging: Paging, sink: &mut dyn Sink) -> Action {
+        if paging.token.is_none() {
+            self.begin_list(sink);
+        }
         let action = Action::List {
             limit: paging.limit,
             continue_token: paging.token.clone(),
@@ -53,14 +56,14 @@ impl Engine {
     ) -> Action {
         match Reader::new(page) {
             Ok(reader) => self.read(now, paging, reader, sink),
-            Err(_) => self.ask_for_json(paging),
+            Err(_) => self.ask_for_json(paging, sink),
         }
     }
 
     /// What cannot be read as protobuf may still be read as JSON.
-    fn ask_for_json(&mut self, paging: Paging) -> Action {
+    fn ask_for_json(&mut self, paging: Paging, sink: &mut dyn Sink) -> Action {
         self.protobuf = false;
-        self.ask(paging)
+        self.ask(paging, sink)
     }
 
     /// Reads some objects of a page.
@@ -101,7 +104,7 @@ impl Engine {
             Some(token) => {
                 paging.token = Some(token);
                 paging.version = version;
-                self.ask(paging)
+                self.ask(paging, sink)
             }
             None => {
                 self.end_list(version.unwrap_or_default(), sink);
@@ -121,16 +124,15 @@ impl Engine {
         match class {
             // The snapshot of the first page is gone: take everything at once.
             Class::Expired if paging.token.is_some() => {
-                self.begin_list(sink);
-                return self.ask(Paging::new(0));
+                return self.ask(Paging::new(0), sink);
             }
             Class::Expired if !self.list_version().is_empty() => {
                 self.unavailable = true;
-                return self.ask(paging);
+                return self.ask(paging, sink);
             }
             Class::Form if self.protobuf => {
                 self.protobuf = false;
-                return self.ask(paging);
+                return self.ask(paging, sink);
             }
             // The pages read so far stay read.
             Class::Later | Class::Internal => {

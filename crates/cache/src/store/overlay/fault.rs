@@ -28,6 +28,4 @@ pub(crate) enum Fault {
     SplitForgets,
     /// A write that takes the last finalizer leaves the object visible.
     EndedStays,
-    /// A deletion counts for the version of the caller's copy alone.
-    CallersVersion,
 }
