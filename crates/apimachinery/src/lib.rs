@@ -11,6 +11,7 @@
 //! - [`protobuf`]: built-in kinds as clients and servers send them, read and written.
 //! - [`quantity`]: numbers with a unit, and their canonical form.
 //! - [`random`]: numbers from a seed, which engines take as an input.
+//! - [`redact`]: what is never shown of an object.
 //! - [`selector`]: label and field selectors.
 //! - [`shard`]: objects split by a hash, as a server and a client both do it.
 //! - [`size`]: how long a value is when it is written.
@@ -28,6 +29,7 @@ pub mod protobuf;
 pub mod quantity;
 pub mod random;
 pub mod readiness;
+pub mod redact;
 pub mod schema;
 pub mod scheme;
 pub mod selector;

@@ -53,5 +53,5 @@ pub use object::{AnyObject, CachedObject, DynamicObject, downcast};
 pub use options::{InformerOptions, Transform};
 pub use record::{StoreForm, Stored};
 pub use shard::{ShardKey, ShardRange, ShardSelector, Shards};
-pub use tape::diff::FieldChange;
+pub use tape::diff::{FieldChange, ShownValues};
 pub use tape::meta::{Meta, Owner};

@@ -6,13 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use opkit_apimachinery::redact::is_secret;
 use opkit_client::{Object, ObjectKey, one_line};
 use parking_lot::Mutex;
 use tracing::warn;
 
 use crate::object::{Codec, Ignored};
 use crate::pool::Pool;
-use crate::tape::diff::{FieldChange, diff};
+use crate::tape::diff::{FieldChange, ShownValues, Wanted, diff};
 use crate::tape::meta::{Meta, field};
 use crate::tape::reader::Reader;
 use crate::tape::strings::Vocabulary;
@@ -223,24 +224,26 @@ impl Stored {
         reader.scalar().ok()?
     }
 
-    /// The first `limit` fields in which this differs from `old`, an earlier version of it. None are found
-    /// where objects are stored as Rust objects; of Secrets, values are not told.
-    pub fn changes_since(&self, old: &Stored, limit: usize) -> Vec<FieldChange> {
+    /// Returns the first `limit` fields in which this differs from `old`, an earlier version of it. There
+    /// are none where objects are stored as Rust objects. Values of Secrets are never shown, nor is
+    /// kubectl's copy of what was applied.
+    pub fn changes_since(
+        &self,
+        old: &Stored,
+        limit: usize,
+        values: ShownValues,
+    ) -> Vec<FieldChange> {
         let (Some(before), Some(after)) = (old.tape(), self.tape()) else {
             return Vec::new();
         };
         let before = Reader::new(before, &old.record.origin.vocabulary);
         let after = Reader::new(after, &self.record.origin.vocabulary);
-        let mut changes = diff(before, after, limit);
-        if self.record.origin.codec.kind.kind == "Secret" {
-            let told = |change: &&mut FieldChange| !change.path.starts_with(".metadata");
-            for change in changes.iter_mut().filter(told) {
-                for value in [&mut change.old, &mut change.new].into_iter().flatten() {
-                    *value = "…".to_owned();
-                }
-            }
-        }
-        changes
+        let wanted = Wanted {
+            limit,
+            values,
+            is_secret: is_secret(&self.record.origin.codec.kind.kind),
+        };
+        diff(before, after, wanted)
     }
 
     /// The Rust object, without its type.

@@ -10,10 +10,20 @@ use serde::Deserialize;
 
 use crate::{endpoint, output};
 
+/// How wide the output is at most, but for a heading with long names: two terminals side by side.
+const WIDTH: usize = 120;
+/// How wide the columns of reads and writes are at most; what is longer goes on below.
+const READS: usize = 16;
+const WRITES: usize = 48;
+/// Before the first write.
+const WROTE: &str = "wrote ";
+/// How wide the column of causes may be at least.
+const CAUSE_MIN: usize = 32;
+
 /// What to explain, and whom to ask.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Kind and name, such as robot/robot-one.
+    /// Kind and name, such as robot/robot-one; the kind also in the plural, or its short name.
     #[arg(value_name = "KIND/NAME")]
     object: String,
     /// The namespace of the object; any by default.
@@ -203,40 +213,65 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
         let what = output::plain(&what);
         text.push_str(&format!(" LOOP: {what} ({count} reconciles)\n"));
     }
-    let lines = records.iter().rev().map(columns);
-    let lines: Vec<[String; 5]> = lines
-        .map(|line| line.map(|cell| output::plain(&cell)))
-        .collect();
-    let width = |n: usize| {
-        lines
-            .iter()
-            .filter_map(|line| Some(line.get(n)?.chars().count()))
-            .max()
-            .unwrap_or(0)
+    text.push_str(&table(records));
+    text
+}
+
+/// One row for each reconcile, newest first, aligned and at most [`WIDTH`] wide.
+fn table(records: &[Reconcile]) -> String {
+    let mut rows: Vec<_> = records.iter().rev().map(row).collect();
+    let widest = |rows: &[[Vec<String>; 5]], n: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(n));
+        let widths = cells.flatten().map(|line| line.chars().count());
+        widths.max().unwrap_or(0)
     };
-    let widths = [width(0), width(1).min(72), width(2), width(3), width(4)];
-    for (line, record) in lines.iter().zip(records.iter().rev()) {
-        let cells = line
+    // Causes get what the other columns, and two spaces between each, leave.
+    let others: usize = [0, 2, 3, 4].map(|n| widest(&rows, n) + 2).iter().sum();
+    let free = WIDTH.saturating_sub(others + 1).max(CAUSE_MIN);
+    for [_, causes, ..] in &mut rows {
+        *causes = causes
             .iter()
-            .zip(widths)
-            .map(|(cell, width)| format!("{cell:<width$}"));
-        let row = cells.collect::<Vec<_>>().join("  ");
-        text.push_str(&format!(" {}\n", row.trim_end()));
-        for cause in record.causes.iter().skip(1) {
-            let (cause, width) = (output::plain(cause), widths[0]);
-            text.push_str(&format!(" {:width$}  {cause}\n", ""));
+            .flat_map(|cause| wrapped(cause, free))
+            .collect();
+    }
+    let widths = [0, 1, 2, 3, 4].map(|n| widest(&rows, n));
+    let mut text = String::new();
+    for (row, record) in rows.iter().zip(records.iter().rev()) {
+        let height = row.iter().map(Vec::len).max().unwrap_or(0);
+        for n in 0..height {
+            let cell = |(lines, width): (&Vec<String>, usize)| {
+                format!("{:<width$}", lines.get(n).map_or("", String::as_str))
+            };
+            let cells: Vec<_> = row.iter().zip(widths).map(cell).collect();
+            text.push_str(&format!(" {}\n", cells.join("  ").trim_end()));
+        }
+        let indent = widths.first().copied().unwrap_or(0) + 3;
+        for line in wrapped(&failure(&record.result), WIDTH.saturating_sub(indent)) {
+            text.push_str(&format!("{:indent$}{line}\n", ""));
         }
     }
     text
 }
 
-fn columns(record: &Reconcile) -> [String; 5] {
+/// What failed, and when it is tried again; empty if nothing failed.
+fn failure(result: &Outcome) -> String {
+    match (&result.message, result.retry_seconds) {
+        (None, _) => String::new(),
+        (Some(message), Some(retry)) => format!("again in {}: {message}", brief(seconds(retry))),
+        (Some(message), None) => format!("again at the next change: {message}"),
+    }
+}
+
+/// The cells of one reconcile, each with its lines: number, causes, reads, writes, and how it ended.
+fn row(record: &Reconcile) -> [Vec<String>; 5] {
     let reads = match (record.cache_reads, record.live_reads) {
         (0, 0) => String::new(),
         (cache, 0) => format!("read {cache} (cache)"),
+        (0, live) => format!("read {live} (server)"),
         (cache, live) => format!("read {cache} (cache), {live} (server)"),
     };
     let write = |write: &Write| match write.subresource.is_empty() {
+        true if write.name.is_empty() => format!("{} {}", write.verb, write.kind.to_lowercase()),
         true => format!(
             "{} {}/{}",
             write.verb,
@@ -254,29 +289,50 @@ fn columns(record: &Reconcile) -> [String; 5] {
         ),
     };
     let writes: Vec<_> = record.writes.iter().map(write).collect();
-    let Outcome {
-        message,
-        after_seconds,
-        retry_seconds,
-    } = &record.result;
+    let mut writes = match writes.join(", ") {
+        all if all.chars().count() + WROTE.len() <= WRITES => vec![all],
+        _ => writes,
+    };
+    if let Some(first) = writes.first_mut().filter(|first| !first.is_empty()) {
+        first.insert_str(0, WROTE);
+    }
     let duration = brief(seconds(record.duration_seconds));
-    let again = |after: f64| brief(seconds(after));
-    let result = match (message, retry_seconds, after_seconds) {
-        (Some(message), Some(retry), _) => format!("error, again in {}: {message}", again(*retry)),
-        (Some(message), None, _) => format!("error, again at the next change: {message}"),
-        (None, _, Some(after)) => format!("ok, again in {}", again(*after)),
-        (None, _, None) => "ok".to_owned(),
+    let result = match (&record.result.message, record.result.after_seconds) {
+        (Some(_), _) => "error".to_owned(),
+        (None, Some(after)) => format!("ok, again in {}", brief(seconds(after))),
+        (None, None) => "ok".to_owned(),
     };
     [
-        format!("#{}", record.number),
-        record.causes.first().cloned().unwrap_or_default(),
-        reads,
-        match writes.is_empty() {
-            true => String::new(),
-            false => format!("wrote {}", writes.join(", ")),
-        },
-        format!("{duration}  {result}"),
+        vec![format!("#{}", record.number)],
+        record.causes.clone(),
+        wrapped(&reads, READS),
+        writes.iter().flat_map(|it| wrapped(it, WRITES)).collect(),
+        vec![format!("{duration}  {result}")],
     ]
+}
+
+/// The lines of a text of others, each at most `width` wide. A word that is longer is split.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let (text, width) = (output::plain(text), width.max(1));
+    let mut lines: Vec<String> = Vec::new();
+    let mut free = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if length < free
+            && let Some(line) = lines.last_mut()
+        {
+            line.push(' ');
+            line.push_str(word);
+            free -= length + 1;
+            continue;
+        }
+        let chars: Vec<char> = word.chars().collect();
+        for part in chars.chunks(width) {
+            free = width - part.len();
+            lines.push(part.iter().collect());
+        }
+    }
+    lines
 }
 
 fn between(from: Timestamp, to: Timestamp) -> Duration {

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use http::Request;
+use http::{Request, Response};
+use http_body_util::BodyExt;
 use kube::client::Body;
+use opkit_apimachinery::protobuf;
 use opkit_cache::{DynamicObject, Selection};
 use opkit_client::{GroupVersionResource, Kind, Object, ObjectKey, RequestInfo, RestClient};
 
 use crate::applied::AppliedChildren;
 use crate::events::{EventRecorder, EventType};
-use crate::owner::Owner;
+use crate::owner::{Head, Owner};
 use crate::prune::OwnedKind;
 use crate::run::Run;
 use crate::source::MapContext;
@@ -225,9 +227,18 @@ fn noting(run: Weak<Run>, client: kube::Client) -> kube::Client {
     let service = tower::service_fn(move |request: Request<Body>| {
         let (run, client, info) = (run.upgrade(), client.clone(), RequestInfo::of(&request));
         async move {
-            let answer = client.send(request).await?;
+            let mut answer = client.send(request).await?;
             if let Some(run) = run.filter(|_| answer.status().is_success()) {
-                note(&run, &info);
+                let mut name = info.name.clone();
+                if info.verb == "create" && name.is_none() {
+                    // The server may have made the name.
+                    let (head, body) = answer.into_parts();
+                    let body = body.collect().await?;
+                    let body = body.to_bytes();
+                    name = name_of(&body);
+                    answer = Response::from_parts(head, Body::from(body));
+                }
+                note(&run, &info, name);
             }
             Ok::<_, kube::Error>(answer)
         }
@@ -235,7 +246,14 @@ fn noting(run: Weak<Run>, client: kube::Client) -> kube::Client {
     kube::Client::new(service, namespace)
 }
 
-fn note(run: &Run, info: &RequestInfo) {
+/// The name of an object as it was received.
+fn name_of(body: &[u8]) -> Option<String> {
+    let json = serde_json::from_slice::<Head>(body).ok();
+    let head = json.or_else(|| protobuf::from_slice(body).ok())?;
+    head.metadata.name
+}
+
+fn note(run: &Run, info: &RequestInfo, name: Option<String>) {
     if !info.is_write() {
         return run.read_live();
     }
@@ -249,7 +267,7 @@ fn note(run: &Run, info: &RequestInfo) {
     let kind = Kind::at(&resource, info.namespace.is_some());
     let key = ObjectKey {
         namespace: info.namespace.clone(),
-        name: info.name.clone().unwrap_or_default(),
+        name: name.unwrap_or_default(),
     };
     run.wrote(
         verb,
@@ -258,3 +276,6 @@ fn note(run: &Run, info: &RequestInfo) {
         info.subresource.as_deref().unwrap_or_default(),
     );
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,11 +8,12 @@ mod outcome;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use jiff::Timestamp;
+use opkit_cache::ShownValues;
 use opkit_client::ObjectKey;
 use opkit_workqueue::Reasons;
 use parking_lot::Mutex;
@@ -112,6 +113,8 @@ pub struct ReconcileLog {
     shared: Arc<Mutex<Log>>,
     /// How many objects are looked at for loops: until something is written, none.
     trackers: Arc<AtomicUsize>,
+    /// Whether values of changed fields are kept.
+    values: Arc<AtomicBool>,
     origin: Instant,
 }
 
@@ -120,6 +123,7 @@ impl Default for ReconcileLog {
         ReconcileLog {
             shared: Arc::default(),
             trackers: Arc::default(),
+            values: Arc::default(),
             origin: Instant::now(),
         }
     }
@@ -146,6 +150,22 @@ struct Reconciled {
 }
 
 impl ReconcileLog {
+    /// Keeps the values of changed fields from now on, or no longer. By default the path of a field is
+    /// kept alone, and below `.status` numbers and booleans with their values: records are shown by the
+    /// debug endpoint, `opkit explain` and failed tests. Values of Secrets are never kept, nor is
+    /// kubectl's copy of what was applied.
+    pub fn record_values(&self, all: bool) {
+        self.values.store(all, Ordering::Relaxed);
+    }
+
+    /// Which values of changed fields are kept.
+    pub(crate) fn values(&self) -> ShownValues {
+        match self.values.load(Ordering::Relaxed) {
+            true => ShownValues::All,
+            false => ShownValues::Status,
+        }
+    }
+
     /// The kept reconciles, oldest first.
     pub fn records(&self) -> Vec<Arc<ReconcileRecord>> {
         self.shared.lock().all.iter().cloned().collect()

@@ -55,6 +55,7 @@ impl fmt::Display for Write {
             subresource,
         } = self;
         match subresource.is_empty() {
+            true if key.name.is_empty() => write!(f, "{verb} {kind}"),
             true => write!(f, "{verb} {kind} {}", key.name),
             false => write!(f, "{subresource} of {kind} {}", key.name),
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use opkit_cache::{
     Change, Delta, DynamicObject, Event, FieldChange, Informer, Listener, Meta, Selection,
+    ShownValues,
 };
 use opkit_client::{GroupResource, Kind, Object, ObjectKey};
 use opkit_workqueue::AddOptions;
@@ -185,7 +186,7 @@ fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
             priority: Some(if is_news { 0 } else { LOW_PRIORITY }),
             ..Default::default()
         };
-        let why = Why::from(cause(source, delta)).linked(span.clone());
+        let why = Why::from(cause(source, delta, running.log.values())).linked(span.clone());
         running.queue.add_with(request, why, options);
     };
     let Some(map) = &source.map else {
@@ -219,14 +220,14 @@ fn is_unchanged(delta: &Delta) -> bool {
 }
 
 /// The first fields that changed, where versions of one object were told one by one.
-fn changed_fields(delta: &Delta) -> Vec<FieldChange> {
+fn changed_fields(delta: &Delta, values: ShownValues) -> Vec<FieldChange> {
     match (&delta.old, &delta.new) {
-        (Some(old), Some(new)) if !delta.is_recreated() => new.changes_since(old, FIELDS),
+        (Some(old), Some(new)) if !delta.is_recreated() => new.changes_since(old, FIELDS, values),
         _ => Vec::new(),
     }
 }
 
-fn cause(source: &Source, delta: &Delta) -> Cause {
+fn cause(source: &Source, delta: &Delta, values: ShownValues) -> Cause {
     let kind = source
         .map
         .as_ref()
@@ -239,7 +240,7 @@ fn cause(source: &Source, delta: &Delta) -> Cause {
     } else if delta.new.is_none() {
         Cause::Deleted { kind, name }
     } else {
-        let fields = changed_fields(delta);
+        let fields = changed_fields(delta, values);
         Cause::Changed { kind, name, fields }
     }
 }

@@ -1,6 +1,7 @@
 //! What a failed test shows: the object as it is, what was said of it, how it was reconciled.
 
 use k8s_openapi::api::core::v1::Event;
+use opkit_apimachinery::redact::redact;
 use opkit_client::{Kind, ObjectKey, RestClient};
 use opkit_operator::ReconcileLog;
 use serde_json::Value;
@@ -17,7 +18,7 @@ pub(crate) async fn about(
 ) -> String {
     let mut text = format!("--- {} {key}\n", kind.kind);
     text.push_str(&match client.get(kind, key).await {
-        Ok(bytes) => readable(&bytes),
+        Ok(bytes) => readable(kind, &bytes),
         Err(error) => format!("{error}\n"),
     });
     text.push_str("--- events\n");
@@ -38,11 +39,12 @@ pub(crate) async fn about(
     text
 }
 
-/// The object without what only servers read.
-fn readable(bytes: &[u8]) -> String {
+/// The object without what only servers read, and without what is never shown.
+fn readable(kind: &Kind, bytes: &[u8]) -> String {
     let Ok(mut object) = serde_json::from_slice::<Value>(bytes) else {
-        return String::from_utf8_lossy(bytes).into_owned();
+        return format!("an answer of {} bytes that is not JSON\n", bytes.len());
     };
+    redact(&kind.kind, &mut object);
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }
@@ -79,3 +81,6 @@ async fn events(client: &RestClient, key: &ObjectKey) -> Vec<String> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -97,6 +97,10 @@ pub(crate) struct Flags {
         requires = "debug_bind_address"
     )]
     pub(crate) debug_address_file: Option<PathBuf>,
+
+    /// Show values of changed fields in debug information, never those of Secrets [default: names and paths of fields, and numbers of the status]
+    #[arg(long, global = true)]
+    pub(crate) record_values: bool,
 }
 
 impl Flags {

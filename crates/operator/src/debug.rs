@@ -1,7 +1,8 @@
 //! The debug server: what was reconciled lately, for `opkit dev` and for people. Loopback only,
 //! because it has no access control.
 
-use std::collections::HashMap;
+mod explain;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderValue, Method, Response, StatusCode, header};
-use opkit_controller::{HttpServer, Kind, ReconcileLog, ReconcileRecord};
+use opkit_client::RestMapper;
+use opkit_controller::{HttpServer, Kind, ReconcileLog};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +32,8 @@ pub(crate) struct Subject {
     pub(crate) operator: String,
     pub(crate) controllers: Vec<(String, Kind)>,
     pub(crate) log: ReconcileLog,
+    /// Knows what resources are called, the short names of kinds included.
+    pub(crate) names: RestMapper,
     /// Whether the workers have started.
     pub(crate) ready: watch::Receiver<bool>,
 }
@@ -71,12 +75,15 @@ impl DebugServer {
     /// Serves until `stop`.
     pub(crate) async fn serve(self: Arc<Self>, stop: CancellationToken) {
         let subject = self.subject.clone();
-        let handler = move |request: Parts| std::future::ready(respond(&subject, &request));
+        let handler = move |request: Parts| {
+            let subject = subject.clone();
+            async move { respond(&subject, &request).await }
+        };
         self.server.serve(handler, stop).await;
     }
 }
 
-fn respond(subject: &Subject, request: &Parts) -> Response<String> {
+async fn respond(subject: &Subject, request: &Parts) -> Response<String> {
     let (status, body) = match (&request.method, request.uri.path()) {
         _ if !is_for_loopback(request) => {
             let error =
@@ -84,7 +91,7 @@ fn respond(subject: &Subject, request: &Parts) -> Response<String> {
             (StatusCode::FORBIDDEN, json!({"error": error}).to_string())
         }
         (&Method::GET, "/debug/reconciles") => (StatusCode::OK, reconciles(subject)),
-        (&Method::GET, "/debug/explain") => explain(subject, request.uri.query()),
+        (&Method::GET, "/debug/explain") => explain::explain(subject, request.uri.query()).await,
         (_, "/debug/reconciles" | "/debug/explain") => {
             (StatusCode::METHOD_NOT_ALLOWED, String::new())
         }
@@ -112,45 +119,6 @@ fn is_for_loopback(request: &Parts) -> bool {
             || address.is_ok_and(|address: IpAddr| address.is_loopback())
     };
     host.as_ref().is_some_and(is_loopback) && request.uri.authority().is_none_or(is_loopback)
-}
-
-/// The last reconciles of the objects that `kind`, `name` and, if given, `namespace` name.
-fn explain(subject: &Subject, query: Option<&str>) -> (StatusCode, String) {
-    let query: HashMap<_, _> =
-        form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect();
-    let (Some(kind), Some(name)) = (query.get("kind"), query.get("name")) else {
-        let error = json!({"error": "kind and name must be given"});
-        return (StatusCode::BAD_REQUEST, error.to_string());
-    };
-    let is_called = |(controller, of): &&(String, Kind)| {
-        let names = [&of.kind, &of.plural, controller];
-        names
-            .into_iter()
-            .any(|known| known.eq_ignore_ascii_case(kind))
-    };
-    let controllers: Vec<_> = subject.controllers.iter().filter(is_called).collect();
-    if controllers.is_empty() {
-        let kinds: Vec<_> = subject.controllers.iter().map(|(_, of)| &of.kind).collect();
-        let error =
-            json!({"error": format!("{} reconciles no {kind}", subject.operator), "kinds": kinds});
-        return (StatusCode::NOT_FOUND, error.to_string());
-    }
-    let is_meant = |record: &&Arc<ReconcileRecord>| {
-        let mut known = controllers.iter();
-        record.request.name == **name
-            && query
-                .get("namespace")
-                .is_none_or(|asked| record.request.namespace.as_deref() == Some(asked))
-            && known.any(|(controller, _)| **controller == *record.controller)
-    };
-    let last = subject.log.last_of_each();
-    let objects: Vec<_> = last
-        .iter()
-        .filter(is_meant)
-        .map(|last| subject.log.of(&last.controller, &last.request))
-        .collect();
-    let answer = json!({"operator": subject.operator, "objects": objects});
-    (StatusCode::OK, answer.to_string())
 }
 
 fn reconciles(subject: &Subject) -> String {

@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::topology::Node;
 use super::{FieldSet, managers, walk};
 use crate::golang;
+use crate::redact::LAST_APPLIED_CONFIGURATION as ANNOTATION;
 use crate::schema::Typed;
 
-const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const POINTER: &str = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
 /// What all annotations of an object may take.
 const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;

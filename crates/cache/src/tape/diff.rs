@@ -1,6 +1,11 @@
 //! Which fields of two versions of an object differ.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
+
+use opkit_apimachinery::redact::LAST_APPLIED_CONFIGURATION;
 
 use super::Tag;
 use super::meta::field;
@@ -9,34 +14,68 @@ use super::reader::{Damaged, Item, Reader};
 /// Longer values are cut.
 const TEXT: usize = 64;
 
+/// Which values of fields that changed are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ShownValues {
+    /// Numbers and booleans below `.status`; of all other fields the path alone.
+    #[default]
+    Status,
+    /// All, but for those of Secrets and of kubectl's copy of what was applied.
+    All,
+}
+
 /// A field that changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldChange {
     /// Where it is, such as `.status.conditions[Ready].status`.
     pub path: String,
-    /// What it was; none if it was not there. `{}` and `[]` stand for what has parts.
-    pub old: Option<String>,
-    /// What it is; none if it is gone.
-    pub new: Option<String>,
+    /// What it was and is, if values are shown: none if the field was not there, or is gone.
+    pub values: Option<(Option<String>, Option<String>)>,
+    /// A number for what it is, which equal values have in one process; a value cannot be read from it.
+    pub fingerprint: u64,
+}
+
+impl FieldChange {
+    /// Returns a change without values.
+    pub fn new(path: impl Into<String>, fingerprint: u64) -> Self {
+        FieldChange {
+            path: path.into(),
+            values: None,
+            fingerprint,
+        }
+    }
 }
 
 impl fmt::Display for FieldChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".to_owned());
-        let (old, new) = (text(&self.old), text(&self.new));
-        write!(f, "{} {old} -> {new}", self.path)
+        f.write_str(&self.path)?;
+        match &self.values {
+            Some((old, new)) => write!(f, " {} -> {}", text(old), text(new)),
+            None => Ok(()),
+        }
     }
 }
 
-/// The first `limit` fields that differ, without those that say only that something did.
-pub(crate) fn diff(old: Reader<'_>, new: Reader<'_>, limit: usize) -> Vec<FieldChange> {
+/// Which fields to find, and what to show of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// How many at most.
+    pub(crate) limit: usize,
+    pub(crate) values: ShownValues,
+    /// Whether the kind is one whose values are never shown.
+    pub(crate) is_secret: bool,
+}
+
+/// The first fields that differ, without those that say only that something did.
+pub(crate) fn diff(old: Reader<'_>, new: Reader<'_>, wanted: Wanted) -> Vec<FieldChange> {
     let mut walk = Walk {
         path: String::new(),
         changes: Vec::new(),
-        limit,
+        wanted,
     };
-    // A tape that cannot be read is told of when it is decoded.
+    // A tape that cannot be read is reported when it is decoded.
     let _ = walk.values(old, new);
     walk.changes
 }
@@ -44,20 +83,20 @@ pub(crate) fn diff(old: Reader<'_>, new: Reader<'_>, limit: usize) -> Vec<FieldC
 struct Walk {
     path: String,
     changes: Vec<FieldChange>,
-    limit: usize,
+    wanted: Wanted,
 }
 
 impl Walk {
     /// Two values that are not the same bytes.
     fn values(&mut self, old: Reader<'_>, new: Reader<'_>) -> Result<(), Damaged> {
-        if self.changes.len() >= self.limit || is_noise(&self.path) {
+        if self.changes.len() >= self.wanted.limit || is_noise(&self.path) {
             return Ok(());
         }
         match (old.peek()?, new.peek()?) {
             (Tag::Map, Tag::Map) => self.maps(old, new),
             (Tag::List, Tag::List) => self.lists(old, new),
             _ => {
-                let (old, new) = (text(old)?, text(new)?);
+                let (old, new) = (leaf(old)?, leaf(new)?);
                 if old != new {
                     self.push(old, new);
                 }
@@ -138,10 +177,7 @@ impl Walk {
             if pair.0.is_some() {
                 old.skip()?;
             }
-            let step = match called(item)? {
-                Some(name) => format!("[{name}]"),
-                None => format!("[{n}]"),
-            };
+            let step = step(item, n)?;
             self.within(&step, |walk| match pair {
                 (Some(old), Some(new)) => walk.values(old, new),
                 (old, new) => walk.one_sided(old, new),
@@ -155,36 +191,54 @@ impl Walk {
         old: Option<Reader<'_>>,
         new: Option<Reader<'_>>,
     ) -> Result<(), Damaged> {
-        if self.changes.len() >= self.limit || is_noise(&self.path) {
+        if self.changes.len() >= self.wanted.limit || is_noise(&self.path) {
             return Ok(());
         }
         // Of what is new or gone as a whole, its parts say more.
-        let whole = new.or(old).filter(|value| value.peek() == Ok(Tag::Map));
-        if let Some(mut entries) = whole {
-            let is_new = new.is_some();
-            entries.next()?;
-            let is_empty = entries.is_end();
-            while let Some(name) = entries.name()? {
-                let value = entries;
-                entries.skip()?;
-                self.within(&format!(".{name}"), |walk| match is_new {
-                    true => walk.one_sided(None, Some(value)),
-                    false => walk.one_sided(Some(value), None),
+        let is_new = new.is_some();
+        let Some(value) = new.or(old) else {
+            return Ok(());
+        };
+        let mut parts = value;
+        let tag = value.peek()?;
+        if matches!(tag, Tag::Map | Tag::List) {
+            parts.next()?;
+        }
+        if matches!(tag, Tag::Map | Tag::List) && !parts.is_end() {
+            for n in 0usize.. {
+                let step = match tag {
+                    Tag::Map => parts.name()?.map(|name| format!(".{name}")),
+                    _ if parts.is_end() => None,
+                    _ => Some(step(parts, n)?),
+                };
+                let Some(step) = step else {
+                    break;
+                };
+                let part = parts;
+                parts.skip()?;
+                self.within(&step, |walk| match is_new {
+                    true => walk.one_sided(None, Some(part)),
+                    false => walk.one_sided(Some(part), None),
                 })?;
             }
-            if !is_empty {
-                return Ok(());
-            }
+            return Ok(());
         }
-        let old = old.map(text).transpose()?;
-        let new = new.map(text).transpose()?;
-        self.push(old.flatten(), new.flatten());
+        let side = |value: Option<Reader<'_>>| value.map_or(Ok(Leaf::absent()), leaf);
+        self.push(side(old)?, side(new)?);
         Ok(())
     }
 
-    fn push(&mut self, old: Option<String>, new: Option<String>) {
-        let path = self.path.clone();
-        self.changes.push(FieldChange { path, old, new });
+    fn push(&mut self, old: Leaf, new: Leaf) {
+        let mut change = FieldChange::new(self.path.clone(), new.fingerprint);
+        let is_status = self.path.starts_with(".status.") && old.is_plain && new.is_plain;
+        let is_shown = match self.wanted.values {
+            ShownValues::Status => is_status,
+            ShownValues::All => !self.path.ends_with(LAST_APPLIED_CONFIGURATION),
+        };
+        if is_shown && !self.wanted.is_secret {
+            change.values = Some((old.text, new.text));
+        }
+        self.changes.push(change);
     }
 
     fn within(
@@ -220,32 +274,73 @@ fn same_bytes(old: Reader<'_>, new: Reader<'_>, end: usize) -> Option<usize> {
     (old.bytes.get(old.at..old_end)? == bytes).then_some(old_end)
 }
 
-/// The type of a condition, or the name of anything.
-fn called(item: Reader<'_>) -> Result<Option<String>, Damaged> {
+/// How an item of a list is called: by the type of a condition, the name of anything, or its number.
+fn step(item: Reader<'_>, n: usize) -> Result<String, Damaged> {
     for name in ["type", "name"] {
         if let Some(mut value) = field(item, name)?
             && let Some(text) = value.text()?
         {
-            return Ok(Some(text.into_owned()));
+            return Ok(format!("[{}]", cut(&text)));
         }
     }
-    Ok(None)
+    Ok(format!("[{n}]"))
 }
 
-fn text(mut value: Reader<'_>) -> Result<Option<String>, Damaged> {
-    Ok(match value.next()? {
+/// A value that is compared and perhaps shown.
+#[derive(Debug, PartialEq, Eq)]
+struct Leaf {
+    /// The text; none if there is no value.
+    text: Option<String>,
+    /// Whether it is a number, a boolean or nothing.
+    is_plain: bool,
+    fingerprint: u64,
+}
+
+impl Leaf {
+    fn absent() -> Self {
+        Leaf {
+            text: None,
+            is_plain: true,
+            fingerprint: fingerprint(None),
+        }
+    }
+}
+
+fn leaf(mut value: Reader<'_>) -> Result<Leaf, Damaged> {
+    let item = value.next()?;
+    let is_plain = !matches!(item, Item::Map | Item::List(_) | Item::Text(_));
+    let is_empty = value.is_end();
+    let text: Option<Cow<'_, str>> = match item {
         Item::Null | Item::End => None,
-        Item::Map => Some("{}".to_owned()),
-        Item::List(_) => Some("[]".to_owned()),
-        Item::Bool(flag) => Some(flag.to_string()),
-        Item::Unsigned(number) => Some(number.to_string()),
-        Item::Signed(number) => Some(number.to_string()),
-        Item::Float(number) => Some(number.to_string()),
-        Item::Text(text) => Some(match text.char_indices().nth(TEXT) {
-            Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-            None => text.into_owned(),
-        }),
+        Item::Map if is_empty => Some("{}".into()),
+        Item::Map => Some("{…}".into()),
+        Item::List(_) if is_empty => Some("[]".into()),
+        Item::List(_) => Some("[…]".into()),
+        Item::Bool(flag) => Some(flag.to_string().into()),
+        Item::Unsigned(number) => Some(number.to_string().into()),
+        Item::Signed(number) => Some(number.to_string().into()),
+        Item::Float(number) => Some(number.to_string().into()),
+        Item::Text(text) => Some(text),
+    };
+    Ok(Leaf {
+        fingerprint: fingerprint(text.as_deref()),
+        text: text.map(|text| cut(&text)),
+        is_plain,
     })
+}
+
+/// A hash with a key of this process, so that values cannot be found by trying.
+fn fingerprint(text: Option<&str>) -> u64 {
+    static KEY: OnceLock<RandomState> = OnceLock::new();
+    KEY.get_or_init(RandomState::new).hash_one(text)
+}
+
+/// The begin of a text that is long.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(TEXT) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]

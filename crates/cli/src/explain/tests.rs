@@ -53,6 +53,44 @@ fn a_loop_is_said_first() {
     );
 }
 
+#[test]
+fn long_texts_go_on_below_and_nothing_is_padded() {
+    let long = "ConfigMap one changed: .data.a, .data.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, .data.c";
+    let mut first = record(9, "2026-01-01T00:00:00Z", &[long, "resync"], false);
+    let write = |n: u32| Write {
+        verb: "create".to_owned(),
+        kind: "ConfigMap".to_owned(),
+        name: format!("settings-of-the-shop-{n}"),
+        subresource: String::new(),
+    };
+    first.writes = (0..4).map(write).collect();
+    first.live_reads = 3;
+    first.result.message = Some(format!("cannot apply: {}", "a word ".repeat(60)));
+    first.result.retry_seconds = Some(5.0);
+    let second = record(10, "2026-01-01T00:00:00.1Z", &["one deleted"], true);
+    let text = print(&[first, second], "2026-01-01T00:00:12Z".parse().unwrap());
+    for line in text.lines() {
+        assert!(line.chars().count() <= WIDTH, "{line}");
+        assert_eq!(line, line.trim_end());
+    }
+    let rows: Vec<_> = text.lines().skip(1).collect();
+    assert!(rows[0].starts_with(" #10  one deleted ") && rows[0].ends_with("3.1 ms  ok"));
+    assert!(rows[1].starts_with(" #9   ConfigMap one changed: .data.a, "));
+    for column in ["read 1 (cache)", "wrote ", "3.1 ms"] {
+        assert_eq!(rows[0].find(column), rows[1].find(column), "{text}");
+    }
+    for n in 0..4 {
+        let write = format!("create configmap/settings-of-the-shop-{n}\n");
+        assert!(text.contains(write.trim_end()), "{text}");
+    }
+    assert!(
+        text.contains("      again in 5.0 s: cannot apply: a word"),
+        "{text}"
+    );
+    let words = text.matches("a word").count();
+    assert!(words > 50, "the error is whole: {text}");
+}
+
 /// `Action::requeue(Duration::MAX)` is a way to say never.
 #[test]
 fn a_time_that_never_comes_is_shown() {
@@ -70,7 +108,7 @@ fn what_others_wrote_does_not_control_the_terminal() {
     odd.result.message = Some("first\nsecond\r\u{7}".to_owned());
     let text = print(&[odd], "2026-01-01T00:00:01Z".parse().unwrap());
     let lines: Vec<_> = text.lines().collect();
-    assert_eq!(lines.len(), 3, "{text:?}");
+    assert_eq!(lines.len(), 4, "{text:?}");
     assert!(!lines.concat().contains(char::is_control), "{text:?}");
 }
 

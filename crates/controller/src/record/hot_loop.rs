@@ -73,7 +73,8 @@ impl fmt::Display for HotLoop {
 struct Correction {
     object: String,
     field: String,
-    value: Option<String>,
+    /// The fingerprint of its value.
+    value: u64,
 }
 
 /// What is known of one object.
@@ -166,7 +167,7 @@ impl Tracker {
                 let correction = Correction {
                     object: format!("{kind} {name}"),
                     field: field.path.clone(),
-                    value: field.new.clone(),
+                    value: field.fingerprint,
                 };
                 self.corrections.push_back((now, correction.clone()));
                 let alike = self

@@ -1,3 +1,5 @@
+use std::convert::Infallible;
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 
@@ -13,24 +15,67 @@ fn kind() -> Kind {
     }
 }
 
-#[test]
-fn explains_what_it_reconciles_and_says_what_it_does_not() {
-    let check = |query: Option<&str>, code: u16, expected: &str| {
-        let (status, body) = explain(&subject(), query);
+#[tokio::test]
+async fn explains_what_it_reconciles_and_says_what_it_does_not() {
+    let subject = subject();
+    let check = async |query: Option<&str>, code: u16, expected: &str| {
+        let (status, body) = explain::explain(&subject, query).await;
         assert_eq!(status.as_u16(), code, "{body}");
         assert!(body.contains(expected), "{body}");
     };
-    for kind in ["robot", "Robot", "robots"] {
+    for kind in [
+        "robot",
+        "Robot",
+        "robots",
+        "rb",
+        "RB",
+        "robots.robot.opkit.dev",
+    ] {
         let query = format!("kind={kind}&name=one&namespace=default");
-        check(Some(&query), 200, r#""objects":[]"#);
+        check(Some(&query), 200, r#""objects":[]"#).await;
     }
-    check(
-        Some("kind=shop&name=one"),
-        404,
-        "robot-operator reconciles no shop",
-    );
-    check(Some("kind=shop"), 400, "kind and name must be given");
-    check(None, 400, "kind and name must be given");
+    for kind in ["shop", "sh"] {
+        let query = format!("kind={kind}&name=one");
+        let expected = format!("robot-operator reconciles no {kind}");
+        check(Some(&query), 404, &expected).await;
+    }
+    check(Some("kind=shop"), 400, "kind and name must be given").await;
+    check(None, 400, "kind and name must be given").await;
+}
+
+/// A server that has robots and shops, both with short names.
+fn cluster() -> kube::Client {
+    let service = tower::service_fn(|request: http::Request<kube::client::Body>| {
+        let resource = |plural: &str, kind: &str, short: &str| {
+            json!({
+                "resource": plural, "singularResource": kind.to_lowercase(), "scope": "Namespaced",
+                "responseKind": {"group": "robot.opkit.dev", "version": "v1", "kind": kind},
+                "shortNames": [short], "verbs": ["list"],
+            })
+        };
+        let resources = [
+            resource("robots", "Robot", "rb"),
+            resource("shops", "Shop", "sh"),
+        ];
+        let items = match request.uri().path() {
+            "/apis" => json!([{
+                "metadata": {"name": "robot.opkit.dev"},
+                "versions": [{"version": "v1", "resources": resources}],
+            }]),
+            _ => json!([]),
+        };
+        let body = json!({"kind": "APIGroupDiscoveryList", "items": items}).to_string();
+        let form = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        let answer = Response::builder().header("content-type", form);
+        async move {
+            Ok::<_, Infallible>(
+                answer
+                    .body(kube::client::Body::from(body.into_bytes()))
+                    .unwrap(),
+            )
+        }
+    });
+    kube::Client::new(service, "default")
 }
 
 fn subject() -> Subject {
@@ -38,6 +83,7 @@ fn subject() -> Subject {
         operator: "robot-operator".into(),
         controllers: vec![("robot".into(), kind())],
         log: ReconcileLog::default(),
+        names: RestMapper::new(cluster()),
         ready: watch::channel(true).1,
     }
 }
@@ -81,15 +127,15 @@ async fn other_addresses_than_loopback_are_refused() {
     assert!(matches!(error, Err(OperatorError::DebugNotLoopback { .. })));
 }
 
-#[test]
-fn only_requests_for_this_machine_are_answered() {
-    let check = |hosts: &[&str], uri: &str, expected: StatusCode| {
+#[tokio::test]
+async fn only_requests_for_this_machine_are_answered() {
+    let check = async |hosts: &[&str], uri: &str, expected: StatusCode| {
         let mut request = http::Request::get(uri);
         for host in hosts {
             request = request.header(header::HOST, *host);
         }
         let (request, ()) = request.body(()).unwrap().into_parts();
-        let response = respond(&subject(), &request);
+        let response = respond(&subject(), &request).await;
         assert_eq!(response.status(), expected, "{hosts:?} {uri}");
         assert_eq!(
             response.body().contains("robot"),
@@ -105,7 +151,7 @@ fn only_requests_for_this_machine_are_answered() {
         "[::1]:80",
         "127.8.0.1",
     ] {
-        check(&[host], path, StatusCode::OK);
+        check(&[host], path, StatusCode::OK).await;
     }
     for host in [
         "evil.example",
@@ -115,18 +161,20 @@ fn only_requests_for_this_machine_are_answered() {
         "",
         "a b",
     ] {
-        check(&[host], path, StatusCode::FORBIDDEN);
+        check(&[host], path, StatusCode::FORBIDDEN).await;
     }
-    check(&[], path, StatusCode::FORBIDDEN);
-    check(&["localhost", "evil.example"], path, StatusCode::FORBIDDEN);
+    check(&[], path, StatusCode::FORBIDDEN).await;
+    check(&["localhost", "evil.example"], path, StatusCode::FORBIDDEN).await;
     check(
         &["localhost"],
         "http://evil.example/debug/reconciles",
         StatusCode::FORBIDDEN,
-    );
+    )
+    .await;
     check(
         &["localhost"],
         "http://localhost/debug/reconciles",
         StatusCode::OK,
-    );
+    )
+    .await;
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opkit_client::ClientOptions;
+use opkit_client::{ClientOptions, RestMapper};
 use opkit_controller::{
     AnyRunnable, Error, Health, HealthServer, HealthServerOptions, LeaderElectionOptions,
     LeaderWatchdog, Manager, ManagerOptions, MetricsRegistry, MetricsServer, MetricsServerOptions,
@@ -155,7 +155,10 @@ impl Operator {
             address,
             address_file: flags.debug_address_file.clone(),
         });
+        let log = ReconcileLog::default();
+        log.record_values(flags.record_values);
         let options = RunOptions {
+            log,
             namespaces: flags.namespace,
             grace_period: flags.graceful_shutdown_timeout,
             leader_elect: flags.leader_elect,
@@ -236,6 +239,7 @@ impl Operator {
         for register in self.metrics {
             register(&settings.metrics);
         }
+        let names = RestMapper::new(client.clone());
         let mut manager = Manager::new(self.name.clone(), client, settings);
         for make in self.states {
             let give = make().await?;
@@ -269,6 +273,7 @@ impl Operator {
                 operator: self.name,
                 controllers,
                 log: options.log,
+                names,
                 ready,
             };
             let server = Arc::new(DebugServer::listen(debug, subject).await?);

@@ -5,7 +5,21 @@ use crate::tape::encoder::Encoder;
 use crate::tape::strings::{Interner, Vocabulary};
 use crate::tape::visit;
 
+const ALL: Wanted = Wanted {
+    limit: 8,
+    values: ShownValues::All,
+    is_secret: false,
+};
+const DEFAULT: Wanted = Wanted {
+    values: ShownValues::Status,
+    ..ALL
+};
+
 fn check(old: Value, new: Value, expected: &[&str]) {
+    check_with(ALL, old, new, expected);
+}
+
+fn check_with(wanted: Wanted, old: Value, new: Value, expected: &[&str]) {
     let (vocabulary, mut interner) = (Vocabulary::default(), Interner::new());
     let mut tape = |value: &Value, object| {
         let mut out = Vec::new();
@@ -22,7 +36,7 @@ fn check(old: Value, new: Value, expected: &[&str]) {
             let changes = diff(
                 Reader::new(old, &vocabulary),
                 Reader::new(new, &vocabulary),
-                8,
+                wanted,
             );
             let found: Vec<_> = changes.iter().map(ToString::to_string).collect();
             assert_eq!(found, expected);
@@ -50,7 +64,7 @@ fn fields_that_differ_are_named() {
     check(
         json!({"spec": {"a": [1]}}),
         json!({"spec": {"a": {"b": 1}}}),
-        &[".spec.a [] -> {}"],
+        &[".spec.a […] -> {…}"],
     );
     let same = json!({"a": {"b": [1, "two", null, {"c": true}]}});
     check(same.clone(), same, &[]);
@@ -88,4 +102,66 @@ fn long_texts_are_cut_and_the_first_fields_are_enough() {
         many(2),
         &first.iter().map(String::as_str).collect::<Vec<_>>(),
     );
+}
+
+#[test]
+fn what_is_new_or_gone_is_told_by_its_parts() {
+    check(
+        json!({"spec": {}}),
+        json!({"spec": {"a": [{"name": "x", "n": 1}, 2], "b": [], "c": {}}}),
+        &[
+            ".spec.a[x].n absent -> 1",
+            ".spec.a[x].name absent -> x",
+            ".spec.a[1] absent -> 2",
+            ".spec.b absent -> []",
+            ".spec.c absent -> {}",
+        ],
+    );
+}
+
+#[test]
+fn by_default_only_numbers_and_booleans_of_the_status_are_shown() {
+    let object = |n: u32| {
+        json!({
+            "data": {"a": format!("value{n}")},
+            "metadata": {"annotations": {LAST_APPLIED_CONFIGURATION: format!("{{\"value{n}\"}}")}},
+            "spec": {"env": [{"name": "A", "value": format!("value{n}")}], "replicas": n},
+            "status": {"is": n == 1, "phase": format!("value{n}"), "ready": n},
+        })
+    };
+    let paths = [
+        ".data.a",
+        ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration",
+        ".spec.env[A].value",
+        ".spec.replicas",
+        ".status.is true -> false",
+        ".status.phase",
+        ".status.ready 1 -> 2",
+    ];
+    check_with(DEFAULT, object(1), object(2), &paths);
+    let secret = Wanted {
+        is_secret: true,
+        ..ALL
+    };
+    let paths = paths.map(|path| path.split(' ').next().unwrap());
+    check_with(secret, object(1), object(2), &paths);
+}
+
+#[test]
+fn what_kubectl_applied_is_never_shown() {
+    let path = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
+    let object = |last: Option<&str>| {
+        let last = last.map(|last| (LAST_APPLIED_CONFIGURATION, Value::from(last)));
+        json!({"metadata": {"annotations": Value::from_iter(last)}})
+    };
+    for (old, new) in [(None, Some("x")), (Some("x"), Some("y")), (Some("x"), None)] {
+        check(object(old), object(new), &[path]);
+    }
+}
+
+#[test]
+fn equal_values_have_one_fingerprint() {
+    let print = |text| fingerprint(Some(text));
+    assert_eq!(print("a"), print("a"));
+    assert_ne!(print("a"), print("b"));
 }

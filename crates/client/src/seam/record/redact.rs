@@ -1,20 +1,18 @@
 //! Blacking out secrets.
 
 use bytes::Bytes;
+use opkit_apimachinery::redact::{LAST_APPLIED_CONFIGURATION, redact, replace};
 use serde_json::Value;
 
 use super::RecordedBody;
 use crate::RequestInfo;
 
-const REDACTED: &str = "REDACTED";
-/// kubectl keeps the whole of what was applied here, the data of a Secret included.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
 /// The body as it may be kept: its beginning, or nothing if it might hold secrets and cannot be read.
 pub(super) fn recorded(info: &RequestInfo, body: &[u8], length: u64, max: usize) -> RecordedBody {
     let kept = body.get(..max.min(body.len())).unwrap_or_default();
     let whole = u64::try_from(kept.len()).is_ok_and(|kept| kept == length);
-    if !is_sensitive(info, kept) {
+    let is_sensitive = is_sensitive(info, kept);
+    if !is_sensitive && !quotes(kept, LAST_APPLIED_CONFIGURATION.as_bytes()) {
         return RecordedBody {
             bytes: Bytes::copy_from_slice(kept),
             length,
@@ -23,7 +21,10 @@ pub(super) fn recorded(info: &RequestInfo, body: &[u8], length: u64, max: usize)
     }
     let value = serde_json::from_slice::<Value>(kept).ok();
     let value = value.filter(|_| whole).map(|mut value| {
-        black_out(&mut value);
+        match is_sensitive {
+            true => black_out(&mut value),
+            false => redact("", &mut value),
+        }
         value
     });
     let bytes = value.and_then(|value| serde_json::to_vec(&value).ok());
@@ -41,8 +42,11 @@ fn is_sensitive(info: &RequestInfo, body: &[u8]) -> bool {
         "secrets" | "tokenreviews" | "tokenrequests"
     );
     // A List of mixed kinds, or an answer of another resource that quotes one.
-    let quoted = |needle: &[u8]| body.windows(needle.len()).any(|window| window == needle);
-    token || resource || quoted(b"\"Secret\"") || quoted(b"\"TokenRe")
+    token || resource || quotes(body, b"\"Secret\"") || quotes(body, b"\"TokenRe")
+}
+
+fn quotes(body: &[u8], needle: &[u8]) -> bool {
+    body.windows(needle.len()).any(|window| window == needle)
 }
 
 fn black_out(value: &mut Value) {
@@ -51,7 +55,7 @@ fn black_out(value: &mut Value) {
         Value::Array(items) => {
             for item in items {
                 if item.get("op").is_some() {
-                    replace(item.get_mut("value"));
+                    item.get_mut("value").into_iter().for_each(replace);
                 }
                 black_out(item);
             }
@@ -59,22 +63,12 @@ fn black_out(value: &mut Value) {
         Value::Object(fields) => {
             for (name, field) in fields {
                 match name.as_str() {
-                    "data" | "stringData" | "token" | LAST_APPLIED => replace(Some(field)),
+                    "data" | "stringData" | "token" | LAST_APPLIED_CONFIGURATION => replace(field),
                     _ => black_out(field),
                 }
             }
         }
         _ => {}
-    }
-}
-
-/// Replaces every leaf, so that the names of the keys still show.
-fn replace(value: Option<&mut Value>) {
-    match value {
-        Some(Value::Object(fields)) => fields.values_mut().for_each(|it| replace(Some(it))),
-        Some(Value::Array(items)) => items.iter_mut().for_each(|it| replace(Some(it))),
-        Some(Value::Null) | None => {}
-        Some(other) => *other = REDACTED.into(),
     }
 }
 

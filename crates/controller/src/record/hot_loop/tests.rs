@@ -14,9 +14,9 @@ pub(super) type Change = (&'static str, &'static str, &'static str, String);
 
 pub(super) fn change((kind, name, path, new): Change) -> Cause {
     let kind: Option<Arc<str>> = (!kind.is_empty()).then(|| kind.into());
-    let mut field = FieldChange::default();
-    field.path = path.to_owned();
-    field.new = Some(new);
+    let mut hasher = std::hash::DefaultHasher::new();
+    std::hash::Hash::hash(&new, &mut hasher);
+    let field = FieldChange::new(path, std::hash::Hasher::finish(&hasher));
     Cause::Changed {
         kind,
         name: name.to_owned(),

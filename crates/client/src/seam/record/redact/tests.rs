@@ -1,6 +1,8 @@
 use http::Method;
 use serde_json::json;
 
+use opkit_apimachinery::redact::{LAST_APPLIED_CONFIGURATION as LAST_APPLIED, REDACTED};
+
 use super::*;
 
 fn check(method: Method, path: &str, body: Value, expected: Option<Value>) {
@@ -50,6 +52,16 @@ fn secrets_are_blacked_out_and_their_keys_kept() {
         json!({"kind": "ConfigMap", "data": {"a": "b"}}),
         None,
     );
+}
+
+#[test]
+fn what_kubectl_applied_is_blacked_out_of_every_kind() {
+    let map = |last: &str| {
+        json!({"kind": "ConfigMap", "data": {"a": "b"},
+            "metadata": {"annotations": {LAST_APPLIED: last}}})
+    };
+    let path = "/api/v1/namespaces/a/configmaps/b";
+    check(Method::PUT, path, map("{}"), Some(map(REDACTED)));
 }
 
 #[test]

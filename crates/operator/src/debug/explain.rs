@@ -1,0 +1,64 @@
+//! The last reconciles of one object.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use http::StatusCode;
+use opkit_controller::{Kind, ReconcileRecord};
+use serde_json::json;
+
+use super::Subject;
+
+/// Returns the last reconciles of the objects that `kind`, `name` and, if given, `namespace` name. A
+/// kind may be called as in Kubernetes, by its plural or by a short name, or by its controller.
+pub(super) async fn explain(subject: &Subject, query: Option<&str>) -> (StatusCode, String) {
+    let query: HashMap<_, _> =
+        form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect();
+    let (Some(kind), Some(name)) = (query.get("kind"), query.get("name")) else {
+        let error = json!({"error": "kind and name must be given"});
+        return (StatusCode::BAD_REQUEST, error.to_string());
+    };
+    let controllers = controllers(subject, kind).await;
+    if controllers.is_empty() {
+        let kinds: Vec<_> = subject.controllers.iter().map(|(_, of)| &of.kind).collect();
+        let error =
+            json!({"error": format!("{} reconciles no {kind}", subject.operator), "kinds": kinds});
+        return (StatusCode::NOT_FOUND, error.to_string());
+    }
+    let is_meant = |record: &&Arc<ReconcileRecord>| {
+        record.request.name == **name
+            && query
+                .get("namespace")
+                .is_none_or(|asked| record.request.namespace.as_deref() == Some(asked))
+            && controllers.contains(&&*record.controller)
+    };
+    let last = subject.log.last_of_each();
+    let objects: Vec<_> = last
+        .iter()
+        .filter(is_meant)
+        .map(|last| subject.log.of(&last.controller, &last.request))
+        .collect();
+    let answer = json!({"operator": subject.operator, "objects": objects});
+    (StatusCode::OK, answer.to_string())
+}
+
+/// The names of the controllers of what is called `name`.
+async fn controllers<'a>(subject: &'a Subject, name: &str) -> Vec<&'a str> {
+    let of = |is_meant: &dyn Fn(&str, &Kind) -> bool| -> Vec<&'a str> {
+        let controllers = subject.controllers.iter();
+        let meant = controllers.filter(|(controller, kind)| is_meant(controller, kind));
+        meant.map(|(controller, _)| controller.as_str()).collect()
+    };
+    let known = of(&|controller, kind| {
+        let mut names = [&kind.kind, &kind.plural, controller].into_iter();
+        names.any(|known| known.eq_ignore_ascii_case(name))
+    });
+    if !known.is_empty() {
+        return known;
+    }
+    // A short name, or one with its group, which the server knows.
+    match subject.names.resource(&name.to_lowercase()).await {
+        Ok(found) => of(&|_, kind| kind.kind == found.kind && kind.group == found.group),
+        Err(_) => Vec::new(),
+    }
+}
