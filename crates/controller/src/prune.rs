@@ -32,9 +32,10 @@ impl<S> Context<S> {
     ///
     /// Children are the objects, of the kinds that the controller
     /// [owns](crate::Controller::owns), that the reconciled object controls (as
-    /// [`children`](Context::children) returns them) and that carry the mark of this controller (the annotation `opkit.dev/applied` with its field manager), so objects that
-    /// users, or other controllers of the operator, made for it stay. Each is deleted as it was read,
-    /// and read again if it has changed since. A child whose application failed in this run stays.
+    /// [`children`](Context::children) returns them) and that carry the mark of this controller (the
+    /// annotation `opkit.dev/applied` with its field manager), so objects that users, or other
+    /// controllers of the operator, made for it stay. Each is deleted as it was read, and read again
+    /// if it has changed since. A child whose application failed in this run stays.
     ///
     /// # Errors
     /// When a request fails. Children before it are deleted then.

@@ -70,6 +70,12 @@ impl Ready {
         self.len
     }
 
+    /// How many levels and groups there is memory for.
+    #[cfg(test)]
+    pub(super) fn places_made(&self) -> usize {
+        self.levels.len() + self.groups.groups.len()
+    }
+
     /// Puts a key to the end of its level.
     pub(super) fn push(&mut self, id: u32, now: u64, priority: i32, group: u64) {
         let number = self.level(priority);

@@ -399,3 +399,36 @@ fn a_reason_whose_time_has_not_come_is_told_only_if_it_wants_to_be() {
         assert_eq!(told(&[("later", 60)], 60), ["later"]);
     }
 }
+
+#[test]
+fn unfinished_work_is_that_of_keys_in_work() {
+    let mut queue = Queue::default();
+    add(&mut queue, 0, "a");
+    add(&mut queue, 0, "b");
+    let first = queue.get(ms(1000)).unwrap();
+    let _second = queue.get(ms(5000)).unwrap();
+    assert_eq!(queue.stats(ms(10_000)).unfinished, ms(9000 + 5000));
+    queue.done(ms(11_000), first.ticket);
+    assert_eq!(queue.stats(ms(11_000)).unfinished, ms(6000));
+}
+
+#[test]
+fn a_limiter_sees_the_time_of_each_failure() {
+    let mut queue = Engine::<_, Reasons<&str>>::new(crate::QueueOptions {
+        rate_limiter: Box::new(crate::TokenBucket::new(1.0, 1)),
+        ..Default::default()
+    });
+    let mut fail = |now, key| queue.add_rate_limited(ms(now), key, Reasons::default());
+    assert_eq!(fail(0, "a"), ms(0));
+    assert_eq!(fail(0, "b"), ms(1000));
+    assert_eq!(fail(60_000, "c"), ms(0), "the bucket is full again");
+}
+
+#[test]
+fn nothing_becomes_ready_after_shut_down() {
+    let mut queue = Queue::default();
+    add_with(&mut queue, 0, "a", after(1000));
+    queue.shut_down();
+    assert_eq!(queue.next_ready_at(), None);
+    assert!(queue.is_drained());
+}

@@ -220,4 +220,21 @@ fn many_priorities_do_not_pile_up() {
         }
     }
     assert!(queue.ready.depths().count() <= 40);
+    let places = queue.ready.places_made();
+    assert!(places <= 100, "places for priorities and groups: {places}");
+}
+
+#[test]
+fn many_groups_do_not_pile_up() {
+    let mut queue = Engine::<u32, ()>::new(crate::QueueOptions {
+        fair_by: Some(|key| u64::from(*key)),
+        ..Default::default()
+    });
+    for key in 0..10_000 {
+        queue.add(ms(0), key, ());
+        let work = queue.get(ms(0)).unwrap();
+        queue.done(ms(0), work.ticket);
+    }
+    let places = queue.ready.places_made();
+    assert!(places <= 10, "places for priorities and groups: {places}");
 }
