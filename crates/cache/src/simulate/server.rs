@@ -133,8 +133,8 @@ pub(super) struct Server {
     /// The first version that a watch can no longer begin at.
     pub(super) compacted: u64,
     history: Vec<Happened>,
-    /// Versions of what restores have undone. They are not used again: nobody could tell two states
-    /// of one object and one version apart.
+    /// Versions of writes that restores have undone. They are not used again, because two states of
+    /// one object with the same version could not be distinguished.
     undone: BTreeSet<u64>,
     uids: u64,
     restored: u64,

@@ -120,7 +120,8 @@ impl Overlay {
         self.entries.is_empty()
     }
 
-    /// A list of `part` begins. Returns a mark that tells entries made from now on from those of before.
+    /// Notes that a list of `part` begins. Returns a mark: entries with a higher number were made after
+    /// this call.
     pub(crate) fn begin_list(&mut self, part: &Part) -> u64 {
         for (key, entry) in &mut self.entries {
             if part.covers(key.namespace.as_deref(), entry.uid()) {

@@ -8,9 +8,9 @@ use kube::client::Body;
 use opkit::client::RequestInfo;
 use parking_lot::Mutex;
 
-/// How a patch says that it is a server-side apply.
+/// Content type of a server-side apply.
 pub(super) const APPLY: &str = "application/apply-patch+yaml";
-/// How a patch says that it is a merge patch.
+/// Content type of a merge patch.
 pub(super) const MERGE: &str = "application/merge-patch+json";
 
 /// The next act, if one is planned.

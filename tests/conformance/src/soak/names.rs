@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::resident_kib;
 
-/// Names, unless `OPKIT_SOAK_NAMES` says otherwise.
+/// Default number of names; `OPKIT_SOAK_NAMES` overrides it.
 const NAMES: usize = 300;
 /// From so many on memory is compared; with fewer, what is bounded has not reached its bound.
 const MANY: usize = 1_000_000;
