@@ -7,8 +7,12 @@ use opkit::prelude::*;
 #[opkit::main]
 async fn main() -> opkit::Result {
     let controller = Controller::new(reconcile);
-    let operator = Operator::new("minimal").controller(controller);
-    operator.leader_election("minimal.opkit.dev").run().await
+    let mut operator = Operator::new("minimal").controller(controller);
+    // As its peer: outside of a pod there is no namespace for a lease.
+    if std::env::var_os("LEADER_ELECT").is_some() {
+        operator = operator.leader_election("minimal.opkit.dev");
+    }
+    operator.run().await
 }
 
 async fn reconcile(_: Arc<ConfigMap>, _: Context) -> Result<Action> {
