@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
+#[allow(clippy::disallowed_types, reason = "a command without a runtime")]
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use cargo_metadata::Message;
@@ -15,10 +20,9 @@ use super::find::Mutant;
 
 /// Time for a suite that runs without a mutant.
 const LIMIT: Duration = Duration::from_secs(600);
-/// A suite that takes so many times as long as without a mutant, and `MOMENT`, has found the mutant.
-const SLOWER: u32 = 3;
+/// A suite that takes so many times as long as without a mutant, and `MOMENT`, hangs.
+const SLOWER: u32 = 6;
 const MOMENT: Duration = Duration::from_secs(5);
-const POLL: Duration = Duration::from_millis(50);
 const CONFORMANCE: &str = "conformance";
 
 /// Which tests found a mutant.
@@ -26,6 +30,8 @@ const CONFORMANCE: &str = "conformance";
 pub(crate) enum Found {
     Unit,
     Conformance,
+    /// A suite did not end in its time: the mutant hangs, or the machine was busy.
+    Hangs,
     Survived,
 }
 
@@ -34,6 +40,7 @@ impl fmt::Display for Found {
         f.pad(match self {
             Found::Unit => "unit",
             Found::Conformance => "conform",
+            Found::Hangs => "hangs",
             Found::Survived => "SURVIVED",
         })
     }
@@ -53,30 +60,49 @@ struct Suite {
     limit: Duration,
 }
 
+/// How a run of a suite ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ran {
+    /// All tests passed, in so much time.
+    Passed(Duration),
+    Failed,
+    Hung,
+}
+
 impl Suite {
-    /// Runs the suite. Returns the time that it took to pass; `None` if it fails or takes too long.
-    fn run(&self, mutant: usize) -> Result<Option<Duration>> {
+    /// Runs the suite with one mutant on; 0 is none.
+    #[allow(clippy::disallowed_types, reason = "a command without a runtime")]
+    fn run(&self, mutant: usize) -> Result<Ran> {
         let child = Command::new(&self.binary)
             .current_dir(&self.directory)
-            .arg("--quiet")
             .env("OPKIT_MUTANT", mutant.to_string())
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn();
         let mut child = child.with_context(|| format!("cannot run {}", self.binary.display()))?;
-        let mut waited = Duration::ZERO;
-        while waited < self.limit {
-            if let Some(status) = child.try_wait()? {
-                return Ok(status.success().then_some(waited));
+        let output = child.stdout.take().context("a suite without output")?;
+        let began = Instant::now();
+        // The first failure is enough: the rest of the suite need not run.
+        let (sender, failure) = mpsc::channel();
+        thread::spawn(move || {
+            let mut lines = BufReader::new(output).lines().map_while(io::Result::ok);
+            if lines.any(|line| line.ends_with("... FAILED")) {
+                let _ = sender.send(());
             }
-            #[allow(clippy::disallowed_methods, reason = "a command without a runtime")]
-            std::thread::sleep(POLL);
-            waited += POLL;
-        }
+        });
+        let ran = match failure.recv_timeout(self.limit) {
+            Ok(()) => Ran::Failed,
+            Err(mpsc::RecvTimeoutError::Timeout) => Ran::Hung,
+            // The output has ended, and with it the suite.
+            Err(mpsc::RecvTimeoutError::Disconnected) => match child.wait()?.success() {
+                true => Ran::Passed(began.elapsed()),
+                false => Ran::Failed,
+            },
+        };
         child.kill()?;
         child.wait()?;
-        Ok(None)
+        Ok(ran)
     }
 }
 
@@ -146,7 +172,7 @@ impl Tests {
             }
         }
         for (package, suite) in &mut suites {
-            let Some(took) = suite.run(0)? else {
+            let Ran::Passed(took) = suite.run(0)? else {
                 bail!("the tests of {package} fail without a mutant");
             };
             suite.limit = took * SLOWER + MOMENT;
@@ -156,19 +182,20 @@ impl Tests {
 
     /// Runs the tests with one mutant on.
     pub(crate) fn run(&self, number: usize, mutant: &Mutant) -> Result<Found> {
-        if !self.pass(mutant.package, number)? {
-            return Ok(Found::Unit);
-        }
         // The queue's promises are its own.
-        if mutant.package == "opkit-workqueue" || self.pass(CONFORMANCE, number)? {
-            return Ok(Found::Survived);
+        let suites: &[_] = match mutant.package {
+            "opkit-workqueue" => &[(mutant.package, Found::Unit)],
+            package => &[(package, Found::Unit), (CONFORMANCE, Found::Conformance)],
+        };
+        for (package, found) in suites {
+            let suite = self.suites.get(*package);
+            let suite = suite.with_context(|| format!("{package} has no tests"))?;
+            match suite.run(number)? {
+                Ran::Passed(_) => {}
+                Ran::Failed => return Ok(*found),
+                Ran::Hung => return Ok(Found::Hangs),
+            }
         }
-        Ok(Found::Conformance)
-    }
-
-    fn pass(&self, package: &str, mutant: usize) -> Result<bool> {
-        let suite = self.suites.get(package);
-        let suite = suite.with_context(|| format!("{package} has no tests"))?;
-        Ok(suite.run(mutant)?.is_some())
+        Ok(Found::Survived)
     }
 }

@@ -1,5 +1,6 @@
 //! Controllers against a small server, on a paused clock.
 
+mod adoption;
 mod children;
 mod clusters;
 mod election;
