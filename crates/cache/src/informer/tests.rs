@@ -426,6 +426,11 @@ fn an_index_can_be_added_later_and_be_typed() {
     );
     assert_eq!(fed.informer.index_values("image"), ["web"]);
     assert!(names(&lister, Selection::default().by_index("none", "web")).is_empty());
+    assert!(fed.informer.has_index("image") && !fed.informer.has_index("none"));
+    // A second one of the name changes nothing.
+    let other = |_: &Pod| vec!["other".to_owned()];
+    fed.informer.add_index(Index::typed("image", other));
+    assert_eq!(fed.informer.index_values("image"), ["web"]);
 }
 
 #[test]

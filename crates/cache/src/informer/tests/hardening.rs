@@ -196,6 +196,8 @@ fn old_strings_go_whatever_was_read() {
         assert!(origins.len() > 2, "{form:?}: {}", origins.len());
         let alive = origins.iter().filter(|origin| origin.strong_count() > 0);
         assert!(alive.count() <= 2, "{form:?}");
+        // The object that is never sent again was moved to newer ones.
+        assert_eq!(origins[0].strong_count(), 0, "{form:?}");
         assert!(fed.version("still").is_some());
     }
 }
