@@ -160,6 +160,19 @@ fn a_list_in_progress_does_not_undo_a_deletion() {
     }
 }
 
+/// A streaming list reports deletions as well, before the watch has come so far.
+#[test]
+fn a_response_from_before_a_deletion_within_a_list_is_old() {
+    let mut fed = with_one();
+    fed.sink.begin_list();
+    fed.deleted(&object("a", "one", "14"));
+    fed.observe(&object("a", "one", "12"));
+    assert_eq!(fed.version("a"), None);
+    fed.end_list(&[], "15");
+    assert_eq!(fed.version("a"), None);
+    assert_eq!(fed.waits_for(), 0);
+}
+
 #[test]
 fn a_list_that_began_after_a_deletion_is_the_truth() {
     let mut fed = with_one();
