@@ -117,6 +117,12 @@ impl Condition {
     }
 }
 
+impl From<&Condition> for Condition {
+    fn from(condition: &Condition) -> Self {
+        condition.clone()
+    }
+}
+
 /// The conditions of an object, at most one of each type.
 ///
 /// On the wire it is a plain list; its schema makes it a map keyed by `type`, so that several
@@ -129,7 +135,8 @@ impl Condition {
 ///
 /// let mut conditions = Conditions::default();
 /// conditions.set(Condition::new("Ready", false).reason("Pulling"));
-/// conditions.set(Condition::new("Ready", true));
+/// let ready = Condition::new("Ready", true);
+/// conditions.set(&ready);
 /// assert!(conditions.is_true("Ready"));
 /// assert_eq!(conditions.len(), 1);
 /// ```
@@ -143,11 +150,13 @@ impl Conditions {
         Self::default()
     }
 
-    /// States a condition, in place of the one of the same type.
+    /// Sets a condition, in place of the one of the same type. Takes the condition, or a reference to
+    /// it, so that a function that may be called again needs no clone.
     ///
     /// The time of the one before is kept unless the status changes; a new time is set when the
     /// status is written.
-    pub fn set(&mut self, mut condition: Condition) {
+    pub fn set(&mut self, condition: impl Into<Condition>) {
+        let mut condition = condition.into();
         match self
             .0
             .iter_mut()

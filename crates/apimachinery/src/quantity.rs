@@ -3,13 +3,30 @@
 //! Built-in kinds are stored with their quantities in canonical form, so what a server answers may be
 //! written otherwise than what it was sent: `1000m` becomes `1`, `0.5Gi` becomes `512Mi`.
 
+mod arithmetic;
+mod wire;
+
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
 
 /// A number with the precision and the spelling of Kubernetes: whole billionths.
 ///
-/// Two quantities are equal if their numbers are, however they were written.
+/// Two quantities are equal if their numbers are, however they were written. They have an order,
+/// and are added, subtracted and multiplied exactly: there are no floating-point numbers. In a kind
+/// of one's own a field of this type reads what Kubernetes reads, and is written in the canonical form.
 ///
 /// # Examples
+/// ```
+/// use opkit_apimachinery::quantity::Quantity;
+///
+/// let (asked, present): (Quantity, Quantity) = ("10Gi".parse()?, "8Gi".parse()?);
+/// assert!(asked > present);
+/// assert_eq!((asked - present).to_string(), "2Gi");
+/// assert_eq!(("100m".parse::<Quantity>()? * 3).to_string(), "300m");
+/// # Ok::<(), opkit_apimachinery::quantity::QuantityError>(())
+/// ```
+///
 /// ```
 /// use opkit_apimachinery::quantity::Quantity;
 ///
@@ -42,6 +59,50 @@ impl PartialEq for Quantity {
 }
 
 impl Eq for Quantity {}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.nanos.cmp(&other.nanos)
+    }
+}
+
+impl Hash for Quantity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.nanos.hash(state);
+    }
+}
+
+/// Zero.
+impl Default for Quantity {
+    fn default() -> Self {
+        Quantity::from(0)
+    }
+}
+
+/// A text is not a quantity.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a quantity, such as 500m, 1.5 or 10Gi")]
+#[non_exhaustive]
+pub struct QuantityError {
+    /// The text.
+    pub text: String,
+}
+
+impl FromStr for Quantity {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        Quantity::parse(text).ok_or_else(|| QuantityError {
+            text: text.to_owned(),
+        })
+    }
+}
 
 /// The places of a billionth.
 const PLACES: i32 = 9;

@@ -26,10 +26,7 @@ use serde_json::Value;
 /// })));
 /// ```
 pub fn is_ready(object: &Value) -> bool {
-    if object
-        .pointer("/metadata/deletionTimestamp")
-        .is_some_and(Value::is_string)
-    {
+    if is_deleting(object) {
         return false;
     }
     let kind = object
@@ -70,6 +67,23 @@ pub fn is_ready(object: &Value) -> bool {
     }
 }
 
+/// Whether the condition of type `condition` of `object` is true for the present generation, whatever
+/// the kind. An object that is being deleted is not ready.
+///
+/// # Examples
+///
+/// ```
+/// use opkit_apimachinery::readiness::is_ready_by;
+/// use serde_json::json;
+///
+/// let object = json!({"status": {"conditions": [{"type": "Available", "status": "True"}]}});
+/// assert!(is_ready_by(&object, "Available"));
+/// assert!(!is_ready_by(&object, "Ready"));
+/// ```
+pub fn is_ready_by(object: &Value, condition: &str) -> bool {
+    !is_deleting(object) && is_observed(object, false) && has_condition(object, condition)
+}
+
 /// How many replicas of a workload are ready: `status.readyReplicas`, or a DaemonSet's
 /// `status.numberReady`; none when the status does not say.
 pub fn ready_replicas(object: &Value) -> i32 {
@@ -78,6 +92,12 @@ pub fn ready_replicas(object: &Value) -> i32 {
         _ => count(object, "/status/readyReplicas"),
     };
     i32::try_from(ready).unwrap_or(i32::MAX)
+}
+
+fn is_deleting(object: &Value) -> bool {
+    object
+        .pointer("/metadata/deletionTimestamp")
+        .is_some_and(Value::is_string)
 }
 
 /// Whether the controller has seen the present generation. Kinds other than workloads need

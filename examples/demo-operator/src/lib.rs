@@ -45,7 +45,7 @@ async fn reconcile(demo: Arc<Demo>, cx: Context) -> Result<Action> {
             Condition::new("Ready", true).reason("Written")
         }
     };
-    cx.update_status(&demo, |status| status.conditions.set(written.clone()))
+    cx.update_status(&demo, |status| status.conditions.set(&written))
         .await?;
     Ok(Action::await_change())
 }

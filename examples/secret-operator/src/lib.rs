@@ -74,7 +74,7 @@ async fn reconcile(copy: Arc<SecretCopy>, cx: Context) -> Result<Action> {
     };
     // What this run did not apply goes: after a grant was taken back, the copy.
     cx.prune().await?;
-    cx.update_status(&copy, |status| status.conditions.set(ready.clone()))
+    cx.update_status(&copy, |status| status.conditions.set(&ready))
         .await?;
     Ok(Action::await_change())
 }

@@ -118,7 +118,7 @@ async fn waiting(shop: &Arc<Shop>, cx: &Context, child: &str) -> Result<Action> 
 }
 
 async fn say(shop: &Arc<Shop>, cx: &Context, condition: Condition) -> Result<Action> {
-    cx.update_status(shop, |status| status.conditions.set(condition.clone()))
+    cx.update_status(shop, |status| status.conditions.set(&condition))
         .await?;
     Ok(Action::await_change())
 }

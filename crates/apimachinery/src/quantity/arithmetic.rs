@@ -1,0 +1,149 @@
+//! Exact arithmetic with quantities.
+
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
+
+use super::{Form, ONE, Quantity};
+
+/// A thousandth, in billionths.
+const MILLI: i128 = ONE / 1000;
+
+/// As Kubernetes: the result is written in the form of the first, or of the second if the first is
+/// zero.
+fn form_of(first: Quantity, second: Quantity) -> Form {
+    match first.nanos {
+        0 => second.form,
+        _ => first.form,
+    }
+}
+
+impl Quantity {
+    /// Returns a quantity of thousandths, such as of a CPU.
+    pub fn from_milli(milli: i64) -> Self {
+        Quantity {
+            nanos: i128::from(milli) * MILLI,
+            form: Form::Decimal,
+        }
+    }
+
+    /// Returns a quantity that is written with `Ki`, `Mi` and `Gi`, such as of bytes.
+    pub fn from_bytes(bytes: i64) -> Self {
+        Quantity {
+            nanos: i128::from(bytes) * ONE,
+            form: Form::Binary,
+        }
+    }
+
+    /// Returns the whole number, rounded up as Kubernetes' `Value()` rounds; `None` if it is larger than
+    /// an `i64`.
+    pub fn value(self) -> Option<i64> {
+        self.in_units(ONE)
+    }
+
+    /// Returns the number of thousandths, rounded up as Kubernetes' `MilliValue()` rounds; `None` if it is
+    /// larger than an `i64`.
+    pub fn milli_value(self) -> Option<i64> {
+        self.in_units(MILLI)
+    }
+
+    /// Away from zero, as Kubernetes rounds.
+    fn in_units(self, unit: i128) -> Option<i64> {
+        let rest = (self.nanos % unit).signum();
+        i64::try_from(self.nanos / unit + rest).ok()
+    }
+
+    /// Whether the number is zero.
+    pub fn is_zero(self) -> bool {
+        self.nanos == 0
+    }
+
+    /// Returns the sum, or `None` if it cannot be counted.
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        let nanos = self.nanos.checked_add(other.nanos)?;
+        let form = form_of(self, other);
+        Some(Quantity { nanos, form })
+    }
+
+    /// Returns the difference, or `None` if it cannot be counted.
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        let nanos = self.nanos.checked_sub(other.nanos)?;
+        let form = form_of(self, other);
+        Some(Quantity { nanos, form })
+    }
+
+    /// Returns the product, or `None` if it cannot be counted.
+    pub fn checked_mul(self, times: i64) -> Option<Self> {
+        let nanos = self.nanos.checked_mul(i128::from(times))?;
+        Some(Quantity { nanos, ..self })
+    }
+}
+
+impl From<i64> for Quantity {
+    fn from(number: i64) -> Self {
+        Quantity {
+            nanos: i128::from(number) * ONE,
+            form: Form::Decimal,
+        }
+    }
+}
+
+/// Exact; the largest quantity, about 1.7e29, where the sum cannot be counted.
+impl Add for Quantity {
+    type Output = Quantity;
+
+    fn add(self, other: Self) -> Self {
+        Quantity {
+            nanos: self.nanos.saturating_add(other.nanos),
+            form: form_of(self, other),
+        }
+    }
+}
+
+/// Exact; as for the sum where the difference cannot be counted.
+impl Sub for Quantity {
+    type Output = Quantity;
+
+    fn sub(self, other: Self) -> Self {
+        Quantity {
+            nanos: self.nanos.saturating_sub(other.nanos),
+            form: form_of(self, other),
+        }
+    }
+}
+
+/// Exact; as for the sum where the product cannot be counted.
+impl Mul<i64> for Quantity {
+    type Output = Quantity;
+
+    fn mul(self, times: i64) -> Self {
+        let nanos = self.nanos.saturating_mul(i128::from(times));
+        Quantity { nanos, ..self }
+    }
+}
+
+impl Neg for Quantity {
+    type Output = Quantity;
+
+    fn neg(self) -> Self {
+        let nanos = self.nanos.saturating_neg();
+        Quantity { nanos, ..self }
+    }
+}
+
+impl AddAssign for Quantity {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for Quantity {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl Sum for Quantity {
+    fn sum<I: Iterator<Item = Self>>(quantities: I) -> Self {
+        quantities.fold(Quantity::default(), Add::add)
+    }
+}
