@@ -26,6 +26,47 @@ pub enum Change {
     Sync,
 }
 
+/// The last known state of an object that is gone.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LastState {
+    /// The object.
+    pub object: Stored,
+    /// Whether the object was in this state when it was deleted: the watch reported the deletion, or
+    /// it was our own. False if a list did not have the object any more, so it may have changed
+    /// before; client-go's `DeletedFinalStateUnknown`.
+    pub is_certain: bool,
+}
+
+/// One event of those that a [`Delta`] stands for; see [`Delta::steps`].
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Step<'a> {
+    /// The object is new to the listener.
+    Created {
+        /// The object.
+        object: &'a Stored,
+        /// Whether it was there before the listener began.
+        is_initial: bool,
+    },
+    /// The object changed, or is reported again by a resync.
+    Updated {
+        /// The object before.
+        old: &'a Stored,
+        /// The object after.
+        new: &'a Stored,
+        /// Whether `new` is the version right after `old`. If not, several changes were coalesced.
+        is_whole: bool,
+    },
+    /// The object is gone.
+    Deleted {
+        /// Its last known state.
+        object: &'a Stored,
+        /// See [`LastState::is_certain`].
+        is_certain: bool,
+    },
+}
+
 /// What happened to one object. Where several changes of it were coalesced, `old` is what the
 /// listener saw last and `new` is what there is now: they may be alike though it was something else
 /// in between.
@@ -46,6 +87,9 @@ pub struct Delta {
     pub coalesced: bool,
     /// Of the versions in between, those with other labels or owners; a few at most.
     pub between: Vec<Stored>,
+    /// The last known state of the object that is gone; where it was created again meanwhile, of
+    /// the one before.
+    pub last: Option<LastState>,
     /// Whether the listener never saw `old`, only that it is gone.
     unseen: bool,
 }
@@ -60,8 +104,21 @@ impl Delta {
             initial: false,
             coalesced: false,
             between: Vec::new(),
+            last: None,
             unseen: false,
         })
+    }
+
+    /// A deletion; `last` is what is known of the object last, by default what was stored.
+    pub(crate) fn deleted(
+        old: Option<Stored>,
+        last: Option<Stored>,
+        is_certain: bool,
+    ) -> Option<Self> {
+        let object = last.or_else(|| old.clone());
+        let mut delta = Delta::new(Change::Deleted, old, None)?;
+        delta.last = object.map(|object| LastState { object, is_certain });
+        Some(delta)
     }
 
     /// Takes in a later change of the same object.
@@ -87,10 +144,56 @@ impl Delta {
             (Some(_), Some(_)) => Change::Updated,
         };
         self.coalesced = true;
+        self.last = later.last.or(self.last.take());
         if let Some(passed) = std::mem::replace(&mut self.new, later.new) {
             keep(&mut self.between, passed);
         }
         self.initial &= self.new.is_some();
+    }
+
+    /// Calls `visit` with each event that this delta stands for, in order: one, or, if several changes
+    /// were coalesced, those that are known. An object that was deleted and created again is reported
+    /// as that.
+    pub fn steps<'a>(&'a self, mut visit: impl FnMut(Step<'a>)) {
+        let is_whole = !self.coalesced;
+        let mut before = self.old.as_ref().filter(|_| !self.unseen);
+        for object in self.between.iter().chain(&self.new) {
+            match before {
+                Some(old) if old.meta().uid() == object.meta().uid() => visit(Step::Updated {
+                    old,
+                    new: object,
+                    is_whole,
+                }),
+                _ => {
+                    if let Some(old) = before {
+                        visit(self.deletion_of(old));
+                    }
+                    let is_initial = self.initial;
+                    visit(Step::Created { object, is_initial });
+                }
+            }
+            before = Some(object);
+        }
+        if self.new.is_none()
+            && let Some(object) = before.or(self.old.as_ref())
+        {
+            visit(self.deletion_of(object));
+        }
+    }
+
+    /// The deletion of an object of which this version is known.
+    fn deletion_of<'a>(&'a self, object: &'a Stored) -> Step<'a> {
+        let is_same = |last: &&LastState| last.object.meta().uid() == object.meta().uid();
+        match self.last.as_ref().filter(is_same) {
+            Some(last) => Step::Deleted {
+                object: &last.object,
+                is_certain: last.is_certain,
+            },
+            None => Step::Deleted {
+                object,
+                is_certain: false,
+            },
+        }
     }
 
     /// Whether the object was deleted and another of its name was made.

@@ -99,6 +99,7 @@ async fn dropped_deletes() {
     let deleted = &deltas(&mut listener).await[0];
     assert_eq!(deleted.change, Change::Deleted);
     assert_eq!(deleted.old.as_ref().unwrap().name(), "a");
+    assert!(deleted.last.as_ref().unwrap().is_certain);
     assert!(lister.is_empty());
     house.stop().await;
 }
@@ -158,6 +159,7 @@ async fn children_deleted_in_a_gap() {
     let deltas = deltas(&mut listener).await;
     assert_eq!(deltas.len(), 1, "{deltas:?}");
     assert_eq!(deltas[0].change, Change::Deleted);
+    assert!(!deltas[0].last.as_ref().unwrap().is_certain);
     let child = deltas[0].old.as_ref().unwrap();
     let owner = child.meta().controller().unwrap();
     assert_eq!(owner.uid, "uid-of-owner", "the owner can be told");

@@ -212,7 +212,7 @@ impl Informer {
         let covered = |stored: &Stored| parts.iter().any(|part| part.covers_stored(stored));
         let gone = state.store.take(|stored| !covered(stored));
         for stored in gone {
-            state.tell(Delta::new(Change::Deleted, Some(stored), None));
+            state.tell(Delta::deleted(Some(stored), None, false));
         }
         let sinks = parts
             .into_iter()
@@ -430,7 +430,7 @@ impl Informer {
             && !state.ours.has(Fault::EndedStays)
         {
             if let Some(uid) = uid {
-                state.delete(&key, &uid, version);
+                state.delete(&key, &uid, version, Some(written));
             }
             return;
         }
@@ -459,7 +459,7 @@ impl Informer {
             }
             Selected::No => {
                 state.ours.write(&key, uid.as_deref(), version);
-                state.remove(&key);
+                state.remove(&key, Some(written.clone()));
                 state.limit_ours();
             }
             Selected::Unknown => {}
@@ -483,7 +483,7 @@ impl Informer {
     /// caller knows, if it does; an object that neither the caller nor the informer knows is ignored.
     pub fn observe_deletion(&self, key: &ObjectKey, uid: &str, resource_version: Option<&str>) {
         let version = number(resource_version);
-        self.shared().state.write().delete(key, uid, version);
+        self.shared().state.write().delete(key, uid, version, None);
     }
 }
 
@@ -559,8 +559,9 @@ impl State {
         None
     }
 
-    /// Hides an object that is gone by a deletion of our own.
-    fn delete(&mut self, key: &ObjectKey, uid: &str, version: Option<u64>) {
+    /// Hides an object that is gone by a deletion of our own; `last` is its last state, if the response
+    /// shows it.
+    fn delete(&mut self, key: &ObjectKey, uid: &str, version: Option<u64>, last: Option<&Stored>) {
         let part = self.part_of(key, Some(uid));
         let Some((list, stored)) = part.map(|part| (part.list, self.store.get(key))) else {
             return;
@@ -590,7 +591,12 @@ impl State {
         self.ours
             .delete(key, uid, known.unwrap_or_default(), listed);
         if removes {
-            self.remove(key);
+            // A deletion at the stored version ended that version.
+            let stored = self.store.get(key).filter(|stored| {
+                is_stored && version.is_some_and(|version| version == stored.version())
+            });
+            let last = last.or(stored).cloned();
+            self.remove(key, last);
         }
         self.limit_ours();
     }
@@ -600,9 +606,12 @@ impl State {
         watches(&self.parts, key.namespace.as_deref()).count() == 1
     }
 
-    fn remove(&mut self, key: &ObjectKey) {
+    /// Removes an object. `last` is its last state, if that is known to be it; otherwise what was stored
+    /// is the last known one.
+    fn remove(&mut self, key: &ObjectKey, last: Option<Stored>) {
         let gone = self.store.remove(key);
-        self.tell(Delta::new(Change::Deleted, gone, None));
+        let is_certain = last.is_some();
+        self.tell(Delta::deleted(gone, last, is_certain));
     }
 
     fn limit_ours(&mut self) {

@@ -41,7 +41,7 @@ mod watch_event;
 mod writer;
 
 pub use cached_client::CachedClient;
-pub use delta::{Change, Delta};
+pub use delta::{Change, Delta, LastState, Step};
 pub use error::{FetchError, ObjectError, ReadError, SyncError};
 pub use factory::{InformerFactory, Scope};
 pub use index::Index;

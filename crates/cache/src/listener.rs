@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::delta::DeltaQueue;
-use crate::{Delta, Informer, Stored};
+use crate::{Delta, Informer, Step, Stored};
 
 /// What a [`Listener`] receives.
 #[derive(Debug, Clone)]
@@ -100,16 +100,11 @@ impl Listener {
         loop {
             match self.recv().await {
                 Event::Synced => handler.synced(),
-                Event::Delta(delta) => match (&delta.old, &delta.new) {
-                    (None, Some(new)) => handler.add(new, delta.initial),
-                    (Some(old), Some(new)) if delta.is_recreated() => {
-                        handler.delete(old);
-                        handler.add(new, false);
-                    }
-                    (Some(old), Some(new)) => handler.update(old, new),
-                    (Some(old), None) => handler.delete(old),
-                    (None, None) => {}
-                },
+                Event::Delta(delta) => delta.steps(|step| match step {
+                    Step::Created { object, is_initial } => handler.add(object, is_initial),
+                    Step::Updated { old, new, .. } => handler.update(old, new),
+                    Step::Deleted { object, is_certain } => handler.delete(object, is_certain),
+                }),
             }
         }
     }
@@ -136,7 +131,7 @@ impl Listener {
 ///     fn add(&mut self, object: &Stored, _in_initial_list: bool) {
 ///         self.0.push(object.name().into_owned());
 ///     }
-///     fn delete(&mut self, object: &Stored) {
+///     fn delete(&mut self, object: &Stored, _is_certain: bool) {
 ///         self.0.retain(|name| *name != object.name());
 ///     }
 /// }
@@ -152,9 +147,10 @@ pub trait Handler: Send {
         let _ = (old, new);
     }
 
-    /// An object is gone; this is what is known of it last.
-    fn delete(&mut self, object: &Stored) {
-        let _ = object;
+    /// An object is gone. `object` is its last known state, and `is_certain` whether it was in that
+    /// state when it was deleted; see [`LastState`](crate::LastState).
+    fn delete(&mut self, object: &Stored, is_certain: bool) {
+        let _ = (object, is_certain);
     }
 
     /// Everything of the first list was told.

@@ -7,6 +7,10 @@ use crate::object::Codec;
 use crate::{Informer, InformerOptions};
 
 fn object(version: &str, label: &str) -> Option<Stored> {
+    read(&json!({"metadata": {"name": "a", "resourceVersion": version, "labels": {"l": label}}}))
+}
+
+fn read(object: &serde_json::Value) -> Option<Stored> {
     let stop = CancellationToken::new();
     let informer = Informer::new(
         Codec::of::<ConfigMap>(),
@@ -15,9 +19,7 @@ fn object(version: &str, label: &str) -> Option<Stored> {
         1,
         stop,
     );
-    let map =
-        json!({"metadata": {"name": "a", "resourceVersion": version, "labels": {"l": label}}});
-    Some(informer.read(map.to_string().as_bytes()).unwrap())
+    Some(informer.read(object.to_string().as_bytes()).unwrap())
 }
 
 fn at(version: &str) -> Option<Stored> {
@@ -144,4 +146,84 @@ fn only_a_few_versions_in_between_are_kept() {
         queue.push(delta(Change::Added, None, object("1", &n.to_string())));
     }
     assert_eq!(queue.pop().unwrap().between.len(), BETWEEN);
+}
+
+/// What a delta stands for, as `created 1`, `updated 1>2?` (`?`: not right after it), `deleted 2`
+/// (`?`: perhaps not the last state).
+fn steps(deltas: Vec<Delta>) -> Vec<String> {
+    let mut queue = DeltaQueue::default();
+    deltas.into_iter().for_each(|delta| queue.push(delta));
+    let sure = |is_sure: bool| if is_sure { "" } else { "?" };
+    let mut steps = Vec::new();
+    queue.pop().unwrap().steps(|step| {
+        steps.push(match step {
+            Step::Created { object, .. } => format!("created {}", object.version()),
+            Step::Updated { old, new, is_whole } => {
+                format!(
+                    "updated {}>{}{}",
+                    old.version(),
+                    new.version(),
+                    sure(is_whole)
+                )
+            }
+            Step::Deleted { object, is_certain } => {
+                format!("deleted {}{}", object.version(), sure(is_certain))
+            }
+        });
+    });
+    steps
+}
+
+#[test]
+fn a_delta_is_the_events_that_it_stands_for() {
+    let added = |version| delta(Change::Added, None, at(version));
+    let updated = |old, new| delta(Change::Updated, at(old), at(new));
+    let deleted = |old, last| Delta::deleted(at(old), at(last), true).unwrap();
+    let missed = |old| Delta::deleted(at(old), None, false).unwrap();
+    assert_eq!(steps(vec![added("1")]), ["created 1"]);
+    assert_eq!(steps(vec![updated("1", "2")]), ["updated 1>2"]);
+    assert_eq!(steps(vec![deleted("1", "2")]), ["deleted 2"]);
+    assert_eq!(steps(vec![missed("1")]), ["deleted 1?"]);
+    assert_eq!(
+        steps(vec![added("1"), updated("1", "2")]),
+        ["created 1", "updated 1>2?"]
+    );
+    assert_eq!(
+        steps(vec![updated("1", "2"), updated("2", "3")]),
+        ["updated 1>2?", "updated 2>3?"]
+    );
+    assert_eq!(
+        steps(vec![added("1"), deleted("1", "2")]),
+        ["created 1", "deleted 2"]
+    );
+    // The last state is known, though the versions before it are alike and not all kept.
+    assert_eq!(
+        steps(vec![
+            updated("1", "2"),
+            updated("2", "3"),
+            deleted("3", "4")
+        ]),
+        ["updated 1>2?", "deleted 4"]
+    );
+}
+
+#[test]
+fn one_that_is_deleted_and_created_again_is_reported_as_that() {
+    let with_uid = |version: &str, uid: &str| {
+        let mut object = json!({"metadata": {"name": "a", "resourceVersion": version}});
+        object["metadata"]["uid"] = json!(uid);
+        read(&object)
+    };
+    let gone = Delta::deleted(with_uid("1", "u"), with_uid("2", "u"), true).unwrap();
+    let again = || delta(Change::Added, None, with_uid("3", "v"));
+    assert_eq!(steps(vec![gone, again()]), ["deleted 2", "created 3"]);
+    // In a gap of the watch: that the one before is gone is seen by the other's UID.
+    let replaced = delta(Change::Replaced, with_uid("1", "u"), with_uid("3", "v"));
+    assert_eq!(steps(vec![replaced]), ["deleted 1?", "created 3"]);
+    let came = delta(Change::Added, None, with_uid("1", "u"));
+    let went = Delta::deleted(with_uid("1", "u"), with_uid("2", "u"), true).unwrap();
+    assert_eq!(
+        steps(vec![came, went, again()]),
+        ["created 1", "deleted 2", "created 3"]
+    );
 }

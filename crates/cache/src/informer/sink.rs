@@ -230,7 +230,7 @@ impl Sink for InformerSink {
             self.part.covers_stored(stored) && (ours.is_empty() || !is_written())
         });
         for stored in gone {
-            all.tell(Delta::new(Change::Deleted, Some(stored), None));
+            all.tell(Delta::deleted(Some(stored), None, false));
         }
         if !self.synced {
             state.unsynced = state.unsynced.saturating_sub(1);
@@ -271,6 +271,11 @@ impl Sink for InformerSink {
         let head = &wire.head;
         let key = key_of(head);
         self.held.remove(&key);
+        // The event shows the object as it was at the end.
+        let last = match self.is_ours(head) {
+            true => self.store(&wire),
+            false => None,
+        };
         let Some(mut state) = self.state() else {
             return Ok(None);
         };
@@ -284,7 +289,7 @@ impl Sink for InformerSink {
             && state.accepts(&key, news, is_end)
             && !self.is_outlived(&state, &key, news.version)
         {
-            state.remove(&key);
+            state.remove(&key, last);
             if self.in_list {
                 state.ours.gone_in_list(&key, news);
             }

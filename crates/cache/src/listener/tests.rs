@@ -40,8 +40,12 @@ impl Handler for Log {
             new.version()
         ));
     }
-    fn delete(&mut self, object: &Stored) {
-        self.0.lock().push(format!("delete {}", object.name()));
+    fn delete(&mut self, object: &Stored, is_certain: bool) {
+        self.0.lock().push(format!(
+            "delete {} {} {is_certain}",
+            object.name(),
+            object.version()
+        ));
     }
     fn synced(&mut self) {
         self.0.lock().push("synced".into());
@@ -76,7 +80,15 @@ async fn a_handler_is_called_for_each_change() {
         .unwrap();
     sink.deleted(Raw::Json(map("b", "2", 7).as_bytes()))
         .unwrap();
-    assert_eq!(settle().await, ["delete a", "add a false", "delete b"]);
+    // The event shows the last state.
+    assert_eq!(
+        settle().await,
+        ["delete a 5 true", "add a false", "delete b 7 true"]
+    );
+    // A list that does not have it any more shows that it is gone, not what it was at the end.
+    sink.begin_list();
+    sink.end_list("8");
+    assert_eq!(settle().await, ["delete a 6 false"]);
 }
 
 #[tokio::test(start_paused = true)]
