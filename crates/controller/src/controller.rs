@@ -1,5 +1,6 @@
 //! The builder of a controller, typed outside and erased inside.
 
+mod source;
 mod watches;
 
 use std::fmt;
@@ -13,7 +14,7 @@ use opkit_cache::DynamicObject;
 use opkit_client::{Kind, Object};
 use opkit_workqueue::{ItemExponential, RateLimiter};
 
-use crate::predicate::Predicate;
+pub use self::source::{EverySource, Source};
 use crate::reconcile::{Function, KeyFunction, Reconcile, Reconciler};
 use crate::source::{Triggers, WatchStream};
 use crate::spec::{AnyController, ControllerSpec, Finalizer, Watched};
@@ -33,7 +34,7 @@ use crate::{Action, Cleanup, Context, Request, Result};
 /// }
 /// let controller = Controller::new(reconcile)
 ///     .owns::<Secret>()
-///     .with_predicate(predicate::labels_changed())
+///     .primary(|maps| maps.only(predicate::labels_changed()))
 ///     .max_concurrent_reconciles(4);
 /// ```
 ///
@@ -68,7 +69,8 @@ use crate::{Action, Cleanup, Context, Request, Result};
 /// ```
 pub struct Controller<K, S = ()> {
     pub(crate) spec: ControllerSpec,
-    triggers: Vec<Triggers>,
+    /// With the number of the source that they are events of.
+    triggers: Vec<(usize, Triggers)>,
     rate_limiter: Option<Box<dyn RateLimiter<Request>>>,
     types: PhantomData<fn(K, S)>,
 }
@@ -201,22 +203,6 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Reconciles only for those changes of the kind itself that `predicate` passes. Several combine: a
-    /// change must pass all of them.
-    pub fn with_predicate(mut self, predicate: Predicate) -> Self {
-        if let Some(own) = self.spec.sources.first_mut() {
-            own.filter(predicate);
-        }
-        self
-    }
-
-    /// Reconciles only for those changes, of whatever is watched, that `predicate` passes. Several
-    /// combine: a change must pass all of them.
-    pub fn with_event_filter(mut self, predicate: Predicate) -> Self {
-        predicate.and_then(&mut self.spec.event_filter);
-        self
-    }
-
     /// How many objects may be reconciled at once; 1 by default. One object never is twice.
     pub fn max_concurrent_reconciles(mut self, count: usize) -> Self {
         self.spec.options.max_concurrent_reconciles = count.max(1);
@@ -262,22 +248,21 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Reconciles what is sent through the other end of `triggers`; see [`trigger`](crate::trigger).
+    /// Reconciles what is sent through the other end of `triggers`; see [`trigger`](crate::trigger). The
+    /// same as [`Source::triggered_by`] on the [`primary`](Controller::primary) source.
     pub fn triggered_by(mut self, triggers: Triggers) -> Self {
-        self.spec.is_trigger_last = true;
-        self.triggers.push(triggers);
+        self.triggers.push((0, triggers));
         self
     }
 
-    /// Reconciles each key that `stream` gives; `name` is told as the reason. When the stream ends,
+    /// Reconciles each key that `stream` gives; `name` is recorded as the reason. When the stream ends,
     /// the controller goes on without it.
     pub fn watches_stream<R: Into<Request> + 'static>(
         mut self,
         name: impl Into<String>,
         stream: impl WatchStream<R>,
     ) -> Self {
-        self.spec.is_trigger_last = true;
-        self.triggers.push(Triggers::stream(name, stream));
+        self.triggers.push((0, Triggers::stream(name, stream)));
         self
     }
 }

@@ -236,16 +236,6 @@ pub enum ManagerError {
         /// What went wrong then.
         then: Box<ManagerError>,
     },
-    /// A filter is declared where there is nothing to filter.
-    #[error(
-        "controller {controller} has a misplaced .only(..): it filters the kind that the .owns, .watches or .references right before it declares; for the changes of {kind} itself use .with_predicate(..)"
-    )]
-    MisplacedFilter {
-        /// The controller.
-        controller: String,
-        /// The kind that it reconciles.
-        kind: String,
-    },
     /// Nobody gave a controller its state.
     #[error("controller {controller} reads the state {state}, which nobody gives: add .state(..)")]
     NoState {

@@ -18,6 +18,7 @@ mod cross_namespace;
 mod delete;
 mod desired;
 mod error;
+pub mod event;
 mod events;
 pub mod finalizer;
 mod hash;
@@ -48,7 +49,7 @@ mod worker;
 
 pub use action::{Action, Cleanup};
 pub use context::Context;
-pub use controller::Controller;
+pub use controller::{Controller, EverySource, Source};
 pub use cross_namespace::Reference;
 pub use error::{ApplyError, Error, ManagerError, ReadError, Result, WriteError};
 pub use events::{EventApi, EventType};
@@ -82,5 +83,5 @@ pub mod limiter {
 
 // What the methods above take and answer, so that rooms above need no further dependency.
 pub use opkit_apimachinery::conditions::{Condition, ConditionStatus, Conditions};
-pub use opkit_cache::{DynamicObject, InformerOptions, Scope, Selection};
+pub use opkit_cache::{DynamicObject, InformerOptions, Meta, Scope, Selection, Stored};
 pub use opkit_client::{Kind, Object, ObjectKey};

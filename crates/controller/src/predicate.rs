@@ -1,14 +1,20 @@
-//! Predicates: which changes of an object are worth a reconcile.
+//! Predicates: which events of an object are worth a reconcile.
 //!
-//! There are two sorts. A test of a *change* looks at the object before and after; an object that is
-//! new, gone, or has just begun to be deleted passes it, also where it is negated, so that no finalizer
-//! is missed. So does one that changed several times before it could be told: a label that went and
-//! came back may have been read. A test of the *object* ([`label_selector`], [`Predicate::object`])
-//! looks at the object as it is, or last was, whatever happened to it; an update passes if it holds for the
-//! object before or after, so that one that leaves the selection can be cleaned up after. (In
-//! controller-runtime only the object after counts.)
+//! There are three sorts, as in controller-runtime:
+//! - A test of a *change* ([`generation_changed`], [`Predicate::on`]) looks at the object before and after
+//!   an update. Creates, deletes and generic events pass it; its negation passes none of them.
+//! - A test of the *object* ([`label_selector`], [`Predicate::object`]) looks at the object as it is
+//!   after the event, or last was.
+//! - A test of the *event* ([`created`], [`Funcs`], [`Predicate::events`]) looks at both.
+//!
+//! Two updates pass a test of a change, and its negation, without being tested. One is the update that
+//! begins the deletion of an object, so that no finalizer is missed, also of kinds without a
+//! generation. The other is one that several changes were coalesced into: a label that went and came
+//! back may have been read.
 //!
 //! Those on metadata read it in place: no object is decoded.
+
+mod funcs;
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +23,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use opkit_apimachinery::selector::{LabelSelector, SelectorError};
 use opkit_cache::{Meta, Stored};
 use opkit_client::Object;
+
+pub use self::funcs::Funcs;
+use crate::event::Event;
 
 /// Decides whether a change is worth a reconcile.
 ///
@@ -31,6 +40,7 @@ use opkit_client::Object;
 ///     node(old) != node(new)
 /// });
 /// let ours = predicate::label_selector("app=web")?.and(!predicate::annotations_changed());
+/// let comes_or_goes = predicate::created().or(predicate::deleted());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -38,10 +48,12 @@ pub struct Predicate(Arc<Node>);
 
 type ChangeTest = dyn Fn(&Stored, &Stored) -> bool + Send + Sync;
 type ObjectTest = dyn Fn(&Stored) -> bool + Send + Sync;
+type EventTest = dyn Fn(&Event<'_>) -> bool + Send + Sync;
 
 enum Node {
     Change(Box<ChangeTest>),
     Object(Box<ObjectTest>),
+    Event(Box<EventTest>),
     And(Predicate, Predicate),
     Or(Predicate, Predicate),
     Not(Predicate),
@@ -54,7 +66,7 @@ impl fmt::Debug for Predicate {
 }
 
 impl Predicate {
-    /// Passes updates for which `test(old, new)` holds. Makes the metadata of both;
+    /// Passes updates for which `test(old, new)` holds. Decodes the metadata of both;
     /// [`on`](Predicate::on) reads it in place.
     pub fn new(test: impl Fn(&ObjectMeta, &ObjectMeta) -> bool + Send + Sync + 'static) -> Self {
         Predicate::on(move |old, new| test(&old.to_object_meta(), &new.to_object_meta()))
@@ -65,7 +77,7 @@ impl Predicate {
         Predicate::change(move |old, new| test(&old.meta(), &new.meta()))
     }
 
-    /// Passes updates for which `test(old, new)` holds, on the Rust objects, which are made for it.
+    /// Passes updates for which `test(old, new)` holds, on the Rust objects, which are decoded for it.
     /// An object that does not fit its type passes: its error shall be seen.
     pub fn typed<K: Object>(test: impl Fn(&K, &K) -> bool + Send + Sync + 'static) -> Self {
         Predicate::change(move |old, new| match (old.get::<K>(), new.get::<K>()) {
@@ -74,11 +86,16 @@ impl Predicate {
         })
     }
 
-    /// Passes whatever happens to objects for whose metadata `test` holds.
+    /// Passes events of objects for whose metadata, after the event or as it last was, `test` holds.
     pub fn object(test: impl Fn(&Meta<'_>) -> bool + Send + Sync + 'static) -> Self {
         Predicate(Arc::new(Node::Object(Box::new(move |object| {
             test(&object.meta())
         }))))
+    }
+
+    /// Passes events for which `test` holds, on the objects as the cache has them.
+    pub fn events(test: impl Fn(&Event<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Predicate(Arc::new(Node::Event(Box::new(test))))
     }
 
     fn change(test: impl Fn(&Stored, &Stored) -> bool + Send + Sync + 'static) -> Self {
@@ -103,40 +120,30 @@ impl Predicate {
         });
     }
 
-    /// Whether a change passes. `seen_whole` is false if several were coalesced into it.
-    pub(crate) fn passes(
-        &self,
-        old: Option<&Stored>,
-        new: Option<&Stored>,
-        seen_whole: bool,
-    ) -> bool {
-        let update = match (old, new) {
-            (Some(old), Some(new)) if seen_whole && is_plain_update(old, new) => Some((old, new)),
-            _ => None,
-        };
-        self.holds(update, [old, new], false)
+    /// Whether an event passes. `is_whole` is false for an update that is one of several that were
+    /// coalesced.
+    pub(crate) fn passes(&self, event: &Event<'_>, is_whole: bool) -> bool {
+        self.holds(event, is_whole, false)
     }
 
-    fn holds(
-        &self,
-        update: Option<(&Stored, &Stored)>,
-        objects: [Option<&Stored>; 2],
-        negated: bool,
-    ) -> bool {
-        let holds = |predicate: &Predicate| predicate.holds(update, objects, negated);
+    fn holds(&self, event: &Event<'_>, is_whole: bool, negated: bool) -> bool {
+        let holds = |predicate: &Predicate| predicate.holds(event, is_whole, negated);
         match &*self.0 {
-            Node::Change(test) => update.is_none_or(|(old, new)| test(old, new) != negated),
-            // What leaves the selection is as much news as what enters it.
-            Node::Object(test) => objects
-                .iter()
-                .flatten()
-                .any(|object| test(object) != negated),
+            Node::Change(test) => match event {
+                Event::Update(update) => {
+                    let (old, new) = (update.old, update.new);
+                    !is_whole || begins_deletion(old, new) || test(old, new) != negated
+                }
+                _ => !negated,
+            },
+            Node::Object(test) => test(event.object()) != negated,
+            Node::Event(test) => test(event) != negated,
             // De Morgan: negation is pushed down to the tests.
             Node::And(one, other) if negated => holds(one) || holds(other),
             Node::Or(one, other) if negated => holds(one) && holds(other),
             Node::And(one, other) => holds(one) && holds(other),
             Node::Or(one, other) => holds(one) || holds(other),
-            Node::Not(inner) => inner.holds(update, objects, !negated),
+            Node::Not(inner) => inner.holds(event, is_whole, !negated),
         }
     }
 }
@@ -150,10 +157,29 @@ impl std::ops::Not for Predicate {
     }
 }
 
-/// Whether both are the same object, in the same state of deletion.
-fn is_plain_update(old: &Stored, new: &Stored) -> bool {
-    let (old, new) = (old.meta(), new.meta());
-    old.uid() == new.uid() && old.is_deleting() == new.is_deleting()
+/// Whether an object begins to be deleted by this update.
+fn begins_deletion(old: &Stored, new: &Stored) -> bool {
+    new.meta().is_deleting() && !old.meta().is_deleting()
+}
+
+/// Passes creates: an object is new, or was there when the operator started.
+pub fn created() -> Predicate {
+    Predicate::events(|event| matches!(event, Event::Create(_)))
+}
+
+/// Passes updates, also the one that begins the deletion of an object.
+pub fn updated() -> Predicate {
+    Predicate::events(|event| matches!(event, Event::Update(_)))
+}
+
+/// Passes deletes: an object is gone.
+pub fn deleted() -> Predicate {
+    Predicate::events(|event| matches!(event, Event::Delete(_)))
+}
+
+/// Passes generic events: something outside of the cluster named an object.
+pub fn generic() -> Predicate {
+    Predicate::events(|event| matches!(event, Event::Generic(_)))
 }
 
 /// Passes changes of the spec. Kinds without a generation, such as ConfigMaps, always pass.
@@ -176,16 +202,43 @@ pub fn annotations_changed() -> Predicate {
     Predicate::on(|old, new| old.annotations() != new.annotations())
 }
 
-/// Passes whatever happens to objects whose labels match, or did before, such as `app=web,tier in (a,b)`.
+/// Passes events of objects whose labels match, such as `app=web,tier in (a,b)`. Of an update, the
+/// labels after it count; [`leaves_selection`] passes the update that takes them away.
 ///
 /// # Errors
-/// When it is not a selector.
+/// When `selector` is not a selector.
 pub fn label_selector(selector: &str) -> Result<Predicate, SelectorError> {
     let selector = LabelSelector::parse(selector)?;
-    Ok(Predicate::object(move |meta| {
-        let mut requirements = selector.requirements().iter();
-        requirements.all(|requirement| requirement.matches(meta.label(&requirement.key).as_deref()))
+    Ok(Predicate::object(move |meta| matches(&selector, meta)))
+}
+
+/// Passes updates by which an object leaves a selection: its labels matched before, and do not now.
+/// For those who have to clean up after it.
+///
+/// # Examples
+/// ```
+/// use opkit_controller::predicate::{label_selector, leaves_selection};
+/// let web = "app=web";
+/// let was_or_is_web = label_selector(web)?.or(leaves_selection(web)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// When `selector` is not a selector.
+pub fn leaves_selection(selector: &str) -> Result<Predicate, SelectorError> {
+    let selector = LabelSelector::parse(selector)?;
+    Ok(Predicate::events(move |event| match event {
+        Event::Update(update) => {
+            matches(&selector, &update.old.meta()) && !matches(&selector, &update.new.meta())
+        }
+        _ => false,
     }))
+}
+
+/// Whether the labels match.
+fn matches(selector: &LabelSelector, meta: &Meta<'_>) -> bool {
+    let mut requirements = selector.requirements().iter();
+    requirements.all(|requirement| requirement.matches(meta.label(&requirement.key).as_deref()))
 }
 
 #[cfg(test)]

@@ -14,13 +14,14 @@ use opkit_cache::{
 use opkit_client::{GroupResource, Kind, Object, ObjectKey};
 use opkit_workqueue::AddOptions;
 use tokio::sync::oneshot;
-use tracing::{Level, Span, debug_span, enabled, trace};
+use tracing::{Level, Span, debug, debug_span, enabled, trace};
 
 pub use self::trigger::{Trigger, TriggerError, Triggers, WatchStream, trigger};
 use crate::cross_namespace::Grants;
+use crate::event::{Event as ObjectEvent, GenericEvent};
 use crate::owner::is_of_kind;
 use crate::record::Cause;
-use crate::spec::Source;
+use crate::spec::{Role, SourceSpec};
 use crate::why::Why;
 use crate::worker::{Running, Side};
 use crate::{ReadError, Request};
@@ -157,18 +158,25 @@ pub(crate) async fn run(
     }
 }
 
-fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
+fn enqueue(running: &Running, side: &Side, source: &SourceSpec, delta: &Delta) {
     if delta.new.is_none()
         && let Some(type_id) = source.watched.type_id
     {
         side.applied.forget(type_id, &delta.key);
     }
-    if !passes(running, source, delta) {
-        if delta.new.is_none() && source.map.is_none() {
-            // No reconcile will find that the object is gone.
-            let request = Request::new(side.cluster.clone(), delta.key.clone());
-            running.log.forget(&running.name, &request);
+    let mut keys = HashSet::new();
+    delta.steps(|step| {
+        if let Some((event, is_whole)) = ObjectEvent::of(step) {
+            keys.extend(targets(running, side, source, &event, is_whole));
         }
+    });
+    let is_primary = source.role == Role::Primary;
+    if is_primary && delta.new.is_none() && !keys.contains(&delta.key) {
+        // No reconcile will find that the object is gone.
+        let request = Request::new(side.cluster.clone(), delta.key.clone());
+        running.log.forget(&running.name, &request);
+    }
+    if keys.is_empty() {
         return;
     }
     // Where nobody has set up tracing at all, a span would format its fields for the log crate.
@@ -179,7 +187,7 @@ fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
         false => Span::none(),
     };
     let is_news = !delta.initial && delta.change != Change::Sync && !is_unchanged(delta);
-    let queue = |key: ObjectKey| {
+    for key in keys {
         trace!(controller = running.spec.name, %key, kind = source.watched.kind.kind, "queued");
         let request = Request::new(side.cluster.clone(), key);
         let options = AddOptions {
@@ -188,23 +196,53 @@ fn enqueue(running: &Running, side: &Side, source: &Source, delta: &Delta) {
         };
         let why = Why::from(cause(source, delta, running.log.values())).linked(span.clone());
         running.queue.add_with(request, why, options);
-    };
-    let Some(map) = &source.map else {
-        return queue(delta.key.clone());
-    };
-    let objects = delta.old.iter().chain(&delta.between).chain(&delta.new);
-    let keys = objects.flat_map(|object| map(object, &side.reads));
-    let keys: HashSet<_> = keys.collect();
-    keys.into_iter().for_each(queue);
+    }
 }
 
-fn passes(running: &Running, source: &Source, delta: &Delta) -> bool {
-    let predicates = [&source.predicate, &running.spec.event_filter];
-    let (old, new) = (delta.old.as_ref(), delta.new.as_ref());
-    predicates
-        .into_iter()
-        .flatten()
-        .all(|predicate| predicate.passes(old, new, !delta.coalesced))
+/// The objects that an event leads to: none if it does not pass the filters.
+fn targets(
+    running: &Running,
+    side: &Side,
+    source: &SourceSpec,
+    event: &ObjectEvent<'_>,
+    is_whole: bool,
+) -> Vec<ObjectKey> {
+    let filters = [&source.predicate, &running.spec.event_filter];
+    let mut filters = filters.into_iter().flatten();
+    if !filters.all(|filter| filter.passes(event, is_whole)) {
+        return Vec::new();
+    }
+    let maps = source.maps.iter();
+    let mut keys: Vec<_> = maps.flat_map(|map| map(event, &side.reads)).collect();
+    if source.role == Role::Primary {
+        keys.push(event.object().key());
+    }
+    keys
+}
+
+/// The objects that a generic event leads to: `request` names an object of the source's kind. One of the
+/// reconciled kind need not be in the cache: then there is nothing to filter or to map.
+pub(crate) fn generic_targets(running: &Running, source: usize, request: Request) -> Vec<Request> {
+    let Some(declared) = running.spec.sources.get(source) else {
+        return Vec::new();
+    };
+    let is_primary = declared.role == Role::Primary;
+    // That there is no such cluster is for the reconcile to report.
+    let side = running.side(&request);
+    let informer = side.and_then(|side| side.informers.get(source));
+    let stored = informer.and_then(|informer| informer.stored(request.key()));
+    let (Some(side), Some(stored)) = (side, stored) else {
+        if !is_primary {
+            debug!(%request, kind = declared.watched.kind.kind, "no such object is in the cache");
+        }
+        return Vec::from_iter(is_primary.then_some(request));
+    };
+    let event = ObjectEvent::Generic(GenericEvent { object: &stored });
+    let keys = targets(running, side, declared, &event, true);
+    let keys: HashSet<_> = keys.into_iter().collect();
+    keys.into_iter()
+        .map(|key| Request::new(side.cluster.clone(), key))
+        .collect()
 }
 
 /// A list after a gap in the watch tells of objects that are as they were.
@@ -227,11 +265,9 @@ fn changed_fields(delta: &Delta, values: ShownValues) -> Vec<FieldChange> {
     }
 }
 
-fn cause(source: &Source, delta: &Delta, values: ShownValues) -> Cause {
-    let kind = source
-        .map
-        .as_ref()
-        .map(|_| source.watched.kind.kind.as_str().into());
+fn cause(source: &SourceSpec, delta: &Delta, values: ShownValues) -> Cause {
+    let is_primary = source.role == Role::Primary;
+    let kind = (!is_primary).then(|| source.watched.kind.kind.as_str().into());
     let name = delta.key.name.clone();
     if delta.initial {
         Cause::InitialList

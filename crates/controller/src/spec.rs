@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use opkit_apimachinery::names::{check_field_manager, check_finalizer};
-use opkit_cache::{Index, Informer, InformerFactory, InformerOptions, Stored};
+use opkit_cache::{Index, Informer, InformerFactory, InformerOptions};
 use opkit_client::{Kind, Object, ObjectKey};
 use opkit_workqueue::RateLimiter;
 
+use crate::event::Event;
 use crate::predicate::Predicate;
 use crate::reconcile::{Function, Reconciler};
 use crate::source::{MapContext, Triggers};
@@ -26,11 +27,7 @@ pub(crate) struct ControllerSpec {
     pub(crate) reconciler: Reconciler,
     pub(crate) finalizer: Option<Finalizer>,
     /// The kind itself first, then the others.
-    pub(crate) sources: Vec<Source>,
-    /// Whether a trigger was declared after the last source.
-    pub(crate) is_trigger_last: bool,
-    /// Whether a filter was declared where there is nothing to filter.
-    pub(crate) has_misplaced_filter: bool,
+    pub(crate) sources: Vec<SourceSpec>,
     /// For the events of all sources.
     pub(crate) event_filter: Option<Predicate>,
     /// By which the kind itself is looked up.
@@ -122,8 +119,8 @@ impl Watched {
     }
 }
 
-/// A map from an object to those to reconcile.
-pub(crate) type Map = dyn Fn(&Stored, &MapContext) -> Vec<ObjectKey> + Send + Sync;
+/// A map from an event to the objects to reconcile.
+pub(crate) type Map = dyn Fn(&Event<'_>, &MapContext) -> Vec<ObjectKey> + Send + Sync;
 
 /// Why a kind is watched: what follows for permissions, and for what may be read and pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,25 +135,18 @@ pub(crate) enum Role {
     Watched,
 }
 
-/// A kind whose changes lead to reconciles.
-pub(crate) struct Source {
+/// A kind whose events lead to reconciles: of the object itself, if it is the kind that is reconciled,
+/// and of what the maps return.
+pub(crate) struct SourceSpec {
     pub(crate) watched: Watched,
     pub(crate) role: Role,
-    /// None for the kind itself.
-    pub(crate) map: Option<Arc<Map>>,
+    pub(crate) maps: Vec<Arc<Map>>,
     pub(crate) predicate: Option<Predicate>,
 }
 
-impl Source {
-    /// From now on only what `predicate` passes leads to a reconcile, too.
-    pub(crate) fn filter(&mut self, predicate: Predicate) {
-        predicate.and_then(&mut self.predicate);
-    }
-}
-
-impl fmt::Debug for Source {
+impl fmt::Debug for SourceSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source")
+        f.debug_struct("SourceSpec")
             .field("kind", &self.watched.kind)
             .field("role", &self.role)
             .finish_non_exhaustive()
@@ -166,8 +156,9 @@ impl fmt::Debug for Source {
 /// A controller without its types: what a manager takes.
 pub struct AnyController {
     pub(crate) spec: ControllerSpec,
-    /// What has objects reconciled from outside the cluster.
-    pub(crate) triggers: Vec<Triggers>,
+    /// What has objects reconciled from outside the cluster, with the number of the source that it is
+    /// an event of.
+    pub(crate) triggers: Vec<(usize, Triggers)>,
     /// How long failing objects wait; none for the default.
     pub(crate) rate_limiter: Option<Box<dyn RateLimiter<Request>>>,
 }
@@ -207,17 +198,9 @@ impl AnyController {
     /// Checks what can be known to be wrong of the controller without a cluster.
     ///
     /// # Errors
-    /// When its name or its finalizer cannot be used in Kubernetes, or a filter is declared where there
-    /// is nothing to filter.
+    /// When its name or its finalizer cannot be used in Kubernetes.
     pub fn check(&self, operator: &str) -> Result<(), ManagerError> {
-        self.spec.check_names(operator)?;
-        match self.spec.has_misplaced_filter {
-            true => Err(ManagerError::MisplacedFilter {
-                controller: self.spec.name.clone(),
-                kind: self.spec.kind.kind.clone(),
-            }),
-            false => Ok(()),
-        }
+        self.spec.check_names(operator)
     }
 
     /// Whether it stores a finalizer on the objects that it reconciles.
@@ -247,14 +230,12 @@ impl ControllerSpec {
             watched: watched.clone(),
             reconciler,
             finalizer: None,
-            sources: vec![Source {
+            sources: vec![SourceSpec {
                 watched,
                 role: Role::Primary,
-                map: None,
+                maps: Vec::new(),
                 predicate: None,
             }],
-            is_trigger_last: false,
-            has_misplaced_filter: false,
             event_filter: None,
             indexes: Vec::new(),
             state,

@@ -56,6 +56,8 @@ pub(crate) struct Side {
     pub(crate) cluster: Option<Arc<str>>,
     pub(crate) client: RestClient,
     pub(crate) informer: Informer,
+    /// One for each source, in their order.
+    pub(crate) informers: Vec<Informer>,
     pub(crate) reads: MapContext,
     pub(crate) applied: Arc<AppliedChildren>,
     /// Of the present term of leadership: the client is fenced by it.

@@ -22,11 +22,11 @@ pub use operator::{Operator, RunOptions, ServerAddresses};
 // What an operator's author names, so that the facade needs no further dependency.
 pub use opkit_controller::{
     Action, AnyController, AnyRunnable, ApplyError, Cleanup, Condition, ConditionStatus,
-    Conditions, Context, Controller, DynamicObject, Error, EventApi, EventType, InformerOptions,
-    Kind, Live, ManagerError, MapContext, MetricsRegistry, Object, ObjectKey, Outcome, ReadError,
-    Readiness, Reconcile, ReconcileLog, ReconcileRecord, Reference, Request, Result, RunContext,
-    Runnable, Selection, Trigger, TriggerError, Triggers, WriteError, finalizer, predicate,
-    trigger,
+    Conditions, Context, Controller, DynamicObject, Error, EventApi, EventType, EverySource,
+    InformerOptions, Kind, Live, ManagerError, MapContext, MetricsRegistry, Object, ObjectKey,
+    Outcome, ReadError, Readiness, Reconcile, ReconcileLog, ReconcileRecord, Reference, Request,
+    Result, RunContext, Runnable, Selection, Source, Stored, Trigger, TriggerError, Triggers,
+    WriteError, event, finalizer, predicate, trigger,
 };
 pub use opkit_manifests::PolicyRule;
 /// What [`Operator::metrics`] registers with.

@@ -124,12 +124,12 @@ pub use opkit_derive::{main, test};
 pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, golden};
 pub use opkit_operator::{
     Action, AnyController, AnyRunnable, ApplyError, Cleanup, Condition, ConditionStatus,
-    Conditions, Context, Controller, DynamicObject, Error, EventApi, EventType, InformerOptions,
-    Kind, Live, ManagerError, MapContext, MetricsRegistry, Object, ObjectKey, Operator,
-    OperatorError, Outcome, PolicyRule, ReadError, Readiness, Reconcile, ReconcileLog,
+    Conditions, Context, Controller, DynamicObject, Error, EventApi, EventType, EverySource,
+    InformerOptions, Kind, Live, ManagerError, MapContext, MetricsRegistry, Object, ObjectKey,
+    Operator, OperatorError, Outcome, PolicyRule, ReadError, Readiness, Reconcile, ReconcileLog,
     ReconcileRecord, Reference, Request, Result, RunContext, RunOptions, Runnable, Selection,
-    ServerAddresses, Trigger, TriggerError, Triggers, WriteError, finalizer, predicate,
-    prometheus_client, trigger,
+    ServerAddresses, Source, Stored, Trigger, TriggerError, Triggers, WriteError, event, finalizer,
+    predicate, prometheus_client, trigger,
 };
 
 /// What an operator's modules name; `use opkit::prelude::*`.

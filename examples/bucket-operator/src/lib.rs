@@ -51,7 +51,7 @@ pub fn operator_with(store: impl ObjectStore) -> Operator {
         .controller(
             Controller::new(reconcile)
                 // The status that reconcile writes is no reason for another look at the store.
-                .with_predicate(predicate::generation_changed())
+                .primary(|buckets| buckets.only(predicate::generation_changed()))
                 .triggered_by(calls)
                 .finalizer("bucket.opkit.dev/cleanup", clean_up)
                 // Stores answer slowly; different buckets need not wait for each other.
@@ -74,7 +74,7 @@ async fn reconcile(bucket: Arc<Bucket>, cx: Context<App>) -> Result<Action> {
     tell(&bucket, &put, &ready, &cx);
     cx.update_status(&bucket, |status| {
         status.url = put.is_ok().then(|| format!("memory://{name}"));
-        status.conditions.set(ready.clone());
+        status.conditions.set(&ready);
     })
     .await?;
 

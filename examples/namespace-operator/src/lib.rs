@@ -32,8 +32,8 @@ pub fn operator() -> Operator {
             .owns::<ResourceQuota>()
             .owns::<LimitRange>()
             .owns::<NetworkPolicy>()
-            // Not `label_selector`: a namespace that has just lost the label would not pass, and keep its children.
-            .with_predicate(predicate::labels_changed()),
+            // Not `label_selector` alone: a namespace that has just lost the label would not pass, and keep its children.
+            .primary(|namespaces| namespaces.only(predicate::labels_changed())),
     )
 }
 

@@ -1,23 +1,27 @@
 //! What else a controller depends on: children, references, and anything with a map function.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kube::core::PartialObjectMeta;
 use opkit_cache::{DynamicObject, Index, Selection, Stored};
 use opkit_client::{Kind, Object, ObjectKey};
 
-use crate::predicate::Predicate;
-use crate::source::{self, MapContext};
-use crate::spec::{Map, Role, Source, Watched};
+use super::source::{EverySource, Source};
+use crate::source::MapContext;
+use crate::spec::{Role, SourceSpec, Watched};
 use crate::{Controller, cross_namespace};
 
 impl<K, S: Send + Sync + 'static> Controller<K, S> {
     /// Reconciles the owner when a child of kind `C` changes, and caches `C`. Children are those
     /// with a controller reference to an object of this kind: what `Context::apply` makes.
     pub fn owns<C: Object>(self) -> Self {
-        let map = self.owner_map(false);
-        self.source(Watched::typed::<C>(false), Role::Owned, map)
+        self.owns_with::<C>(|source| source)
+    }
+
+    /// As [`owns`](Controller::owns), with filters and further map functions on the source.
+    pub fn owns_with<C: Object>(self, set: impl FnOnce(Source<C>) -> Source<C>) -> Self {
+        let source = self.typed_source().lead_to_owners(false);
+        self.source(Watched::typed::<C>(false), Role::Owned, set(source))
     }
 
     /// As [`owns`](Controller::owns), caching only the metadata of children.
@@ -25,34 +29,77 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
     where
         PartialObjectMeta<C>: Object,
     {
-        let map = self.owner_map(false);
+        self.owns_metadata_with::<C>(|source| source)
+    }
+
+    /// As [`owns_metadata`](Controller::owns_metadata), with filters and further map functions on the
+    /// source.
+    pub fn owns_metadata_with<C: Object>(
+        self,
+        set: impl FnOnce(Source<PartialObjectMeta<C>>) -> Source<PartialObjectMeta<C>>,
+    ) -> Self
+    where
+        PartialObjectMeta<C>: Object,
+    {
+        let source = self.typed_source().lead_to_owners(false);
         let watched = Watched::typed::<PartialObjectMeta<C>>(true);
-        self.source(watched, Role::Owned, map)
+        self.source(watched, Role::Owned, set(source))
     }
 
     /// As [`owns`](Controller::owns), for a kind that is known only at run time.
     pub fn owns_dynamic(self, kind: Kind) -> Self {
-        let map = self.owner_map(false);
-        self.source(Watched::dynamic(kind), Role::Owned, map)
+        self.owns_dynamic_with(kind, |source| source)
+    }
+
+    /// As [`owns_dynamic`](Controller::owns_dynamic), with filters and further map functions on the
+    /// source.
+    pub fn owns_dynamic_with(
+        self,
+        kind: Kind,
+        set: impl FnOnce(Source<DynamicObject>) -> Source<DynamicObject>,
+    ) -> Self {
+        let source = self.dynamic_source().lead_to_owners(false);
+        self.source(Watched::dynamic(kind), Role::Owned, set(source))
     }
 
     /// Reconciles every owner of this kind when an object of kind `C` changes, also those that are
     /// not its controller, and caches `C`.
     pub fn watches_owners<C: Object>(self) -> Self {
-        let map = self.owner_map(true);
-        self.source(Watched::typed::<C>(false), Role::Watched, map)
+        self.watches_with::<C>(Source::map_owners)
     }
 
-    /// Reconciles the objects that `map` answers when an object of kind `C` changes, and caches
+    /// Reconciles the objects that `map` returns when an object of kind `C` changes, and caches
     /// `C`. For a change, `map` is called with the object before and after, and, of changes that came
-    /// too fast to be told one by one, with those in between that had other labels or owners. Keys
+    /// too fast to be reported one by one, with those in between that had other labels or owners. Keys
     /// without a namespace are in that of the changed object.
     pub fn watches<C: Object>(
         self,
         map: impl Fn(&C, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
-        let map = self.typed_map(map);
-        self.source(Watched::typed::<C>(false), Role::Watched, map)
+        self.watches_with::<C>(|source| source.map(map))
+    }
+
+    /// Caches the kind `C`, and reconciles what its [`Source`] leads to: by map functions, or by one
+    /// function for each type of event, and only for the events that its filters pass.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Node};
+    /// use opkit_controller::{Action, Context, Controller, Result, predicate};
+    ///
+    /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
+    ///     Ok(Action::await_change())
+    /// }
+    /// let controller = Controller::new(reconcile).watches_with::<Node>(|nodes| {
+    ///     nodes
+    ///         .only(predicate::labels_changed())
+    ///         .map(|node, cx| vec![("zones", node.metadata.name.as_deref().unwrap_or("")).into()])
+    /// });
+    /// ```
+    pub fn watches_with<C: Object>(self, set: impl FnOnce(Source<C>) -> Source<C>) -> Self {
+        let source = self.typed_source();
+        self.source(Watched::typed::<C>(false), Role::Watched, set(source))
     }
 
     /// As [`watches`](Controller::watches), asking the server for metadata only: cheap.
@@ -63,9 +110,20 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
     where
         PartialObjectMeta<C>: Object,
     {
-        let map = self.typed_map(map);
+        self.watches_metadata_with::<C>(|source| source.map(map))
+    }
+
+    /// As [`watches_with`](Controller::watches_with), asking the server for metadata only: cheap.
+    pub fn watches_metadata_with<C: Object>(
+        self,
+        set: impl FnOnce(Source<PartialObjectMeta<C>>) -> Source<PartialObjectMeta<C>>,
+    ) -> Self
+    where
+        PartialObjectMeta<C>: Object,
+    {
+        let source = self.typed_source();
         let watched = Watched::typed::<PartialObjectMeta<C>>(true);
-        self.source(watched, Role::Watched, map)
+        self.source(watched, Role::Watched, set(source))
     }
 
     /// As [`watches`](Controller::watches), for a kind that is known only at run time.
@@ -74,55 +132,82 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         kind: Kind,
         map: impl Fn(&DynamicObject, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
-        let namespaced = self.spec.kind.namespaced;
-        let map: Arc<Map> = Arc::new(move |object, context| {
-            let read = object.any().ok();
-            let read = read.and_then(|read| read.into_any().downcast::<DynamicObject>().ok());
-            let keys = read.map(|read| map(&read, context)).unwrap_or_default();
-            completed(keys, object, namespaced)
-        });
-        self.source(Watched::dynamic(kind), Role::Watched, map)
+        self.watches_dynamic_with(kind, |source| source.map(map))
     }
 
-    /// Of the kind that was declared last, by a method that starts with `owns`, `watches` or
-    /// `references`, leads only to a reconcile what `predicate` passes. Several combine: a change must
-    /// pass all of them. Anywhere else it is an error at start; for the changes of the reconciled
-    /// kind there is [`with_predicate`](Controller::with_predicate).
-    pub fn only(mut self, predicate: Predicate) -> Self {
-        let last = self.spec.sources.last_mut();
-        match last.filter(|last| last.role != Role::Primary && !self.spec.is_trigger_last) {
-            Some(last) => last.filter(predicate),
-            None => self.spec.has_misplaced_filter = true,
-        }
+    /// As [`watches_with`](Controller::watches_with), for a kind that is known only at run time.
+    pub fn watches_dynamic_with(
+        self,
+        kind: Kind,
+        set: impl FnOnce(Source<DynamicObject>) -> Source<DynamicObject>,
+    ) -> Self {
+        let source = self.dynamic_source();
+        self.source(Watched::dynamic(kind), Role::Watched, set(source))
+    }
+
+    /// Sets filters for the events of all sources, declared before or after: an event must pass those
+    /// of its source and these.
+    pub fn every_source(mut self, set: impl FnOnce(EverySource) -> EverySource) -> Self {
+        let predicate = self.spec.event_filter.take();
+        self.spec.event_filter = set(EverySource { predicate }).predicate;
         self
     }
 
-    /// The owners of this kind: the controller alone, or any.
-    fn owner_map(&self, any: bool) -> Arc<Map> {
-        let owner = self.spec.kind.clone();
-        Arc::new(move |child, _| source::owners_of(&owner, &child.meta(), any))
+    fn typed_source<C: Object>(&self) -> Source<C> {
+        Source::new(&self.spec.kind, |stored| stored.get().ok())
     }
 
-    fn typed_map<C: Object>(
-        &self,
-        map: impl Fn(&C, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
-    ) -> Arc<Map> {
-        let namespaced = self.spec.kind.namespaced;
-        Arc::new(move |object, context| {
-            // One that does not fit its type leads nowhere, as the cache has warned.
-            let keys = object.get::<C>().map(|object| map(&object, context));
-            completed(keys.unwrap_or_default(), object, namespaced)
+    fn dynamic_source(&self) -> Source<DynamicObject> {
+        Source::new(&self.spec.kind, |stored| {
+            stored.any().ok()?.into_any().downcast().ok()
         })
     }
 
-    fn source(mut self, watched: Watched, role: Role, map: Arc<Map>) -> Self {
-        self.spec.is_trigger_last = false;
-        self.spec.sources.push(Source {
+    fn source<C>(mut self, watched: Watched, role: Role, source: Source<C>) -> Self {
+        let number = self.spec.sources.len();
+        let triggers = source.triggers.into_iter();
+        self.triggers
+            .extend(triggers.map(|triggers| (number, triggers)));
+        self.spec.sources.push(SourceSpec {
             watched,
             role,
-            map: Some(map),
-            predicate: None,
+            maps: source.maps,
+            predicate: source.predicate,
         });
+        self
+    }
+}
+
+impl<K: Send + Sync + 'static, S: Send + Sync + 'static> Controller<K, S> {
+    /// Sets which events of the reconciled kind itself lead to a reconcile, and what else they lead to.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    /// use opkit_controller::{Action, Context, Controller, Result, predicate};
+    ///
+    /// async fn reconcile(deployment: Arc<Deployment>, cx: Context) -> Result<Action> {
+    ///     Ok(Action::await_change())
+    /// }
+    /// // Changes of the status alone lead to nothing.
+    /// let controller = Controller::new(reconcile)
+    ///     .primary(|deployments| deployments.only(predicate::generation_changed()));
+    /// ```
+    pub fn primary(mut self, set: impl FnOnce(Source<K>) -> Source<K>) -> Self {
+        let Some(own) = self.spec.sources.first_mut() else {
+            return self;
+        };
+        let mut source = Source::new(&self.spec.kind, |stored| {
+            stored.any().ok()?.into_any().downcast().ok()
+        });
+        source.maps = std::mem::take(&mut own.maps);
+        source.predicate = own.predicate.take();
+        let source = set(source);
+        own.maps = source.maps;
+        own.predicate = source.predicate;
+        let triggers = source.triggers.into_iter();
+        self.triggers.extend(triggers.map(|triggers| (0, triggers)));
         self
     }
 }
@@ -149,8 +234,17 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// let controller = Controller::new(reconcile).references::<ConfigMap>(config_maps);
     /// ```
     pub fn references<C: Object>(
+        self,
+        keys: impl Fn(&K) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self {
+        self.references_with::<C>(keys, |source| source)
+    }
+
+    /// As [`references`](Controller::references), with filters and further map functions on the source.
+    pub fn references_with<C: Object>(
         mut self,
         keys: impl Fn(&K) -> Vec<ObjectKey> + Send + Sync + 'static,
+        set: impl FnOnce(Source<C>) -> Source<C>,
     ) -> Self {
         static DECLARED: AtomicU64 = AtomicU64::new(0);
         let number = DECLARED.fetch_add(1, Ordering::Relaxed);
@@ -163,7 +257,7 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
             named.map(|key| key.or_namespace(own).to_string()).collect()
         });
         self.spec.indexes.push(index);
-        let map = move |object: &Stored, context: &MapContext| {
+        let naming = move |object: &Stored, context: &MapContext| {
             let key = object.key();
             let naming = Selection::default()
                 .all_namespaces()
@@ -175,14 +269,10 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
             from.retain(|from| cross_namespace::leads(context, from, &target, &key));
             from
         };
-        self.source(Watched::typed::<C>(false), Role::Referenced, Arc::new(map))
+        let source = self.typed_source().lead(move |event, context| {
+            // Old and new have the same key.
+            naming(event.object(), context)
+        });
+        self.source(Watched::typed::<C>(false), Role::Referenced, set(source))
     }
-}
-
-/// Keys without a namespace are in that of the object that they were made from.
-fn completed(keys: Vec<ObjectKey>, object: &Stored, namespaced: bool) -> Vec<ObjectKey> {
-    let namespace = object.namespace().filter(|_| namespaced);
-    let keys = keys.into_iter();
-    keys.map(|key| key.or_namespace(namespace.as_deref()))
-        .collect()
 }

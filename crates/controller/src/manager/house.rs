@@ -306,8 +306,8 @@ impl House {
                     feed(&mut self.sources, &self.stop_caches, run);
                 }
             }
-            for triggers in triggers {
-                let run = triggers.run(running.clone());
+            for (source, triggers) in triggers {
+                let run = triggers.run(running.clone(), source);
                 feed(&mut self.sources, &self.stop_caches, run);
             }
             let watch = stuck::watch(running.clone());
@@ -373,8 +373,10 @@ impl House {
         let start = |watched: &Watched| watched.start(&cluster.factory, &self.manager.cached);
         let mut declared = Declared::default();
         let mut owned = Vec::new();
+        let mut informers = Vec::new();
         for source in &spec.sources {
             let informer = start(&source.watched);
+            informers.push(informer.clone());
             if source.role == Role::Owned {
                 declared.owned.insert(resource_of(&source.watched.kind));
                 owned.push(OwnedKind {
@@ -424,6 +426,7 @@ impl House {
             cluster: cluster.name.clone(),
             client: cluster.client.clone(),
             informer,
+            informers,
             reads,
             applied,
             shared: RwLock::new(Arc::new(shared)),

@@ -535,7 +535,7 @@ async fn a_label_that_went_and_came_back_is_worth_a_reconcile() {
     server.put(MAP, labelled("x"));
     let count: Arc<AtomicU32> = Arc::default();
     let controller = counting(&count, |_| Ok(Action::await_change()))
-        .with_predicate(crate::predicate::labels_changed());
+        .primary(|maps| maps.only(crate::predicate::labels_changed()));
     let run = Run::start(&server, controller).await;
     run.settle(MOMENT).await;
     server.put(MAP, labelled("y"));

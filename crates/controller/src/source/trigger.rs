@@ -9,7 +9,7 @@ use futures::{Stream, StreamExt};
 use opkit_workqueue::AddOptions;
 use tokio::sync::mpsc;
 
-use super::IN_ONE_GO;
+use super::{IN_ONE_GO, generic_targets};
 use crate::Request;
 use crate::record::Cause;
 use crate::why::Why;
@@ -132,8 +132,12 @@ impl Triggers {
         }
     }
 
-    /// Takes requests into the queue until there are no more.
-    pub(crate) async fn run(mut self, running: Arc<Running>) {
+    /// Takes requests, as generic events of a source, into the queue until there are no more.
+    pub(crate) async fn run(mut self, running: Arc<Running>, source: usize) {
+        // Filters and map functions read the cache.
+        for informer in running.sides.iter().flat_map(|side| &side.informers) {
+            informer.wait_for_sync().await;
+        }
         let mut in_one_go = 0;
         while let Some(request) = self.requests.next().await {
             // A stream of the user's may never wait.
@@ -141,14 +145,16 @@ impl Triggers {
             if in_one_go == 0 {
                 tokio::task::yield_now().await;
             }
-            let cause = Cause::Triggered {
-                by: self.name.clone(),
-            };
-            let now = AddOptions {
-                priority: Some(0),
-                ..Default::default()
-            };
-            running.queue.add_with(request, Why::from(cause), now);
+            for request in generic_targets(&running, source, request) {
+                let cause = Cause::Triggered {
+                    by: self.name.clone(),
+                };
+                let now = AddOptions {
+                    priority: Some(0),
+                    ..Default::default()
+                };
+                running.queue.add_with(request, Why::from(cause), now);
+            }
         }
     }
 }

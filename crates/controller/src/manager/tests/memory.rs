@@ -91,7 +91,7 @@ async fn the_log_forgets_what_is_gone_unnoticed() {
     server.put(MAP, map.clone());
     let is_ours = crate::predicate::label_selector("app=a").unwrap();
     let controller = counting(&Arc::default(), |_| Ok(Action::await_change()));
-    let run = Run::start(&server, controller.with_predicate(is_ours)).await;
+    let run = Run::start(&server, controller.primary(|maps| maps.only(is_ours))).await;
     run.settle(MOMENT).await;
     map["metadata"] = server.get(MAP).unwrap()["metadata"].clone();
     map["metadata"]["labels"] = json!({});

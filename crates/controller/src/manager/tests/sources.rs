@@ -165,8 +165,7 @@ async fn owners_and_maps_of_metadata_lead_to_objects() {
     };
     let controller = counting(&count, |_| Ok(Action::await_change()))
         .watches_owners::<Secret>()
-        .watches_metadata::<Pod>(to_all)
-        .only(predicate::labels_changed());
+        .watches_metadata_with::<Pod>(|pods| pods.map(to_all).only(predicate::labels_changed()));
     let run = Run::start(&server, controller).await;
     run.settle(MOMENT).await;
     let check = |expected: u32, what: &str| {
@@ -190,30 +189,6 @@ async fn owners_and_maps_of_metadata_lead_to_objects() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_filter_that_filters_nothing_is_an_error_at_start() {
-    type Declare = fn(Controller<ConfigMap>) -> Controller<ConfigMap>;
-    let misplaced: [Declare; 3] = [
-        |it| it.only(predicate::labels_changed()),
-        |it| it.only(predicate::labels_changed()).owns::<Secret>(),
-        |it| {
-            let it = it.owns::<Secret>().triggered_by(crate::trigger("web").1);
-            it.only(predicate::labels_changed())
-        },
-    ];
-    for declare in misplaced {
-        let server = Server::new(&["configmaps", "secrets"]);
-        let controller = declare(counting(&Arc::default(), |_| Ok(Action::await_change())));
-        let manager = Manager::new("test", server.client(), ManagerOptions::default());
-        let run = manager.controller(controller).run(CancellationToken::new());
-        let error = run.await.unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "controller configmap has a misplaced .only(..): it filters the kind that the .owns, .watches or .references right before it declares; for the changes of ConfigMap itself use .with_predicate(..)"
-        );
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn several_filters_combine() {
     let server = Server::new(&["configmaps", "pods"]);
     server.put(MAP, object("one"));
@@ -221,11 +196,12 @@ async fn several_filters_combine() {
     let named = |name: &'static str| predicate::Predicate::object(move |it| it.name() == name);
     let is_labelled = || predicate::Predicate::object(|it| it.label("app").is_some());
     let controller = counting(&count, |_| Ok(Action::await_change()))
-        .with_predicate(named("one"))
-        .with_predicate(is_labelled())
-        .watches::<Pod>(|_, _| vec!["one".into()])
-        .only(named("one"))
-        .only(is_labelled());
+        .primary(|maps| maps.only(named("one")))
+        .primary(|maps| maps.only(is_labelled()))
+        .watches_with::<Pod>(|pods| {
+            let pods = pods.map(|_, _| vec!["one".into()]);
+            pods.only(named("one")).only(is_labelled())
+        });
     let run = Run::start(&server, controller).await;
     for path in [MAP, POD] {
         for (name, is_labelled, expected) in [("two", true, 0), ("one", false, 0), ("one", true, 1)]
@@ -240,6 +216,154 @@ async fn several_filters_combine() {
             assert_eq!(found, expected, "{path}: {name}, labelled: {is_labelled}");
         }
     }
+    run.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_filter_of_every_source_filters_all_of_them() {
+    let server = Server::new(&["configmaps", "pods"]);
+    let count: Arc<AtomicU32> = Arc::default();
+    let is_labelled = predicate::Predicate::object(|it| it.label("app").is_some());
+    let controller = counting(&count, |_| Ok(Action::await_change()))
+        .every_source(|all| all.only(is_labelled))
+        .watches::<Pod>(|_, _| vec!["one".into()])
+        .every_source(|all| all.only(predicate::updated()));
+    let run = Run::start(&server, controller).await;
+    let check = async |path: &str, labels: Value, expected: u32| {
+        let mut changed = object("one");
+        changed["metadata"]["uid"] = json!("u");
+        changed["metadata"]["labels"] = labels;
+        server.put(path, changed);
+        run.settle(MOMENT).await;
+        assert_eq!(count.swap(0, Ordering::SeqCst), expected, "{path}");
+    };
+    for path in [MAP, POD] {
+        check(path, json!({}), 0).await;
+        check(path, json!({"app": "a"}), 1).await;
+    }
+    run.stop().await.unwrap();
+}
+
+/// Events of secrets as a map function and the four functions of a source see them.
+#[tokio::test(start_paused = true)]
+async fn a_source_tells_its_events_apart() {
+    use crate::event::Event;
+    type Log = Arc<Mutex<Vec<String>>>;
+    let server = Server::new(&["configmaps", "secrets"]);
+    server.put(MAP, object("one"));
+    server.put(SECRET, secret("a"));
+    let (mapped, handled): (Log, Log) = Default::default();
+    let label = |secret: &Secret| {
+        let labels = secret.metadata.labels.clone().unwrap_or_default();
+        labels.get("l").cloned().unwrap_or_default()
+    };
+    let log = mapped.clone();
+    let map = move |event: &Event<'_, Secret>, _: &MapContext| {
+        log.lock().push(match event {
+            Event::Create(it) => format!("create {} {}", label(it.object), it.is_initial),
+            Event::Update(it) => format!("update {}>{}", label(it.old), label(it.new)),
+            Event::Delete(it) => format!("delete {} {}", label(it.object), it.is_certain),
+            Event::Generic(it) => format!("generic {}", label(it.object)),
+        });
+        vec!["one".into()]
+    };
+    let (trigger, calls) = trigger("web server");
+    let logging = || {
+        let handled = handled.clone();
+        move |line: String| {
+            handled.lock().push(line);
+            Vec::new()
+        }
+    };
+    let (create, update, delete, generic) = (logging(), logging(), logging(), logging());
+    let count: Arc<AtomicU32> = Arc::default();
+    let controller = counting(&count, |_| Ok(Action::await_change()))
+        .watches_with::<Secret>(|secrets| secrets.map_events(map).triggered_by(calls))
+        .owns_with::<Secret>(|secrets| {
+            secrets
+                .on_create(move |it, _| create(format!("create {}", label(it.object))))
+                .on_update(move |it, _| {
+                    update(format!("update {}>{}", label(it.old), label(it.new)))
+                })
+                .on_delete(move |it, _| delete(format!("delete {}", label(it.object))))
+                .on_generic(move |it, _| generic(format!("generic {}", label(it.object))))
+        });
+    let run = Run::start(&server, controller).await;
+    let seen = async || {
+        run.settle(MOMENT).await;
+        (
+            std::mem::take(&mut *mapped.lock()),
+            std::mem::take(&mut *handled.lock()),
+        )
+    };
+    let lines = |lines: &[&str]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let (map, funcs) = seen().await;
+    assert_eq!(
+        (map, funcs),
+        (lines(&["create a true"]), lines(&["create a"]))
+    );
+    server.put(SECRET, secret("b"));
+    let (map, funcs) = seen().await;
+    assert_eq!(
+        (map, funcs),
+        (lines(&["update a>b"]), lines(&["update a>b"]))
+    );
+    count.store(0, Ordering::SeqCst);
+    trigger.send(("d", "child")).await.unwrap();
+    trigger.send(("d", "none")).await.unwrap();
+    let (map, funcs) = seen().await;
+    assert_eq!(
+        map,
+        lines(&["generic b"]),
+        "of the source that is triggered"
+    );
+    assert_eq!(funcs, lines(&[]));
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+    server.delete(SECRET);
+    let (map, funcs) = seen().await;
+    assert_eq!(
+        (map, funcs),
+        (lines(&["delete b true"]), lines(&["delete b"]))
+    );
+    // Too fast to be reported one by one.
+    server.put(SECRET, secret("c"));
+    server.put(SECRET, secret("d"));
+    server.delete(SECRET);
+    let (map, _) = seen().await;
+    assert_eq!(
+        map,
+        lines(&["create c false", "update c>d", "delete d true"])
+    );
+    run.stop().await.unwrap();
+}
+
+fn secret(label: &str) -> Value {
+    json!({"metadata": {"namespace": "d", "name": "child", "uid": "s", "labels": {"l": label}}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_begins_passes_a_filter_of_changes() {
+    let server = Server::new(&["configmaps"]);
+    let mut map = object("one");
+    map["metadata"]["uid"] = json!("u");
+    map["metadata"]["finalizers"] = json!(["opkit.dev/test"]);
+    server.put(MAP, map.clone());
+    let count: Arc<AtomicU32> = Arc::default();
+    let cleaned = count.clone();
+    let controller = counting(&Arc::default(), |_| Ok(Action::await_change()))
+        .primary(|maps| {
+            maps.only(predicate::labels_changed().and(!predicate::annotations_changed()))
+        })
+        .finalizer("opkit.dev/test", move |_, _| {
+            cleaned.fetch_add(1, Ordering::SeqCst);
+            async { Ok(crate::Cleanup::Pending(Duration::from_secs(3600))) }
+        });
+    let run = Run::start(&server, controller).await;
+    run.settle(MOMENT).await;
+    map["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    server.put(MAP, map);
+    run.settle(MOMENT).await;
+    assert_eq!(count.load(Ordering::SeqCst), 1);
     run.stop().await.unwrap();
 }
 

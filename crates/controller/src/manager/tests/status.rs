@@ -21,7 +21,8 @@ async fn a_second_update_of_one_reconcile_starts_from_the_first() {
         cx.update_status(&robot, |status| status.ready = 1).await?;
         Ok(Action::await_change())
     }
-    let controller = Controller::new(reconcile).with_predicate(predicate::generation_changed());
+    let controller =
+        Controller::new(reconcile).primary(|it| it.only(predicate::generation_changed()));
     let run = Run::start(&server, controller).await;
     run.settle(Duration::from_secs(1)).await;
     assert_eq!(server.writes().len(), 2, "without a conflict");
