@@ -63,4 +63,7 @@ pub enum Cleanup {
     /// It takes longer: the finalizer stays, and the function is called again after the delay; zero
     /// means soon, as for [`Action::requeue`].
     Pending(Duration),
+    /// It takes longer, and ends with a change of the object or of something that it depends on, such
+    /// as a Job: the finalizer stays, and the function is called again at the next change.
+    AwaitChange,
 }

@@ -27,10 +27,11 @@ mod leaderelection;
 mod live;
 mod manager;
 mod mark;
-mod metrics;
+pub mod metrics;
 mod owner;
 pub mod predicate;
 mod prune;
+mod quantity;
 mod readiness;
 mod reconcile;
 mod record;
@@ -60,6 +61,7 @@ pub use leaderelection::{
 pub use live::Live;
 pub use manager::{Manager, ManagerOptions, MissingPermissions, Permission, until_signal};
 pub use metrics::MetricsRegistry;
+pub use quantity::QuantityExt;
 pub use readiness::Readiness;
 pub use reconcile::{Reconcile, WithContext, WithState};
 pub use record::{Cause, HotLoop, Outcome, ReconcileLog, ReconcileRecord};
@@ -83,5 +85,6 @@ pub mod limiter {
 
 // What the methods above take and answer, so that rooms above need no further dependency.
 pub use opkit_apimachinery::conditions::{Condition, ConditionStatus, Conditions};
+pub use opkit_apimachinery::quantity::{Quantity, QuantityError};
 pub use opkit_cache::{DynamicObject, InformerOptions, Meta, Scope, Selection, Stored};
 pub use opkit_client::{Kind, Object, ObjectKey};

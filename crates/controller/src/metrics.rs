@@ -1,5 +1,7 @@
-//! What a controller counts, with controller-runtime's names, so that dashboards carry over.
+//! Metrics: those of controllers, with controller-runtime's names, so that dashboards carry over, and
+//! those of an operator's own, with labels.
 
+mod labelled;
 mod text;
 
 use std::fmt;
@@ -8,25 +10,26 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use prometheus_client::encoding::text as openmetrics;
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::counter::Counter as PlainCounter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::gauge::Gauge as PlainGauge;
+use prometheus_client::metrics::histogram::Histogram as PlainHistogram;
 use prometheus_client::registry::Registry;
+
+pub use self::labelled::{Counter, Gauge, Histogram, Labelled};
 
 /// Where metrics are registered: opkit's, and an operator's own. Cloning gives another handle on the
 /// same registry.
 ///
 /// # Examples
 /// ```
-/// use opkit_controller::MetricsRegistry;
-/// use prometheus_client::metrics::counter::Counter;
+/// use opkit_controller::metrics::{Counter, MetricsRegistry};
 ///
 /// let registry = MetricsRegistry::default();
-/// let orders: Counter = Counter::default();
-/// registry.lock().register("shop_orders", "Orders taken", orders.clone());
-/// orders.inc();
-/// assert!(registry.encode().contains("shop_orders_total 1"));
+/// let orders = Counter::new("shop_orders", "Orders taken", ["shop"]);
+/// registry.register(&orders);
+/// orders.with(["web"]).inc();
+/// assert!(registry.encode().contains(r#"shop_orders_total{shop="web"} 1"#));
 /// ```
 #[derive(Clone, Default)]
 pub struct MetricsRegistry {
@@ -40,7 +43,7 @@ impl fmt::Debug for MetricsRegistry {
 }
 
 impl MetricsRegistry {
-    /// The registry, to register with.
+    /// Returns the registry itself, for metrics of `prometheus_client`.
     pub fn lock(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock()
     }
@@ -60,9 +63,9 @@ impl MetricsRegistry {
 }
 
 type Labels = Vec<(&'static str, String)>;
-type Counters = Family<Labels, Counter>;
-type Gauges = Family<Labels, Gauge>;
-type Histograms = Family<Labels, Histogram, Buckets>;
+type Counters = Family<Labels, PlainCounter>;
+type Gauges = Family<Labels, PlainGauge>;
+type Histograms = Family<Labels, PlainHistogram, Buckets>;
 
 /// controller-runtime's.
 const SECONDS: [f64; 40] = [
@@ -74,9 +77,9 @@ const SECONDS: [f64; 40] = [
 #[derive(Clone)]
 struct Buckets;
 
-impl MetricConstructor<Histogram> for Buckets {
-    fn new_metric(&self) -> Histogram {
-        Histogram::new(SECONDS)
+impl MetricConstructor<PlainHistogram> for Buckets {
+    fn new_metric(&self) -> PlainHistogram {
+        PlainHistogram::new(SECONDS)
     }
 }
 
@@ -193,16 +196,16 @@ impl ReconcileMetrics {
 /// The metrics of one controller.
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
-    pub(crate) success: Counter,
-    pub(crate) error: Counter,
-    pub(crate) requeue_after: Counter,
-    pub(crate) errors: Counter,
-    pub(crate) terminal: Counter,
-    pub(crate) panics: Counter,
-    pub(crate) timeouts: Counter,
-    pub(crate) hot_loops: Counter,
-    time: Histogram,
-    pub(crate) active: Gauge,
+    pub(crate) success: PlainCounter,
+    pub(crate) error: PlainCounter,
+    pub(crate) requeue_after: PlainCounter,
+    pub(crate) errors: PlainCounter,
+    pub(crate) terminal: PlainCounter,
+    pub(crate) panics: PlainCounter,
+    pub(crate) timeouts: PlainCounter,
+    pub(crate) hot_loops: PlainCounter,
+    time: PlainHistogram,
+    pub(crate) active: PlainGauge,
 }
 
 impl Measured {

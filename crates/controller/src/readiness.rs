@@ -20,6 +20,10 @@ pub trait Readiness {
     /// ready before it has one that says so; kinds that cannot say it are ready once they exist.
     fn is_ready(&self) -> bool;
 
+    /// Whether the condition of this type is true for the present generation: for kinds that name it
+    /// otherwise than `Ready`, such as `Available`. An object that is being deleted is not ready.
+    fn is_ready_by(&self, condition: &str) -> bool;
+
     /// How many replicas are ready; 0 if the status does not say.
     fn ready_replicas(&self) -> i32;
 }
@@ -35,6 +39,10 @@ impl<K: Object> Readiness for K {
             return false;
         }
         readiness::is_ready(&json)
+    }
+
+    fn is_ready_by(&self, condition: &str) -> bool {
+        readiness::is_ready_by(&as_json(self), condition)
     }
 
     fn ready_replicas(&self) -> i32 {

@@ -24,10 +24,12 @@ pub use opkit_controller::{
     Action, AnyController, AnyRunnable, ApplyError, Cleanup, Condition, ConditionStatus,
     Conditions, Context, Controller, DynamicObject, Error, EventApi, EventType, EverySource,
     InformerOptions, Kind, Live, ManagerError, MapContext, MetricsRegistry, Object, ObjectKey,
-    Outcome, ReadError, Readiness, Reconcile, ReconcileLog, ReconcileRecord, Reference, Request,
-    Result, RunContext, Runnable, Selection, Source, Stored, Trigger, TriggerError, Triggers,
-    WriteError, event, finalizer, predicate, trigger,
+    Outcome, Quantity, QuantityError, QuantityExt, ReadError, Readiness, Reconcile, ReconcileLog,
+    ReconcileRecord, Reference, Request, Result, RunContext, Runnable, Selection, Source, Stored,
+    Trigger, TriggerError, Triggers, WriteError, event, finalizer, metrics, predicate, trigger,
 };
 pub use opkit_manifests::PolicyRule;
-/// What [`Operator::metrics`] registers with.
+/// What [`Operator::metrics`] registers with, for metrics that [`metrics`] does not offer.
 pub use prometheus_client;
+/// What stops a runnable, and [`Operator::run_with`].
+pub use tokio_util::sync::CancellationToken;

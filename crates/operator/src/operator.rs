@@ -223,15 +223,15 @@ impl Operator {
     /// # Examples
     /// ```
     /// use opkit_operator::Operator;
-    /// use opkit_operator::prometheus_client::metrics::counter::Counter;
+    /// use opkit_operator::metrics::Counter;
     ///
-    /// let orders: Counter = Counter::default();
+    /// let orders = Counter::new("shop_orders", "Orders taken", ["shop"]);
     /// let counted = orders.clone();
-    /// let operator = Operator::new("shop-operator").metrics(|registry| {
-    ///     registry.lock().register("shop_orders", "Orders taken", counted);
+    /// let operator = Operator::new("shop-operator").metrics(move |registry| {
+    ///     registry.register(&counted);
     /// });
     /// # drop(operator);
-    /// orders.inc();
+    /// orders.with(["web"]).inc();
     /// ```
     pub fn metrics(mut self, register: impl FnOnce(&MetricsRegistry) + Send + 'static) -> Self {
         self.metrics.push(Box::new(register));

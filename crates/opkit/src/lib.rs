@@ -57,6 +57,8 @@
 
 pub use k8s_openapi;
 pub use kube;
+/// The derive of a schema with validations in CEL, for kinds by kube's derive.
+pub use kube::KubeSchema;
 /// Kubernetes' object rules: identity, schemes, selectors, patches, protobuf.
 pub use opkit_apimachinery as apimachinery;
 /// Informers, stores, indexes, listers, and the client that reads through them.
@@ -123,13 +125,14 @@ pub use opkit_derive::{main, test};
 #[cfg(feature = "test")]
 pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, golden};
 pub use opkit_operator::{
-    Action, AnyController, AnyRunnable, ApplyError, Cleanup, Condition, ConditionStatus,
-    Conditions, Context, Controller, DynamicObject, Error, EventApi, EventType, EverySource,
-    InformerOptions, Kind, Live, ManagerError, MapContext, MetricsRegistry, Object, ObjectKey,
-    Operator, OperatorError, Outcome, PolicyRule, ReadError, Readiness, Reconcile, ReconcileLog,
-    ReconcileRecord, Reference, Request, Result, RunContext, RunOptions, Runnable, Selection,
-    ServerAddresses, Source, Stored, Trigger, TriggerError, Triggers, WriteError, event, finalizer,
-    predicate, prometheus_client, trigger,
+    Action, AnyController, AnyRunnable, ApplyError, CancellationToken, Cleanup, Condition,
+    ConditionStatus, Conditions, Context, Controller, DynamicObject, Error, EventApi, EventType,
+    EverySource, InformerOptions, Kind, Live, ManagerError, MapContext, MetricsRegistry, Object,
+    ObjectKey, Operator, OperatorError, Outcome, PolicyRule, Quantity, QuantityError, QuantityExt,
+    ReadError, Readiness, Reconcile, ReconcileLog, ReconcileRecord, Reference, Request, Result,
+    RunContext, RunOptions, Runnable, Selection, ServerAddresses, Source, Stored, Trigger,
+    TriggerError, Triggers, WriteError, event, finalizer, metrics, predicate, prometheus_client,
+    trigger,
 };
 
 /// What an operator's modules name; `use opkit::prelude::*`.
@@ -137,7 +140,7 @@ pub mod prelude {
     pub use std::sync::Arc;
     pub use std::time::Duration;
 
-    pub use kube::{CustomResource, ResourceExt};
+    pub use kube::{CustomResource, KubeSchema, ResourceExt};
     pub use opkit_derive::TypedClient;
 
     #[cfg(feature = "test")]
@@ -145,8 +148,8 @@ pub mod prelude {
     pub use crate::EventType::{Normal, Warning};
     pub use crate::{
         Action, Cleanup, Condition, ConditionStatus, Conditions, Context, Controller, Error,
-        EventType, MapContext, ObjectKey, Operator, PolicyRule, Readiness, Reference, Request,
-        Result, RunContext, Runnable, Selection, predicate,
+        EventType, MapContext, ObjectKey, Operator, PolicyRule, Quantity, QuantityExt, Readiness,
+        Reference, Request, Result, RunContext, Runnable, Selection, predicate,
     };
 }
 

@@ -62,3 +62,28 @@ fn a_kind_that_cannot_say_it_is_ready_once_it_exists() {
         "its conditions say other things"
     );
 }
+
+#[test]
+fn another_condition_than_ready_is_chosen() {
+    let mut robot = Robot::new("one", RobotSpec {});
+    assert!(!robot.is_ready_by("Available"));
+    let available = |status: &str, observed: i64| {
+        let status = json!({"type": "Available", "status": status, "observedGeneration": observed});
+        RobotStatus {
+            phase: String::new(),
+            conditions: vec![status],
+        }
+    };
+    robot.metadata.generation = Some(2);
+    robot.status = Some(available("True", 2));
+    assert!(robot.is_ready_by("Available"));
+    assert!(!robot.is_ready_by("Ready"));
+    assert!(!robot.is_ready(), "it has no such condition");
+    robot.status = Some(available("True", 1));
+    assert!(!robot.is_ready_by("Available"), "of the generation before");
+    robot.status = Some(available("False", 2));
+    assert!(!robot.is_ready_by("Available"));
+    robot.status = Some(available("True", 2));
+    robot.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
+    assert!(!robot.is_ready_by("Available"), "it is being deleted");
+}

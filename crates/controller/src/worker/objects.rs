@@ -81,6 +81,7 @@ impl Running {
             let context = Stateless::new(shared.clone(), owner.clone(), run.clone());
             return match declared.function.call(object.clone(), context).await? {
                 Cleanup::Pending(delay) => Ok(Action::requeue(delay)),
+                Cleanup::AwaitChange => Ok(Action::await_change()),
                 Cleanup::Done => {
                     let removed = finalizer::remove(client, &owner, meta, &declared.name, manager);
                     let removed = removed.await?;

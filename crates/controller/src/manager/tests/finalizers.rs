@@ -53,3 +53,34 @@ async fn an_object_with_other_finalizers_stays_in_the_cache() {
     assert_eq!(finalizers(), Some(vec!["somebody/else".to_owned()]));
     run.stop().await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_cleanup_that_awaits_a_change_is_called_at_the_next_one() {
+    let server = Server::new(&["configmaps", "secrets"]);
+    server.put(MAP, object("one"));
+    let calls: Arc<AtomicU32> = Arc::default();
+    let counted = calls.clone();
+    let controller = counting(&Arc::default(), |_| Ok(Action::await_change()))
+        .watches::<Secret>(|_, _| vec!["one".into()])
+        .finalizer("test/cleanup", move |_: Arc<ConfigMap>, cx: Context| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let is_ended = cx.get::<Secret>("child").unwrap().is_some();
+            async move {
+                Ok(match is_ended {
+                    true => Cleanup::Done,
+                    false => Cleanup::AwaitChange,
+                })
+            }
+        });
+    let run = Run::start(&server, controller).await;
+    run.settle(MOMENT).await;
+    server.begin_deletion(MAP);
+    run.settle(Duration::from_secs(3600)).await;
+    assert_eq!(calls.load(Ordering::SeqCst), 1, "no requeue");
+    assert!(server.get(MAP).is_some());
+    server.put(SECRET, object("child"));
+    run.settle(MOMENT).await;
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+    assert!(server.get(MAP).is_none());
+    run.stop().await.unwrap();
+}

@@ -1,0 +1,39 @@
+//! Quantities of the API as numbers.
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
+use opkit_apimachinery::quantity::{Quantity, QuantityError};
+
+/// Conversions between a quantity as the API has it, which is text, and a [`Quantity`], which has an
+/// order and arithmetic.
+///
+/// # Examples
+/// ```
+/// use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
+/// use opkit_controller::QuantityExt;
+///
+/// let (asked, present) = (ApiQuantity("10Gi".into()), ApiQuantity("8192Mi".into()));
+/// assert!(asked.to_number()? >= present.to_number()?); // not "10Gi" < "8192Mi", as texts
+/// let more = ApiQuantity::from_number(asked.to_number()? * 2);
+/// assert_eq!(more.0, "20Gi");
+/// # Ok::<(), opkit_controller::QuantityError>(())
+/// ```
+pub trait QuantityExt: Sized {
+    /// Returns the number.
+    ///
+    /// # Errors
+    /// When the text is not a quantity.
+    fn to_number(&self) -> Result<Quantity, QuantityError>;
+
+    /// Returns the quantity of a number, in Kubernetes' canonical form.
+    fn from_number(number: Quantity) -> Self;
+}
+
+impl QuantityExt for ApiQuantity {
+    fn to_number(&self) -> Result<Quantity, QuantityError> {
+        self.0.parse()
+    }
+
+    fn from_number(number: Quantity) -> Self {
+        ApiQuantity(number.to_string())
+    }
+}
