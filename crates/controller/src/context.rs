@@ -185,7 +185,7 @@ impl<S> Context<S> {
     pub fn event(&self, event_type: EventType, reason: impl Into<String>, note: impl Into<String>) {
         self.shared
             .events
-            .record(&self.owner, event_type, reason.into(), note.into());
+            .record(&*self.owner, event_type, reason.into(), note.into());
     }
 
     /// What [`Operator::state`] made: clients of other systems, settings.

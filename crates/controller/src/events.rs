@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use opkit_client::{Kind, ObjectKey, RestClient};
+use opkit_client::{Kind, Object, ObjectKey, RestClient};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
@@ -75,7 +75,7 @@ pub enum EventApi {
 /// The object that an event is about: the fields of a reference alone, so that no event keeps an
 /// object in memory.
 #[derive(Debug, Clone)]
-struct Regarding {
+pub(crate) struct Regarding {
     kind: Arc<Kind>,
     key: ObjectKey,
     uid: String,
@@ -189,17 +189,49 @@ impl Dropped {
     }
 }
 
-/// Takes events; cloning gives another handle.
+/// Records Kubernetes Events about any object; a reconcile has [`Context::event`] for its own.
+/// Cloning gives another handle.
+///
+/// [`Context::event`]: crate::Context::event
+///
+/// # Examples
+/// ```
+/// use k8s_openapi::api::core::v1::Node;
+/// use opkit_controller::{EventRecorder, EventType};
+///
+/// fn warn(recorder: &EventRecorder, node: &Node) {
+///     recorder.event(node, EventType::Warning, "DiskFull", "no space is left on the disk");
+/// }
+/// ```
 #[derive(Debug, Clone)]
-pub(crate) struct EventRecorder {
+pub struct EventRecorder {
     sender: mpsc::Sender<Recorded>,
     dropped: Dropped,
 }
 
 impl EventRecorder {
+    /// Records an event about `object`, which was read from the cluster. Never waits: events are
+    /// posted in the background, and dropped if too many wait.
+    pub fn event<K: Object>(
+        &self,
+        object: &K,
+        event_type: EventType,
+        reason: impl Into<String>,
+        note: impl Into<String>,
+    ) {
+        let meta = object.meta();
+        let about = Regarding {
+            kind: Arc::new(Kind::of::<K>()),
+            key: ObjectKey::of(meta),
+            uid: meta.uid.clone().unwrap_or_default(),
+            resource_version: meta.resource_version.clone(),
+        };
+        self.record(about, event_type, reason.into(), note.into());
+    }
+
     pub(crate) fn record(
         &self,
-        about: &Owner,
+        about: impl Into<Regarding>,
         event_type: EventType,
         reason: String,
         note: String,

@@ -53,7 +53,7 @@ pub use context::Context;
 pub use controller::{Controller, EverySource, Source};
 pub use cross_namespace::Reference;
 pub use error::{ApplyError, Error, ManagerError, ReadError, Result, WriteError};
-pub use events::{EventApi, EventType};
+pub use events::{EventApi, EventRecorder, EventType};
 pub use leaderelection::{
     LeaderElectionError, LeaderElectionMetrics, LeaderElectionOptions, LeaderElector,
     LeaderWatchdog, LeaderWork, Leadership, WorkGuard,
@@ -74,6 +74,7 @@ pub use server::{
 };
 pub use source::{MapContext, Trigger, TriggerError, Triggers, WatchStream, trigger};
 pub use spec::{AnyController, WatchedKind};
+pub use state::{Reads, StateContext};
 
 /// Rate limiters, for [`Controller::rate_limiter`].
 pub mod limiter {

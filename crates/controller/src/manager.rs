@@ -31,7 +31,7 @@ pub use self::preflight::{MissingPermissions, Permission};
 use self::signals::Signals;
 use crate::cross_namespace::{Grants, Reference};
 use crate::runnable::{AnyRunnable, Group};
-use crate::state::{StateMaker, StateType, States};
+use crate::state::{StateContext, StateMaker, StateType, States};
 use crate::{
     AnyController, Error, EventApi, LeaderElectionOptions, LeaderWatchdog, ManagerError,
     MapContext, MetricsRegistry, ReconcileLog,
@@ -165,14 +165,15 @@ impl Manager {
         self
     }
 
-    /// Gives the controllers that read it a state that `make` creates with a client.
+    /// Gives the controllers that read it a state that `make` creates with a client, the caches and a
+    /// recorder of events.
     ///
     /// Without leader election it is created once, when the manager starts. With it, what needs
     /// leadership gets a state of its own for each term, whose client refuses to write once that
     /// term is over; what needs none gets one at the start, whose client always writes.
     pub fn state_with<S, E, Fut>(
         mut self,
-        make: impl Fn(kube::Client) -> Fut + Send + Sync + 'static,
+        make: impl Fn(StateContext) -> Fut + Send + Sync + 'static,
     ) -> Self
     where
         S: Send + Sync + 'static,
@@ -275,13 +276,12 @@ impl Manager {
     }
 
     /// Creates the states that are read without leadership.
-    async fn make_states(&mut self) -> Result<(), ManagerError> {
+    async fn make_states(&mut self, context: &StateContext) -> Result<(), ManagerError> {
         let makers = self.state_makers.iter();
         let makers = makers.filter(|maker| self.needs_without_leadership(maker.state));
         // Collected, because the filter borrows what may not be held over an await.
         let makers: Vec<_> = makers.collect();
-        let client = self.client.kube();
-        let made = self.states.clone().with(makers, &client);
+        let made = self.states.clone().with(makers, context);
         self.states = made.await?;
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! What an operator's own code shares between reconciles: clients of other systems, settings.
 
+mod context;
+
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
 use std::fmt;
@@ -9,6 +11,8 @@ use foldhash::fast::RandomState;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+pub(crate) use self::context::Caches;
+pub use self::context::{Reads, StateContext};
 use crate::{Error, ManagerError};
 
 type AnyState = Arc<dyn Any + Send + Sync>;
@@ -46,14 +50,14 @@ impl States {
         value.clone().downcast().ok()
     }
 
-    /// Adds the states that `makers` create with `client`, one after the other.
+    /// Adds the states that `makers` create with `context`, one after the other.
     pub(crate) async fn with(
         mut self,
         makers: impl IntoIterator<Item = &StateMaker>,
-        client: &kube::Client,
+        context: &StateContext,
     ) -> Result<Self, ManagerError> {
         for maker in makers {
-            let made = (maker.make)(client.clone()).await;
+            let made = (maker.make)(context.clone()).await;
             let state = made.map_err(|cause| ManagerError::State {
                 state: maker.state.name,
                 cause: cause.into_boxed(),
@@ -68,14 +72,16 @@ impl States {
     }
 }
 
-/// Creates a state with a client.
+type MakeState = dyn Fn(StateContext) -> BoxFuture<'static, Result<AnyState, Error>> + Send + Sync;
+
+/// Creates a state with a context.
 pub(crate) struct StateMaker {
     pub(crate) state: StateType,
-    make: Box<dyn Fn(kube::Client) -> BoxFuture<'static, Result<AnyState, Error>> + Send + Sync>,
+    make: Box<MakeState>,
 }
 
 impl StateMaker {
-    pub(crate) fn new<S, E, Fut>(make: impl Fn(kube::Client) -> Fut + Send + Sync + 'static) -> Self
+    pub(crate) fn new<S, E, Fut>(make: impl Fn(StateContext) -> Fut + Send + Sync + 'static) -> Self
     where
         S: Send + Sync + 'static,
         E: Into<Error> + Send + 'static,
@@ -83,8 +89,8 @@ impl StateMaker {
     {
         StateMaker {
             state: StateType::of::<S>(),
-            make: Box::new(move |client| {
-                let made = make(client);
+            make: Box::new(move |context| {
+                let made = make(context);
                 async move {
                     let state: AnyState = Arc::new(made.await.map_err(Into::into)?);
                     Ok(state)

@@ -1,22 +1,34 @@
 //! The command line of an operator's binary.
 
-use std::ffi::OsString;
+mod own;
+
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, ValueEnum};
 
+pub(crate) use self::own::CommandLine;
+pub(crate) use self::own::{ArgsType, ParsedArgs};
+
+/// One level: the command is an argument and not clap's subcommand, so that the flags before and after it are
+/// checked together. Without groups, whose names an operator's own types could have.
 #[derive(Debug, Parser)]
 #[command(about = None, disable_version_flag = true)]
+#[group(skip)]
 pub(crate) struct Arguments {
-    #[command(subcommand)]
+    /// What to do
+    #[arg(
+        id = "opkit-command",
+        value_name = "COMMAND",
+        help_heading = "Commands"
+    )]
     pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) flags: Flags,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Command {
     /// Run the operator (the default)
     Run,
@@ -28,15 +40,15 @@ pub(crate) enum Command {
 
 /// Flags and environment; the names are those of controller-runtime and kubebuilder.
 #[derive(Debug, Args)]
+#[group(skip)]
 pub(crate) struct Flags {
     /// Kubeconfig of the cluster [default: KUBECONFIG, the pod's service account, ~/.kube/config]
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, value_name = "PATH")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
     /// Namespace to watch; several are separated by commas [default: the operator's choice]
     #[arg(
         long,
-        global = true,
         env = "WATCH_NAMESPACE",
         value_delimiter = ',',
         value_name = "NAME"
@@ -44,62 +56,51 @@ pub(crate) struct Flags {
     pub(crate) namespace: Vec<String>,
 
     /// Serve metrics on this address, such as :8443; 0 for not at all
-    #[arg(long, global = true, default_value = "0", value_name = "ADDRESS", value_parser = bind_address)]
+    #[arg(long, default_value = "0", value_name = "ADDRESS", value_parser = bind_address)]
     pub(crate) metrics_bind_address: BindAddress,
 
     /// Serve metrics over TLS, and only to those who may read them [default: on any address but loopback]
-    #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) metrics_secure: Option<bool>,
 
     /// Directory with tls.crt and tls.key for the metrics [default: a certificate of its own]
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, value_name = "PATH")]
     pub(crate) metrics_cert_path: Option<PathBuf>,
 
     /// Serve /healthz and /readyz on this address, such as :8081; 0 for not at all
-    #[arg(long, global = true, default_value = "0", value_name = "ADDRESS", value_parser = bind_address)]
+    #[arg(long, default_value = "0", value_name = "ADDRESS", value_parser = bind_address)]
     pub(crate) health_probe_bind_address: BindAddress,
 
     /// Elect a leader among several replicas: only one of them works at a time
-    #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) leader_elect: Option<bool>,
 
     /// Namespace of the Lease that leaders hold [default: that of the pod]
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) leader_election_namespace: Option<String>,
 
     /// How long everything may take to end after a signal, in seconds
-    #[arg(long, global = true, default_value = "30", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = seconds)]
     pub(crate) graceful_shutdown_timeout: Duration,
 
     /// What to log: error, warn, info, debug, trace, or tracing directives
-    #[arg(
-        long,
-        global = true,
-        env = "RUST_LOG",
-        default_value = "info",
-        value_name = "LEVEL"
-    )]
+    #[arg(long, env = "RUST_LOG", default_value = "info", value_name = "LEVEL")]
     pub(crate) log_level: String,
 
     /// How to log
-    #[arg(long, global = true, default_value = "text", value_name = "FORMAT")]
+    #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
 
     /// Serve debug information on this loopback address, such as 127.0.0.1:0
-    #[arg(long, global = true, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS")]
     pub(crate) debug_bind_address: Option<SocketAddr>,
 
     /// Write the address of the debug server to this file once it listens
-    #[arg(
-        long,
-        global = true,
-        value_name = "PATH",
-        requires = "debug_bind_address"
-    )]
+    #[arg(long, value_name = "PATH", requires = "debug_bind_address")]
     pub(crate) debug_address_file: Option<PathBuf>,
 
     /// Show values of changed fields in debug information, never those of Secrets [default: names and paths of fields, and numbers of the status]
-    #[arg(long, global = true)]
+    #[arg(long)]
     pub(crate) record_values: bool,
 }
 
@@ -146,16 +147,6 @@ pub(crate) enum LogFormat {
     Text,
     /// One JSON object per line
     Json,
-}
-
-/// Parses `arguments`, the first of which is the binary.
-pub(crate) fn parse(
-    operator: &str,
-    arguments: impl IntoIterator<Item = OsString>,
-) -> Result<Arguments, clap::Error> {
-    let command = Arguments::command().bin_name(operator);
-    let matches = command.try_get_matches_from(arguments)?;
-    Arguments::from_arg_matches(&matches)
 }
 
 #[cfg(test)]

@@ -23,6 +23,33 @@ pub enum OperatorError {
         /// The rule that it breaks.
         problem: String,
     },
+    /// A type of the operator's own flags cannot be part of its command line.
+    #[error("the type of flags {args} {problem}")]
+    Flag {
+        /// The type.
+        args: &'static str,
+        /// What is wrong with it; names the flag.
+        problem: String,
+    },
+    /// A state takes flags that the operator does not declare.
+    #[error(
+        "the state {state} takes {args}, which the operator does not declare: add .args::<{}>()",
+        short(args)
+    )]
+    ArgsNotDeclared {
+        /// The type of the state.
+        state: &'static str,
+        /// The type of the flags.
+        args: &'static str,
+    },
+    /// The values of the operator's own flags cannot be understood.
+    #[error("cannot run {operator} with these arguments: {problem}")]
+    Arguments {
+        /// The operator.
+        operator: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// The controllers did not start, or did not end well.
     #[error(transparent)]
     Manager(#[from] ManagerError),
@@ -76,6 +103,11 @@ pub enum OperatorError {
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+/// The name of a type without its path.
+fn short(type_name: &str) -> &str {
+    type_name.rsplit("::").next().unwrap_or(type_name)
 }
 
 /// The last cause, which alone says something new: the rest says which request it was.

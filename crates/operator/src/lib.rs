@@ -17,16 +17,19 @@ mod rbac;
 mod telemetry;
 
 pub use error::OperatorError;
-pub use operator::{Operator, RunOptions, ServerAddresses};
+pub use operator::{MakeState, MakeStateWith, Operator, RunOptions, ServerAddresses};
 
 // What an operator's author names, so that the facade needs no further dependency.
+/// What derives the flags of [`Operator::args`]; `use opkit::clap;` is all that the derive needs.
+pub use clap;
 pub use opkit_controller::{
     Action, AnyController, AnyRunnable, ApplyError, Cleanup, Condition, ConditionStatus,
-    Conditions, Context, Controller, DynamicObject, Error, EventApi, EventType, EverySource,
-    InformerOptions, Kind, Live, ManagerError, MapContext, MetricsRegistry, Object, ObjectKey,
-    Outcome, Quantity, QuantityError, QuantityExt, ReadError, Readiness, Reconcile, ReconcileLog,
-    ReconcileRecord, Reference, Request, Result, RunContext, Runnable, Selection, Source, Stored,
-    Trigger, TriggerError, Triggers, WriteError, event, finalizer, metrics, predicate, trigger,
+    Conditions, Context, Controller, DynamicObject, Error, EventApi, EventRecorder, EventType,
+    EverySource, InformerOptions, Kind, Live, ManagerError, MapContext, MetricsRegistry, Object,
+    ObjectKey, Outcome, Quantity, QuantityError, QuantityExt, ReadError, Readiness, Reads,
+    Reconcile, ReconcileLog, ReconcileRecord, Reference, Request, Result, RunContext, Runnable,
+    Selection, Source, StateContext, Stored, Trigger, TriggerError, Triggers, WriteError, event,
+    finalizer, metrics, predicate, trigger,
 };
 pub use opkit_manifests::PolicyRule;
 /// What [`Operator::metrics`] registers with, for metrics that [`metrics`] does not offer.

@@ -2,30 +2,27 @@
 
 mod check;
 mod run;
+mod state;
 
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 use opkit_controller::{
-    AnyController, AnyRunnable, Error, EventApi, Health, InformerOptions, Manager, MapContext,
+    AnyController, AnyRunnable, Error, EventApi, Health, InformerOptions, MapContext,
     MetricsRegistry, Object, Reference, Result,
 };
 use opkit_manifests::{PolicyRule, Rbac};
 
 pub use self::run::{RunOptions, ServerAddresses};
-use crate::arguments::Flags;
+use self::state::Setup;
+pub use self::state::{MakeState, MakeStateWith};
+use crate::arguments::{ArgsType, Flags};
 use crate::namespaces;
 use crate::rbac::Declared;
 
-/// What is done to the manager before it runs.
-type Setup = Box<dyn FnOnce(Manager) -> Manager + Send>;
-/// Creates a state, and gives it to the manager.
-type MakeState = Box<dyn FnOnce() -> BoxFuture<'static, Result<Setup>> + Send>;
 type RegisterMetrics = Box<dyn FnOnce(&MetricsRegistry) + Send>;
 
 /// Everything an operator is: the kinds it defines, the controllers it runs, and what they need.
@@ -64,7 +61,9 @@ pub struct Operator {
     controllers: Vec<AnyController>,
     namespaces: Vec<String>,
     rules: Vec<PolicyRule>,
-    states: Vec<MakeState>,
+    /// The types of its own flags.
+    args: Vec<ArgsType>,
+    states: Vec<state::Declared>,
     setup: Vec<Setup>,
     metrics: Vec<RegisterMetrics>,
     healthz: Health,
@@ -93,6 +92,7 @@ impl Operator {
             controllers: Vec::new(),
             namespaces: Vec::new(),
             rules: Vec::new(),
+            args: Vec::new(),
             states: Vec::new(),
             setup: Vec::new(),
             metrics: Vec::new(),
@@ -123,28 +123,90 @@ impl Operator {
         self
     }
 
-    /// What `make` answers is the state of the controllers that read an `S`: of those whose
-    /// reconcile takes a `Context<S>` or, in kube's shape, an `Arc<S>`. It is made when the operator
-    /// runs, before anything else; an error ends it. States of several types may be given.
-    pub fn state<S, E, Fut>(mut self, make: impl FnOnce() -> Fut + Send + 'static) -> Self
-    where
-        S: Send + Sync + 'static,
-        E: Into<Error> + Send + 'static,
-        Fut: Future<Output = Result<S, E>> + Send + 'static,
-    {
-        self.states.push(Box::new(move || {
-            let made = make();
-            async move {
-                let state = Arc::new(made.await.map_err(Into::into)?);
-                let give: Setup = Box::new(move |manager| manager.state(state));
-                Ok(give)
-            }
-            .boxed()
-        }));
+    /// Adds flags of the operator's own to its command line: the fields of `A`, which derives
+    /// [`clap::Args`]. They are in `--help` beside those of every operator, may have environment variables
+    /// (`#[arg(env = "..")]`), and are given to the functions of [`state`](Operator::state) and
+    /// [`state_with`](Operator::state_with) that take an `A`. May be called for several types.
+    ///
+    /// The derive names `clap::..`: bring it into scope with `use opkit::clap;`. A required flag is required
+    /// by `run`, not by `manifests` and `version`. A flag, environment variable or id that another argument has
+    /// is an error with its name before anything else happens, and so are positional arguments and
+    /// subcommands.
+    ///
+    /// In a test the values are given to `ControlPlane::start_with`, in other programs to
+    /// [`RunOptions::args`].
+    ///
+    /// # Examples
+    /// ```
+    /// use opkit_operator::{Operator, Result, clap};
+    ///
+    /// #[derive(clap::Args)]
+    /// struct Settings {
+    ///     /// URL of the store
+    ///     #[arg(long, env = "STORE_URL")]
+    ///     store_url: String,
+    /// }
+    ///
+    /// struct App {
+    ///     store: String,
+    /// }
+    ///
+    /// impl App {
+    ///     async fn connect(settings: Settings) -> Result<App> {
+    ///         Ok(App { store: settings.store_url })
+    ///     }
+    /// }
+    ///
+    /// let operator = Operator::new("bucket-operator")
+    ///     .args::<Settings>()
+    ///     .state(App::connect);
+    /// # drop(operator);
+    /// ```
+    pub fn args<A: clap::Args + 'static>(mut self) -> Self {
+        self.args.push(ArgsType::of::<A>());
         self
     }
 
-    /// As [`state`](Operator::state), created with a client of the cluster.
+    /// Sets the state of the controllers that read an `S`: of those whose reconcile takes a `Context<S>` or, in
+    /// kube's shape, an `Arc<S>`. States of several types may be set.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use opkit_operator::{Action, Context, Controller, Operator, Result};
+    ///
+    /// struct Prices {
+    ///     robot: u32,
+    /// }
+    ///
+    /// async fn reconcile(map: Arc<ConfigMap>, cx: Context<Prices>) -> Result<Action> {
+    ///     println!("a robot costs {}", cx.state().robot);
+    ///     Ok(Action::await_change())
+    /// }
+    /// let operator = Operator::new("map-operator")
+    ///     .state_value(Prices { robot: 7 })
+    ///     .controller(Controller::new(reconcile));
+    /// # drop(operator);
+    /// ```
+    pub fn state_value<S: Send + Sync + 'static>(mut self, value: S) -> Self {
+        self.setup
+            .push(Box::new(move |manager| manager.state(Arc::new(value))));
+        self
+    }
+
+    /// As [`state_value`](Operator::state_value), of what `make` returns: an `async fn() -> Result<S, E>`, or with
+    /// the operator's own [flags](Operator::args) an `async fn(MyArgs) -> Result<S, E>`. It is called once,
+    /// when the operator runs, before anything else; an error ends the operator.
+    pub fn state<M>(mut self, make: impl MakeState<M>) -> Self {
+        self.states.push(state::Declared::once(make));
+        self
+    }
+
+    /// As [`state`](Operator::state), created with a client of the cluster, the caches and a recorder
+    /// of events: `make` is an `async fn(StateContext) -> Result<S, E>`, or with the operator's own
+    /// [flags](Operator::args) an `async fn(StateContext, MyArgs) -> Result<S, E>`. A closure names
+    /// the types of its arguments.
     ///
     /// With leader election, `make` is called again for each term in which this process leads, with
     /// a client that refuses to write once that term is over: a task that the state has spawned cannot
@@ -153,27 +215,25 @@ impl Operator {
     ///
     /// # Examples
     /// ```
-    /// use opkit_operator::{Error, Operator};
+    /// use opkit_operator::{EventRecorder, Operator, Result, StateContext};
     ///
     /// struct App {
     ///     client: kube::Client,
+    ///     recorder: EventRecorder,
+    /// }
+    ///
+    /// impl App {
+    ///     async fn connect(cx: StateContext) -> Result<App> {
+    ///         Ok(App { client: cx.client(), recorder: cx.recorder() })
+    ///     }
     /// }
     /// let operator = Operator::new("map-operator")
     ///     .leader_election("map-operator.opkit.dev")
-    ///     .state_with(|client| async { Ok::<_, Error>(App { client }) });
+    ///     .state_with(App::connect);
     /// # drop(operator);
     /// ```
-    pub fn state_with<S, E, Fut>(
-        mut self,
-        make: impl Fn(kube::Client) -> Fut + Send + Sync + 'static,
-    ) -> Self
-    where
-        S: Send + Sync + 'static,
-        E: Into<Error> + Send + 'static,
-        Fut: Future<Output = Result<S, E>> + Send + 'static,
-    {
-        self.setup
-            .push(Box::new(|manager| manager.state_with(make)));
+    pub fn state_with<M>(mut self, make: impl MakeStateWith<M>) -> Self {
+        self.states.push(state::Declared::per_term(make));
         self
     }
 

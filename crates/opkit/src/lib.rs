@@ -126,13 +126,13 @@ pub use opkit_derive::{main, test};
 pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, golden};
 pub use opkit_operator::{
     Action, AnyController, AnyRunnable, ApplyError, CancellationToken, Cleanup, Condition,
-    ConditionStatus, Conditions, Context, Controller, DynamicObject, Error, EventApi, EventType,
-    EverySource, InformerOptions, Kind, Live, ManagerError, MapContext, MetricsRegistry, Object,
-    ObjectKey, Operator, OperatorError, Outcome, PolicyRule, Quantity, QuantityError, QuantityExt,
-    ReadError, Readiness, Reconcile, ReconcileLog, ReconcileRecord, Reference, Request, Result,
-    RunContext, RunOptions, Runnable, Selection, ServerAddresses, Source, Stored, Trigger,
-    TriggerError, Triggers, WriteError, event, finalizer, metrics, predicate, prometheus_client,
-    trigger,
+    ConditionStatus, Conditions, Context, Controller, DynamicObject, Error, EventApi,
+    EventRecorder, EventType, EverySource, InformerOptions, Kind, Live, ManagerError, MapContext,
+    MetricsRegistry, Object, ObjectKey, Operator, OperatorError, Outcome, PolicyRule, Quantity,
+    QuantityError, QuantityExt, ReadError, Readiness, Reads, Reconcile, ReconcileLog,
+    ReconcileRecord, Reference, Request, Result, RunContext, RunOptions, Runnable, Selection,
+    ServerAddresses, Source, StateContext, Stored, Trigger, TriggerError, Triggers, WriteError,
+    clap, event, finalizer, metrics, predicate, prometheus_client, trigger,
 };
 
 /// What an operator's modules name; `use opkit::prelude::*`.
@@ -149,7 +149,7 @@ pub mod prelude {
     pub use crate::{
         Action, Cleanup, Condition, ConditionStatus, Conditions, Context, Controller, Error,
         EventType, MapContext, ObjectKey, Operator, PolicyRule, Quantity, QuantityExt, Readiness,
-        Reference, Request, Result, RunContext, Runnable, Selection, predicate,
+        Reference, Request, Result, RunContext, Runnable, Selection, StateContext, predicate,
     };
 }
 

@@ -183,7 +183,7 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
     });
     let state = app.clone();
     let mut operator = Operator::new("bench")
-        .state(|| async { Ok::<_, opkit::Error>(state) })
+        .state_value(state)
         .controller(controller(args, keys.flatten()));
     if args.what == What::Typed {
         let options = InformerOptions::default().form(StoreForm::Typed);

@@ -225,6 +225,21 @@ pub enum ReadError {
         /// What.
         kind: Box<Kind>,
     },
+    /// No controller of the operator reads this kind.
+    #[error(
+        "no controller caches the kind {}: declare it with .owns::<{}>() or .watches::<{}>(..)",
+        kind.kind, kind.kind, kind.kind
+    )]
+    NotCached {
+        /// The kind.
+        kind: Box<Kind>,
+    },
+    /// The first list of a kind is not in.
+    #[error("the cache of the kind {} is not filled yet: wait with .synced().await", kind.kind)]
+    NotSynced {
+        /// The kind.
+        kind: Box<Kind>,
+    },
     /// The key names no namespace, and the reconciled object has none.
     #[error("cannot read {} {name} without a namespace: give (namespace, name)", kind.kind)]
     NoNamespace {

@@ -26,7 +26,7 @@ use crate::prune::OwnedKind;
 use crate::runnable::{Group, RunContext};
 use crate::source::{self, Declared, MapContext};
 use crate::spec::{ControllerSpec, Role, Watched};
-use crate::state::States;
+use crate::state::{Caches, StateContext, States};
 use crate::status_schema::report_status_gaps;
 use crate::why::Why;
 use crate::worker::{Running, Side};
@@ -60,13 +60,29 @@ pub(super) struct House {
 struct Cluster {
     name: Option<Arc<str>>,
     client: RestClient,
-    factory: InformerFactory,
+    factory: Arc<InformerFactory>,
     events: EventRecorder,
     /// Of what needs leadership: posted while the process leads.
     leader_events: EventRecorder,
+    /// What states read.
+    caches: Arc<Caches>,
 }
 
 impl Cluster {
+    /// What a state is created with: of a term, behind its fence, or for what needs no leadership.
+    fn state_context(&self, fence: Option<&Fence>) -> StateContext {
+        let client = self.client.kube();
+        let (client, events) = match fence {
+            Some(fence) => (fence.layer(client), &self.leader_events),
+            None => (client, &self.events),
+        };
+        StateContext {
+            client,
+            events: events.clone(),
+            caches: self.caches.clone(),
+        }
+    }
+
     /// The home cluster's metrics have no label of their own, so that those of an operator for one
     /// cluster do not.
     fn register_cache(&self, metrics: &MetricsRegistry) {
@@ -138,12 +154,21 @@ impl House {
         );
         let controllers = manager.controllers.iter();
         let field_managers = controllers.map(|it| it.spec.field_manager(&manager.operator));
+        let factory = Arc::new(factory.keep_managers(field_managers));
+        let sources = manager.controllers.iter().flat_map(|it| &it.spec.sources);
+        let caches = Caches {
+            factory: factory.clone(),
+            watched: sources.map(|source| source.watched.clone()).collect(),
+            options: manager.cached.clone(),
+            timeout: manager.options.cache_sync_timeout,
+        };
         Cluster {
             name,
             client: client.clone(),
-            factory: factory.keep_managers(field_managers),
+            factory,
             events,
             leader_events,
+            caches: Arc::new(caches),
         }
     }
 
@@ -152,7 +177,10 @@ impl House {
         &mut self,
         stop: &CancellationToken,
     ) -> Option<Result<(), ManagerError>> {
-        match stop.run_until_cancelled(self.manager.make_states()).await {
+        // The first is the home cluster.
+        let context = self.clusters.first()?.state_context(None);
+        let made = self.manager.make_states(&context);
+        match stop.run_until_cancelled(made).await {
             Some(Ok(())) => {}
             ended => return ended,
         }
@@ -238,16 +266,16 @@ impl House {
     /// Creates the states of a term and starts its work. Returns how the leadership changed if that
     /// happens before the states are there.
     async fn begin_term(&mut self, term: u64) -> Result<Option<Leadership>, ManagerError> {
-        let Some(election) = &mut self.election else {
+        let (Some(election), Some(home)) = (&mut self.election, self.clusters.first()) else {
             return Ok(None);
         };
         let Some(fence) = election.begin(term) else {
             return Ok(None);
         };
-        let client = fence.layer(self.manager.client.kube());
+        let context = home.state_context(Some(&fence));
         let states = self.manager.states.clone();
         let states = tokio::select! {
-            states = states.with(&self.manager.state_makers, &client) => Arc::new(states?),
+            states = states.with(&self.manager.state_makers, &context) => Arc::new(states?),
             changed = election.changed() => {
                 return Ok(Some(changed.map_err(|error| ManagerError::Internal(error.into()))?));
             }

@@ -14,6 +14,7 @@ mod server;
 mod shapes;
 mod sources;
 mod start;
+mod states;
 mod status;
 mod stop;
 

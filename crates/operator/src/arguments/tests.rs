@@ -1,8 +1,14 @@
 use super::*;
 
-fn parsed(arguments: &[&str]) -> Arguments {
+fn parse(arguments: &[&str]) -> Result<Arguments, clap::Error> {
     let all = std::iter::once("robot-operator").chain(arguments.iter().copied());
-    parse("robot-operator", all.map(OsString::from)).unwrap()
+    let line = CommandLine::new("robot-operator", &[]).unwrap();
+    line.parse(all.map(Into::into))
+        .map(|(arguments, _)| arguments)
+}
+
+fn parsed(arguments: &[&str]) -> Arguments {
+    parse(arguments).unwrap()
 }
 
 #[test]
@@ -23,8 +29,13 @@ fn namespaces_are_separated_by_commas() {
 
 #[test]
 fn a_file_for_an_address_needs_an_address() {
-    let arguments = ["robot-operator", "--debug-address-file", "/a"].map(OsString::from);
-    assert!(parse("robot-operator", arguments).is_err());
+    assert!(parse(&["--debug-address-file", "/a"]).is_err());
+    let both = [
+        "--debug-bind-address=127.0.0.1:0",
+        "run",
+        "--debug-address-file=/a",
+    ];
+    assert!(parse(&both).is_ok(), "also on either side of the command");
 }
 
 #[test]

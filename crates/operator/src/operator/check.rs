@@ -7,8 +7,8 @@ use super::Operator;
 use crate::OperatorError;
 
 impl Operator {
-    /// Checks the names that end up in objects (of the operator, its CRDs, lease and namespaces) and the
-    /// controllers; `watched` are the namespaces that were chosen when it was started.
+    /// Checks the names that end up in objects (of the operator, its CRDs, lease and namespaces), that the
+    /// flags which states take are declared, and the controllers; `watched` are the namespaces that were chosen when it was started.
     pub(super) fn check(&self, watched: &[String]) -> Result<(), OperatorError> {
         let own = &self.name;
         check_name("the operator's name", own, check_dns_label(own))?;
@@ -33,6 +33,14 @@ impl Operator {
                 namespace,
                 check_dns_label(namespace),
             )?;
+        }
+        for state in &self.states {
+            if let Some(args) = state.args.filter(|args| !self.args.contains(args)) {
+                return Err(OperatorError::ArgsNotDeclared {
+                    state: state.state,
+                    args: args.name,
+                });
+            }
         }
         for controller in &self.controllers {
             controller.check(own).map_err(OperatorError::Manager)?;

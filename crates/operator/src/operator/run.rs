@@ -1,5 +1,6 @@
 //! Running an operator: from the command line, and from other programs.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::Operator;
-use crate::arguments::{self, Arguments, Command, Flags};
+use crate::arguments::{Arguments, Command, CommandLine, Flags, ParsedArgs};
 use crate::debug::{DebugOptions, DebugServer, Subject};
 use crate::{OperatorError, entry, logging, manifests, namespaces};
 
@@ -33,6 +34,9 @@ use crate::{OperatorError, entry, logging, manifests, namespaces};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunOptions {
+    /// The values of the operator's own [flags](Operator::args), as on a command line after the name of the
+    /// binary. The environment is not read for them.
+    pub args: Vec<OsString>,
     /// The namespaces to hold the operator to; empty for the operator's own choice.
     pub namespaces: Vec<String>,
     /// How long everything may take to end after a stop.
@@ -89,6 +93,7 @@ impl Default for RunOptions {
             ..
         } = ManagerOptions::default();
         RunOptions {
+            args: Vec::new(),
             namespaces: Vec::new(),
             grace_period,
             leader_elect: None,
@@ -111,14 +116,15 @@ impl Operator {
     /// `version`. Arguments that cannot be understood, and `--help`, end the process as usual.
     ///
     /// # Errors
-    /// One clear sentence, whatever it is: no kubeconfig, a broken one, an unreachable server, an
-    /// unknown kind, a missing permission.
+    /// One clear sentence, whatever it is: a flag of one's own that collides with another, no kubeconfig,
+    /// a broken one, an unreachable server, an unknown kind, a missing permission.
     ///
     /// # Cancel safety
     /// Not cancel safe: dropping it abandons what runs.
     pub async fn run(self) -> Result {
-        let arguments = arguments::parse(&self.name, std::env::args_os());
-        let Arguments { command, flags } = arguments.unwrap_or_else(|error| error.exit());
+        let line = CommandLine::new(&self.name, &self.args)?;
+        let parsed = line.parse(std::env::args_os());
+        let (Arguments { command, flags }, args) = parsed.unwrap_or_else(|error| error.exit());
         match command.unwrap_or(Command::Run) {
             Command::Manifests => {
                 self.check(&flags.namespace)?;
@@ -134,18 +140,18 @@ impl Operator {
                 let text = format!("{} {version} (opkit {opkit})\n", self.name);
                 Ok(print("the version", &text)?)
             }
-            Command::Run => self.run_until_signal(flags).await,
+            Command::Run => self.run_until_signal(flags, args).await,
         }
     }
 
-    async fn run_until_signal(self, flags: Flags) -> Result {
+    async fn run_until_signal(self, flags: Flags, args: ParsedArgs) -> Result {
         let logging = logging::start(&self.name, &flags.log_level, flags.log_format)?;
-        let result = self.connect_and_run(flags).await;
+        let result = self.connect_and_run(flags, args).await;
         logging.stop().await;
         result
     }
 
-    async fn connect_and_run(self, flags: Flags) -> Result {
+    async fn connect_and_run(self, flags: Flags, args: ParsedArgs) -> Result {
         let sending = ClientOptions::default();
         let metrics = MetricsRegistry::default();
         sending.metrics.register(&mut metrics.lock());
@@ -172,7 +178,7 @@ impl Operator {
             ..Default::default()
         };
         let run = async |stop: CancellationToken| {
-            let made = stop.run_until_cancelled(self.manager(client, options));
+            let made = stop.run_until_cancelled(self.manager(client, options, args));
             let Some(manager) = made.await else {
                 return Ok(());
             };
@@ -187,8 +193,8 @@ impl Operator {
         until_signal(run).await
     }
 
-    /// Runs against `client` until `shutdown`, without arguments, signals or logging: for tests and
-    /// for other programs.
+    /// Runs against `client` until `shutdown`, without the process's arguments, signals or logging: for
+    /// tests and for other programs.
     ///
     /// # Errors
     /// As [`run`](Operator::run).
@@ -201,8 +207,10 @@ impl Operator {
         options: RunOptions,
         shutdown: CancellationToken,
     ) -> Result {
+        let line = CommandLine::new(&self.name, &self.args)?;
+        let args = line.parse_own(&options.args)?;
         // What makes a state may wait for something outside.
-        let made = shutdown.run_until_cancelled(self.manager(client, options));
+        let made = shutdown.run_until_cancelled(self.manager(client, options, args));
         let Some(manager) = made.await.transpose()? else {
             return Ok(());
         };
@@ -222,7 +230,12 @@ impl Operator {
         elects.then_some(election)
     }
 
-    async fn manager(self, client: kube::Client, options: RunOptions) -> Result<Manager> {
+    async fn manager(
+        self,
+        client: kube::Client,
+        options: RunOptions,
+        args: ParsedArgs,
+    ) -> Result<Manager> {
         self.check(&options.namespaces)?;
         let mut settings = ManagerOptions::default();
         settings.scope = namespaces::scope(&options.namespaces, &self.namespaces);
@@ -241,8 +254,8 @@ impl Operator {
         }
         let names = RestMapper::new(client.clone());
         let mut manager = Manager::new(self.name.clone(), client, settings);
-        for make in self.states {
-            let give = make().await?;
+        for state in self.states {
+            let give = (state.make)(args.clone()).await?;
             manager = give(manager);
         }
         for setup in self.setup {

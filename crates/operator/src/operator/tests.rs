@@ -1,14 +1,16 @@
+use futures::FutureExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use opkit_controller::{Action, Context, Controller};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::arguments::parse;
+use crate::arguments::CommandLine;
 
 /// The documents of one kind that the operator prints with these arguments.
 fn documents(operator: Operator, arguments: &[&str], kind: &str) -> Vec<Value> {
     let all = std::iter::once(&"test").chain(arguments);
-    let arguments = parse("test", all.map(Into::into)).unwrap();
+    let line = CommandLine::new("test", &[]).unwrap();
+    let (arguments, _) = line.parse(all.map(Into::into)).unwrap();
     let mut documents = operator.rbac(&arguments.flags).documents();
     documents.retain(|document| document["kind"] == kind);
     documents
@@ -81,4 +83,59 @@ async fn a_declared_election_is_not_silently_off() {
 
     options.leader_elect = Some(false);
     assert!(election(&options).is_none());
+}
+
+#[derive(clap::Args)]
+struct Settings {
+    /// URL of the store
+    #[arg(long)]
+    store_url: String,
+}
+
+/// A state that fails with what it was given.
+async fn fail(settings: Settings) -> Result<u8> {
+    Err(Error::msg(settings.store_url))
+}
+
+async fn fail_with(_: opkit_controller::StateContext, settings: Settings) -> Result<u8> {
+    fail(settings).await
+}
+
+/// What running ends with, where nothing listens.
+async fn error_of(operator: Operator, arguments: &[&str]) -> String {
+    let config = kube::Config::new("http://localhost".parse().unwrap());
+    let client = kube::Client::try_from(config).unwrap();
+    let mut options = RunOptions::default();
+    options.args = arguments.iter().map(Into::into).collect();
+    let stop = tokio_util::sync::CancellationToken::new();
+    let error = operator.run_with(client, options, stop).await;
+    error.unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn flags_are_given_to_states() {
+    let operator = || Operator::new("test").args::<Settings>();
+    let url = ["--store-url", "http://store"];
+    let error = error_of(operator().state(fail), &url).await;
+    assert_eq!(error, "http://store");
+    let error = error_of(operator().state_with(fail_with), &url).await;
+    assert_eq!(error, "cannot create the state u8: http://store");
+    let error = error_of(operator().state(fail), &[]).await;
+    assert!(
+        error.ends_with("not provided: --store-url <STORE_URL>"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn flags_that_nobody_declares_are_an_error_before_any_state_is_made() {
+    let expected = "the state u8 takes opkit_operator::operator::tests::Settings, \
+                    which the operator does not declare: add .args::<Settings>()";
+    let never = || async { panic!("it is made") as Result<u16> };
+    let operator = || Operator::new("test").state(never);
+    assert_eq!(error_of(operator().state(fail), &[]).await, expected);
+    assert_eq!(
+        error_of(operator().state_with(fail_with), &[]).await,
+        expected
+    );
 }

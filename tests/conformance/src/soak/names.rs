@@ -108,7 +108,7 @@ fn operator(done: &Arc<Done>) -> Operator {
         .max_concurrent_reconciles(8);
     let keyed = Controller::<ConfigMap, _>::keyed(by_key).named("by-key");
     Operator::new("names-operator")
-        .state(|| async { Ok::<_, Error>(done) })
+        .state_value(done)
         .controller(native)
         .controller(keyed)
 }

@@ -248,9 +248,13 @@ struct Apps {
 impl Apps {
     fn give(&self, manager: Manager) -> Manager {
         let made = self.made.clone();
-        manager.state_with(move |client| {
+        manager.state_with(move |cx| {
             *made.lock() += 1;
-            async { Ok::<_, Error>(App { client }) }
+            async move {
+                Ok::<_, Error>(App {
+                    client: cx.client(),
+                })
+            }
         })
     }
 
@@ -332,13 +336,14 @@ async fn a_state_that_is_not_made_in_its_term_is_given_up() {
     let made: Arc<Mutex<usize>> = Arc::default();
     let counted = made.clone();
     let run = Run::start_client(client, elected(), |manager| {
-        let manager = manager.state_with(move |client| {
+        let manager = manager.state_with(move |cx| {
             *counted.lock() += 1;
             let hangs = *counted.lock() == 1;
             async move {
                 if hangs {
                     std::future::pending::<()>().await;
                 }
+                let client = cx.client();
                 Ok::<_, Error>(App { client })
             }
         });

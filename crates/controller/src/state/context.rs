@@ -1,0 +1,159 @@
+//! What a state is created with: a client, the caches, a recorder of events.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use opkit_cache::{InformerFactory, InformerOptions, Lister};
+use opkit_client::{Object, ObjectKey};
+
+use crate::events::EventRecorder;
+use crate::source::Declared;
+use crate::spec::Watched;
+use crate::{Kind, ManagerError, ReadError, Selection};
+
+/// What a state is created with. Cloning is cheap.
+///
+/// # Examples
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use opkit_controller::{Result, Selection, StateContext};
+///
+/// struct App {
+///     maps: usize,
+/// }
+///
+/// async fn connect(cx: StateContext) -> Result<App> {
+///     let reads = cx.reads();
+///     reads.synced().await?;
+///     Ok(App { maps: reads.list::<ConfigMap>(Selection::default())?.len() })
+/// }
+/// ```
+#[derive(Clone)]
+pub struct StateContext {
+    pub(crate) client: kube::Client,
+    pub(crate) events: EventRecorder,
+    pub(crate) caches: Arc<Caches>,
+}
+
+impl fmt::Debug for StateContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StateContext").finish_non_exhaustive()
+    }
+}
+
+impl StateContext {
+    /// Returns a client of the cluster. For what needs leadership it refuses to write once the term
+    /// is over that the state is created for.
+    pub fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
+    /// Returns the caches of the kinds that the operator's controllers declare.
+    ///
+    /// Without leader election a state is created before the caches are filled: call
+    /// [`synced`](Reads::synced) before the first read.
+    pub fn reads(&self) -> Reads {
+        self.caches.start()
+    }
+
+    /// Returns a recorder of Kubernetes Events, for objects that are not being reconciled. For what
+    /// needs leadership, events are posted while this process leads.
+    pub fn recorder(&self) -> EventRecorder {
+        self.events.clone()
+    }
+}
+
+/// The caches of the operator's own cluster, before they are started.
+pub(crate) struct Caches {
+    pub(crate) factory: Arc<InformerFactory>,
+    pub(crate) watched: Vec<Watched>,
+    pub(crate) options: HashMap<TypeId, InformerOptions>,
+    pub(crate) timeout: Duration,
+}
+
+impl Caches {
+    /// Starts the informers that do not run yet.
+    fn start(&self) -> Reads {
+        let mut declared = Declared::default();
+        // Whole objects after metadata alone: a kind that is cached in both forms is read whole.
+        let (metadata, whole): (Vec<_>, Vec<_>) =
+            self.watched.iter().partition(|it| it.metadata_only);
+        for watched in metadata.into_iter().chain(whole) {
+            if let Some(id) = watched.type_id {
+                let informer = watched.start(&self.factory, &self.options);
+                declared.typed.insert(id, informer);
+            }
+        }
+        Reads {
+            declared: Arc::new(declared),
+            factory: self.factory.clone(),
+            timeout: self.timeout,
+        }
+    }
+}
+
+/// The caches of an operator: the kinds that its controllers declare, in its own cluster. Cloning is
+/// cheap; a task that a state spawns keeps a clone.
+#[derive(Clone)]
+pub struct Reads {
+    declared: Arc<Declared>,
+    factory: Arc<InformerFactory>,
+    timeout: Duration,
+}
+
+impl fmt::Debug for Reads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reads")
+            .field("kinds", &self.declared.typed.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Reads {
+    /// Waits until the first lists are in.
+    ///
+    /// # Errors
+    /// If that takes longer than the manager's `cache_sync_timeout`; the error names the kind.
+    ///
+    /// # Cancel safety
+    /// May be dropped and called again at any time.
+    pub async fn synced(&self) -> Result<(), ManagerError> {
+        let synced = self.factory.wait_for_sync(self.timeout).await;
+        synced.map_err(ManagerError::Sync)
+    }
+
+    /// Returns one object from the cache, or `None` if there is no such object.
+    ///
+    /// # Errors
+    /// When no controller declares the kind, its first list is not in, or the object does not fit its
+    /// Rust type.
+    pub fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<Arc<K>>, ReadError> {
+        Ok(self.lister::<K>()?.get(&key.into())?)
+    }
+
+    /// Returns the selected objects from the cache; without a namespace in the selection, those of
+    /// all namespaces.
+    ///
+    /// # Errors
+    /// When no controller declares the kind, or its first list is not in.
+    pub fn list<K: Object>(
+        &self,
+        selection: impl Into<Selection>,
+    ) -> Result<Vec<Arc<K>>, ReadError> {
+        Ok(self.lister::<K>()?.list(&selection.into()))
+    }
+
+    fn lister<K: Object>(&self) -> Result<Lister<K>, ReadError> {
+        let informer = self.declared.typed.get(&TypeId::of::<K>());
+        let found = informer.and_then(|it| Some((it.lister::<K>()?, it.is_synced())));
+        let kind = || Box::new(Kind::of::<K>());
+        match found {
+            Some((lister, true)) => Ok(lister),
+            Some((_, false)) => Err(ReadError::NotSynced { kind: kind() }),
+            None => Err(ReadError::NotCached { kind: kind() }),
+        }
+    }
+}
