@@ -15,6 +15,7 @@ mod read;
 mod rules;
 mod scale;
 mod size;
+mod unmodelled;
 mod update;
 
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub(crate) use delete::{CRD_CLEANUP, DeleteOptions, FOREGROUND, ORPHAN, Precondi
 pub(crate) use page::{PageRequest, Token};
 pub(crate) use patch::{Patch, PatchType};
 pub(crate) use read::Filter;
+pub(crate) use unmodelled::Unmodelled;
 
 /// All that the verbs work on.
 #[derive(Debug)]
@@ -47,6 +49,7 @@ pub(crate) struct Registry {
     pub(crate) random: Random,
     /// Whether lists and watches heed `shardSelector`.
     pub(crate) sharded_list_and_watch: bool,
+    pub(crate) unmodelled: Unmodelled,
 }
 
 /// Which object or subresource a request is about.

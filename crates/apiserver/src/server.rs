@@ -14,7 +14,7 @@ use crate::{
     kinds::Catalog,
     object,
     random::Random,
-    registry::{Registry, Target, Write},
+    registry::{Registry, Target, Unmodelled, Write},
     schemas::Schemas,
     service::{Service, Shared},
     status::ApiResult,
@@ -84,6 +84,7 @@ impl Server {
             store: Store::new(options.history),
             clock: Clock::start(),
             sharded_list_and_watch: options.sharded_list_and_watch,
+            unmodelled: Unmodelled::default(),
             random: options
                 .seed
                 .map_or_else(Random::from_entropy, Random::from_seed),
@@ -131,6 +132,13 @@ impl Server {
         let tasks = self.tasks.clone();
         self.tasks.spawn(front.run(self.shared.clone(), tasks));
         Ok(endpoint)
+    }
+
+    /// Returns what objects relied on so far and this control plane does not model, as the clients that wrote
+    /// them were warned: one sentence for each feature.
+    #[must_use]
+    pub fn unmodelled(&self) -> Vec<String> {
+        self.shared.registry.unmodelled.reported()
     }
 
     /// Ends every watch and connection and stops the controllers.

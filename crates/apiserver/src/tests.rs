@@ -9,6 +9,7 @@ mod negotiation;
 mod paging;
 mod protobuf;
 mod sharding;
+mod unmodelled;
 mod watching;
 mod workloads;
 

@@ -265,7 +265,7 @@ impl Request<'_> {
         }
         let mut write = self.write()?;
         let stored = self.registry.create(&self.target, body, &mut write)?;
-        Ok(self.answer(201, from_storage(self.kind(), &stored), write.warnings))
+        self.written(201, &stored, write)
     }
 
     fn update(&self) -> ApiResult<Answer> {
@@ -347,7 +347,13 @@ impl Request<'_> {
         }
     }
 
-    fn written(&self, code: u16, stored: &Value, write: Write) -> ApiResult<Answer> {
+    fn written(&self, code: u16, stored: &Value, mut write: Write) -> ApiResult<Answer> {
+        if self.target.subresource.is_empty() && !write.dry_run {
+            let warnings = self
+                .registry
+                .warn_unmodelled(self.kind(), stored, code == 201);
+            write.warnings.extend(warnings);
+        }
         if self.target.subresource == "scale" {
             let body = self.registry.scale_view(&self.target, stored)?;
             return Ok(Answer::Body {

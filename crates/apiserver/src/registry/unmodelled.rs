@@ -1,0 +1,182 @@
+//! Features that objects rely on and this control plane does not have: reported when such an object is
+//! written, as a warning for the client and as a line in the log.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::{Registry, rules};
+use crate::{kinds::Kind, object};
+
+/// How many rules of a CRD a warning names.
+const RULES: usize = 3;
+/// How many features are remembered; more than there are.
+const FEATURES: usize = 64;
+
+/// Kinds that are stored and that nothing follows from: group and plural, the feature, what is missing.
+const KINDS: &[(&str, &str, &str)] = &[
+    (
+        "statefulsets.apps",
+        "StatefulSets",
+        "gets no pods and no status",
+    ),
+    (
+        "daemonsets.apps",
+        "DaemonSets",
+        "gets no pods and no status",
+    ),
+    ("jobs.batch", "Jobs", "gets no pods and does not complete"),
+    (
+        "cronjobs.batch",
+        "CronJobs",
+        "starts no jobs on its schedule",
+    ),
+    ("persistentvolumeclaims", "volumes", "is not bound"),
+    (
+        "horizontalpodautoscalers.autoscaling",
+        "autoscaling",
+        "scales nothing",
+    ),
+    ("resourcequotas", "quotas", "limits nothing"),
+    ("limitranges", "limit ranges", "limits nothing"),
+    (
+        "poddisruptionbudgets.policy",
+        "evictions",
+        "protects nothing",
+    ),
+    (
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "webhooks",
+        "is not called",
+    ),
+    (
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "webhooks",
+        "is not called",
+    ),
+    (
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "admission policies",
+        "checks nothing",
+    ),
+    (
+        "mutatingadmissionpolicies.admissionregistration.k8s.io",
+        "admission policies",
+        "changes nothing",
+    ),
+];
+
+/// What has been reported so far: the first object of each feature.
+#[derive(Debug, Default)]
+pub(crate) struct Unmodelled {
+    reported: Mutex<BTreeMap<&'static str, String>>,
+}
+
+impl Unmodelled {
+    /// The warnings so far, one for each feature.
+    pub(crate) fn reported(&self) -> Vec<String> {
+        self.reported.lock().values().cloned().collect()
+    }
+
+    fn note(&self, feature: &'static str, warning: &str) {
+        let mut reported = self.reported.lock();
+        if reported.len() >= FEATURES || reported.contains_key(feature) {
+            return;
+        }
+        tracing::warn!("{warning}");
+        reported.insert(feature, warning.to_owned());
+    }
+}
+
+impl Registry {
+    /// Returns the warnings about what `object`, which was just written, relies on in vain. Logs the first of
+    /// each feature.
+    pub(crate) fn warn_unmodelled(
+        &self,
+        kind: &Kind,
+        object: &Value,
+        created: bool,
+    ) -> Vec<String> {
+        let mut found = Vec::new();
+        if rules::is_crd(kind) {
+            // Also when it changes: a rule may have been added.
+            found.extend(of_crd(object));
+        } else if created {
+            let resource = kind.group_resource();
+            let known = KINDS.iter().find(|(of, ..)| *of == resource);
+            found.extend(known.map(|(_, feature, missing)| (*feature, (*missing).to_owned())));
+            let type_ = object::text(object, &["spec", "type"]);
+            if resource == "services" && type_ == "LoadBalancer" {
+                found.push(("load balancers", "gets no address".to_owned()));
+            }
+        }
+        let name = object::name(object);
+        let warnings = found.into_iter().map(|(feature, missing)| {
+            let warning = format!(
+                "opkit does not model {feature}: {} {name} {missing}",
+                kind.kind
+            );
+            self.unmodelled.note(feature, &warning);
+            warning
+        });
+        warnings.collect()
+    }
+}
+
+fn of_crd(crd: &Value) -> Vec<(&'static str, String)> {
+    let mut found = Vec::new();
+    let mut rules = Vec::new();
+    for version in object::items(crd, &["spec", "versions"]) {
+        let schema = object::at(version, &["schema", "openAPIV3Schema"]);
+        find_rules(schema, "", &mut rules);
+        let selectable = object::items(version, &["selectableFields"]);
+        if !selectable.is_empty() && found.is_empty() {
+            found.push(("selectableFields", "cannot be selected by them".to_owned()));
+        }
+    }
+    if let Some(more) = rules.len().checked_sub(RULES + 1) {
+        rules.truncate(RULES);
+        rules.push(format!("{} more", more + 1));
+    }
+    if !rules.is_empty() {
+        let missing = format!(
+            "has rules that are not checked (x-kubernetes-validations of {})",
+            rules.join(", ")
+        );
+        found.push(("CEL rules", missing));
+    }
+    if object::text(crd, &["spec", "conversion", "strategy"]) == "Webhook" {
+        found.push((
+            "conversion webhooks",
+            "is converted by apiVersion alone".to_owned(),
+        ));
+    }
+    found
+}
+
+/// Adds the paths of the schemas that have CEL rules.
+fn find_rules(schema: &Value, path: &str, found: &mut Vec<String>) {
+    if !object::items(schema, &["x-kubernetes-validations"]).is_empty() {
+        let path = if path.is_empty() { "." } else { path };
+        // Two versions mostly have the same rules.
+        if !found.iter().any(|known| known == path) {
+            found.push(path.to_owned());
+        }
+    }
+    let properties = object::at(schema, &["properties"]).as_object();
+    for (name, property) in properties.into_iter().flatten() {
+        find_rules(property, &format!("{path}.{name}"), found);
+    }
+    find_nested(schema, path, found);
+}
+
+/// In the items of a list, and in the values of a map.
+fn find_nested(schema: &Value, path: &str, found: &mut Vec<String>) {
+    for (field, mark) in [("items", "[]"), ("additionalProperties", "[*]")] {
+        let nested = object::at(schema, &[field]);
+        if nested.is_object() {
+            find_rules(nested, &format!("{path}{mark}"), found);
+        }
+    }
+}
