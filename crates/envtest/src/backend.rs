@@ -35,6 +35,21 @@ pub enum Capability {
     Shards,
     /// Service accounts get tokens, which the server knows again, and rules say what each may do.
     Tokens,
+    /// CEL rules in CRDs (`x-kubernetes-validations`) are checked.
+    Cel,
+    /// Custom resources are converted between versions by a webhook.
+    ConversionWebhooks,
+    /// Webhooks and policies of `admissionregistration.k8s.io` are asked; quotas and limit ranges limit.
+    Admission,
+    /// StatefulSets become Pods.
+    StatefulSets,
+    /// DaemonSets become Pods.
+    DaemonSets,
+    /// Jobs become Pods, and complete with them. [`ControlPlane::complete_job`](crate::ControlPlane::complete_job)
+    /// works without it.
+    Jobs,
+    /// CronJobs start Jobs on their schedule.
+    CronJobs,
     /// A server of the test's own, which starts in milliseconds and holds nothing of other tests.
     OwnServer,
 }
@@ -106,10 +121,36 @@ impl Backend {
     /// Why it lacks `capability`, if it does.
     pub(crate) fn lacks(&self, capability: Capability) -> Option<&'static str> {
         match (capability, self) {
-            (Capability::ControllerManager, Self::Binaries(plane))
-                if !plane.has_controller_manager() =>
-            {
+            (
+                Capability::ControllerManager
+                | Capability::StatefulSets
+                | Capability::DaemonSets
+                | Capability::Jobs
+                | Capability::CronJobs,
+                Self::Binaries(plane),
+            ) if !plane.has_controller_manager() => {
                 Some("there is no kube-controller-manager beside kube-apiserver")
+            }
+            (Capability::Cel, Self::Embedded(_)) => {
+                Some("the embedded control plane does not check CEL rules")
+            }
+            (Capability::ConversionWebhooks, Self::Embedded(_)) => {
+                Some("the embedded control plane calls no conversion webhooks")
+            }
+            (Capability::Admission, Self::Embedded(_)) => Some(
+                "the embedded control plane has no webhooks, admission policies, quotas and limit ranges",
+            ),
+            (Capability::StatefulSets, Self::Embedded(_)) => {
+                Some("the embedded control plane runs no StatefulSets")
+            }
+            (Capability::DaemonSets, Self::Embedded(_)) => {
+                Some("the embedded control plane runs no DaemonSets")
+            }
+            (Capability::Jobs, Self::Embedded(_)) => {
+                Some("the embedded control plane runs no Jobs")
+            }
+            (Capability::CronJobs, Self::Embedded(_)) => {
+                Some("the embedded control plane starts no Jobs on a schedule")
             }
             (Capability::Eviction, Self::Embedded(_)) => {
                 Some("the embedded control plane does not model pods/eviction")
@@ -127,6 +168,24 @@ impl Backend {
                 "it needs many servers of its own, and only embedded ones start in milliseconds",
             ),
             _ => None,
+        }
+    }
+
+    /// Whether something runs Jobs.
+    pub(crate) fn has_job_controller(&self) -> bool {
+        self.lacks(Capability::Jobs).is_none()
+    }
+
+    /// Whether pods run without containers, which then never end by themselves.
+    pub(crate) fn plays_kubelet(&self) -> bool {
+        !matches!(self, Self::Cluster)
+    }
+
+    /// What objects relied on so far and the control plane does not model.
+    pub(crate) fn unmodelled(&self) -> Vec<String> {
+        match self {
+            Self::Embedded(server) => server.unmodelled(),
+            Self::Binaries(_) | Self::Cluster => Vec::new(),
         }
     }
 

@@ -1,26 +1,27 @@
 //! The control plane that a test works with.
 
-use std::{env, fmt, future::Future, net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    env, ffi::OsString, fmt, future::Future, net::SocketAddr, path::Path, sync::Arc, time::Duration,
+};
 
 use opkit_client::{Kind, Object, ObjectKey, Patch, RestClient};
-use opkit_operator::{Error, Operator, ReconcileLog, Result, RunOptions};
+use opkit_operator::{Error, MetricsRegistry, Operator, ReconcileLog, Result, RunOptions};
 use parking_lot::Mutex;
-use tokio::{
-    sync::{OwnedMutexGuard, watch},
-    time::Instant,
-};
+use tokio::sync::{OwnedMutexGuard, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     backend::{Backend, Capability},
     choice::Choice,
     error::{TestError, refused},
-    report,
 };
 
 mod install;
+mod metrics;
+mod objects;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 /// The field manager of what a test applies.
 const MANAGER: &str = "opkit-test";
@@ -53,6 +54,8 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct ControlPlane {
     inner: Arc<Inner>,
+    /// How long this handle waits.
+    timeout: Duration,
 }
 
 struct Inner {
@@ -60,6 +63,8 @@ struct Inner {
     client: RestClient,
     namespace: String,
     log: ReconcileLog,
+    /// Of each operator.
+    metrics: Mutex<Vec<MetricsRegistry>>,
     stop: CancellationToken,
     tasks: TaskTracker,
     /// Held by a test of cluster-scoped kinds on a shared control plane: no namespace keeps such tests apart.
@@ -129,11 +134,13 @@ impl ControlPlane {
     fn new((backend, client): (Backend, RestClient)) -> Self {
         let namespace = client.kube().default_namespace().to_owned();
         Self {
+            timeout: backend.patience(),
             inner: Arc::new(Inner {
                 backend,
                 client,
                 namespace,
                 log: ReconcileLog::default(),
+                metrics: Mutex::default(),
                 stop: CancellationToken::new(),
                 tasks: TaskTracker::new(),
                 turn: Mutex::default(),
@@ -193,16 +200,51 @@ impl ControlPlane {
     }
 
     /// Installs the CRDs of an operator and runs it until the end of the test; returns once it reconciles. On a
-    /// shared control plane it is held to the namespace of the test.
+    /// shared control plane it is held to the namespace of the test. Flags of the operator's own have their defaults;
+    /// neither the arguments of the test process nor its environment are read for them.
     ///
     /// # Errors
     /// If a CRD is refused or the operator does not start.
     pub async fn start(&self, operator: Operator) -> Result {
+        self.start_with(operator, [""; 0]).await
+    }
+
+    /// As [`start`](ControlPlane::start), with values of the operator's own [flags](Operator::args), as on a command
+    /// line.
+    ///
+    /// # Examples
+    /// ```
+    /// # use opkit_envtest::ControlPlane;
+    /// # use opkit_operator::{Operator, Result, clap};
+    /// # #[derive(clap::Args)]
+    /// # struct Settings {
+    /// #     #[arg(long)]
+    /// #     store_url: String,
+    /// # }
+    /// # fn operator() -> Operator {
+    /// #     Operator::new("bucket-operator").args::<Settings>()
+    /// # }
+    /// # async fn example(plane: ControlPlane) -> Result {
+    /// plane.start_with(operator(), ["--store-url", "http://store"]).await?;
+    /// # Ok(())
+    /// # }
+    /// # opkit_envtest::run("doc", "example", example);
+    /// ```
+    ///
+    /// # Errors
+    /// If a flag is not the operator's own or a required one is missing, a CRD is refused, or the operator does not
+    /// start.
+    pub async fn start_with<A>(&self, operator: Operator, args: A) -> Result
+    where
+        A: IntoIterator<Item: Into<OsString>>,
+    {
         self.install(&operator).await?;
         let name = operator.name().to_owned();
         let ready = watch::Sender::new(false);
         let mut is_ready = ready.subscribe();
         let mut options = RunOptions::default();
+        options.args = args.into_iter().map(Into::into).collect();
+        self.inner.metrics.lock().push(options.metrics.clone());
         options.log = self.inner.log.clone();
         options.ready = ready.clone();
         options.grace_period = GRACE;
@@ -277,54 +319,6 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Waits until an object is as wanted, and returns it.
-    ///
-    /// # Errors
-    /// If it does not become so, with the object, its events and the last reconciles; or if an operator ends.
-    ///
-    /// # Cancel safety
-    /// It only reads.
-    pub async fn eventually<K: Object>(
-        &self,
-        key: impl Into<ObjectKey>,
-        wanted: impl Fn(&K) -> bool,
-    ) -> Result<K> {
-        let (kind, key) = (Kind::of::<K>(), self.key::<K>(key));
-        let found = self
-            .wait(async || {
-                Ok(self
-                    .get::<K>(key.clone())
-                    .await?
-                    .filter(|object| wanted(object)))
-            })
-            .await?;
-        match found {
-            Some(object) => Ok(object),
-            None => Err(self
-                .timeout(&kind, &key, "does not become as wanted")
-                .await
-                .into()),
-        }
-    }
-
-    /// Waits until there is no such object.
-    ///
-    /// # Errors
-    /// If it stays, with the object, its events and the last reconciles; or if an operator ends.
-    ///
-    /// # Cancel safety
-    /// It only reads.
-    pub async fn eventually_gone<K: Object>(&self, key: impl Into<ObjectKey>) -> Result {
-        let (kind, key) = (Kind::of::<K>(), self.key::<K>(key));
-        let gone = self
-            .wait(async || Ok(self.get::<K>(key.clone()).await?.is_none().then_some(())))
-            .await?;
-        match gone {
-            Some(()) => Ok(()),
-            None => Err(self.timeout(&kind, &key, "does not go").await.into()),
-        }
-    }
-
     /// Stops the operators, then the control plane; a shared one only loses the namespace of the test.
     ///
     /// # Errors
@@ -355,37 +349,6 @@ impl ControlPlane {
         match outcome {
             Err(error) if !is_skip(&error) => Err(self.inner.backend.why(error).await),
             outcome => outcome,
-        }
-    }
-
-    /// Looks again and again until `look` finds something; nothing when patience ends.
-    async fn wait<T, F: Future<Output = Result<Option<T>>>>(
-        &self,
-        look: impl Fn() -> F,
-    ) -> Result<Option<T>> {
-        let backend = &self.inner.backend;
-        let deadline = Instant::now() + backend.patience();
-        loop {
-            self.check_operators()?;
-            let found = tokio::select! {
-                found = look() => found?,
-                died = backend.died() => return Err(died.into()),
-            };
-            if found.is_some() {
-                return Ok(found);
-            }
-            if Instant::now() >= deadline {
-                return Ok(None);
-            }
-            tokio::time::sleep(backend.look()).await;
-        }
-    }
-
-    async fn timeout(&self, kind: &Kind, key: &ObjectKey, what: &str) -> TestError {
-        TestError::Timeout {
-            what: format!("{} {key} {what}", kind.kind),
-            timeout: self.inner.backend.patience(),
-            report: report::about(&self.inner.client, &self.inner.log, kind, key).await,
         }
     }
 

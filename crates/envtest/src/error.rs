@@ -91,6 +91,18 @@ pub enum TestError {
         /// What it says, and what was found.
         report: String,
     },
+    /// What must not happen did.
+    #[error("{what} after {passed:?}, and should stay as wanted for {time:?}\n{report}")]
+    DoesNotStay {
+        /// The object, and what became of it.
+        what: String,
+        /// How long it was as wanted.
+        passed: Duration,
+        /// How long it should be.
+        time: Duration,
+        /// The object, its events and the last reconciles.
+        report: String,
+    },
     /// What the test waits for did not happen.
     #[error("{what} within {timeout:?}\n{report}")]
     Timeout {

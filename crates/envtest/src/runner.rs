@@ -46,14 +46,11 @@ pub fn run<F: Future<Output = Result>>(
             let _ = io::stderr().write_all(line.as_bytes());
         }
         // A report of several lines stays one.
-        Some(TestError::Timeout {
-            what,
-            timeout,
-            report,
-        }) => {
-            panic!("{module}::{name}: {what} within {timeout:?}\n{report}")
-        }
-        Some(error @ TestError::Golden { .. }) => panic!("{module}::{name}: {error}"),
+        Some(
+            error @ (TestError::Timeout { .. }
+            | TestError::DoesNotStay { .. }
+            | TestError::Golden { .. }),
+        ) => panic!("{module}::{name}: {error}"),
         _ => panic!("{module}::{name}: {error}"),
     }
 }

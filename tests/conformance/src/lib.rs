@@ -30,6 +30,8 @@ mod servers;
 mod soak;
 #[cfg(test)]
 mod stuck;
+#[cfg(test)]
+mod testing;
 
 /// The README, whose examples compile.
 #[cfg(doctest)]
@@ -55,3 +57,8 @@ pub struct Observability;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/controller.md")]
 pub struct Controller;
+
+/// The guides, whose examples compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/testing.md")]
+pub struct Testing;

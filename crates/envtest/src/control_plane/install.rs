@@ -33,7 +33,7 @@ impl ControlPlane {
                 })
                 .await?;
             if established.is_none() {
-                let timeout = self.inner.backend.patience();
+                let timeout = self.timeout;
                 return Err(TestError::NotEstablished { name, timeout }.into());
             }
         }
