@@ -11,7 +11,7 @@ mod kubeconfig;
 mod output;
 mod signals;
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -25,12 +25,15 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Build an operator of this workspace and run it on an embedded control plane.
+    /// Build an operator and run it on an embedded control plane; an edit builds and starts it again.
     Dev {
-        /// The package of the operator.
-        operator: String,
+        /// The package of the operator [default: that of the current directory, or the only one of the workspace]
+        operator: Option<String>,
         #[command(flatten)]
         control_plane: ControlPlaneArgs,
+        /// Arguments for the operator.
+        #[arg(last = true, value_name = "ARGUMENTS")]
+        arguments: Vec<OsString>,
     },
     /// Show why and how an object was reconciled lately, such as `robot/robot-one`.
     Explain(explain::Args),
@@ -72,7 +75,8 @@ fn main() -> ExitCode {
                     Command::Dev {
                         operator,
                         control_plane,
-                    } => dev::run(&operator, &control_plane).await,
+                        arguments,
+                    } => dev::run(operator.as_deref(), &control_plane, arguments).await,
                     Command::Explain(args) => explain::run(&args).await,
                     Command::Cluster(ClusterCommand::Up(args)) => cluster::up(&args).await,
                 }

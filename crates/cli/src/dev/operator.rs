@@ -1,6 +1,7 @@
 //! The operator as a process of its own, as in a cluster.
 
 use std::{
+    ffi::OsString,
     fs::{self, File},
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
@@ -48,11 +49,12 @@ pub(crate) struct OperatorProcess {
 }
 
 impl OperatorProcess {
-    /// Starts it against the control plane. Its log goes to stderr, or to a file while a live view has the
+    /// Starts it against the control plane, with `arguments` of the user. Its log goes to stderr, or to a file while a live view has the
     /// terminal.
     pub(crate) fn start(
         package: &Package,
         executable: &Path,
+        arguments: &[OsString],
         plane: &ControlPlane,
         view: &View,
     ) -> Result<Self> {
@@ -86,6 +88,7 @@ impl OperatorProcess {
             .arg(&debug_address_file)
             // It does not run in a pod, which would have a namespace.
             .args(["--leader-election-namespace", "default"])
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(stderr)

@@ -2,31 +2,34 @@
 
 use std::{
     fs,
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
     process::Stdio,
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use cargo_metadata::{Message, MetadataCommand};
+use cargo_metadata::{DependencyKind, Message, MetadataCommand};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
-use super::view::View;
+use super::{sources::Sources, view::View};
 
 /// Where a package keeps the objects that show it at work, as kubebuilder's projects do.
 const SAMPLES: &str = "config/samples";
 
 /// A package with a binary that is an operator.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Package {
     pub(crate) name: String,
     binary: String,
     directory: PathBuf,
+    workspace: PathBuf,
 }
 
 impl Package {
-    /// Finds the operator `name` in the workspace of the current directory.
-    pub(crate) fn find(name: &str) -> Result<Self> {
+    /// Finds an operator in the workspace of the current directory: `name`, or else the package that the directory is
+    /// in, or else the only one.
+    pub(crate) fn find(name: Option<&str>) -> Result<Self> {
         let metadata = MetadataCommand::new().no_deps().exec().map_err(|error| {
             let said = error.to_string();
             let cause = said.rsplit("error: ").next().unwrap_or_default().trim();
@@ -35,35 +38,43 @@ impl Package {
         let operators: Vec<Self> = metadata
             .workspace_packages()
             .into_iter()
-            .filter(|package| package.dependencies.iter().any(|d| d.name == "opkit"))
+            .filter(|package| {
+                let mut dependencies = package.dependencies.iter();
+                dependencies.any(|it| it.name == "opkit" && it.kind == DependencyKind::Normal)
+            })
             .filter_map(|package| {
-                let binary = package.targets.iter().find(|target| target.is_bin())?;
                 Some(Self {
                     name: package.name.to_string(),
-                    binary: binary.name.clone(),
+                    binary: binary(package)?,
                     directory: package.manifest_path.parent()?.into(),
+                    workspace: metadata.workspace_root.clone().into(),
                 })
             })
             .collect();
-        let known: Vec<_> = operators
-            .iter()
-            .map(|operator| operator.name.clone())
-            .collect();
-        operators
-            .into_iter()
-            .find(|operator| operator.name == name)
-            .ok_or_else(|| {
-                let known = match known.as_slice() {
-                    [] => "no package here depends on opkit and has a binary".to_owned(),
-                    names => format!("the operators here are {}", names.join(", ")),
-                };
-                anyhow!("there is no operator named {name} in this workspace ({known})")
-            })
+        let here = std::env::current_dir().context("cannot read the current directory")?;
+        choose(operators, name, &here)
     }
 
-    /// Builds the operator; returns its executable. What the compiler has to say goes to stderr.
+    /// The files that the operator is built from.
+    pub(crate) fn sources(&self, executable: &Path) -> Sources {
+        Sources::of(executable, &self.directory, &self.workspace)
+    }
+
+    /// Builds the operator; returns its executable. What the compiler prints goes to stderr.
     pub(crate) async fn build(&self, view: &mut View) -> Result<PathBuf> {
         view.line("build", &format!("cargo build --package {}", self.name));
+        match self.cargo_build(Stdio::inherit()).await? {
+            Ok(executable) => Ok(executable),
+            Err(_) => bail!("{} does not compile: see what cargo says above", self.name),
+        }
+    }
+
+    /// Builds the operator while a view is shown; returns its executable, or what the compiler prints.
+    pub(crate) async fn rebuild(self) -> Result<Result<PathBuf, String>> {
+        self.cargo_build(Stdio::piped()).await
+    }
+
+    async fn cargo_build(&self, stderr: Stdio) -> Result<Result<PathBuf, String>> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         // What `cargo run` says of this command's own package would make the build scripts of some
@@ -74,11 +85,15 @@ impl Package {
                 command.env_remove(&name);
             }
         }
+        if io::stderr().is_terminal() {
+            command.arg("--color=always");
+        }
         let child = command
             .args(["build", "--package", &self.name, "--bin", &self.binary])
             .arg("--message-format=json-render-diagnostics")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(stderr)
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
@@ -87,7 +102,7 @@ impl Package {
         let output = child.wait_with_output().await.context("cannot run cargo")?;
         group.0 = None;
         if !output.status.success() {
-            bail!("{} does not compile: see what cargo says above", self.name);
+            return Ok(Err(String::from_utf8_lossy(&output.stderr).into_owned()));
         }
         let messages = Message::parse_stream(output.stdout.as_slice());
         let executable = messages.flatten().find_map(|message| match message {
@@ -96,9 +111,9 @@ impl Package {
             }
             _ => None,
         });
-        executable
-            .map(Into::into)
-            .with_context(|| format!("cargo built {} and named no executable", self.name))
+        let executable = executable
+            .with_context(|| format!("cargo built {} and named no executable", self.name))?;
+        Ok(Ok(executable.into()))
     }
 
     /// The files in `config/samples`, by name.
@@ -138,7 +153,50 @@ impl Drop for BuildGroup {
     }
 }
 
+/// The binary that `cargo run` would choose: the default one, that of the package's name, or else the first.
+fn binary(package: &cargo_metadata::Package) -> Option<String> {
+    let binaries = package.targets.iter().filter(|target| target.is_bin());
+    let names: Vec<_> = binaries.map(|target| target.name.clone()).collect();
+    let chosen = package.default_run.as_deref().unwrap_or(&package.name);
+    let found = names.iter().find(|name| *name == chosen);
+    found.or(names.first()).cloned()
+}
+
+/// The operator of this name, or the one that is meant where none is named.
+fn choose(operators: Vec<Package>, name: Option<&str>, here: &Path) -> Result<Package> {
+    let known: Vec<_> = operators.iter().map(|it| it.name.clone()).collect();
+    let known = known.join(", ");
+    if operators.is_empty() {
+        let named = name
+            .map(|name| format!(" named {name}"))
+            .unwrap_or_default();
+        bail!(
+            "there is no operator{named} in this workspace (no package here depends on opkit and has a binary)"
+        );
+    }
+    if let Some(name) = name {
+        let found = operators.into_iter().find(|it| it.name == name);
+        return found.with_context(|| {
+            format!("there is no operator named {name} in this workspace (the operators here are {known})")
+        });
+    }
+    let around = operators
+        .iter()
+        .filter(|it| here.starts_with(&it.directory));
+    // A package may be in the directory of another one.
+    let current = around.max_by_key(|it| it.directory.as_os_str().len());
+    match (current, operators.as_slice()) {
+        (Some(one), _) | (None, [one]) => Ok(one.clone()),
+        _ => bail!(
+            "there are several operators in this workspace: {known}; say which: opkit dev NAME"
+        ),
+    }
+}
+
 fn is_yaml(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
+
+#[cfg(test)]
+mod tests;

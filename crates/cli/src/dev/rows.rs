@@ -74,12 +74,12 @@ pub(crate) async fn collect(
 
 fn row(kind: &str, object: &DynamicObject, reconciles: &[Reconcile]) -> Row {
     let now = Timestamp::now();
-    let condition = ready_condition(&object.data);
+    let summary = summary(&object.data);
     let count = |path: &str| object.data.pointer(path).and_then(Value::as_i64);
-    let ready = match (count("/spec/replicas"), &condition) {
-        (Some(wanted), _) => format!("{}/{wanted}", count("/status/readyReplicas").unwrap_or(0)),
-        (None, Some((status, _))) => status.clone(),
-        (None, None) => "-".to_owned(),
+    let is_ready = summary.as_ref().and_then(|it| it.ready.clone());
+    let ready = match count("/spec/replicas") {
+        Some(wanted) => format!("{}/{wanted}", count("/status/readyReplicas").unwrap_or(0)),
+        None => is_ready.unwrap_or_else(|| "-".to_owned()),
     };
     let last = reconciles
         .iter()
@@ -95,9 +95,7 @@ fn row(kind: &str, object: &DynamicObject, reconciles: &[Reconcile]) -> Row {
         namespace: object.metadata.namespace.clone(),
         name: object.name_any(),
         ready,
-        status: condition
-            .map(|(_, reason)| reason)
-            .unwrap_or_else(|| "-".to_owned()),
+        status: summary.map_or_else(|| "-".to_owned(), |it| it.text),
         last,
     }
 }
@@ -113,20 +111,49 @@ fn last_of(reconcile: &Reconcile, now: Timestamp) -> LastReconcile {
     }
 }
 
-/// Status and reason of the condition `Ready`.
-fn ready_condition(data: &Value) -> Option<(String, String)> {
-    let conditions = data.pointer("/status/conditions")?.as_array()?;
-    let ready = conditions
-        .iter()
-        .find(|condition| condition["type"] == "Ready")?;
-    let text = |field: &str| {
-        ready
-            .get(field)
-            .and_then(Value::as_str)
-            .unwrap_or("-")
-            .to_owned()
+/// What an object's status says of it, in one column: of the condition `Ready` the reason; or else of `Available`, or
+/// else of the condition that changed last, its type, status and reason; or else the phase.
+#[derive(Debug, PartialEq)]
+struct Summary {
+    /// The status of the condition `Ready`, or of `Available`.
+    ready: Option<String>,
+    text: String,
+}
+
+fn summary(data: &Value) -> Option<Summary> {
+    let conditions = data.pointer("/status/conditions").and_then(Value::as_array);
+    let conditions = conditions.map(Vec::as_slice).unwrap_or_default();
+    let text = |value: &Value, field: &str| {
+        let text = value.get(field).and_then(Value::as_str);
+        text.filter(|text| !text.is_empty()).map(str::to_owned)
     };
-    Some((text("status"), text("reason")))
+    let of = |type_: &str| conditions.iter().find(|it| it["type"] == type_);
+    if let Some(ready) = of("Ready") {
+        return Some(Summary {
+            ready: text(ready, "status"),
+            text: text(ready, "reason").unwrap_or_else(|| "-".to_owned()),
+        });
+    }
+    let available = of("Available");
+    // Times of one form can be compared as texts; of several at one time, the last is taken.
+    let last = || {
+        conditions
+            .iter()
+            .max_by_key(|it| text(it, "lastTransitionTime"))
+    };
+    let Some(condition) = available.or_else(last) else {
+        let phase = text(data.get("status")?, "phase")?;
+        return Some(Summary {
+            ready: None,
+            text: phase,
+        });
+    };
+    let (type_, status) = (text(condition, "type")?, text(condition, "status")?);
+    let reason = text(condition, "reason").map(|reason| format!(": {reason}"));
+    Some(Summary {
+        ready: available.map(|_| status.clone()),
+        text: format!("{type_}={status}{}", reason.unwrap_or_default()),
+    })
 }
 
 /// What changed, each once, without the fields: the view has one line for it.
@@ -138,3 +165,6 @@ fn causes(causes: &[String]) -> String {
     brief.dedup();
     brief.join(" and ")
 }
+
+#[cfg(test)]
+mod tests;

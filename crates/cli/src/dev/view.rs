@@ -59,6 +59,11 @@ impl View {
             file.export_line()
         );
         self.line("control plane", &line);
+        self.crds(crds);
+    }
+
+    /// The kinds that the operator defines.
+    pub(crate) fn crds(&mut self, crds: &[CustomResourceDefinition]) {
         for crd in crds {
             let versions: Vec<_> = crd
                 .spec
@@ -75,22 +80,35 @@ impl View {
         }
     }
 
-    /// One line of what goes on.
+    /// One line of what goes on, above the table.
     pub(crate) fn line(&mut self, what: &str, text: &str) {
+        self.clear();
         output::line(what, text);
+    }
+
+    /// Text of another program as it is, above the table.
+    #[expect(clippy::print_stderr, reason = "where the compiler prints")]
+    pub(crate) fn text(&mut self, text: &str) {
+        self.clear();
+        eprint!("{text}");
+    }
+
+    /// Takes the table off the screen.
+    fn clear(&mut self) {
+        if self.drawn > 0 {
+            output::write(&format!("\x1b[{}A\x1b[J", self.drawn));
+            self.drawn = 0;
+        }
     }
 
     /// Shows the objects as they are now.
     pub(crate) fn show(&mut self, rows: &[Row]) {
         if self.live {
             let table = fit(&table(rows));
-            let clear = match self.drawn {
-                0 => String::new(),
-                lines => format!("\x1b[{lines}A\x1b[J"),
-            };
+            self.clear();
             self.drawn = table.lines().count();
             // Without wrapping, a line stays one on a narrow terminal.
-            output::write(&format!("{clear}\x1b[?7l{table}\x1b[?7h"));
+            output::write(&format!("\x1b[?7l{table}\x1b[?7h"));
             return;
         }
         let mut said = HashMap::new();

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may unwrap")]
 
+mod dev;
+
 use std::{
     fs,
     net::TcpListener,

@@ -1,0 +1,252 @@
+//! One run of `opkit dev`: from the first build to Ctrl-C, over any number of edits.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use anyhow::Result;
+use futures::future::{BoxFuture, OptionFuture};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use super::{
+    activity::Activity,
+    install::Installer,
+    operator::{self, OperatorProcess},
+    package::Package,
+    rows,
+    sources::Sources,
+    view::View,
+};
+use crate::{control_plane::ControlPlane, output};
+
+/// How often the view looks for something new, and the sources are looked at.
+const REFRESH: Duration = Duration::from_millis(250);
+
+/// What a build ends with: an executable, or what the compiler prints.
+type Built = Result<Result<PathBuf, String>>;
+
+/// Everything that runs.
+pub(crate) struct Session {
+    package: Package,
+    arguments: Vec<OsString>,
+    plane: ControlPlane,
+    view: View,
+    client: Client,
+    installer: Installer,
+    /// What the operator that runs printed as its manifests, and its CRDs as they are installed.
+    manifests: String,
+    crds: Vec<CustomResourceDefinition>,
+    sources: Sources,
+    /// When the executable that runs was written.
+    built: Option<SystemTime>,
+    /// None while it has ended, until the next edit.
+    process: Option<OperatorProcess>,
+    /// When it was started, until it works.
+    starting: Option<Instant>,
+}
+
+impl Session {
+    pub(crate) fn new(
+        package: Package,
+        arguments: Vec<OsString>,
+        plane: ControlPlane,
+        view: View,
+    ) -> Self {
+        let client = Client::new(plane.server.service(), "default");
+        Self {
+            package,
+            arguments,
+            plane,
+            view,
+            installer: Installer::new(client.clone()),
+            client,
+            manifests: String::new(),
+            crds: Vec::new(),
+            sources: Sources::default(),
+            built: None,
+            process: None,
+            starting: None,
+        }
+    }
+
+    /// Runs the operator, and again after each edit, until it is dropped.
+    ///
+    /// # Errors
+    /// If the operator cannot be built, installed or started at first. Later, what is wrong is shown, and what ran
+    /// before runs on.
+    pub(crate) async fn develop(&mut self) -> Result<()> {
+        let begun = SystemTime::now();
+        let executable = self.package.build(&mut self.view).await?;
+        self.sources = self.package.sources(&executable);
+        self.sources.mark();
+        let edited = self.sources.written_since(begun);
+        self.manifests = operator::manifests(&executable).await?;
+        self.crds = self.installer.install_crds(&self.manifests).await?;
+        self.plane.write_kubeconfig()?;
+        self.view.banner(&self.plane, &self.crds);
+        self.start(&executable)?;
+        self.starting = None;
+        if let Some(process) = &mut self.process {
+            let controllers = controllers(&process.running().await?);
+            let line = format!("{} running, {controllers}", self.package.name);
+            self.view.line("operator", &line);
+            if let Some(log) = process.log() {
+                self.view.line("log", &log.display().to_string());
+            }
+        }
+        for sample in self.package.samples()? {
+            let applied = self.installer.apply_file(&sample).await?;
+            let line = format!("applied {}", applied.join(", "));
+            self.view.line("samples", &line);
+        }
+        self.follow(edited).await;
+        Ok(())
+    }
+
+    /// Shows what the operator does, and builds it again when its sources change; `edited` has changed already.
+    ///
+    /// An edit counts when nothing has changed since the last look: editors and version control write several files.
+    async fn follow(&mut self, mut edited: Option<PathBuf>) {
+        let mut tick = tokio::time::interval(REFRESH);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut building: OptionFuture<BoxFuture<'static, Built>> = None.into();
+        let mut is_building = false;
+        loop {
+            let ended: OptionFuture<_> = self.process.as_mut().map(OperatorProcess::failed).into();
+            tokio::select! {
+                Some(error) = ended => {
+                    self.process = None;
+                    self.starting = None;
+                    let line = format!("{error:#}; waiting for an edit");
+                    self.view.line("operator", &output::plain(&line));
+                }
+                Some(built) = &mut building, if is_building => {
+                    is_building = false;
+                    building = None.into();
+                    self.replace(built).await;
+                }
+                _ = tick.tick() => {
+                    self.show().await;
+                    if is_building {
+                        continue;
+                    }
+                    let changed = self.sources.changed();
+                    if let Some(file) = &changed {
+                        self.sources.mark();
+                        edited = Some(file.clone());
+                    } else if let Some(file) = edited.take() {
+                        let line = format!("{} changed", self.relative(&file));
+                        self.view.line("build", &line);
+                        let build: BoxFuture<'static, Built> =
+                            Box::pin(self.package.clone().rebuild());
+                        building = Some(build).into();
+                        is_building = true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs what was built in place of what ran before, unless something is wrong with it.
+    async fn replace(&mut self, built: Built) {
+        let name = self.package.name.clone();
+        let outcome = match built {
+            Ok(Ok(executable)) => self.replace_with(&executable).await,
+            Ok(Err(said)) => {
+                self.view.text(&said);
+                Err(anyhow::anyhow!("{name} does not compile"))
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = outcome {
+            let then = match self.process {
+                Some(_) => "the operator before runs on",
+                None => "waiting for an edit",
+            };
+            let line = format!("{error:#}; {then}");
+            self.view.line("build", &output::plain(&line));
+        }
+    }
+
+    async fn replace_with(&mut self, executable: &Path) -> Result<()> {
+        let was_built = self.built;
+        let mut sources = self.package.sources(executable);
+        // What was edited during the build is found at the next look: only what is new to the list counts as built.
+        sources.keep(&self.sources);
+        self.sources = sources;
+        if self.process.is_some() && was_built.is_some() && written(executable) == was_built {
+            let line = format!("{} is as it was", self.package.name);
+            self.view.line("operator", &line);
+            return Ok(());
+        }
+        let manifests = operator::manifests(executable).await?;
+        if manifests != self.manifests {
+            self.crds = self.installer.install_crds(&manifests).await?;
+            self.manifests = manifests;
+            self.view.crds(&self.crds);
+        }
+        if let Some(process) = self.process.take() {
+            process.stop().await;
+        }
+        self.start(executable)
+    }
+
+    fn start(&mut self, executable: &Path) -> Result<()> {
+        self.built = written(executable);
+        let started = OperatorProcess::start(
+            &self.package,
+            executable,
+            &self.arguments,
+            &self.plane,
+            &self.view,
+        );
+        self.process = Some(started?);
+        self.starting = Some(Instant::now());
+        Ok(())
+    }
+
+    async fn show(&mut self) {
+        let activity = match &self.process {
+            Some(process) => process.activity().await,
+            None => Activity::default(),
+        };
+        if activity.running && self.starting.take().is_some() {
+            let controllers = controllers(&activity.controllers);
+            let line = format!("{} running again, {controllers}", self.package.name);
+            self.view.line("operator", &line);
+        }
+        let rows = rows::collect(&self.client, &self.crds, &activity.last_of_each);
+        self.view.show(&rows.await);
+    }
+
+    /// A path as the user would write it here.
+    fn relative(&self, path: &Path) -> String {
+        let here = std::env::current_dir().unwrap_or_default();
+        let path = path.strip_prefix(here).unwrap_or(path);
+        output::plain(&path.display().to_string())
+    }
+
+    /// Stops the operator, then the control plane.
+    pub(crate) async fn stop(self) {
+        if let Some(process) = self.process {
+            process.stop().await;
+        }
+        self.plane.stop().await;
+    }
+}
+
+fn controllers(names: &[String]) -> String {
+    match names.len() {
+        1 => "1 controller".to_owned(),
+        many => format!("{many} controllers"),
+    }
+}
+
+fn written(executable: &Path) -> Option<SystemTime> {
+    fs::metadata(executable).and_then(|it| it.modified()).ok()
+}

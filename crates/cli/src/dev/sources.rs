@@ -1,0 +1,151 @@
+//! The files that an operator is built from, and whether they have changed.
+//!
+//! They are looked at, not subscribed to: a few hundred files take a millisecond or two, which works on every file
+//! system, with every editor, and needs no dependency.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+/// How deep below a package its sources may be.
+const DEPTH: usize = 32;
+
+/// When a file was last written, and its length.
+type Stamp = (Option<SystemTime>, u64);
+
+/// The files of a build, as they were when it began.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    /// Directories of packages.
+    packages: BTreeSet<PathBuf>,
+    /// Files that are compiled in and not below `src` of a package.
+    others: BTreeSet<PathBuf>,
+    seen: BTreeMap<PathBuf, Stamp>,
+}
+
+impl Sources {
+    /// Sources of the packages that `executable` was built from, as cargo lists them beside it; `package` and
+    /// `workspace` are directories whose manifests count in any case.
+    pub(crate) fn of(executable: &Path, package: &Path, workspace: &Path) -> Self {
+        let mut packages = BTreeSet::from([package.to_owned()]);
+        let mut others =
+            BTreeSet::from([workspace.join("Cargo.toml"), workspace.join("Cargo.lock")]);
+        let list = fs::read_to_string(executable.with_extension("d")).unwrap_or_default();
+        for file in files(&list) {
+            let root = file.ancestors().find(|it| it.join("Cargo.toml").is_file());
+            if let Some(root) = root {
+                packages.insert(root.to_owned());
+            }
+            others.insert(file);
+        }
+        others.retain(|file| {
+            let mut roots = packages.iter();
+            !roots.any(|root| file.starts_with(root.join("src")))
+        });
+        Sources {
+            packages,
+            others,
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// Takes the files as they are now for those that were built.
+    pub(crate) fn mark(&mut self) {
+        self.seen = self.stamps();
+    }
+
+    /// Takes the files of an earlier list for as they were then, and those that are new to it for as they are now.
+    pub(crate) fn keep(&mut self, earlier: &Sources) {
+        self.mark();
+        for (path, stamp) in &earlier.seen {
+            if let Some(seen) = self.seen.get_mut(path) {
+                *seen = *stamp;
+            }
+        }
+    }
+
+    /// Returns a file that is not as it was, if there is one.
+    pub(crate) fn changed(&self) -> Option<PathBuf> {
+        let now = self.stamps();
+        let new = now
+            .iter()
+            .find(|(path, stamp)| self.seen.get(*path) != Some(stamp));
+        let gone = || self.seen.iter().find(|(path, _)| !now.contains_key(*path));
+        new.or_else(gone).map(|(path, _)| path.clone())
+    }
+
+    /// Returns a file that was written since `time`, if there is one: for the first build, before which the files are
+    /// not known. That build may have written the lock file.
+    pub(crate) fn written_since(&self, time: SystemTime) -> Option<PathBuf> {
+        let mut files = self.stamps().into_iter();
+        let found = files.find(|(path, (written, _))| {
+            written.is_some_and(|written| written >= time) && !path.ends_with("Cargo.lock")
+        });
+        found.map(|(path, _)| path)
+    }
+
+    fn stamps(&self) -> BTreeMap<PathBuf, Stamp> {
+        let mut stamps = BTreeMap::new();
+        for root in &self.packages {
+            for file in ["Cargo.toml", "build.rs"] {
+                add(&mut stamps, root.join(file));
+            }
+            add_all(&mut stamps, &root.join("src"), DEPTH);
+        }
+        for file in &self.others {
+            add(&mut stamps, file.clone());
+        }
+        stamps
+    }
+}
+
+fn add(stamps: &mut BTreeMap<PathBuf, Stamp>, path: PathBuf) {
+    if let Ok(metadata) = fs::metadata(&path) {
+        stamps.insert(path, (metadata.modified().ok(), metadata.len()));
+    }
+}
+
+/// Adds the files below a directory; those that editors keep beside a file that is open are left out.
+fn add_all(stamps: &mut BTreeMap<PathBuf, Stamp>, directory: &Path, depth: usize) {
+    let Some(depth) = depth.checked_sub(1) else {
+        return;
+    };
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        let is_passing = name.starts_with('.') || name.starts_with('#') || name.ends_with('~');
+        match entry.file_type() {
+            _ if is_passing => {}
+            Ok(kind) if kind.is_dir() => add_all(stamps, &path, depth),
+            _ => add(stamps, path),
+        }
+    }
+}
+
+/// The files in one of cargo's `.d` files: `executable: file file ..`, where a space in a name is escaped.
+fn files(list: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for line in list.lines() {
+        let Some((_, rest)) = line.split_once(": ") else {
+            continue;
+        };
+        let mut file = String::new();
+        let mut chars = rest.chars();
+        while let Some(char) = chars.next() {
+            match char {
+                '\\' => file.extend(chars.next()),
+                ' ' => files.push(std::mem::take(&mut file)),
+                char => file.push(char),
+            }
+        }
+        files.push(file);
+    }
+    files.retain(|file| !file.is_empty());
+    files.into_iter().map(PathBuf::from).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+use tempfile::TempDir;
+
+use super::*;
+
+#[test]
+fn the_list_of_cargo_is_read() {
+    let paths = |list: &str| -> Vec<String> {
+        let files = files(list).into_iter();
+        files.map(|file| file.display().to_string()).collect()
+    };
+    assert_eq!(
+        paths("/t/op: /a/src/main.rs /a/build.rs\n"),
+        ["/a/src/main.rs", "/a/build.rs"]
+    );
+    assert_eq!(
+        paths("/t/op: /a\\ b/src/main.rs /c\n"),
+        ["/a b/src/main.rs", "/c"]
+    );
+    assert_eq!(paths(""), [""; 0]);
+}
+
+/// A package with a build beside it.
+struct Tree(TempDir);
+
+impl Tree {
+    fn new() -> (Self, Sources) {
+        let tree = Tree(TempDir::new().unwrap());
+        tree.write("Cargo.toml", "");
+        tree.write("op/Cargo.toml", "");
+        tree.write("op/src/main.rs", "1");
+        tree.write("dependency/Cargo.toml", "");
+        tree.write("dependency/src/lib.rs", "1");
+        tree.write("notes/text.txt", "1");
+        let files = ["op/src/main.rs", "dependency/src/lib.rs", "notes/text.txt"];
+        let files = files.map(|file| tree.path(file).display().to_string());
+        tree.write("target/op.d", &format!("/t/op: {}\n", files.join(" ")));
+        let mut sources = Sources::of(&tree.path("target/op"), &tree.path("op"), tree.0.path());
+        sources.mark();
+        (tree, sources)
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+#[test]
+fn an_edit_of_anything_that_is_built_is_found() {
+    for file in [
+        "op/src/main.rs",
+        "op/src/new/module.rs",
+        "op/Cargo.toml",
+        "op/build.rs",
+        "dependency/src/lib.rs",
+        "dependency/src/new.rs",
+        "notes/text.txt",
+        "Cargo.toml",
+        "Cargo.lock",
+    ] {
+        let (tree, mut sources) = Tree::new();
+        assert_eq!(sources.changed(), None);
+        // Another length, so that the clock of the file system does not matter.
+        tree.write(file, "longer than before");
+        assert_eq!(sources.changed(), Some(tree.path(file)));
+        sources.mark();
+        assert_eq!(sources.changed(), None);
+    }
+}
+
+#[test]
+fn a_file_that_is_gone_is_found() {
+    let (tree, sources) = Tree::new();
+    fs::remove_file(tree.path("dependency/src/lib.rs")).unwrap();
+    assert_eq!(sources.changed(), Some(tree.path("dependency/src/lib.rs")));
+}
+
+#[test]
+fn what_is_not_built_does_not_matter() {
+    let (tree, sources) = Tree::new();
+    for file in [
+        "op/README.md",
+        "op/src/.main.rs.swp",
+        "op/src/main.rs~",
+        "target/op",
+        "other/src/lib.rs",
+    ] {
+        tree.write(file, "longer than before");
+        assert_eq!(sources.changed(), None, "{file}");
+    }
+}

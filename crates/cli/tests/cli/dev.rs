@@ -1,0 +1,218 @@
+//! `opkit dev` over edits of the operator's sources.
+
+use std::path::PathBuf;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Api, Client, Config,
+    api::PostParams,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+
+use super::*;
+
+/// A program that does what `opkit dev` needs of an operator: prints a CRD, and says that it runs. It notes each
+/// start, with its arguments, in the file `seen`.
+const OPERATOR: &str = r##"
+use std::io::{Read, Write};
+
+const VERSION: &str = "VERSION-HERE";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments[0] == "manifests" {
+        print!("{}", MANIFESTS.replace("VERSION", VERSION));
+        return;
+    }
+    let mut seen = std::fs::OpenOptions::new().create(true).append(true).open("seen").unwrap();
+    let own: Vec<_> = arguments.iter().skip(9).cloned().collect();
+    writeln!(seen, "{VERSION} {}", own.join(" ")).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = arguments.iter().position(|it| it == "--debug-address-file").unwrap();
+    std::fs::write(&arguments[at + 1], listener.local_addr().unwrap().to_string()).unwrap();
+    let body = r#"{"controllers": ["op"], "running": true, "lastOfEach": []}"#;
+    for stream in listener.incoming() {
+        let mut stream = stream.unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+        let length = body.len();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+        let _ = stream.write_all((head + body).as_bytes());
+    }
+}
+
+const MANIFESTS: &str = r#"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: robots.opkit.dev
+  labels: {made-by: "VERSION"}
+spec:
+  group: opkit.dev
+  scope: Namespaced
+  names: {plural: robots, kind: Robot}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object}}
+"#;
+"##;
+
+fn operator(version: &str) -> String {
+    OPERATOR.replace("VERSION-HERE", version)
+}
+
+/// A running `opkit dev`, and the workspace that it develops.
+struct Dev {
+    root: TempDir,
+    child: Killed,
+}
+
+impl Dev {
+    fn start(source: &str, arguments: &[&str]) -> Self {
+        let root = workspace(source);
+        let output = |name: &str| fs::File::create(root.path().join(name)).unwrap();
+        let mut command = opkit(root.path());
+        command.arg("dev").args(arguments);
+        command.stdout(output("stdout")).stderr(output("stderr"));
+        // Not that of this test, where cargo would wait for cargo.
+        command.env("CARGO_TARGET_DIR", root.path().join("target"));
+        let child = Killed(command.spawn().unwrap());
+        Dev { root, child }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    fn edit(&self, source: &str) {
+        fs::write(self.path("op/src/main.rs"), source).unwrap();
+    }
+
+    /// Waits until a file has this text.
+    fn until(&mut self, file: &str, text: &str) {
+        wait(|| {
+            let ended = self.child.0.try_wait().unwrap();
+            assert!(
+                ended.is_none(),
+                "it ended\n{}{}",
+                self.text("stdout"),
+                self.text("stderr")
+            );
+            self.text(file).contains(text)
+        });
+    }
+
+    async fn client(&self) -> Client {
+        let kubeconfig = Kubeconfig::read_from(self.path(".opkit/kubeconfig")).unwrap();
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options);
+        Client::try_from(config.await.unwrap()).unwrap()
+    }
+
+    /// Which operator installed the CRD.
+    async fn crd_version(&self) -> String {
+        let crds: Api<CustomResourceDefinition> = Api::all(self.client().await);
+        let crd = crds.get("robots.opkit.dev").await.unwrap();
+        let labels = crd.metadata.labels.unwrap();
+        labels.get("made-by").cloned().unwrap_or_default()
+    }
+}
+
+#[tokio::test]
+async fn an_edit_restarts_the_operator_and_keeps_the_objects() {
+    // Without a name, because there is only one operator.
+    let mut dev = Dev::start(&operator("one"), &["--", "--store", "a b"]);
+    dev.until("stdout", "op running, 1 controller");
+    assert_eq!(dev.text("seen"), "one --store a b\n");
+    assert_eq!(dev.crd_version().await, "one");
+    let maps: Api<ConfigMap> = Api::default_namespaced(dev.client().await);
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some("kept".to_owned());
+    maps.create(&PostParams::default(), &map).await.unwrap();
+
+    dev.edit(&operator("two"));
+    dev.until("stdout", "op running again, 1 controller");
+    assert_eq!(dev.text("seen"), "one --store a b\ntwo --store a b\n");
+    assert_eq!(
+        dev.crd_version().await,
+        "two",
+        "a CRD that changed is installed"
+    );
+    assert!(
+        maps.get("kept").await.is_ok(),
+        "the control plane is the same"
+    );
+    assert!(
+        dev.text("stdout")
+            .contains("build          op/src/main.rs changed")
+    );
+}
+
+#[tokio::test]
+async fn what_does_not_compile_leaves_the_operator_running() {
+    let mut dev = Dev::start(&operator("one"), &["op"]);
+    dev.until("stdout", "op running, 1 controller");
+    dev.edit("fn main() { missing() }");
+    dev.until("stdout", "op does not compile; the operator before runs on");
+    assert!(
+        dev.text("stderr")
+            .contains("cannot find function `missing`")
+    );
+    assert_eq!(dev.text("seen"), "one \n");
+    let address = dev.text(".opkit/op.debug-address");
+    std::net::TcpStream::connect(address.trim()).unwrap();
+
+    // One that prints no manifests is not run either.
+    dev.edit("fn main() { panic!(\"no manifests\") }");
+    dev.until("stdout", "the operator prints no manifests");
+    std::net::TcpStream::connect(address.trim()).unwrap();
+
+    dev.edit(&operator("two"));
+    dev.until("stdout", "op running again");
+    assert_eq!(dev.text("seen"), "one \ntwo \n");
+}
+
+#[test]
+fn an_operator_that_ends_later_waits_for_an_edit() {
+    let mut dev = Dev::start(&operator("one"), &[]);
+    dev.until("stdout", "op running, 1 controller");
+    let ends = operator("two").replace("let listener", "std::process::exit(3); let listener");
+    dev.edit(&ends.replace("fn main()", "#[allow(unreachable_code)] fn main()"));
+    dev.until(
+        "stdout",
+        "op ended with exit code 3: see its log above; waiting for an edit",
+    );
+    dev.edit(&operator("three"));
+    dev.until("stdout", "op running again");
+    assert_eq!(dev.text("seen"), "one \ntwo \nthree \n");
+}
+
+#[test]
+fn several_operators_are_named() {
+    let root = workspace("fn main() {}");
+    let other = root.path().join("other");
+    fs::create_dir_all(other.join("src")).unwrap();
+    fs::write(other.join("src/main.rs"), "fn main() {}").unwrap();
+    let manifest = fs::read_to_string(root.path().join("op/Cargo.toml")).unwrap();
+    fs::write(
+        other.join("Cargo.toml"),
+        manifest.replace("\"op\"", "\"other\""),
+    )
+    .unwrap();
+    let members = "[workspace]\nmembers = [\"opkit\", \"op\", \"other\"]\nresolver = \"3\"\n";
+    fs::write(root.path().join("Cargo.toml"), members).unwrap();
+    let output = opkit(root.path()).arg("dev").output().unwrap();
+    refused(
+        &output,
+        &["several operators", "op, other", "opkit dev NAME"],
+    );
+    // In the directory of one of them, that one is meant: it prints no manifests.
+    let output = opkit(&other).arg("dev").output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("cargo build --package other"));
+}
