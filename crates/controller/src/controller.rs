@@ -3,6 +3,7 @@
 mod source;
 mod watches;
 
+use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -15,11 +16,12 @@ use opkit_client::{Kind, Object};
 use opkit_workqueue::{ItemExponential, RateLimiter};
 
 pub use self::source::{EverySource, Source};
-use crate::reconcile::{Function, KeyFunction, Reconcile, Reconciler};
+use crate::error_policy::ErrorPolicy;
+use crate::reconcile::{Function, KeyFunction, Reconcile, Reconciler, converted};
 use crate::source::{Triggers, WatchStream};
 use crate::spec::{AnyController, ControllerSpec, Finalizer, Watched};
 use crate::state::StateType;
-use crate::{Action, Cleanup, Context, Request, Result};
+use crate::{Action, Cleanup, Context, Error, Request, Result};
 
 /// A controller: a kind, the function that reconciles it, and what else it depends on.
 ///
@@ -105,10 +107,11 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// A controller that calls `reconcile` with keys: also for objects that are being deleted,
     /// unless a finalizer is declared, and once more when they are gone. A context of an object
     /// that is gone reads, and applies nothing.
-    pub fn keyed<F, Fut>(reconcile: F) -> Self
+    pub fn keyed<F, E, Fut>(reconcile: F) -> Self
     where
         F: Fn(Request, Context<S>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Action>> + Send + 'static,
+        Fut: Future<Output = Result<Action, E>> + Send + 'static,
+        E: Into<Error> + 'static,
     {
         let reconciler = Reconciler::Key(KeyFunction::new(reconcile));
         Controller::of(Watched::typed::<K>(false), reconciler)
@@ -116,17 +119,57 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
 
     /// Calls `function` for an object that is being deleted, until it answers [`Cleanup::Done`].
     /// The finalizer is stored on each object before its first reconcile.
-    pub fn finalizer<F, Fut>(mut self, name: impl Into<String>, function: F) -> Self
+    pub fn finalizer<F, E, Fut>(mut self, name: impl Into<String>, function: F) -> Self
     where
         F: Fn(Arc<K>, Context<S>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Cleanup>> + Send + 'static,
+        Fut: Future<Output = Result<Cleanup, E>> + Send + 'static,
+        E: Into<Error> + 'static,
     {
         self.spec.finalizer = Some(Finalizer {
             name: name.into(),
             function: Function::new(move |object: Arc<K>, context| {
-                Box::pin(function(object, context))
+                converted(function(object, context))
             }),
         });
+        self
+    }
+
+    /// Decides by `policy` when an object is reconciled again after an error `E`; kube's `error_policy`, with
+    /// the same signature. It is called for errors of the reconcile function and of the finalizer's, as
+    /// long as they are an `E` and are not marked with [`Error::retry_after`] or [`Error::terminal`].
+    ///
+    /// [`Action::requeue`] is the delay, [`Action::await_change`] waits for the next change. A policy that
+    /// returns `Option<Action>` leaves the object's backoff in place with `None`. Each error is counted and
+    /// logged as one in any case. The policy of a [`keyed`](Controller::keyed) controller is not asked
+    /// about objects that are gone.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use opkit_controller::{Action, Context, Controller};
+    ///
+    /// # async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action, std::io::Error> {
+    /// #     Ok(Action::await_change())
+    /// # }
+    /// fn error_policy(map: Arc<ConfigMap>, error: &std::io::Error, _: Arc<()>) -> Action {
+    ///     match error.kind() {
+    ///         std::io::ErrorKind::InvalidInput => Action::await_change(),
+    ///         _ => Action::requeue(Duration::from_secs(30)),
+    ///     }
+    /// }
+    /// let controller = Controller::new(reconcile).error_policy(error_policy);
+    /// ```
+    pub fn error_policy<E, R>(
+        mut self,
+        policy: impl Fn(Arc<K>, &E, Arc<S>) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        E: StdError + Send + Sync + 'static,
+        R: Into<Option<Action>>,
+    {
+        self.spec.error_policy = Some(ErrorPolicy::new(policy));
         self
     }
 }
@@ -173,13 +216,14 @@ impl<S: Send + Sync + 'static> Controller<DynamicObject, S> {
     /// }
     /// let controller = |kind: Kind| Controller::dynamic(kind, reconcile);
     /// ```
-    pub fn dynamic<F, Fut>(kind: Kind, reconcile: F) -> Self
+    pub fn dynamic<F, E, Fut>(kind: Kind, reconcile: F) -> Self
     where
         F: Fn(Arc<DynamicObject>, Context<S>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Action>> + Send + 'static,
+        Fut: Future<Output = Result<Action, E>> + Send + 'static,
+        E: Into<Error> + 'static,
     {
         let function = Function::new(move |object: Arc<DynamicObject>, context| {
-            Box::pin(reconcile(object, context))
+            converted(reconcile(object, context))
         });
         let reconciler = ControllerSpec::object(function, false);
         Controller::of(Watched::dynamic(kind), reconciler)

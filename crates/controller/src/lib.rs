@@ -18,6 +18,7 @@ mod cross_namespace;
 mod delete;
 mod desired;
 mod error;
+mod error_policy;
 pub mod event;
 mod events;
 pub mod finalizer;
@@ -39,6 +40,8 @@ mod request;
 mod run;
 mod runnable;
 mod server;
+#[doc(hidden)]
+pub mod signature;
 mod source;
 mod spec;
 mod state;

@@ -88,11 +88,11 @@ impl Default for ManagerOptions {
 /// ```
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use opkit_controller::{Action, Context, Controller, Manager, ManagerOptions, Result};
+/// use opkit_controller::{Action, Context, Controller, Error, Manager, ManagerOptions, Result};
 ///
 /// async fn run(client: kube::Client) -> Result {
 ///     let controller = Controller::new(|_: Arc<ConfigMap>, _: Context| async {
-///         Ok(Action::await_change())
+///         Ok::<_, Error>(Action::await_change())
 ///     });
 ///     let manager = Manager::new("map-operator", client, ManagerOptions::default());
 ///     manager.controller(controller).run_until_signal().await?;

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use futures::TryFutureExt;
 use futures::future::BoxFuture;
 use opkit_cache::{AnyObject, CachedObject};
 use opkit_client::Object;
@@ -12,10 +13,15 @@ use opkit_client::Object;
 use crate::context::Stateless;
 use crate::{Action, Context, Error, Request, Result};
 
-/// A reconciler: `async fn(Arc<K>, Context<S>) -> Result<Action>`, or in kube's shape
-/// `async fn(Arc<K>, Arc<S>) -> Result<Action, E>`.
+/// A reconciler: `async fn(Arc<K>, Context<S>) -> Result<Action, E>`, or in kube's shape
+/// `async fn(Arc<K>, Arc<S>) -> Result<Action, E>`. `E` is [`Error`], or any type that it can be made from.
 ///
 /// `M` is a marker that tells function shapes apart; users never name it.
+#[diagnostic::on_unimplemented(
+    message = "this is not a reconcile function: `{Self}`",
+    label = "neither `async fn(Arc<K>, Context<S>) -> Result<Action>` nor kube's `async fn(Arc<K>, Arc<S>) -> Result<Action, E>`",
+    note = "write `#[opkit::reconcile]` above the function: it reports which part of the signature is wrong"
+)]
 pub trait Reconcile<M>: Send + Sync + 'static {
     /// The kind it reconciles.
     type Kind: Object;
@@ -34,21 +40,22 @@ pub trait Reconcile<M>: Send + Sync + 'static {
 
 /// Marks functions that take a [`Context`].
 #[derive(Debug)]
-pub struct WithContext<K, S>(PhantomData<fn(K, S)>);
+pub struct WithContext<K, S, E>(PhantomData<fn(K, S, E)>);
 
-impl<F, K, S, Fut> Reconcile<WithContext<K, S>> for F
+impl<F, K, S, E, Fut> Reconcile<WithContext<K, S, E>> for F
 where
     F: Fn(Arc<K>, Context<S>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<Action>> + Send + 'static,
+    Fut: Future<Output = Result<Action, E>> + Send + 'static,
     K: Object,
     S: Send + Sync + 'static,
+    E: Into<Error> + 'static,
 {
     type Kind = K;
     type State = S;
     const SEES_DELETION: bool = false;
 
     fn reconcile(&self, object: Arc<K>, context: Context<S>) -> BoxFuture<'static, Result<Action>> {
-        Box::pin(self(object, context))
+        converted(self(object, context))
     }
 }
 
@@ -69,9 +76,15 @@ where
     const SEES_DELETION: bool = true;
 
     fn reconcile(&self, object: Arc<K>, context: Context<S>) -> BoxFuture<'static, Result<Action>> {
-        let reconciled = self(object, context.state_arc());
-        Box::pin(async move { reconciled.await.map_err(Into::into) })
+        converted(self(object, context.state_arc()))
     }
+}
+
+/// The future of a user's function, with its error as [`Error`].
+pub(crate) fn converted<T: 'static, E: Into<Error> + 'static>(
+    function: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> BoxFuture<'static, Result<T>> {
+    Box::pin(function.map_err(Into::into))
 }
 
 /// What a worker calls for a request.
@@ -99,15 +112,16 @@ impl fmt::Debug for KeyFunction {
 }
 
 impl KeyFunction {
-    pub(crate) fn new<S, F, Fut>(function: F) -> Self
+    pub(crate) fn new<S, F, E, Fut>(function: F) -> Self
     where
         S: Send + Sync + 'static,
         F: Fn(Request, Context<S>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Action>> + Send + 'static,
+        Fut: Future<Output = Result<Action, E>> + Send + 'static,
+        E: Into<Error> + 'static,
     {
         KeyFunction(Arc::new(move |request, context: Stateless| {
             match context.with_state::<S>() {
-                Ok(context) => Box::pin(function(request, context)),
+                Ok(context) => converted(function(request, context)),
                 Err(error) => Box::pin(async { Err(error) }),
             }
         }))

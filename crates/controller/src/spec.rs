@@ -11,6 +11,7 @@ use opkit_cache::{Index, Informer, InformerFactory, InformerOptions};
 use opkit_client::{Kind, Object, ObjectKey};
 use opkit_workqueue::RateLimiter;
 
+use crate::error_policy::ErrorPolicy;
 use crate::event::Event;
 use crate::predicate::Predicate;
 use crate::reconcile::{Function, Reconciler};
@@ -26,6 +27,7 @@ pub(crate) struct ControllerSpec {
     pub(crate) watched: Watched,
     pub(crate) reconciler: Reconciler,
     pub(crate) finalizer: Option<Finalizer>,
+    pub(crate) error_policy: Option<ErrorPolicy>,
     /// The kind itself first, then the others.
     pub(crate) sources: Vec<SourceSpec>,
     /// For the events of all sources.
@@ -230,6 +232,7 @@ impl ControllerSpec {
             watched: watched.clone(),
             reconciler,
             finalizer: None,
+            error_policy: None,
             sources: vec![SourceSpec {
                 watched,
                 role: Role::Primary,

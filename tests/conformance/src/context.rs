@@ -83,7 +83,7 @@ where
                 // A test that does not wait for it has no use for it.
                 let _ = sender.try_send((object, cx));
             }
-            std::future::ready(Ok(Action::await_change()))
+            std::future::ready(Ok::<_, Error>(Action::await_change()))
         });
         let (seam, stop, mut operator) = (Seam::new(), CancellationToken::new(), JoinSet::new());
         let options = {

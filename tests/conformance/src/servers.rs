@@ -20,7 +20,8 @@ async fn serve<T>(
     secure: Option<bool>,
     test: impl AsyncFnOnce(ServerAddresses) -> opkit::Result<T>,
 ) -> opkit::Result<T> {
-    let reconcile = |_: Arc<ConfigMap>, _: Context| std::future::ready(Ok(Action::await_change()));
+    let reconcile =
+        |_: Arc<ConfigMap>, _: Context| std::future::ready(Ok::<_, Error>(Action::await_change()));
     let operator = operator.controller(Controller::new(reconcile));
     let mut options = RunOptions::default();
     options.namespaces = vec![plane.namespace().to_owned()];

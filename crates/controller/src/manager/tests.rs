@@ -4,6 +4,7 @@ mod adoption;
 mod children;
 mod clusters;
 mod election;
+mod error_policy;
 mod finalizers;
 mod memory;
 mod outage;
@@ -235,7 +236,7 @@ async fn a_finalizer_is_stored_first_and_called_at_the_end() {
         reconciled
             .lock()
             .push(format!("reconcile {:?}", map.metadata.finalizers));
-        async { Ok(Action::await_change()) }
+        async { Ok::<_, Error>(Action::await_change()) }
     })
     .finalizer("test/cleanup", move |_: Arc<ConfigMap>, _: Context| {
         let mut seen = cleaned.lock();
@@ -243,7 +244,7 @@ async fn a_finalizer_is_stored_first_and_called_at_the_end() {
         let pending = seen.iter().filter(|line| *line == "clean up").count() < 2;
         async move {
             match pending {
-                true => Ok(Cleanup::Pending(Duration::from_secs(5))),
+                true => Ok::<_, Error>(Cleanup::Pending(Duration::from_secs(5))),
                 false => Ok(Cleanup::Done),
             }
         }

@@ -26,13 +26,13 @@ const WAITING: usize = 1024;
 /// ```
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use opkit_controller::{Action, Context, Controller, Result, trigger};
+/// use opkit_controller::{Action, Context, Controller, Error, trigger};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// let (trigger, calls) = trigger("web server");
 /// let controller = Controller::new(|_: Arc<ConfigMap>, _: Context| async {
-///     Ok(Action::await_change())
+///     Ok::<_, Error>(Action::await_change())
 /// })
 /// .triggered_by(calls);
 /// // In the handler of the web server:

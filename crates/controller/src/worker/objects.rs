@@ -29,7 +29,8 @@ impl Running {
             let (kind, informer) = (self.spec.kind.clone(), side.informer.clone());
             let owner = Owner::of_key(kind, request.clone(), informer);
             let context = Stateless::new(side.shared(), owner, run.clone());
-            return Some(function.call(request.clone(), context).await);
+            let called = function.call(request.clone(), context).await;
+            return Some(self.decided_by_key(request, side, run, called).await);
         }
         let found = match side.informer.fetch(request.key()).await {
             Ok(found) => found,
@@ -79,7 +80,8 @@ impl Running {
                 return Ok(Action::await_change());
             }
             let context = Stateless::new(shared.clone(), owner.clone(), run.clone());
-            return match declared.function.call(object.clone(), context).await? {
+            let called = declared.function.call(object.clone(), context).await;
+            return match self.decided(request, side, &object, run, called)? {
                 Cleanup::Pending(delay) => Ok(Action::requeue(delay)),
                 Cleanup::AwaitChange => Ok(Action::await_change()),
                 Cleanup::Done => {
@@ -119,9 +121,46 @@ impl Running {
     ) -> Result<Action> {
         let owner = self.owner(request, object.clone());
         let context = Stateless::new(side.shared(), owner, run.clone());
-        match &self.spec.reconciler {
-            Reconciler::Object { function, .. } => function.call(object, context).await,
+        let called = match &self.spec.reconciler {
+            Reconciler::Object { function, .. } => function.call(object.clone(), context).await,
             Reconciler::Key(function) => function.call(request.clone(), context).await,
+        };
+        self.decided(request, side, &object, run, called)
+    }
+
+    /// The result of the user's function, with what the controller's policy makes of its error.
+    fn decided<T>(
+        &self,
+        request: &Request,
+        side: &Side,
+        object: &AnyObject,
+        run: &Arc<Run>,
+        called: Result<T>,
+    ) -> Result<T> {
+        let Some(policy) = &self.spec.error_policy else {
+            return called;
+        };
+        called.map_err(|error| {
+            let owner = self.owner(request, object.clone());
+            let context = Stateless::new(side.shared(), owner, run.clone());
+            policy.decide(object.clone(), error, context)
+        })
+    }
+
+    /// The same for a function that was called with a key: an object that is gone has no policy.
+    async fn decided_by_key(
+        &self,
+        request: &Request,
+        side: &Side,
+        run: &Arc<Run>,
+        called: Result<Action>,
+    ) -> Result<Action> {
+        if called.is_ok() || self.spec.error_policy.is_none() {
+            return called;
+        }
+        match side.informer.fetch(request.key()).await {
+            Ok(Some(object)) => self.decided(request, side, &object, run, called),
+            _ => called,
         }
     }
 }

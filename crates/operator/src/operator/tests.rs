@@ -17,7 +17,7 @@ fn documents(operator: Operator, arguments: &[&str], kind: &str) -> Vec<Value> {
 }
 
 fn idle<K: Object>() -> Controller<K> {
-    Controller::new(|_: Arc<K>, _: Context| async { Ok(Action::await_change()) })
+    Controller::new(|_: Arc<K>, _: Context| async { Ok::<_, Error>(Action::await_change()) })
 }
 
 #[test]

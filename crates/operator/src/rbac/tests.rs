@@ -2,18 +2,22 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use opkit_controller::{Action, Cleanup, Context, Controller};
+use opkit_controller::{Action, Cleanup, Context, Controller, Error};
 
 use super::*;
 
 fn controllers() -> Vec<AnyController> {
-    let maps =
-        Controller::new(|_: Arc<ConfigMap>, _: Context| async { Ok(Action::await_change()) })
-            .owns::<Deployment>()
-            .watches_metadata::<Secret>(|_, _| Vec::new())
-            .finalizer("opkit.dev/test", |_, _| async { Ok(Cleanup::Done) });
-    let namespaces =
-        Controller::new(|_: Arc<Namespace>, _: Context| async { Ok(Action::await_change()) });
+    let maps = Controller::new(|_: Arc<ConfigMap>, _: Context| async {
+        Ok::<_, Error>(Action::await_change())
+    })
+    .owns::<Deployment>()
+    .watches_metadata::<Secret>(|_, _| Vec::new())
+    .finalizer("opkit.dev/test", |_, _| async {
+        Ok::<_, Error>(Cleanup::Done)
+    });
+    let namespaces = Controller::new(|_: Arc<Namespace>, _: Context| async {
+        Ok::<_, Error>(Action::await_change())
+    });
     vec![maps.into(), namespaces.into()]
 }
 

@@ -19,7 +19,7 @@ async fn one_that_is_pending_twice_is_called_three_times(plane: ControlPlane) ->
         if !has || map.metadata.deletion_timestamp.is_some() {
             wrongly.fetch_add(1, Ordering::SeqCst);
         }
-        std::future::ready(Ok(Action::await_change()))
+        std::future::ready(Ok::<_, Error>(Action::await_change()))
     })
     .finalizer(CLEANUP, move |map: Arc<ConfigMap>, _: Context| {
         let call = match map.name_any().as_str() {
@@ -28,7 +28,7 @@ async fn one_that_is_pending_twice_is_called_three_times(plane: ControlPlane) ->
             _ => 3,
         };
         std::future::ready(match call {
-            1 | 2 => Ok(Cleanup::Pending(Duration::from_millis(20))),
+            1 | 2 => Ok::<_, Error>(Cleanup::Pending(Duration::from_millis(20))),
             _ => Ok(Cleanup::Done),
         })
     });

@@ -26,7 +26,8 @@ pub(crate) struct GapStatus {
 }
 
 fn operator() -> Operator {
-    let reconcile = |_: Arc<Gap>, _: Context| std::future::ready(Ok(Action::await_change()));
+    let reconcile =
+        |_: Arc<Gap>, _: Context| std::future::ready(Ok::<_, Error>(Action::await_change()));
     Operator::new("rig")
         .crd::<Gap>()
         .controller(Controller::new(reconcile))

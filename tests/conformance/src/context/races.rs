@@ -125,7 +125,7 @@ async fn a_finalizer_that_is_added_at_the_same_time_is_kept(plane: ControlPlane)
     const CLEANUP: &str = "rig.opkit.dev/cleanup";
     const OTHER: &str = "rig.opkit.dev/other";
     let rig: Rig<Secret> = Rig::start_with(&plane, |controller| {
-        controller.finalizer(CLEANUP, |_, _| async { Ok(Cleanup::Done) })
+        controller.finalizer(CLEANUP, |_, _| async { Ok::<_, Error>(Cleanup::Done) })
     })
     .await?;
     let other = plane.clone();

@@ -48,7 +48,7 @@ async fn adopt_in_vain(it_changes: bool) -> (ApplyError, u32) {
             if let Err(error) = cx.adopt(secret, ["somebody"]).await {
                 kept.lock().push(error);
             }
-            Ok(Action::await_change())
+            Ok::<_, Error>(Action::await_change())
         }
     });
     let controller = controller.owns::<Secret>();

@@ -19,7 +19,7 @@ fn applying_at(
             if let Err(error) = cx.apply(secret).await {
                 errors.lock().push(error);
             }
-            Ok(Action::await_change())
+            Ok::<_, Error>(Action::await_change())
         }
     })
     .owns::<Secret>()
@@ -118,7 +118,7 @@ async fn a_forged_owner_reference_is_neither_read_nor_pruned() {
             let names = children.iter().filter_map(|it| it.metadata.name.clone());
             found.lock().extend(names);
             cx.prune().await?;
-            Ok(Action::await_change())
+            Ok::<_, Error>(Action::await_change())
         }
     })
     .owns::<Secret>();
@@ -139,7 +139,7 @@ fn applying_undeclared(results: &Arc<Mutex<Vec<String>>>) -> Controller<ConfigMa
         async move {
             // Once only: this server makes a new version of every write.
             if !results.lock().is_empty() {
-                return Ok(Action::await_change());
+                return Ok::<_, Error>(Action::await_change());
             }
             let secret = |name: &str| {
                 let mut secret = Secret::default();

@@ -55,7 +55,7 @@ impl Candidate {
                     tokio::time::sleep(Duration::from_secs(3600)).await;
                     cx.delete(&map).await?;
                 }
-                Ok(Action::await_change())
+                Ok::<_, Error>(Action::await_change())
             }
         });
         let task = AnyRunnable::task("feed", move |cx: RunContext| {
@@ -397,7 +397,7 @@ async fn work_that_is_dropped_with_its_term_is_queued_again() {
         let told = told.clone();
         async move {
             if cx.get::<ConfigMap>(request.key().clone())?.is_some() {
-                return Ok(Action::await_change());
+                return Ok::<_, Error>(Action::await_change());
             }
             let is_first = told.lock().is_empty();
             told.lock().push("begun".to_owned());

@@ -16,7 +16,7 @@ async fn clean_up_is_not_called_again_after_done() {
             }
             // Lets the source see the deletion of the child.
             tokio::time::sleep(Duration::from_millis(1)).await;
-            Ok(Cleanup::Done)
+            Ok::<_, Error>(Cleanup::Done)
         }
     });
     let run = Run::start(&server, controller).await;
@@ -40,7 +40,7 @@ async fn an_object_with_other_finalizers_stays_in_the_cache() {
         "test/cleanup",
         move |_: Arc<ConfigMap>, cx: Context| {
             *kept.lock() = Some(cx);
-            async { Ok(Cleanup::Done) }
+            async { Ok::<_, Error>(Cleanup::Done) }
         },
     );
     let run = Run::start(&server, controller).await;
@@ -66,7 +66,7 @@ async fn a_cleanup_that_awaits_a_change_is_called_at_the_next_one() {
             counted.fetch_add(1, Ordering::SeqCst);
             let is_ended = cx.get::<Secret>("child").unwrap().is_some();
             async move {
-                Ok(match is_ended {
+                Ok::<_, Error>(match is_ended {
                     true => Cleanup::Done,
                     false => Cleanup::AwaitChange,
                 })

@@ -15,7 +15,7 @@ async fn an_event_keeps_no_object() {
         let controller = Controller::new(move |map: Arc<ConfigMap>, cx: Context| {
             *kept.lock() = Arc::downgrade(&map);
             cx.event(EventType::Normal, "Seen", "it is there");
-            async { Ok(Action::await_change()) }
+            async { Ok::<_, Error>(Action::await_change()) }
         });
         let options = ManagerOptions {
             event_api: api,

@@ -78,7 +78,7 @@ async fn a_pending_cleanup_of_zero_is_that_of_the_rate_limiter() {
             let n = calls.fetch_add(1, Ordering::SeqCst);
             async move {
                 match n < MOST {
-                    true => Ok(Cleanup::Pending(Duration::ZERO)),
+                    true => Ok::<_, Error>(Cleanup::Pending(Duration::ZERO)),
                     false => Ok(Cleanup::Pending(Duration::MAX)),
                 }
             }

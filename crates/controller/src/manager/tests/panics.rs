@@ -42,7 +42,7 @@ async fn what_panics_when_a_timeout_drops_it_is_retried() {
                 let _brittle = Brittle;
                 tokio::time::sleep(Duration::from_secs(3600)).await;
             }
-            Ok(Action::await_change())
+            Ok::<_, Error>(Action::await_change())
         }
     });
     let controller = controller.reconcile_timeout(Duration::from_secs(5));

@@ -88,7 +88,7 @@ async fn the_key_form_sees_deletion_and_what_is_gone() {
                 (None, Ok(_)) => "applied for nobody".to_owned(),
             };
             told.lock().push(line);
-            Ok(Action::await_change())
+            Ok::<_, Error>(Action::await_change())
         }
     })
     .owns::<Secret>();
@@ -118,7 +118,7 @@ async fn metadata_alone_and_kinds_without_a_type_are_reconciled() {
             of_metadata
                 .lock()
                 .push(format!("{:?} {name:?}", map.metadata.name));
-            async { Ok(Action::await_change()) }
+            async { Ok::<_, Error>(Action::await_change()) }
         });
     let kind = Kind::of::<ConfigMap>();
     let read = kind.clone();
@@ -126,7 +126,7 @@ async fn metadata_alone_and_kinds_without_a_type_are_reconciled() {
         let again = cx.get_dynamic(&read, "one").unwrap().unwrap();
         let data = again.get(&["data", "a"]).cloned();
         of_dynamic.lock().push(format!("{} {data:?}", map.name()));
-        async { Ok(Action::await_change()) }
+        async { Ok::<_, Error>(Action::await_change()) }
     });
     let run = Run::start_manager(&server, |manager| {
         manager
@@ -161,7 +161,7 @@ async fn a_reconcile_that_takes_too_long_is_dropped_counted_and_retried() {
                 let elapsed = tokio::time::timeout(Duration::ZERO, std::future::pending::<()>());
                 elapsed.await?;
             }
-            Ok(Action::await_change())
+            Ok::<_, Error>(Action::await_change())
         }
     });
     let run = Run::start(&server, slow.reconcile_timeout(Duration::from_secs(5))).await;
@@ -187,7 +187,7 @@ async fn the_log_of_the_key_form_forgets_what_is_gone() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let controller = Controller::<ConfigMap, _>::keyed(|_: Request, _: Context| async {
-        Ok(Action::await_change())
+        Ok::<_, Error>(Action::await_change())
     });
     let run = Run::start(&server, controller).await;
     run.settle(MOMENT).await;

@@ -38,7 +38,7 @@ fn referring(seen: &Arc<Mutex<Vec<String>>>) -> Controller<ConfigMap> {
             };
             seen.lock().push(line);
         }
-        async { Ok(Action::await_change()) }
+        async { Ok::<_, Error>(Action::await_change()) }
     })
     .references::<Secret>(secrets)
 }
@@ -356,7 +356,7 @@ async fn a_deletion_that_begins_passes_a_filter_of_changes() {
         })
         .finalizer("opkit.dev/test", move |_, _| {
             cleaned.fetch_add(1, Ordering::SeqCst);
-            async { Ok(crate::Cleanup::Pending(Duration::from_secs(3600))) }
+            async { Ok::<_, Error>(crate::Cleanup::Pending(Duration::from_secs(3600))) }
         });
     let run = Run::start(&server, controller).await;
     run.settle(MOMENT).await;
@@ -380,7 +380,7 @@ async fn live_changes_go_before_the_first_list() {
         told.lock().push(map.metadata.name.clone().unwrap());
         async {
             tokio::time::sleep(Duration::from_millis(100)).await;
-            Ok(Action::await_change())
+            Ok::<_, Error>(Action::await_change())
         }
     });
     let run = Run::start(&server, slow).await;
@@ -453,7 +453,7 @@ async fn nothing_is_reconciled_before_all_first_lists_are_in() {
         let count = seen.load(Ordering::SeqCst);
         assert_eq!(cx.list::<Secret>(()).unwrap().len(), 200);
         found.lock().get_or_insert(count);
-        async { Ok(Action::await_change()) }
+        async { Ok::<_, Error>(Action::await_change()) }
     })
     .watches::<Secret>(move |_, _| {
         counted.fetch_add(1, Ordering::SeqCst);
@@ -486,7 +486,7 @@ async fn a_child_that_changes_hands_leads_to_both_owners_once() {
     let told = seen.clone();
     let controller = Controller::new(move |map: Arc<ConfigMap>, _: Context| {
         told.lock().push(map.metadata.name.clone().unwrap());
-        async { Ok(Action::await_change()) }
+        async { Ok::<_, Error>(Action::await_change()) }
     })
     .owns::<Secret>();
     let run = Run::start(&server, controller).await;
@@ -528,7 +528,7 @@ async fn another_namespace_is_refused_in_every_form_of_a_kind() {
                     format!("live {}", live.is_ok()),
                     format!("listed {}", listed.len()),
                 ]);
-                Ok(Action::await_change())
+                Ok::<_, Error>(Action::await_change())
             }
         })
         .references::<Secret>(secrets)

@@ -92,7 +92,9 @@ async fn all_missing_permissions_are_named_at_once() {
 async fn a_finalizer_without_a_domain_does_not_start() {
     let server = Server::new(&["configmaps"]);
     let controller = counting(&Arc::default(), |_| Ok(Action::await_change()));
-    let controller = controller.finalizer("cleanup", |_, _| async { Ok(crate::Cleanup::Done) });
+    let controller = controller.finalizer("cleanup", |_, _| async {
+        Ok::<_, Error>(crate::Cleanup::Done)
+    });
     let manager = Manager::new("test", server.client(), ManagerOptions::default());
     let ended = manager.controller(controller).run(CancellationToken::new());
     let error = ended.await.unwrap_err().to_string();
@@ -156,7 +158,7 @@ async fn reads_without_a_namespace_say_what_they_mean() {
             seen.lock()
                 .extend([count(cx.list(())), count(cx.list(all))]);
         }
-        async { Ok(Action::await_change()) }
+        async { Ok::<_, Error>(Action::await_change()) }
     });
     let run = Run::start(&server, controller).await;
     run.settle(MOMENT).await;

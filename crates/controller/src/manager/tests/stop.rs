@@ -93,7 +93,7 @@ async fn a_reconcile_that_blocks_its_thread_does_not_hold_the_stop() {
         async move {
             let _ = entered.try_send(());
             block();
-            Ok(Action::await_change())
+            Ok::<_, Error>(Action::await_change())
         }
     });
     let run = Run::start_with_grace(&server, controller, Duration::from_millis(100)).await;
