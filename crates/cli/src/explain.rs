@@ -81,11 +81,14 @@ struct Outcome {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct HotLoop {
     object: String,
     field: String,
     manager: Option<String>,
     because: Option<String>,
+    #[serde(default)]
+    is_created_and_pruned: bool,
     count: u32,
 }
 
@@ -202,11 +205,15 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
         field,
         manager,
         because,
+        is_created_and_pruned,
         count,
     }) = &last.hot_loop
     {
         let manager = manager.as_deref().unwrap_or("somebody else");
         let what = match because {
+            _ if *is_created_and_pruned => format!(
+                "{object} is created and pruned in turn: apply it in each run, or create it with cx.create_once"
+            ),
             Some(because) => format!("{object} is reconciled without a pause because {because}"),
             None => format!("{manager} keeps changing {field} of {object}"),
         };

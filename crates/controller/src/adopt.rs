@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use opkit_client::{Object, Patch, RequestError};
 use tracing::debug;
 
-use crate::desired::{Desired, upgrade_patch};
+use crate::desired::{Desired, Relation, upgrade_patch};
 use crate::mark::{APPLIED, is_of};
 use crate::owner::{Head, controller_of};
 use crate::{ApplyError, Context};
@@ -54,7 +54,7 @@ impl<S> Context<S> {
         managers: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Arc<C>, ApplyError> {
         let managers: Vec<String> = managers.into_iter().map(Into::into).collect();
-        let desired = self.desired(child)?;
+        let desired = self.desired(child, Relation::Owned)?;
         let lister = self.shared.reads.lister::<C>().ok();
         let cached = lister.and_then(|lister| lister.get(&desired.key).ok().flatten());
         if cached.is_some_and(|child| self.is_adopted(child.meta())) {

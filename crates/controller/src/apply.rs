@@ -10,15 +10,16 @@ use tracing::debug;
 
 use crate::applied::is_recognised;
 use crate::cross_namespace::resource_of;
-use crate::desired::{Desired, upgrade_patch};
+use crate::desired::{Desired, Relation, upgrade_patch};
+use crate::mark::is_marked;
 use crate::owner::{Head, controller_of};
 use crate::{ApplyError, Context};
 
 /// Whether a child had to be created.
-enum Created {
-    /// It was, just now.
-    Now(Box<ObjectMeta>),
-    /// There is one already, says the server.
+pub(crate) enum Created {
+    /// It was, just now; the response.
+    Now(bytes::Bytes),
+    /// There is one already, according to the server.
     Before(RequestError),
 }
 
@@ -68,13 +69,17 @@ impl<S> Context<S> {
     /// Dropping the future may leave the child created but not yet applied; the next call goes on
     /// from there.
     pub async fn apply<C: Object>(&self, child: C) -> Result<Arc<C>, ApplyError> {
-        let desired = self.desired(child)?;
+        let desired = self.desired(child, Relation::Owned)?;
         self.apply_desired(&desired).await
     }
 
     /// What shall be applied. From now on the child is one that this run applies, also if it is refused
     /// here: that is no reason to prune it.
-    pub(crate) fn desired<C: Object>(&self, child: C) -> Result<Desired, ApplyError> {
+    pub(crate) fn desired<C: Object>(
+        &self,
+        child: C,
+        relation: Relation,
+    ) -> Result<Desired, ApplyError> {
         let (kind, key) = (Kind::of::<C>(), ObjectKey::of(child.meta()));
         let namespace = self.owner.key.namespace.as_deref();
         let applied = key
@@ -87,13 +92,20 @@ impl<S> Context<S> {
             cause,
         };
         let value = serde_json::to_value(&child).map_err(json)?;
-        let desired = Desired::new(&self.owner, &self.shared.field_manager, kind, value)?;
+        let manager = &self.shared.field_manager;
+        let desired = Desired::new(&self.owner, manager, kind, value, relation)?;
         let reads = &self.shared.reads;
-        if !reads.declared.owned.contains(&resource_of(&desired.kind)) {
+        let is_owned = relation != Relation::Unowned;
+        let declared = match is_owned {
+            true => &reads.declared.owned,
+            false => &reads.declared.unowned,
+        };
+        if !declared.contains(&resource_of(&desired.kind)) {
             return Err(ApplyError::NotDeclared {
                 kind: Box::new(desired.kind),
                 key: desired.key,
                 controller: reads.controller.to_string(),
+                is_owned,
             });
         }
         if self.owner.uid().is_empty() {
@@ -115,7 +127,7 @@ impl<S> Context<S> {
             Err(_) => self.live_child::<C>(desired).await?,
         };
         // What the cache says of a stranger, or of another version, may be old: the server decides.
-        let found = found.filter(|child| self.owner.controls(&child.meta().into()));
+        let found = found.filter(|child| self.is_ours(desired, child.meta()));
         let current = match found.filter(|child| desired.is_at(child.meta())) {
             Some(child) => child,
             None if desired.resource_version.is_some() => {
@@ -125,8 +137,10 @@ impl<S> Context<S> {
                 }
             }
             None => match self.create(desired).await? {
-                Created::Now(meta) => {
-                    return self.apply_onto::<C>(desired, Current::whole(*meta)).await;
+                Created::Now(answer) => {
+                    let head: Head = self.decode(desired, &answer)?;
+                    let current = Current::whole(head.metadata);
+                    return self.apply_onto::<C>(desired, current).await;
                 }
                 Created::Before(error) => match self.live_child::<C>(desired).await? {
                     Some(child) => child,
@@ -146,10 +160,20 @@ impl<S> Context<S> {
     /// Refuses a child that is not ours, and one that is being deleted: what is applied to it would go
     /// with it.
     pub(crate) fn check(&self, desired: &Desired, current: &ObjectMeta) -> Result<(), ApplyError> {
-        if !self.owner.controls(&current.into()) {
+        if !self.is_ours(desired, current) {
             return Err(self.not_ours(desired, current));
         }
         self.check_lives(desired, current)
+    }
+
+    /// Whether an object is the child that is desired: it is controlled by the reconciled object, or, of
+    /// those that are not owned, it carries the marks.
+    pub(crate) fn is_ours(&self, desired: &Desired, object: &ObjectMeta) -> bool {
+        let object = object.into();
+        match desired.relation {
+            Relation::Owned | Relation::Once => self.owner.controls(&object),
+            Relation::Unowned => is_marked(&object, &self.owner, &self.shared.field_manager),
+        }
     }
 
     pub(crate) fn check_lives(
@@ -227,7 +251,7 @@ impl<S> Context<S> {
     }
 
     /// Creates the child, unless an object of that name exists.
-    async fn create(&self, desired: &Desired) -> Result<Created, ApplyError> {
+    pub(crate) async fn create(&self, desired: &Desired) -> Result<Created, ApplyError> {
         let (kind, key) = (&desired.kind, &desired.key);
         let manager = &self.shared.field_manager;
         let namespace = key.namespace.as_deref();
@@ -240,8 +264,7 @@ impl<S> Context<S> {
             Ok(answer) => {
                 debug!(kind = kind.kind, %key, "created");
                 self.run.wrote("create", kind, key, "");
-                let head: Head = self.decode(desired, &answer)?;
-                Ok(Created::Now(Box::new(head.metadata)))
+                Ok(Created::Now(answer))
             }
             Err(error) if error.is_already_exists() => Ok(Created::Before(error)),
             Err(error) => Err(self.failed(desired, error)),
@@ -356,6 +379,7 @@ impl<S> Context<S> {
             kind: Box::new(desired.kind.clone()),
             key: desired.key.clone(),
             owner: self.owner.to_string(),
+            is_owned: desired.relation != Relation::Unowned,
             controlled_by: controller_of(found)
                 .map(|controller| format!("{} {}", controller.kind, controller.name)),
         }

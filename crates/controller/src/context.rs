@@ -7,7 +7,7 @@ use http::{Request, Response};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use opkit_apimachinery::protobuf;
-use opkit_cache::{DynamicObject, Selection};
+use opkit_cache::{DynamicObject, Informer, Selection};
 use opkit_client::{GroupVersionResource, Kind, Object, ObjectKey, RequestInfo, RestClient};
 
 use crate::applied::AppliedChildren;
@@ -29,8 +29,12 @@ pub(crate) struct Shared {
     pub(crate) applied: Arc<AppliedChildren>,
     pub(crate) events: EventRecorder,
     pub(crate) states: Arc<States>,
+    /// The cache of the reconciled kind.
+    pub(crate) primary: Informer,
     /// The kinds of children, which are pruned.
     pub(crate) owned: Vec<OwnedKind>,
+    /// The kinds of children without owner references.
+    pub(crate) unowned: Vec<OwnedKind>,
 }
 
 /// Everything a reconcile does to the cluster goes through here. Cloning is cheap.

@@ -103,10 +103,23 @@ pub(crate) fn check_kind(
     kind: &Kind,
     key: &ObjectKey,
 ) -> Result<(), ReadError> {
-    let resource = resource_of(kind);
-    if !context.declared.referenced.contains(&resource) || !crosses(&owner.key, key) {
+    match context.declared.referenced.contains(&resource_of(kind)) {
+        true => check_granted(context, owner, kind, key),
+        false => Ok(()),
+    }
+}
+
+/// An object in another namespace than that of `owner` is referred to only where that is granted.
+pub(crate) fn check_granted(
+    context: &MapContext,
+    owner: &Owner,
+    kind: &Kind,
+    key: &ObjectKey,
+) -> Result<(), ReadError> {
+    if !crosses(&owner.key, key) {
         return Ok(());
     }
+    let resource = resource_of(kind);
     let reference = Reference {
         from_kind: context.kind.clone(),
         from: owner.key.key().clone(),

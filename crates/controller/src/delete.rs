@@ -8,6 +8,8 @@ use opkit_cache::Informer;
 use opkit_client::{Deleted, Kind, Object, ObjectKey, RequestError};
 use tracing::debug;
 
+use crate::context::Shared;
+use crate::run::Run;
 use crate::{Context, WriteError};
 
 impl<S> Context<S> {
@@ -35,31 +37,34 @@ impl<S> Context<S> {
         }
         let lister = self.shared.reads.lister::<K>().ok();
         let informer = lister.as_ref().map(|lister| lister.informer());
-        let deleted = self.send_delete(&kind, &key, uid, version).await?;
+        let deleted = send(&self.shared, &self.run, "delete", &kind, &key, uid, version).await?;
         if let Some(informer) = informer {
             observe(informer, &key, uid, version, deleted);
         }
         self.shared.applied.forget(TypeId::of::<K>(), &key);
         Ok(())
     }
+}
 
-    /// Deletes an object at a version. Returns what became of it, or nothing if it was gone before.
-    pub(crate) async fn send_delete(
-        &self,
-        kind: &Kind,
-        key: &ObjectKey,
-        uid: &str,
-        version: &str,
-    ) -> Result<Option<Deleted<Bytes>>, RequestError> {
-        let client = &self.shared.client;
-        match client.delete(kind, key, Some(uid), Some(version)).await {
-            Err(error) if error.is_not_found() => Ok(None),
-            deleted => {
-                let deleted = deleted?;
-                debug!(kind = kind.kind, %key, "deleted");
-                self.run.wrote("delete", kind, key, "");
-                Ok(Some(deleted))
-            }
+/// Deletes an object at a version, which is recorded as `verb`. Returns what became of it, or nothing if
+/// it was gone before.
+pub(crate) async fn send(
+    shared: &Shared,
+    run: &Run,
+    verb: &'static str,
+    kind: &Kind,
+    key: &ObjectKey,
+    uid: &str,
+    version: &str,
+) -> Result<Option<Deleted<Bytes>>, RequestError> {
+    let deleted = shared.client.delete(kind, key, Some(uid), Some(version));
+    match deleted.await {
+        Err(error) if error.is_not_found() => Ok(None),
+        deleted => {
+            let deleted = deleted?;
+            debug!(kind = kind.kind, %key, "deleted");
+            run.wrote(verb, kind, key, "");
+            Ok(Some(deleted))
         }
     }
 }

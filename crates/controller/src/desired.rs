@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::ApplyError;
 use crate::hash::hash_of;
-use crate::mark::add_mark;
+use crate::mark::{APPLIED, OWNER, add_mark, owner_mark};
 use crate::owner::Owner;
 use crate::status::without_nulls;
 
@@ -20,10 +20,22 @@ const NOT_APPLIED: [&str; 6] = [
     "uid",
 ];
 
+/// How a child belongs to the reconciled object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Relation {
+    /// By a controller reference.
+    Owned,
+    /// By a controller reference; it is created, and then left alone.
+    Once,
+    /// By a mark, and a record on the reconciled object.
+    Unowned,
+}
+
 #[derive(Debug)]
 pub(crate) struct Desired {
     pub(crate) kind: Kind,
     pub(crate) key: ObjectKey,
+    pub(crate) relation: Relation,
     /// What is applied, with the owner reference and the mark, without version and UID.
     pub(crate) content: Value,
     /// The version that the child must have, if the user asks for one.
@@ -38,6 +50,7 @@ impl Desired {
         manager: &str,
         kind: Kind,
         child: Value,
+        relation: Relation,
     ) -> Result<Self, ApplyError> {
         let mut content = match without_nulls(child) {
             Value::Object(content) => content,
@@ -66,22 +79,43 @@ impl Desired {
                 owner: owner.to_string(),
             });
         };
-        let namespace = namespace(owner, &kind, &name, text(&meta, "namespace"))?;
+        let given = text(&meta, "namespace");
+        let namespace = match relation {
+            Relation::Unowned => any_namespace(owner, &kind, &name, given)?,
+            _ => namespace(owner, &kind, &name, given)?,
+        };
         if let Some(namespace) = &namespace {
             meta.insert("namespace".into(), namespace.clone().into());
         }
         let key = ObjectKey { namespace, name };
-        if kind.group.is_empty() && kind.kind == "Secret" && content.contains_key("stringData") {
+        let is_secret = kind.group.is_empty() && kind.kind == "Secret";
+        // The server makes data of it, which is no drift of what is only created.
+        if is_secret && relation != Relation::Once && content.contains_key("stringData") {
             return Err(ApplyError::StringData { key });
         }
-        add_owner(owner, &mut meta);
+        let annotations = meta.entry("annotations").or_insert_with(|| json!({}));
+        if let Some(annotations) = annotations.as_object_mut() {
+            // Those of an object that the child was copied from.
+            annotations.remove(APPLIED);
+            annotations.remove(OWNER);
+            if relation == Relation::Unowned {
+                annotations.insert(OWNER.into(), owner_mark(owner).into());
+            }
+        }
+        if relation != Relation::Unowned {
+            add_owner(owner, &mut meta);
+        }
         content.insert("metadata".into(), meta.into());
         let mut content = Value::Object(content);
-        add_mark(&mut content, manager);
+        // What is only created is never pruned, which goes by this mark.
+        if relation != Relation::Once {
+            add_mark(&mut content, manager);
+        }
         let hash = hash_of(&content);
         Ok(Desired {
             kind,
             key,
+            relation,
             content,
             resource_version,
             hash,
@@ -136,6 +170,28 @@ fn namespace(
         (None, true, None) => refused(None, "the child needs a namespace"),
         (_, true, namespace) => Ok(namespace),
         (None, false, _) => Ok(None),
+    }
+}
+
+/// The namespace of a child without an owner reference: any, by default that of the owner.
+fn any_namespace(
+    owner: &Owner,
+    kind: &Kind,
+    name: &str,
+    namespace: Option<String>,
+) -> Result<Option<String>, ApplyError> {
+    if !kind.namespaced {
+        return Ok(None);
+    }
+    let namespace = namespace.or_else(|| owner.key.namespace.clone());
+    match namespace {
+        Some(namespace) => Ok(Some(namespace)),
+        None => Err(ApplyError::Scope {
+            kind: Box::new(kind.clone()),
+            key: name.into(),
+            owner: owner.to_string(),
+            why: "the child needs a namespace",
+        }),
     }
 }
 

@@ -8,7 +8,7 @@ mod kube_shape;
 use bytes::Bytes;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use opkit_client::{Patch, RequestError, RestClient};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 pub use self::kube_shape::{Error, Event, finalizer};
 use crate::owner::{Head, Owner};
@@ -50,7 +50,7 @@ pub(crate) async fn add(
         let mut finalizers = meta.finalizers.clone().unwrap_or_default();
         finalizers.retain(|finalizer| finalizer != name);
         finalizers.push(name.to_owned());
-        Some(finalizers)
+        Some(patch_of(finalizers))
     })
     .await
 }
@@ -65,30 +65,33 @@ pub(crate) async fn remove(
 ) -> Result<Changed, RequestError> {
     change(client, owner, meta, manager, |meta| {
         let finalizers = meta.finalizers.iter().flatten();
-        has(meta, name).then(|| finalizers.filter(|f| *f != name).cloned().collect())
+        has(meta, name).then(|| patch_of(finalizers.filter(|f| *f != name).cloned().collect()))
     })
     .await
 }
 
-/// Writes the finalizers that `next` answers, if it answers any.
-async fn change(
+fn patch_of(finalizers: Vec<String>) -> Map<String, Value> {
+    Map::from_iter([("finalizers".to_owned(), json!(finalizers))])
+}
+
+/// Writes the fields of the metadata that `next` returns, if it returns any, at the version that it was
+/// given.
+pub(crate) async fn change(
     client: &RestClient,
     owner: &Owner,
     meta: &ObjectMeta,
     manager: &str,
-    next: impl Fn(&ObjectMeta) -> Option<Vec<String>>,
+    mut next: impl FnMut(&ObjectMeta) -> Option<Map<String, Value>>,
 ) -> Result<Changed, RequestError> {
     let mut meta = meta.clone();
     let mut attempts = 0;
     loop {
-        let Some(finalizers) = next(&meta) else {
+        let Some(mut patch) = next(&meta) else {
             return Ok(Changed::Not);
         };
-        let patch = json!({"metadata": {
-            "finalizers": finalizers,
-            "resourceVersion": meta.resource_version,
-            "uid": owner.uid(),
-        }});
+        patch.insert("resourceVersion".into(), json!(meta.resource_version));
+        patch.insert("uid".into(), json!(owner.uid()));
+        let patch = json!({"metadata": patch});
         match client
             .patch(&owner.kind, &owner.key, None, Patch::Merge(&patch), manager)
             .await

@@ -1,6 +1,11 @@
-//! The mark that each applied child carries: the annotation `opkit.dev/applied`.
+//! The marks that applied children carry: the annotation `opkit.dev/applied`, and, without an owner
+//! reference, `opkit.dev/owner`.
 //!
-//! Its value is `<field manager>:<hash>`. The field manager says which controller applied the child,
+//! The second one has the value `<namespace>/<name>:<uid>` of the owner, without the namespace for one that
+//! has none. It leads from a child to its owner. Alone it proves nothing: whoever may write an object
+//! can write it.
+//!
+//! The value of the first one is `<field manager>:<hash>`. The field manager says which controller applied the child,
 //! which `Context::prune` goes by; the hash is that of the fields that were applied, by which a
 //! process that has just started sees whether the last application had the same (together with what
 //! [`crate::as_applied`] looks at).
@@ -10,12 +15,17 @@
 //! Deployment's environment, may be short enough to be found by trying, and there is no key that all
 //! replicas of an operator have and others do not. The values need no hash: they are on the child.
 
+use opkit_cache::Meta;
+use opkit_client::ObjectKey;
 use serde_json::{Map, Value, json};
 
 use crate::hash::shape_of;
+use crate::owner::Owner;
 
 /// The annotation.
 pub(crate) const APPLIED: &str = "opkit.dev/applied";
+/// The annotation that names the owner of a child without an owner reference.
+pub(crate) const OWNER: &str = "opkit.dev/owner";
 
 /// Puts the mark on `content`, in place of one that it has.
 pub(crate) fn add_mark(content: &mut Value, manager: &str) {
@@ -41,6 +51,30 @@ pub(crate) fn add_mark(content: &mut Value, manager: &str) {
 /// Whether a mark is of this field manager.
 pub(crate) fn is_of(mark: &str, manager: &str) -> bool {
     mark.rsplit_once(':').is_some_and(|(of, _)| of == manager)
+}
+
+/// The mark of the children of `owner` that have no owner reference.
+pub(crate) fn owner_mark(owner: &Owner) -> String {
+    format!("{}:{}", owner.key.key(), owner.uid())
+}
+
+/// The key and the UID of the owner that a mark names.
+pub(crate) fn read_owner_mark(mark: &str) -> Option<(ObjectKey, &str)> {
+    let (key, uid) = mark.rsplit_once(':')?;
+    let key = match key.split_once('/') {
+        Some(key) => ObjectKey::from(key),
+        None => ObjectKey::from(key),
+    };
+    (!uid.is_empty() && !key.name.is_empty()).then_some((key, uid))
+}
+
+/// Whether `child` carries the marks of `owner` and of this field manager.
+pub(crate) fn is_marked(child: &Meta<'_>, owner: &Owner, manager: &str) -> bool {
+    let applied = child.annotation(APPLIED);
+    let is_of_owner = |mark: &str| mark == owner_mark(owner);
+    applied.is_some_and(|mark| is_of(&mark, manager))
+        && child.annotation(OWNER).as_deref().is_some_and(is_of_owner)
+        && !owner.uid().is_empty()
 }
 
 #[cfg(test)]

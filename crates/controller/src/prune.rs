@@ -35,7 +35,10 @@ impl<S> Context<S> {
     /// [`children`](Context::children) returns them) and that carry the mark of this controller (the
     /// annotation `opkit.dev/applied` with its field manager), so objects that users, or other
     /// controllers of the operator, made for it stay. Each is deleted as it was read, and read again
-    /// if it has changed since. A child whose application failed in this run stays.
+    /// if it has changed since. A child whose application failed in this run stays, and so does one
+    /// of [`create_once`](Context::create_once). Of children without an owner reference
+    /// ([`apply_unowned`](Context::apply_unowned)), those go that are recorded on the reconciled object
+    /// and carry both marks.
     ///
     /// # Errors
     /// When a request fails. Children before it are deleted then.
@@ -43,7 +46,7 @@ impl<S> Context<S> {
     /// # Cancel safety
     /// May be dropped; what was deleted stays deleted, and the next run prunes the rest.
     pub async fn prune(&self) -> Result<usize, WriteError> {
-        let mut pruned = 0;
+        let mut pruned = self.unowned().prune().await?;
         for owned in &self.shared.owned {
             let former = owned.informer.select(&self.owner.dependents());
             for former in former.iter().filter_map(|child| self.former(owned, child)) {
@@ -59,7 +62,8 @@ impl<S> Context<S> {
         let controlled = self.owner.controls(&meta);
         let mark = meta.annotation(APPLIED)?;
         let marked = is_of(&mark, &self.shared.field_manager);
-        let applied = self.run.has_applied(owned.informer.kind(), &key);
+        let kind = owned.informer.kind();
+        let applied = self.run.has_applied(&kind.group, &kind.kind, &key);
         (controlled && marked && !applied && !meta.is_deleting()).then(|| Former {
             key,
             uid: meta.uid().unwrap_or_default().into_owned(),
@@ -77,7 +81,7 @@ impl<S> Context<S> {
         let mut attempts = 0;
         loop {
             let Former { key, uid, version } = &former;
-            match self.send_delete(kind, key, uid, version).await {
+            match delete::send(&self.shared, &self.run, "prune", kind, key, uid, version).await {
                 Ok(deleted) => {
                     let was_there = deleted.is_some();
                     delete::observe(informer, key, uid, version, deleted);

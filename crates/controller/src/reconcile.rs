@@ -99,6 +99,16 @@ pub(crate) enum Reconciler {
     Key(KeyFunction),
 }
 
+impl Reconciler {
+    /// Whether it is called for objects that are being deleted.
+    pub(crate) fn sees_deletion(&self) -> bool {
+        match self {
+            Reconciler::Object { sees_deletion, .. } => *sees_deletion,
+            Reconciler::Key(_) => true,
+        }
+    }
+}
+
 type ErasedKey = dyn Fn(Request, Stateless) -> BoxFuture<'static, Result<Action>> + Send + Sync;
 
 /// A function on a key.

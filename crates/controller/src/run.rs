@@ -35,7 +35,7 @@ impl fmt::Debug for Run {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Write {
-    /// `create`, `apply`, `patch`, `update`, `delete`.
+    /// `create`, `apply`, `patch`, `update`, `delete`, `prune`.
     pub verb: &'static str,
     /// The kind; of requests of one's own, the resource.
     pub kind: String,
@@ -76,8 +76,9 @@ impl Run {
     }
 
     /// Whether the run applied the child.
-    pub(crate) fn has_applied(&self, kind: &Kind, key: &ObjectKey) -> bool {
-        self.applied.lock().contains(&child(kind, key))
+    pub(crate) fn has_applied(&self, group: &str, kind: &str, key: &ObjectKey) -> bool {
+        let child = (group.to_owned(), kind.to_owned(), key.clone());
+        self.applied.lock().contains(&child)
     }
 
     /// Notes a read that the cache answers.

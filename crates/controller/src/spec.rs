@@ -17,6 +17,7 @@ use crate::predicate::Predicate;
 use crate::reconcile::{Function, Reconciler};
 use crate::source::{MapContext, Triggers};
 use crate::state::StateType;
+use crate::unowned::record::record_name;
 use crate::{Action, Cleanup, ManagerError, Request};
 
 #[derive(Debug)]
@@ -131,6 +132,8 @@ pub(crate) enum Role {
     Primary,
     /// Its objects are children.
     Owned,
+    /// Its objects are children without owner references.
+    Unowned,
     /// Its objects are named by those of the kind.
     Referenced,
     /// Anything else.
@@ -192,6 +195,7 @@ impl AnyController {
             .map(|source| WatchedKind {
                 kind: source.watched.kind.clone(),
                 is_owned: source.role == Role::Owned,
+                is_unowned: source.role == Role::Unowned,
                 is_reconciled: source.role == Role::Primary,
             })
             .collect()
@@ -207,7 +211,7 @@ impl AnyController {
 
     /// Whether it stores a finalizer on the objects that it reconciles.
     pub fn has_finalizer(&self) -> bool {
-        self.spec.finalizer.is_some()
+        self.spec.finalizer.is_some() || self.spec.has_unowned()
     }
 }
 
@@ -219,6 +223,9 @@ pub struct WatchedKind {
     pub kind: Kind,
     /// Whether its objects are children, which the controller applies and deletes.
     pub is_owned: bool,
+    /// Whether its objects are children without owner references, which the controller applies and
+    /// deletes.
+    pub is_unowned: bool,
     /// Whether it is the kind that the controller reconciles.
     pub is_reconciled: bool,
 }
@@ -251,6 +258,12 @@ impl ControllerSpec {
         format!("{operator}.{}", self.name)
     }
 
+    /// Whether objects may have children without owner references.
+    pub(crate) fn has_unowned(&self) -> bool {
+        let mut sources = self.sources.iter();
+        sources.any(|source| source.role == Role::Unowned)
+    }
+
     /// Checks the names that end up in objects.
     pub(crate) fn check_names(&self, operator: &str) -> Result<(), ManagerError> {
         let invalid = |what: String, name: &str, problem: String| ManagerError::Name {
@@ -274,6 +287,16 @@ impl ControllerSpec {
             check_finalizer(name).map_err(|problem| {
                 let what = format!("the finalizer of controller {}", self.name);
                 invalid(what, name, problem)
+            })?;
+        }
+        if self.has_unowned() {
+            let name = record_name(&manager);
+            check_finalizer(&name).map_err(|problem| {
+                let what = format!(
+                    "the finalizer for children without owner references of controller {}",
+                    self.name
+                );
+                invalid(what, &name, problem)
             })?;
         }
         Ok(())

@@ -71,7 +71,7 @@ impl Declared<'_> {
             let owns = watched.iter().any(|watched| watched.is_owned);
             for watched in watched {
                 rules.push(rule(&watched, "", &READ));
-                if watched.is_owned {
+                if watched.is_owned || watched.is_unowned {
                     rules.push(rule(&watched, "", &WRITE));
                 }
                 if !watched.is_reconciled {

@@ -5,6 +5,7 @@
 
 mod adopt;
 mod apply;
+mod create_once;
 mod delete;
 mod errors;
 mod finalizer;
@@ -17,6 +18,7 @@ mod reads;
 mod ready;
 mod restart;
 mod status;
+mod unowned;
 
 use std::collections::BTreeMap;
 
@@ -77,6 +79,19 @@ where
         plane: &ControlPlane,
         declare: impl FnOnce(Controller<K>) -> Controller<K>,
     ) -> opkit::Result<Self> {
+        let namespaces = vec![plane.namespace().to_owned()];
+        Self::start_in(plane, namespaces, |operator, controller| {
+            operator.controller(declare(controller))
+        })
+        .await
+    }
+
+    /// Reconciles the object `owner` of this kind, with an operator that is held to these namespaces.
+    async fn start_in(
+        plane: &ControlPlane,
+        namespaces: Vec<String>,
+        declare: impl FnOnce(Operator, Controller<K>) -> Operator,
+    ) -> opkit::Result<Self> {
         let (sender, contexts) = mpsc::channel(100);
         let controller = Controller::new(move |object: Arc<K>, cx: Context| {
             if object.name_any() == "owner" {
@@ -88,13 +103,13 @@ where
         let (seam, stop, mut operator) = (Seam::new(), CancellationToken::new(), JoinSet::new());
         let options = {
             let mut options = RunOptions::default();
-            options.namespaces = vec![plane.namespace().to_owned()];
+            options.namespaces = namespaces;
             options
         };
         let mut ready = options.ready.subscribe();
         let meddle = Meddle::default();
         let client = seam.wrap(meddle.around(plane.client()));
-        let value = Operator::new("rig").controller(declare(controller));
+        let value = declare(Operator::new("rig"), controller);
         operator.spawn(value.run_with(client, options, stop.clone()));
         let mut rig = Rig {
             plane: plane.clone(),

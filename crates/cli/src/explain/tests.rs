@@ -43,6 +43,7 @@ fn a_loop_is_said_first() {
         field: ".status.seen".to_owned(),
         manager: Some("robot-operator.robot".to_owned()),
         because: None,
+        is_created_and_pruned: false,
         count: 39,
     });
     let text = print(&[looping], "2026-01-01T00:00:01Z".parse().unwrap());
@@ -50,6 +51,15 @@ fn a_loop_is_said_first() {
     assert_eq!(
         second,
         " LOOP: robot-operator.robot keeps changing .status.seen of Robot one (39 reconciles)"
+    );
+    // As the debug endpoint sends it.
+    let sent = r#"{"object": "Secret password", "field": "", "manager": null, "isCreatedAndPruned": true, "count": 6}"#;
+    let mut looping = record(6, "2026-01-01T00:00:00Z", &["one changed"], true);
+    looping.hot_loop = Some(serde_json::from_str(sent).unwrap());
+    let text = print(&[looping], "2026-01-01T00:00:01Z".parse().unwrap());
+    assert_eq!(
+        text.lines().nth(1).unwrap(),
+        " LOOP: Secret password is created and pruned in turn: apply it in each run, or create it with cx.create_once (6 reconciles)"
     );
 }
 

@@ -2,6 +2,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use opkit_client::Kind;
 
 use super::*;
+use crate::desired::Relation;
 use crate::owner::Owner;
 
 const ME: &str = "robot-operator.robot";
@@ -39,7 +40,7 @@ fn named(name: &str, image: &str) -> Desired {
     };
     let owner = Owner::of(Kind::of::<Deployment>(), &meta);
     let child = json!({"metadata": {"name": name}, "image": image});
-    Desired::new(&owner, ME, Kind::of::<Deployment>(), child).unwrap()
+    Desired::new(&owner, ME, Kind::of::<Deployment>(), child, Relation::Owned).unwrap()
 }
 
 fn remembering() -> AppliedChildren {

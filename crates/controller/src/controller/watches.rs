@@ -9,7 +9,7 @@ use opkit_client::{Kind, Object, ObjectKey};
 use super::source::{EverySource, Source};
 use crate::source::MapContext;
 use crate::spec::{Role, SourceSpec, Watched};
-use crate::{Controller, cross_namespace};
+use crate::{Controller, cross_namespace, unowned};
 
 impl<K, S: Send + Sync + 'static> Controller<K, S> {
     /// Reconciles the owner when a child of kind `C` changes, and caches `C`. Children are those
@@ -60,6 +60,28 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
     ) -> Self {
         let source = self.dynamic_source().lead_to_owners(false);
         self.source(Watched::dynamic(kind), Role::Owned, set(source))
+    }
+
+    /// Allows [`Context::apply_unowned`](crate::Context::apply_unowned) of kind `C`, for children in other
+    /// namespaces or in none; reconciles the owner when such a child changes, and caches `C`. The
+    /// permissions to read and write `C`, and to record children on the reconciled kind, follow from
+    /// it.
+    pub fn applies_unowned<C: Object>(self) -> Self {
+        self.applies_unowned_with::<C>(|source| source)
+    }
+
+    /// As [`applies_unowned`](Controller::applies_unowned), with filters and further map functions on the
+    /// source.
+    pub fn applies_unowned_with<C: Object>(self, set: impl FnOnce(Source<C>) -> Source<C>) -> Self {
+        let kind = Kind::of::<C>();
+        let source = self.typed_source().lead(move |event, context| {
+            let old = event
+                .old()
+                .and_then(|old| unowned::owner_of(old, &kind, context));
+            let new = unowned::owner_of(event.object(), &kind, context);
+            old.into_iter().chain(new).collect()
+        });
+        self.source(Watched::typed::<C>(false), Role::Unowned, set(source))
     }
 
     /// Reconciles every owner of this kind when an object of kind `C` changes, also those that are

@@ -21,7 +21,57 @@ fn owner(namespace: Option<&str>) -> Owner {
 }
 
 fn desired<K: Object>(owner: &Owner, child: Value) -> Result<Desired, String> {
-    Desired::new(owner, "me", Kind::of::<K>(), child).map_err(|error| error.to_string())
+    desired_as::<K>(owner, child, Relation::Owned)
+}
+
+fn desired_as<K: Object>(
+    owner: &Owner,
+    child: Value,
+    relation: Relation,
+) -> Result<Desired, String> {
+    let desired = Desired::new(owner, "me", Kind::of::<K>(), child, relation);
+    desired.map_err(|error| error.to_string())
+}
+
+/// A child of another one that was copied.
+fn copied(namespace: Option<&str>) -> Value {
+    json!({"metadata": {"name": "a", "namespace": namespace, "annotations": {
+        "opkit.dev/applied": "me:1", "opkit.dev/owner": "d/other:u-2", "kept": "yes",
+    }}})
+}
+
+#[test]
+fn a_child_that_is_created_once_has_an_owner_and_no_mark() {
+    let once = |child| desired_as::<Secret>(&owner(Some("d")), child, Relation::Once);
+    let desired = once(copied(None)).unwrap();
+    let meta = &desired.content["metadata"];
+    assert_eq!(meta["ownerReferences"][0]["uid"], "u-1");
+    assert_eq!(meta["annotations"], json!({"kept": "yes"}));
+    let secret = json!({"metadata": {"name": "a"}, "stringData": {"password": "p"}});
+    assert!(once(secret).is_ok());
+    assert!(once(copied(Some("e"))).is_err());
+}
+
+#[test]
+fn a_child_without_an_owner_reference_is_marked_and_anywhere() {
+    let unowned = |from: Option<&str>, namespace| {
+        desired_as::<Secret>(&owner(from), copied(namespace), Relation::Unowned)
+    };
+    let desired = unowned(Some("d"), Some("e")).unwrap();
+    assert_eq!(desired.key, ("e", "a").into());
+    let meta = &desired.content["metadata"];
+    assert!(meta.get("ownerReferences").is_none());
+    assert_eq!(meta["annotations"]["opkit.dev/owner"], "d/robot-one:u-1");
+    let applied = meta["annotations"]["opkit.dev/applied"].as_str().unwrap();
+    assert!(applied.starts_with("me:") && applied != "me:1");
+    assert_eq!(unowned(Some("d"), None).unwrap().key, ("d", "a").into());
+    let error = unowned(None, None).unwrap_err();
+    assert_eq!(
+        error,
+        "Robot robot-one cannot own Secret a: the child needs a namespace"
+    );
+    let desired = desired_as::<Namespace>(&owner(Some("d")), copied(None), Relation::Unowned);
+    assert_eq!(desired.unwrap().key, "a".into());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use opkit_cache::ObjectError;
 use opkit_client::{Kind, ObjectKey, RequestError};
 
-/// Why `Context::apply` or `Context::adopt` did not apply.
+/// Why `Context::apply`, `adopt`, `create_once` or `apply_unowned` did not apply.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
@@ -21,8 +21,12 @@ pub enum ApplyError {
     },
     /// The controller did not declare that it owns the kind.
     #[error(
-        "cannot apply {} {key}: controller {controller} does not own the kind {}, so nothing would watch or prune it; declare it with .owns::<{}>()",
-        kind.kind, kind.kind, kind.kind
+        "cannot apply {} {key}: controller {controller} does not {} the kind {}, so nothing would watch or prune it; declare it with .{}::<{}>()",
+        kind.kind,
+        if *is_owned { "own" } else { "declare" },
+        kind.kind,
+        if *is_owned { "owns" } else { "applies_unowned" },
+        kind.kind
     )]
     NotDeclared {
         /// The kind of the child.
@@ -31,9 +35,50 @@ pub enum ApplyError {
         key: ObjectKey,
         /// The controller that applied.
         controller: String,
+        /// Whether the child was to have an owner reference.
+        is_owned: bool,
+    },
+    /// The reconciled object is being deleted, so no child can be recorded on it.
+    #[error("cannot apply {} {key} for {owner}, which is being deleted", kind.kind)]
+    OwnerDeleting {
+        /// The kind of the child.
+        kind: Box<Kind>,
+        /// The child.
+        key: ObjectKey,
+        /// What was reconciled.
+        owner: String,
+    },
+    /// The child is in another namespace, and nobody granted that.
+    #[error(
+        "{owner} may not apply {} {key} in another namespace: the operator must declare .cross_namespace::<{}>(..), and that must grant it",
+        kind.kind, kind.kind
+    )]
+    NotGranted {
+        /// The kind of the child.
+        kind: Box<Kind>,
+        /// The child.
+        key: ObjectKey,
+        /// Who applied.
+        owner: String,
+    },
+    /// The record of children on the reconciled object cannot be read.
+    #[error("cannot read the annotation {annotation} of {owner}, which records its children")]
+    Record {
+        /// What was reconciled.
+        owner: String,
+        /// The annotation.
+        annotation: String,
+        /// Where.
+        #[source]
+        cause: serde_json::Error,
     },
     /// An object of that name exists and is not controlled by the owner.
-    #[error("{} {key} exists and is not controlled by {owner}{}", kind.kind, controller(controlled_by))]
+    #[error(
+        "{} {key} exists and {} {owner}{}",
+        kind.kind,
+        if *is_owned { "is not controlled by" } else { "does not carry the marks of" },
+        controller(controlled_by)
+    )]
     NotOurs {
         /// The kind of the child.
         kind: Box<Kind>,
@@ -41,6 +86,8 @@ pub enum ApplyError {
         key: ObjectKey,
         /// Who applied.
         owner: String,
+        /// Whether the child was to have an owner reference.
+        is_owned: bool,
         /// Who controls the object, if anybody.
         controlled_by: Option<String>,
     },
@@ -192,6 +239,42 @@ pub enum WriteError {
         kind: Box<Kind>,
         /// The object.
         key: ObjectKey,
+    },
+    /// The record of children on the reconciled object cannot be read.
+    #[error("cannot read the annotation {annotation} of {owner}, which records its children")]
+    Record {
+        /// What was reconciled.
+        owner: String,
+        /// The annotation.
+        annotation: String,
+        /// Where.
+        #[source]
+        cause: serde_json::Error,
+    },
+    /// A recorded child cannot be deleted with its owner, because its kind is not declared any more.
+    #[error(
+        "cannot delete {kind} {key} with {owner}: the kind is not declared any more; declare it with .applies_unowned::<{kind}>(), or take the child out of the annotation {annotation} of {owner}"
+    )]
+    UndeclaredChild {
+        /// What is being deleted.
+        owner: String,
+        /// The kind of the child.
+        kind: String,
+        /// The child.
+        key: ObjectKey,
+        /// The annotation that records it.
+        annotation: String,
+    },
+    /// A recorded child cannot be read.
+    #[error("cannot read {} {key}", kind.kind)]
+    Child {
+        /// The kind of the child.
+        kind: Box<Kind>,
+        /// The child.
+        key: ObjectKey,
+        /// Where.
+        #[source]
+        cause: serde_json::Error,
     },
     /// A request failed.
     #[error(transparent)]

@@ -400,21 +400,29 @@ impl House {
     fn side(&self, spec: &ControllerSpec, cluster: &Cluster) -> Side {
         let start = |watched: &Watched| watched.start(&cluster.factory, &self.manager.cached);
         let mut declared = Declared::default();
-        let mut owned = Vec::new();
+        let (mut owned, mut unowned) = (Vec::new(), Vec::new());
         let mut informers = Vec::new();
         for source in &spec.sources {
             let informer = start(&source.watched);
             informers.push(informer.clone());
-            if source.role == Role::Owned {
-                declared.owned.insert(resource_of(&source.watched.kind));
-                owned.push(OwnedKind {
-                    type_id: source.watched.type_id,
-                    informer: informer.clone(),
-                });
-            }
-            if source.role == Role::Referenced {
-                let resource = resource_of(&source.watched.kind);
-                declared.referenced.insert(resource);
+            let resource = resource_of(&source.watched.kind);
+            let children = || OwnedKind {
+                type_id: source.watched.type_id,
+                informer: informer.clone(),
+            };
+            match source.role {
+                Role::Owned => {
+                    declared.owned.insert(resource);
+                    owned.push(children());
+                }
+                Role::Unowned => {
+                    declared.unowned.insert(resource);
+                    unowned.push(children());
+                }
+                Role::Referenced => {
+                    declared.referenced.insert(resource);
+                }
+                Role::Primary | Role::Watched => {}
             }
             match source.watched.type_id {
                 Some(id) => {
@@ -434,6 +442,8 @@ impl House {
             controller: spec.name.as_str().into(),
             kind: (*spec.kind).clone(),
             declared: Arc::new(declared),
+            primary: informer.clone(),
+            field_manager: spec.field_manager(&self.manager.operator).into(),
             grants: Arc::new(self.manager.grants.clone()),
         };
         let applied = Arc::new(AppliedChildren::default());
@@ -448,7 +458,9 @@ impl House {
                 false => cluster.events.clone(),
             },
             states: self.states(),
+            primary: informer.clone(),
             owned,
+            unowned,
         };
         Side {
             cluster: cluster.name.clone(),

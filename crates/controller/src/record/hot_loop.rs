@@ -1,11 +1,12 @@
 //! Finding loops: an object that is reconciled again and again because of what the reconcile itself
-//! writes, or because somebody else undoes it. What is reconciled without a pause for any other reason
-//! [`pace`] finds.
+//! writes, or because somebody else undoes it. Children that are created and pruned in [`turns`], and
+//! objects that are reconciled without a pause for any other reason ([`pace`]), are found too.
 //!
 //! Told of each reconcile, it says nothing of busy but healthy ones: a roll-out of many steps is caused
 //! by others' changes, and its values do not come back.
 
 mod pace;
+mod turns;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 pub(super) use self::pace::Pace;
+use self::turns::Turns;
 use super::ReconcileRecord;
 use crate::run::Write;
 
@@ -41,6 +43,9 @@ pub struct HotLoop {
     /// reconciled without a pause, such as by a requeue after 1 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// Whether the object is a child that one reconcile creates and the next one prunes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_created_and_pruned: bool,
     /// How many reconciles it has led to so far.
     pub count: u32,
 }
@@ -52,8 +57,15 @@ impl fmt::Display for HotLoop {
             field,
             manager,
             because,
+            is_created_and_pruned,
             count,
         } = self;
+        if *is_created_and_pruned {
+            return write!(
+                f,
+                "loop: {object} is created and pruned in turn, {count} reconciles so far: a child that a run does not apply is pruned; apply it in each run, or create it with cx.create_once"
+            );
+        }
         if let Some(because) = because {
             return write!(
                 f,
@@ -85,6 +97,7 @@ pub(super) struct Tracker {
     since: Duration,
     wrote: Vec<Write>,
     corrections: VecDeque<(Duration, Correction)>,
+    turns: Turns,
     /// Who changed the field that is fought over, once that was looked up.
     pub(super) rival: Option<String>,
 }
@@ -99,8 +112,9 @@ impl Tracker {
     ) -> Option<HotLoop> {
         let own = self.own_loop(now, record, field_manager);
         let fight = self.fight(now, record);
+        let turns = self.turns.observe(now, record);
         self.wrote.clone_from(&record.writes);
-        own.or(fight)
+        turns.or(own).or(fight)
     }
 
     /// Caused by nothing but what the reconcile before wrote, and writing again.
@@ -141,6 +155,7 @@ impl Tracker {
                 .unwrap_or_default(),
             manager: Some(field_manager.to_owned()),
             because: None,
+            is_created_and_pruned: false,
             count: self.chain,
         })
     }
@@ -181,6 +196,7 @@ impl Tracker {
                         field: correction.field,
                         manager: self.rival.clone(),
                         because: None,
+                        is_created_and_pruned: false,
                         count: u32::try_from(count).unwrap_or(u32::MAX),
                     });
                 }

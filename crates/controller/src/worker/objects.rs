@@ -1,6 +1,7 @@
 //! Which of the user's functions an object goes to, and the finalizer around them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use opkit_cache::{AnyObject, FetchError, ObjectError};
 
@@ -10,7 +11,11 @@ use crate::finalizer::{self, Changed};
 use crate::owner::Owner;
 use crate::reconcile::Reconciler;
 use crate::run::Run;
+use crate::unowned::Unowned;
 use crate::{Action, Cleanup, Error, Request, Result};
+
+/// After this time children that are being deleted are looked at again.
+const GOING: Duration = Duration::from_secs(10);
 
 impl Running {
     /// Runs the user's function for one object; `None` if there is no such object any more.
@@ -25,7 +30,9 @@ impl Running {
             return Some(Err(Error::terminal(Error::msg(unknown))));
         };
         // By key the object need not be made, there or gone: its metadata is enough, where it is asked for.
-        if let (Reconciler::Key(function), None) = (&self.spec.reconciler, &self.spec.finalizer) {
+        if let (Reconciler::Key(function), None) = (&self.spec.reconciler, &self.spec.finalizer)
+            && !self.spec.has_unowned()
+        {
             let (kind, informer) = (self.spec.kind.clone(), side.informer.clone());
             let owner = Owner::of_key(kind, request.clone(), informer);
             let context = Stateless::new(side.shared(), owner, run.clone());
@@ -61,41 +68,18 @@ impl Running {
         run: &Arc<Run>,
     ) -> Result<Action> {
         let meta = object.object_meta();
-        let is_deleting = meta.deletion_timestamp.is_some();
-        let Some(declared) = &self.spec.finalizer else {
-            let sees_deletion = match &self.spec.reconciler {
-                Reconciler::Object { sees_deletion, .. } => *sees_deletion,
-                Reconciler::Key(_) => true,
-            };
-            return match is_deleting && !sees_deletion {
-                true => Ok(Action::await_change()),
-                false => self.call(request, side, object, run).await,
-            };
-        };
-        let shared = side.shared();
-        let owner = self.owner(request, object.clone());
-        let (client, manager) = (&shared.client, &shared.field_manager);
-        if is_deleting {
-            if !finalizer::has(meta, &declared.name) {
-                return Ok(Action::await_change());
-            }
-            let context = Stateless::new(shared.clone(), owner.clone(), run.clone());
-            let called = declared.function.call(object.clone(), context).await;
-            return match self.decided(request, side, &object, run, called)? {
-                Cleanup::Pending(delay) => Ok(Action::requeue(delay)),
-                Cleanup::AwaitChange => Ok(Action::await_change()),
-                Cleanup::Done => {
-                    let removed = finalizer::remove(client, &owner, meta, &declared.name, manager);
-                    let removed = removed.await?;
-                    run.wrote("patch", &owner.kind, &owner.key, "finalizers");
-                    side.observe_removal(&owner, meta.resource_version.as_deref(), removed);
-                    Ok(Action::await_change())
-                }
-            };
+        if meta.deletion_timestamp.is_some() {
+            return self.reconcile_deleting(request, side, object, run).await;
         }
+        let Some(declared) = self.spec.finalizer.as_ref() else {
+            return self.call(request, side, object, run).await;
+        };
         if finalizer::has(meta, &declared.name) {
             return self.call(request, side, object, run).await;
         }
+        let shared = side.shared();
+        let owner = self.owner(request, object.clone());
+        let (client, manager) = (&shared.client, &shared.field_manager);
         match finalizer::add(client, &owner, meta, &declared.name, manager).await? {
             Changed::Written(answer) => {
                 run.wrote("patch", &owner.kind, &owner.key, "finalizers");
@@ -105,6 +89,53 @@ impl Running {
             }
             // Deleted meanwhile: its event is on the way.
             Changed::Not | Changed::Gone => Ok(Action::await_change()),
+        }
+    }
+
+    /// Cleans up after an object that is being deleted: the user's finalizer first, then the children
+    /// that Kubernetes does not collect.
+    async fn reconcile_deleting(
+        &self,
+        request: &Request,
+        side: &Side,
+        object: AnyObject,
+        run: &Arc<Run>,
+    ) -> Result<Action> {
+        let meta = object.object_meta();
+        let shared = side.shared();
+        let owner = self.owner(request, object.clone());
+        let action = match &self.spec.finalizer {
+            Some(declared) if finalizer::has(meta, &declared.name) => {
+                let context = Stateless::new(shared.clone(), owner.clone(), run.clone());
+                let called = declared.function.call(object.clone(), context).await;
+                match self.decided(request, side, &object, run, called)? {
+                    Cleanup::Pending(delay) => return Ok(Action::requeue(delay)),
+                    Cleanup::AwaitChange => return Ok(Action::await_change()),
+                    Cleanup::Done => {
+                        let (client, manager) = (&shared.client, &shared.field_manager);
+                        let removed =
+                            finalizer::remove(client, &owner, meta, &declared.name, manager);
+                        let removed = removed.await?;
+                        run.wrote("patch", &owner.kind, &owner.key, "finalizers");
+                        side.observe_removal(&owner, meta.resource_version.as_deref(), removed);
+                        Action::await_change()
+                    }
+                }
+            }
+            None if self.spec.reconciler.sees_deletion() => {
+                self.call(request, side, object.clone(), run).await?
+            }
+            _ => Action::await_change(),
+        };
+        let unowned = Unowned {
+            shared: &shared,
+            owner: &owner,
+            run,
+        };
+        match unowned.delete_all().await? {
+            true => Ok(action),
+            // Their deletion leads to a reconcile; should that be missed, the object is not stuck.
+            false => Ok(Action::requeue(GOING)),
         }
     }
 

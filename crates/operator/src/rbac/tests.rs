@@ -69,3 +69,26 @@ fn events_in_core_need_a_permission_of_their_own() {
     let expected = PolicyRule::new("", ["events"], ["create", "patch"]);
     assert_eq!(declared.rules(), merge(&[expected]));
 }
+
+#[test]
+fn children_without_owner_references_are_written_and_recorded() {
+    let controller =
+        Controller::new(|_: Arc<ConfigMap>, _: Context| async { Ok(Action::await_change()) })
+            .applies_unowned::<Namespace>()
+            .applies_unowned::<Secret>();
+    let declared = Declared {
+        controllers: &[controller.into()],
+        with_status: BTreeSet::new(),
+        rules: &[],
+        event_api: EventApi::EventsV1,
+    };
+    let written = || READ.into_iter().chain(WRITE);
+    let expected = [
+        // The record and the finalizer are patched; nothing has an owner reference.
+        PolicyRule::new("", ["configmaps"], ["get", "list", "patch", "watch"]),
+        PolicyRule::new("", ["namespaces"], written()).cluster_scoped(),
+        PolicyRule::new("", ["secrets"], written()),
+        PolicyRule::new("events.k8s.io", ["events"], ["create", "patch"]),
+    ];
+    assert_eq!(declared.rules(), merge(&expected));
+}

@@ -180,3 +180,66 @@ async fn a_kind_that_is_not_owned_is_not_applied() {
         run.stop().await.unwrap();
     }
 }
+
+/// Runs `reconcile` some times, which makes the secret `child`; the loop that was found, and how many
+/// reconciles there were.
+async fn making_a_secret<F>(reconcile: fn(Context) -> F) -> (Option<String>, u64)
+where
+    F: Future<Output = Result<()>> + Send + 'static,
+{
+    let server = Server::new(&["configmaps", "secrets"]);
+    server.put(MAP, object("one"));
+    let runs = AtomicU32::new(0);
+    let controller = Controller::new(move |_: Arc<ConfigMap>, cx: Context| {
+        // The clock stands still while they run.
+        let is_over = runs.fetch_add(1, Ordering::SeqCst) >= 20;
+        async move {
+            if !is_over {
+                reconcile(cx).await?;
+            }
+            Ok(Action::await_change())
+        }
+    })
+    .owns::<Secret>();
+    let run = Run::start(&server, controller).await;
+    run.settle(MOMENT).await;
+    let records = run.log.records();
+    let mut loops = records.iter().filter_map(|record| record.hot_loop.as_ref());
+    let found = (loops.next().map(ToString::to_string), run.log.total());
+    run.stop().await.unwrap();
+    found
+}
+
+fn child() -> Secret {
+    let mut secret = Secret::default();
+    secret.metadata.name = Some("child".to_owned());
+    secret
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_is_applied_only_while_it_is_absent_is_found_as_a_loop() {
+    async fn if_absent(cx: Context) -> Result<()> {
+        if cx.get::<Secret>("child")?.is_none() {
+            cx.apply(child()).await?;
+        }
+        cx.prune().await?;
+        Ok(())
+    }
+    let (found, runs) = making_a_secret(if_absent).await;
+    assert_eq!(
+        found.as_deref(),
+        Some(
+            "loop: Secret child is created and pruned in turn, 6 reconciles so far: a child that a run does not apply is pruned; apply it in each run, or create it with cx.create_once"
+        )
+    );
+    assert!(runs > 20, "{runs}");
+
+    async fn once(cx: Context) -> Result<()> {
+        cx.create_once(child()).await?;
+        cx.prune().await?;
+        Ok(())
+    }
+    let (found, runs) = making_a_secret(once).await;
+    assert_eq!(found, None);
+    assert!(runs <= 3, "{runs}");
+}

@@ -61,6 +61,7 @@ impl Pace {
             field: String::new(),
             manager: None,
             because: record.causes.iter().next().map(without_fields),
+            is_created_and_pruned: false,
             count: self.total,
         })
     }

@@ -151,3 +151,43 @@ fn the_manager_of_a_field_is_found() {
     check(".status.conditions[Ready].status", Some("other"));
     check(".status.conditions[Live].status", None);
 }
+
+fn record_of(writes: &[(&'static str, &str)]) -> ReconcileRecord {
+    let mut record = record(vec![Cause::Requeued], &[]);
+    let write = |(verb, name): &(&'static str, &str)| Write {
+        verb,
+        kind: "Secret".to_owned(),
+        key: ObjectKey::from(*name),
+        subresource: String::new(),
+    };
+    record.writes = writes.iter().map(write).collect();
+    record
+}
+
+#[test]
+fn a_child_that_is_created_and_pruned_in_turn_is_a_loop() {
+    let turns = |every: Duration| {
+        found(every, |n| match n % 2 {
+            0 => record_of(&[("create", "password"), ("apply", "password")]),
+            _ => record_of(&[("prune", "password")]),
+        })
+    };
+    let (n, found) = turns(Duration::from_millis(30)).unwrap();
+    assert_eq!(n, 5, "three times");
+    assert_eq!(
+        found.to_string(),
+        "loop: Secret password is created and pruned in turn, 6 reconciles so far: a child that a run does not apply is pruned; apply it in each run, or create it with cx.create_once"
+    );
+    assert_eq!(turns(Duration::from_secs(61)), None, "switched on and off");
+}
+
+#[test]
+fn children_that_come_and_go_are_no_loop() {
+    let other_names = |n: u32| {
+        let (new, old) = (format!("job-{n}"), format!("job-{}", n.wrapping_sub(1)));
+        record_of(&[("create", &new), ("prune", &old)])
+    };
+    assert_eq!(found(Duration::from_millis(30), other_names), None);
+    let created = |_| record_of(&[("create", "one")]);
+    assert_eq!(found(Duration::from_millis(30), created), None);
+}

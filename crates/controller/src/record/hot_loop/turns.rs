@@ -1,0 +1,73 @@
+//! Finding children that are created and pruned in turn: one reconcile applies a child only because it
+//! does not exist, the next one finds it, does not apply it, and so prunes it.
+
+use std::time::Duration;
+
+use super::{HotLoop, REMEMBERED, WINDOW};
+use crate::record::ReconcileRecord;
+
+/// So many times a child was created by one reconcile and pruned by a later one.
+const TURNS: u32 = 3;
+
+/// The children that were created or pruned lately.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    children: Vec<Child>,
+}
+
+#[derive(Debug)]
+struct Child {
+    /// Kind and name.
+    object: String,
+    namespace: Option<String>,
+    verb: &'static str,
+    /// When it was created or pruned last.
+    at: Duration,
+    /// How often the one followed the other.
+    count: u32,
+}
+
+impl Turns {
+    /// Takes in a reconcile that has ended; the loop that it is part of, if there is one.
+    pub(super) fn observe(&mut self, now: Duration, record: &ReconcileRecord) -> Option<HotLoop> {
+        let is_recent = |child: &Child| now.saturating_sub(child.at) <= WINDOW;
+        self.children.retain(is_recent);
+        let mut found = None;
+        let writes = record.writes.iter();
+        for write in writes.filter(|write| ["create", "prune"].contains(&write.verb)) {
+            let object = format!("{} {}", write.kind, write.key.name);
+            let namespace = &write.key.namespace;
+            let mut children = self.children.iter_mut();
+            let known = children.find(|it| it.object == object && it.namespace == *namespace);
+            let Some(child) = known else {
+                if self.children.len() < REMEMBERED {
+                    self.children.push(Child {
+                        object,
+                        namespace: namespace.clone(),
+                        verb: write.verb,
+                        at: now,
+                        count: 0,
+                    });
+                }
+                continue;
+            };
+            child.at = now;
+            child.count = match child.verb == write.verb {
+                true => 0,
+                false => child.count.saturating_add(1),
+            };
+            child.verb = write.verb;
+            if child.count >= 2 * TURNS - 1 {
+                found = Some(HotLoop {
+                    object,
+                    field: String::new(),
+                    manager: None,
+                    because: None,
+                    is_created_and_pruned: true,
+                    count: child.count.saturating_add(1),
+                });
+            }
+        }
+        found
+    }
+}
