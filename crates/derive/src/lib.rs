@@ -1,9 +1,20 @@
-//! opkit's macros: the main and test attributes, and the derive of typed clients.
+//! opkit's macros: kinds and their schemas, the main, test and reconcile attributes, typed clients.
 //!
 //! Generated code names nothing but `::opkit::__private` and the standard library.
 
+mod column;
+mod derives;
+mod field;
+mod keywords;
+mod kind;
+mod names;
+mod reconcile;
+mod schema;
 mod signature;
+mod status;
 mod typed_client;
+mod types;
+mod words;
 
 use proc_macro::TokenStream;
 use quote::quote;
@@ -67,6 +78,82 @@ pub fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
         }
     }
     .into()
+}
+
+/// Declares a custom resource by its spec: `RobotSpec` becomes the spec of the kind `Robot`.
+///
+/// The guide `docs/kinds.md` has all words. The scope, `namespaced` or `cluster`, has no default.
+///
+/// ```text
+/// /// A fleet of identical robots.
+/// #[opkit::kind(group = "robot.opkit.dev", version = "v1", namespaced, status = RobotStatus)]
+/// #[opkit(printcolumn("Ready", condition = "Ready"), printcolumn(age))]
+/// pub struct RobotSpec {
+///     /// How many robots to keep.
+///     #[opkit(default = 1, min = 0, max = 100, printcolumn = "Desired")]
+///     pub replicas: i32,
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn kind(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    declared(kind::expand, attribute, item)
+}
+
+/// Declares a type that is part of a kind: a struct, or an enum of plain variants.
+///
+/// ```text
+/// #[opkit::schema]
+/// pub struct Database {
+///     #[opkit(min_length = 1)]
+///     pub image: String,
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn schema(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    declared(schema::expand, attribute, item)
+}
+
+/// Declares the status of a kind: it has a `Default`, and nothing in it is required. Without
+/// `observed_generation` or `conditions` it gives a warning.
+///
+/// ```text
+/// #[opkit::status]
+/// pub struct RobotStatus {
+///     pub ready_replicas: i32,
+///     pub observed_generation: Option<i64>,
+///     pub conditions: Conditions,
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn status(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    declared(status::expand, attribute, item)
+}
+
+fn declared(
+    expand: fn(proc_macro2::TokenStream, DeriveInput) -> syn::Result<proc_macro2::TokenStream>,
+    attribute: TokenStream,
+    item: TokenStream,
+) -> TokenStream {
+    let input = parse_macro_input!(item as DeriveInput);
+    match expand(attribute.into(), input) {
+        Ok(tokens) => tokens.into(),
+        Err(error) => error.into_compile_error().into(),
+    }
+}
+
+/// Checks the signature of a reconcile function, or of a finalizer's: the compiler reports which part of it
+/// is wrong, instead of that it is none. The function itself stays as it is.
+///
+/// ```text
+/// #[opkit::reconcile]
+/// async fn reconcile(robot: Arc<Robot>, cx: Context) -> Result<Action> {
+///     Ok(Action::await_change())
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn reconcile(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let function = parse_macro_input!(item as ItemFn);
+    reconcile::expand(attribute.into(), &function).into()
 }
 
 /// Makes a typed client for a custom resource, limited to the verbs that are listed: another one does

@@ -37,7 +37,18 @@ struct Kube {
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
     let (options, kube) = (options(input)?, kube(input));
     let Some(kind) = kube.kind else {
-        let message = "#[derive(TypedClient)] stands beside kube's CustomResource and needs its `#[kube(kind = \"...\")]`";
+        let is_above = input.attrs.iter().any(|it| {
+            let segments = &it.path().segments;
+            segments.last().is_some_and(|last| last.ident == "kind")
+        });
+        let message = match is_above {
+            true => {
+                "write `#[derive(TypedClient)]` below `#[opkit::kind(...)]`, which gives it the kind"
+            }
+            false => {
+                "#[derive(TypedClient)] stands below `#[opkit::kind(...)]`, or beside kube's CustomResource with its `#[kube(kind = \"...\")]`"
+            }
+        };
         return Err(Error::new_spanned(&input.ident, message));
     };
     let kind = Ident::new(&kind.value(), kind.span());

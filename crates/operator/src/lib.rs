@@ -32,6 +32,11 @@ pub use opkit_controller::{
     finalizer, metrics, predicate, trigger,
 };
 pub use opkit_manifests::PolicyRule;
+// What generated code names.
+#[doc(hidden)]
+pub use opkit_controller::signature;
+#[doc(hidden)]
+pub use opkit_manifests::kinds;
 /// What [`Operator::metrics`] registers with, for metrics that [`metrics`] does not offer.
 pub use prometheus_client;
 /// What stops a runnable, and [`Operator::run_with`].

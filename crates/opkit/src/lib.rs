@@ -121,7 +121,7 @@ pub use opkit_client as client;
 /// }
 /// ```
 pub use opkit_derive::TypedClient;
-pub use opkit_derive::{main, test};
+pub use opkit_derive::{kind, main, reconcile, schema, status, test};
 #[cfg(feature = "test")]
 pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, golden};
 pub use opkit_operator::{
@@ -135,8 +135,13 @@ pub use opkit_operator::{
     clap, event, finalizer, metrics, predicate, prometheus_client, trigger,
 };
 
+pub use schemars;
+pub use serde;
+pub use serde_json;
+
 /// What an operator's modules name; `use opkit::prelude::*`.
 pub mod prelude {
+    pub use std::collections::BTreeMap;
     pub use std::sync::Arc;
     pub use std::time::Duration;
 
@@ -160,4 +165,6 @@ pub mod __private {
     #[cfg(feature = "test")]
     pub use opkit_envtest::run as test;
     pub use opkit_operator::entry::main;
+    pub use opkit_operator::{kinds, signature};
+    pub use {k8s_openapi, kube, schemars, serde};
 }

@@ -197,7 +197,7 @@ where
             if !is_over {
                 reconcile(cx).await?;
             }
-            Ok(Action::await_change())
+            Ok::<_, Error>(Action::await_change())
         }
     })
     .owns::<Secret>();

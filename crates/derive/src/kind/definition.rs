@@ -1,0 +1,348 @@
+//! What the words of `#[opkit::kind(...)]` say of the resource.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, LitStr, Path, Token};
+
+use crate::column::{self, Column};
+use crate::names;
+use crate::words::{Errors, SCALE, Value, Word};
+
+/// The definition of a resource.
+pub(super) struct Definition {
+    pub(super) kind: Ident,
+    pub(super) group: String,
+    version: String,
+    pub(super) plural: String,
+    singular: String,
+    is_namespaced: bool,
+    pub(super) status: Option<Path>,
+    pub(super) short_names: Vec<String>,
+    categories: Vec<String>,
+    pub(super) derives: Vec<Path>,
+    scale: Option<Scale>,
+    selectable: Vec<String>,
+    columns: Vec<Column>,
+}
+
+struct Scale {
+    spec_replicas_path: String,
+    status_replicas_path: String,
+    label_selector_path: Option<String>,
+}
+
+/// What is read before it is known to be complete.
+#[derive(Default)]
+struct Found {
+    kind: Option<LitStr>,
+    group: Option<String>,
+    version: Option<String>,
+    plural: Option<String>,
+    singular: Option<String>,
+    is_namespaced: Option<bool>,
+    status: Option<Path>,
+    short_names: Vec<String>,
+    categories: Vec<String>,
+    derives: Vec<Path>,
+    scale: Option<(Scale, Span)>,
+    selectable: Vec<String>,
+    columns: Vec<Column>,
+}
+
+impl Definition {
+    pub(super) fn parse(spec: &Ident, words: &[Word]) -> syn::Result<Self> {
+        let (mut found, mut errors) = (Found::default(), Errors::default());
+        for word in words {
+            errors.take(found.take(word));
+        }
+        let found = errors.none_or(found)?;
+        let kind = kind(spec, found.kind)?;
+        let missing = |what: &str| {
+            Error::new(
+                Span::call_site(),
+                format!("which {what}? {}", example(what)),
+            )
+        };
+        let Some(is_namespaced) = found.is_namespaced else {
+            let message = "which scope? write `namespaced` or `cluster`: there is no default, because it cannot be changed later";
+            return Err(Error::new(Span::call_site(), message));
+        };
+        if let (Some((_, span)), None) = (&found.scale, &found.status) {
+            let message =
+                "`scale` reads how many replicas there are from the status: add `status = ...`";
+            return Err(Error::new(*span, message));
+        }
+        let singular = found
+            .singular
+            .unwrap_or_else(|| kind.to_string().to_lowercase());
+        Ok(Definition {
+            group: found.group.ok_or_else(|| missing("group"))?,
+            version: found.version.ok_or_else(|| missing("version"))?,
+            plural: found.plural.unwrap_or_else(|| names::plural(&singular)),
+            kind,
+            singular,
+            is_namespaced,
+            status: found.status,
+            short_names: found.short_names,
+            categories: found.categories,
+            derives: found.derives,
+            scale: found.scale.map(|(scale, _)| scale),
+            selectable: found.selectable,
+            columns: found.columns,
+        })
+    }
+
+    pub(super) fn has_scale(&self) -> bool {
+        self.scale.is_some()
+    }
+
+    /// The implementation of kube's `Resource`.
+    pub(super) fn resource(&self) -> TokenStream {
+        let Definition {
+            kind,
+            group,
+            version,
+            plural,
+            ..
+        } = self;
+        let kind_name = kind.to_string();
+        let api_version = format!("{group}/{version}");
+        let scope = match self.is_namespaced {
+            true => quote!(NamespaceResourceScope),
+            false => quote!(ClusterResourceScope),
+        };
+        let meta =
+            quote!(::opkit::__private::k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta);
+        let text = quote!(::std::borrow::Cow<'_, str>);
+        quote! {
+            #[automatically_derived]
+            impl ::opkit::__private::kube::Resource for #kind {
+                type DynamicType = ();
+                type Scope = ::opkit::__private::kube::core::#scope;
+
+                fn kind(_: &()) -> #text {
+                    #kind_name.into()
+                }
+
+                fn group(_: &()) -> #text {
+                    #group.into()
+                }
+
+                fn version(_: &()) -> #text {
+                    #version.into()
+                }
+
+                fn api_version(_: &()) -> #text {
+                    #api_version.into()
+                }
+
+                fn plural(_: &()) -> #text {
+                    #plural.into()
+                }
+
+                fn meta(&self) -> &#meta {
+                    &self.metadata
+                }
+
+                fn meta_mut(&mut self) -> &mut #meta {
+                    &mut self.metadata
+                }
+            }
+        }
+    }
+
+    /// The `KindTable`, with the columns of fields before the others.
+    pub(super) fn table<'a>(&'a self, of_fields: impl Iterator<Item = &'a Column>) -> TokenStream {
+        let Definition {
+            group,
+            version,
+            plural,
+            singular,
+            is_namespaced,
+            short_names,
+            categories,
+            selectable,
+            ..
+        } = self;
+        let kind = self.kind.to_string();
+        let columns = of_fields.chain(&self.columns).map(Column::tokens);
+        let scale = match &self.scale {
+            Some(scale) => {
+                let scale = scale.tokens();
+                quote!(::core::option::Option::Some(#scale))
+            }
+            None => quote!(::core::option::Option::None),
+        };
+        quote! {
+            ::opkit::__private::kinds::KindTable {
+                group: #group,
+                version: #version,
+                kind: #kind,
+                plural: #plural,
+                singular: #singular,
+                is_namespaced: #is_namespaced,
+                short_names: &[#(#short_names),*],
+                categories: &[#(#categories),*],
+                columns: &[#(#columns),*],
+                selectable: &[#(#selectable),*],
+                scale: #scale,
+            }
+        }
+    }
+}
+
+impl Found {
+    fn take(&mut self, word: &Word) -> syn::Result<()> {
+        match word.name.to_string().as_str() {
+            "group" => {
+                self.group = Some(checked(
+                    word,
+                    names::is_group,
+                    "a domain of yours, such as \"example.com\"",
+                )?)
+            }
+            "version" => {
+                self.version = Some(checked(
+                    word,
+                    names::is_dns_label,
+                    "\"v1\", \"v1beta1\" or the like",
+                )?)
+            }
+            "plural" => self.plural = Some(label(word)?),
+            "singular" => self.singular = Some(label(word)?),
+            "kind" => self.kind = Some(word.string()?),
+            "namespaced" | "cluster" => {
+                word.flag()?;
+                if self.is_namespaced.replace(word.is("namespaced")).is_some() {
+                    let message = "a kind has one scope: `namespaced` or `cluster`";
+                    return Err(Error::new(word.name.span(), message));
+                }
+            }
+            "status" => self.status = Some(path(word)?),
+            "shortname" => self.short_names.push(label(word)?),
+            "category" => self.categories.push(label(word)?),
+            "derive" => {
+                let Value::List(tokens) = &word.value else {
+                    return Err(word.expected("derive(PartialEq)"));
+                };
+                let parser = Punctuated::<Path, Token![,]>::parse_terminated;
+                let paths = syn::parse::Parser::parse2(parser, tokens.clone())?;
+                self.derives.extend(paths);
+            }
+            "scale" => self.scale = Some((Scale::parse(word)?, word.name.span())),
+            "selectable" => self.selectable.push(column::path(&word.string()?)?),
+            _ => self.columns.push(Column::of_struct(word)?),
+        }
+        Ok(())
+    }
+}
+
+impl Scale {
+    fn parse(word: &Word) -> syn::Result<Self> {
+        let (mut spec, mut status, mut selector) = (None, None, None);
+        for word in word.list(SCALE)? {
+            let (part, place) = match word.is("spec_replicas_path") {
+                true => (&mut spec, ".spec."),
+                false if word.is("status_replicas_path") => (&mut status, ".status."),
+                false => (&mut selector, "."),
+            };
+            let path = word.string()?;
+            if !path.value().starts_with(place) {
+                let message = format!("`{}` starts with `{place}`", word.name);
+                return Err(Error::new_spanned(path, message));
+            }
+            *part = Some(path.value());
+        }
+        match (spec, status) {
+            (Some(spec_replicas_path), Some(status_replicas_path)) => Ok(Scale {
+                spec_replicas_path,
+                status_replicas_path,
+                label_selector_path: selector,
+            }),
+            _ => Err(word.expected(
+                "scale(spec_replicas_path = \".spec.replicas\", status_replicas_path = \".status.readyReplicas\")",
+            )),
+        }
+    }
+
+    fn tokens(&self) -> TokenStream {
+        let (spec, status) = (&self.spec_replicas_path, &self.status_replicas_path);
+        let selector = match &self.label_selector_path {
+            Some(path) => quote!(::core::option::Option::Some(#path)),
+            None => quote!(::core::option::Option::None),
+        };
+        quote!(::opkit::__private::kinds::Scale {
+            spec_replicas_path: #spec,
+            status_replicas_path: #status,
+            label_selector_path: #selector,
+        })
+    }
+}
+
+/// The name of the kind: as written, or the spec's without `Spec`.
+fn kind(spec: &Ident, written: Option<LitStr>) -> syn::Result<Ident> {
+    let name = spec.to_string();
+    let kind = match &written {
+        Some(kind) => {
+            let parsed = syn::parse_str::<Ident>(&kind.value());
+            let parsed = parsed
+                .map_err(|_| Error::new_spanned(kind, "a kind is one word, such as \"Robot\""));
+            Ident::new(&parsed?.to_string(), kind.span())
+        }
+        None => match name.strip_suffix("Spec") {
+            Some(kind) if !kind.is_empty() => Ident::new(kind, spec.span()),
+            _ => {
+                let message = format!(
+                    "the kind is named after its spec: call the struct `{name}Spec`, or write `kind = \"...\"`"
+                );
+                return Err(Error::new_spanned(spec, message));
+            }
+        },
+    };
+    if kind == *spec {
+        let message = "the kind and its spec are two types: they need two names";
+        return Err(Error::new(kind.span(), message));
+    }
+    Ok(kind)
+}
+
+fn example(what: &str) -> &'static str {
+    match what {
+        "group" => "write `group = \"example.com\"`",
+        _ => "write `version = \"v1\"`",
+    }
+}
+
+fn label(word: &Word) -> syn::Result<String> {
+    checked(
+        word,
+        names::is_dns_label,
+        "lower-case letters, digits and `-`",
+    )
+}
+
+fn checked(word: &Word, is_valid: fn(&str) -> bool, expected: &str) -> syn::Result<String> {
+    let text = word.string()?;
+    match text.value() {
+        value if is_valid(&value) => Ok(value),
+        value => {
+            let message = format!("{value:?} is not a valid {}: write {expected}", word.name);
+            Err(Error::new_spanned(text, message))
+        }
+    }
+}
+
+/// `status = RobotStatus`; kube's `status = "RobotStatus"` is accepted too.
+fn path(word: &Word) -> syn::Result<Path> {
+    match word.expr()? {
+        Expr::Path(path) if path.qself.is_none() => Ok(path.path.clone()),
+        expr => match word.string() {
+            Ok(text) => text.parse(),
+            Err(_) => Err(Error::new_spanned(
+                expr.to_token_stream(),
+                "write `status = RobotStatus`",
+            )),
+        },
+    }
+}

@@ -1,0 +1,118 @@
+//! Names on the wire: of fields, of variants, of resources.
+
+/// The JSON name of a Rust field: `min_replicas` is `minReplicas`, `type_` and `r#type` are `type`.
+pub(crate) fn camel_case(field: &str) -> String {
+    let mut name = String::new();
+    let mut is_start = false;
+    for letter in field.trim_start_matches("r#").trim_matches('_').chars() {
+        match letter {
+            '_' => is_start = true,
+            letter if is_start => {
+                name.extend(letter.to_uppercase());
+                is_start = false;
+            }
+            letter => name.push(letter),
+        }
+    }
+    name
+}
+
+/// The ways in which all variants of an enum can be renamed, serde's words.
+pub(crate) const CASES: [&str; 5] = [
+    "lowercase",
+    "UPPERCASE",
+    "camelCase",
+    "kebab-case",
+    "snake_case",
+];
+
+/// The name of a variant by one of [`CASES`].
+pub(crate) fn variant(name: &str, case: &str) -> String {
+    match case {
+        "lowercase" => name.to_lowercase(),
+        "UPPERCASE" => name.to_uppercase(),
+        "camelCase" => {
+            let mut letters = name.chars();
+            let first = letters.next().into_iter().flat_map(char::to_lowercase);
+            first.chain(letters).collect()
+        }
+        "kebab-case" => separated(name, '-'),
+        "snake_case" => separated(name, '_'),
+        _ => name.to_owned(),
+    }
+}
+
+fn separated(name: &str, separator: char) -> String {
+    let mut text = String::new();
+    for (at, letter) in name.char_indices() {
+        if letter.is_uppercase() && at > 0 {
+            text.push(separator);
+        }
+        text.extend(letter.to_lowercase());
+    }
+    text
+}
+
+/// The regular plural of an English word, by the same rules as kube's derive.
+pub(crate) fn plural(word: &str) -> String {
+    if ["s", "x", "z", "ch", "sh"]
+        .iter()
+        .any(|end| word.ends_with(end))
+    {
+        return format!("{word}es");
+    }
+    match word.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(['a', 'e', 'i', 'o', 'u']) => format!("{stem}ies"),
+        _ => format!("{word}s"),
+    }
+}
+
+/// Whether `text` is what Kubernetes calls a DNS label: a version, a plural.
+pub(crate) fn is_dns_label(text: &str) -> bool {
+    let is_inner = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    text.len() <= 63
+        && text.starts_with(is_inner)
+        && text.ends_with(is_inner)
+        && text.chars().all(|letter| is_inner(letter) || letter == '-')
+}
+
+/// Whether `text` can be the group of a custom resource: labels with dots in between.
+pub(crate) fn is_group(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_dns_label)
+}
+
+/// The name of a field as CEL expressions name it: reserved words and signs are escaped.
+pub(crate) fn cel(field: &str) -> String {
+    const RESERVED: [&str; 21] = [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "namespace",
+        "null",
+        "package",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ];
+    if RESERVED.contains(&field) {
+        return format!("__{field}__");
+    }
+    let escaped = field.replace("__", "__underscores__");
+    let escaped = escaped.replace('.', "__dot__").replace('-', "__dash__");
+    escaped.replace('/', "__slash__")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! What the schema of a field is, by the type that is written there. An alias or a type of one's own is
+//! [`Class::Other`]: its schema comes from its own declaration.
+
+use syn::{GenericArgument, PathArguments, Type};
+
+/// The kinds of JSON values that a Rust type can be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Class {
+    Bool,
+    Integer,
+    Float,
+    String,
+    List,
+    Map,
+    Other,
+}
+
+impl Class {
+    /// The class in words, for messages.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Class::Bool => "a bool",
+            Class::Integer => "an integer",
+            Class::Float => "a float",
+            Class::String => "a string",
+            Class::List => "a list",
+            Class::Map => "a map",
+            Class::Other => "a type of its own",
+        }
+    }
+}
+
+const INTEGERS: [&str; 10] = [
+    "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize",
+];
+const LISTS: [&str; 4] = ["Vec", "VecDeque", "BTreeSet", "HashSet"];
+
+/// The class of a type that is not an `Option`.
+pub(crate) fn class(ty: &Type) -> Class {
+    let Some(name) = name(ty) else {
+        return Class::Other;
+    };
+    match name.as_str() {
+        "bool" => Class::Bool,
+        "f32" | "f64" => Class::Float,
+        "String" => Class::String,
+        "BTreeMap" | "HashMap" => Class::Map,
+        name if INTEGERS.contains(&name) => Class::Integer,
+        name if LISTS.contains(&name) => Class::List,
+        _ => Class::Other,
+    }
+}
+
+/// The type in `Option<...>`, if it is one.
+pub(crate) fn in_option(ty: &Type) -> Option<&Type> {
+    (name(ty)? == "Option").then(|| arguments(ty).into_iter().next_back())?
+}
+
+/// The type of the elements of a list, or of the values of a map.
+pub(crate) fn element(ty: &Type) -> Option<&Type> {
+    match class(ty) {
+        Class::List => arguments(ty).into_iter().next(),
+        Class::Map => arguments(ty).into_iter().nth(1),
+        _ => None,
+    }
+}
+
+/// The first float in a type, at any depth.
+pub(crate) fn float_in(ty: &Type) -> Option<&Type> {
+    if class(ty) == Class::Float {
+        return Some(ty);
+    }
+    arguments(ty).into_iter().find_map(float_in)
+}
+
+/// The last name of the path that a type is.
+pub(crate) fn name(ty: &Type) -> Option<String> {
+    match ty {
+        Type::Path(path) if path.qself.is_none() => {
+            Some(path.path.segments.last()?.ident.to_string())
+        }
+        Type::Group(group) => name(&group.elem),
+        Type::Paren(paren) => name(&paren.elem),
+        _ => None,
+    }
+}
+
+/// The types in the angle brackets behind the last name of a path.
+pub(crate) fn arguments(ty: &Type) -> Vec<&Type> {
+    let path = match ty {
+        Type::Path(path) => path,
+        Type::Group(group) => return arguments(&group.elem),
+        Type::Paren(paren) => return arguments(&paren.elem),
+        _ => return Vec::new(),
+    };
+    let last = path.path.segments.last().map(|segment| &segment.arguments);
+    let Some(PathArguments::AngleBracketed(arguments)) = last else {
+        return Vec::new();
+    };
+    let types = arguments.args.iter().filter_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    types.collect()
+}

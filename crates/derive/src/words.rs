@@ -1,0 +1,412 @@
+//! The words of `#[opkit::kind(...)]`, `#[opkit::schema]`, `#[opkit::status]` and `#[opkit(...)]`: one table with
+//! the places where each is allowed, and the parser of a list of them.
+
+use proc_macro2::{Delimiter, Span, TokenStream};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Error, Expr, ExprLit, ExprUnary, Ident, Lit, LitInt, LitStr, Token, UnOp};
+
+/// A place where words are written. The values are bits, so that a word can have several.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(u16);
+
+/// `#[opkit::kind(...)]`, and `#[opkit(...)]` on the struct below it.
+pub(crate) const KIND: Place = Place(1);
+/// `#[opkit(...)]` on any struct.
+pub(crate) const STRUCT: Place = Place(1 << 1);
+/// `#[opkit(...)]` on an enum.
+pub(crate) const ENUM: Place = Place(1 << 2);
+/// A field of a kind's spec.
+pub(crate) const SPEC_FIELD: Place = Place(1 << 3);
+/// A field of any struct.
+pub(crate) const FIELD: Place = Place(1 << 4);
+/// A variant of an enum.
+pub(crate) const VARIANT: Place = Place(1 << 5);
+/// Within `items(...)` or `values(...)` of a field.
+pub(crate) const ELEMENT: Place = Place(1 << 6);
+/// Within `printcolumn(...)`.
+pub(crate) const COLUMN: Place = Place(1 << 7);
+/// Within `scale(...)`.
+pub(crate) const SCALE: Place = Place(1 << 8);
+/// Within `rule(...)`.
+pub(crate) const RULE: Place = Place(1 << 9);
+
+/// Where a place is, for messages.
+const PLACES: [(Place, &str); 10] = [
+    (KIND, "in `#[opkit::kind(...)]`"),
+    (STRUCT, "in `#[opkit(...)]` on a struct"),
+    (ENUM, "in `#[opkit(...)]` on an enum"),
+    (SPEC_FIELD, "on a field of a kind's spec"),
+    (FIELD, "on a field"),
+    (VARIANT, "on a variant"),
+    (ELEMENT, "in `items(...)` or `values(...)` of a field"),
+    (COLUMN, "in `printcolumn(...)`"),
+    (SCALE, "in `scale(...)`"),
+    (RULE, "in `rule(...)`"),
+];
+
+impl Place {
+    pub(crate) const fn and(self, other: Place) -> Place {
+        Place(self.0 | other.0)
+    }
+
+    fn overlaps(self, other: Place) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// Every word, and where it may be written. A new word needs a row here and its meaning in the module of
+/// its place.
+const WORDS: &[(&str, Place)] = &[
+    // What the kind is.
+    ("group", KIND),
+    ("version", KIND),
+    ("kind", KIND),
+    ("plural", KIND),
+    ("singular", KIND),
+    ("namespaced", KIND),
+    ("cluster", KIND),
+    ("status", KIND),
+    ("shortname", KIND),
+    ("category", KIND),
+    ("derive", KIND),
+    ("scale", KIND),
+    ("selectable", KIND),
+    ("printcolumn", KIND.and(SPEC_FIELD)),
+    ("spec_replicas_path", SCALE),
+    ("status_replicas_path", SCALE),
+    ("label_selector_path", SCALE),
+    ("path", COLUMN),
+    ("condition", COLUMN),
+    ("age", COLUMN),
+    ("priority", COLUMN),
+    ("type_", COLUMN),
+    ("description", COLUMN),
+    // What its fields are.
+    ("rename", FIELD.and(VARIANT)),
+    ("rename_all", ENUM),
+    ("required", FIELD),
+    ("nullable", FIELD),
+    ("default", FIELD),
+    ("min", FIELD.and(ELEMENT)),
+    ("max", FIELD.and(ELEMENT)),
+    ("min_length", FIELD.and(ELEMENT)),
+    ("max_length", FIELD.and(ELEMENT)),
+    ("pattern", FIELD.and(ELEMENT)),
+    ("format", FIELD.and(ELEMENT)),
+    ("min_items", FIELD.and(ELEMENT)),
+    ("max_items", FIELD.and(ELEMENT)),
+    ("list_map", FIELD),
+    ("list_set", FIELD),
+    ("list_atomic", FIELD),
+    ("items", FIELD),
+    ("min_properties", FIELD.and(ELEMENT)),
+    ("max_properties", FIELD.and(ELEMENT)),
+    ("values", FIELD),
+    ("struct_type", FIELD),
+    ("embedded_resource", FIELD),
+    ("immutable", FIELD),
+    ("rule", STRUCT.and(FIELD).and(ELEMENT)),
+    ("message", RULE),
+    ("reason", RULE),
+    ("field", RULE),
+];
+
+/// A word, with what was written behind it.
+pub(crate) struct Word {
+    pub(crate) name: Ident,
+    pub(crate) value: Value,
+}
+
+/// What is written behind a word.
+pub(crate) enum Value {
+    /// Nothing.
+    None,
+    /// `= expression`.
+    Expr(Box<Expr>),
+    /// `(...)`.
+    List(TokenStream),
+}
+
+impl Parse for Word {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let name = input.call(Ident::parse_any)?;
+        let value = if input.peek(Token![=]) {
+            input.parse::<Token![=]>()?;
+            Value::Expr(Box::new(input.parse()?))
+        } else if input.peek(syn::token::Paren) {
+            let group: proc_macro2::Group = input.parse()?;
+            debug_assert!(group.delimiter() == Delimiter::Parenthesis);
+            Value::List(group.stream())
+        } else {
+            Value::None
+        };
+        Ok(Word { name, value })
+    }
+}
+
+impl Word {
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.name == name
+    }
+
+    /// The error for a word that is written in another way than its meaning needs.
+    pub(crate) fn expected(&self, shape: &str) -> Error {
+        Error::new(self.name.span(), format!("write `{shape}`"))
+    }
+
+    /// Checks that nothing is written behind the word.
+    pub(crate) fn flag(&self) -> syn::Result<()> {
+        match self.value {
+            Value::None => Ok(()),
+            _ => Err(self.expected(&self.name.to_string())),
+        }
+    }
+
+    /// The string behind the word.
+    pub(crate) fn string(&self) -> syn::Result<LitStr> {
+        match &self.value {
+            Value::Expr(value) => match &**value {
+                Expr::Lit(ExprLit {
+                    lit: Lit::Str(text),
+                    ..
+                }) => Ok(text.clone()),
+                _ => Err(self.expected(&format!("{} = \"...\"", self.name))),
+            },
+            _ => Err(self.expected(&format!("{} = \"...\"", self.name))),
+        }
+    }
+
+    /// The integer behind the word.
+    pub(crate) fn integer(&self) -> syn::Result<i64> {
+        let Value::Expr(value) = &self.value else {
+            return Err(self.expected(&format!("{} = 1", self.name)));
+        };
+        match integer_of(value)? {
+            Some((value, _)) => Ok(value),
+            None => Err(self.expected(&format!("{} = 1", self.name))),
+        }
+    }
+
+    /// The integer behind the word, which may not be negative.
+    pub(crate) fn count(&self) -> syn::Result<i64> {
+        match self.integer()? {
+            count if count >= 0 => Ok(count),
+            _ => Err(Error::new(
+                self.name.span(),
+                format!("`{}` may not be negative", self.name),
+            )),
+        }
+    }
+
+    /// The expression behind the word.
+    pub(crate) fn expr(&self) -> syn::Result<&Expr> {
+        match &self.value {
+            Value::Expr(value) => Ok(value),
+            _ => Err(self.expected(&format!("{} = ...", self.name))),
+        }
+    }
+
+    /// The words in the parentheses behind this one, all of `place`.
+    pub(crate) fn list(&self, place: Place) -> syn::Result<Vec<Word>> {
+        match &self.value {
+            Value::List(tokens) => parse(tokens.clone(), place),
+            _ => Err(self.expected(&format!("{}(...)", self.name))),
+        }
+    }
+
+    /// A string and then words of `place` in the parentheses behind this one.
+    pub(crate) fn named_list(&self, place: Place, shape: &str) -> syn::Result<(LitStr, Vec<Word>)> {
+        let Value::List(tokens) = &self.value else {
+            return Err(self.expected(shape));
+        };
+        let parser = |input: ParseStream<'_>| {
+            if !input.peek(LitStr) {
+                return Err(self.expected(shape));
+            }
+            let text: LitStr = input.parse()?;
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+            let words = Punctuated::<Word, Token![,]>::parse_terminated(input)?;
+            Ok((text, words))
+        };
+        let (text, words) = parser.parse2(tokens.clone())?;
+        Ok((text, checked(words, place)?))
+    }
+}
+
+/// The integer that an expression is, if it is a literal, with the place of the literal.
+pub(crate) fn integer_of(expr: &Expr) -> syn::Result<Option<(i64, Span)>> {
+    let (negative, literal): (bool, &LitInt) = match expr {
+        Expr::Lit(ExprLit {
+            lit: Lit::Int(literal),
+            ..
+        }) => (false, literal),
+        Expr::Unary(ExprUnary {
+            op: UnOp::Neg(_),
+            expr,
+            ..
+        }) => match &**expr {
+            Expr::Lit(ExprLit {
+                lit: Lit::Int(literal),
+                ..
+            }) => (true, literal),
+            _ => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    let sign = if negative { "-" } else { "" };
+    let value = format!("{sign}{}", literal.base10_digits());
+    match value.parse() {
+        Ok(value) => Ok(Some((value, literal.span()))),
+        Err(_) => Err(Error::new_spanned(
+            expr,
+            "Kubernetes has no integers beyond 64 bits with a sign",
+        )),
+    }
+}
+
+/// The words of a list, each of which must be allowed in `place`.
+pub(crate) fn parse(tokens: TokenStream, place: Place) -> syn::Result<Vec<Word>> {
+    let words = Punctuated::<Word, Token![,]>::parse_terminated.parse2(tokens)?;
+    checked(words, place)
+}
+
+/// The words of all `#[opkit(...)]`, which are taken out of `attributes`.
+pub(crate) fn take(attributes: &mut Vec<Attribute>, place: Place) -> syn::Result<Vec<Word>> {
+    let mut words = Vec::new();
+    let mut errors = Errors::default();
+    attributes.retain(|attribute| {
+        if !attribute.path().is_ident("opkit") {
+            return true;
+        }
+        let tokens = attribute
+            .meta
+            .require_list()
+            .map(|list| list.tokens.clone());
+        match tokens.and_then(|tokens| parse(tokens, place)) {
+            Ok(found) => words.extend(found),
+            Err(error) => errors.push(error),
+        }
+        false
+    });
+    errors.none_or(words)
+}
+
+fn checked(words: Punctuated<Word, Token![,]>, place: Place) -> syn::Result<Vec<Word>> {
+    let mut errors = Errors::default();
+    for word in &words {
+        if let Err(error) = check(word, place) {
+            errors.push(error);
+        }
+    }
+    errors.none_or(words.into_iter().collect())
+}
+
+fn check(word: &Word, place: Place) -> syn::Result<()> {
+    let name = word.name.to_string();
+    match WORDS.iter().find(|(known, _)| *known == name) {
+        Some((_, allowed)) if allowed.overlaps(place) => Ok(()),
+        Some((_, allowed)) => Err(Error::new(
+            word.name.span(),
+            format!("`{name}` is misplaced: it belongs {}", where_is(*allowed)),
+        )),
+        None => {
+            // A word of this place comes before a word that only looks more alike.
+            let here = WORDS.iter().filter(|(_, allowed)| allowed.overlaps(place));
+            let suggestion = nearest(&name, here.map(|(known, _)| *known))
+                .or_else(|| nearest(&name, WORDS.iter().map(|(known, _)| *known)));
+            let message = match suggestion {
+                Some(known) => format!("unknown word `{name}`: did you mean `{known}`?"),
+                None => format!("unknown word `{name}`: known here are {}", known_in(place)),
+            };
+            Err(Error::new(word.name.span(), message))
+        }
+    }
+}
+
+fn where_is(allowed: Place) -> String {
+    let places = PLACES
+        .iter()
+        .filter(|(place, _)| place.overlaps(allowed))
+        .map(|(_, text)| *text);
+    places.collect::<Vec<_>>().join(", or ")
+}
+
+fn known_in(place: Place) -> String {
+    let words = WORDS
+        .iter()
+        .filter(|(_, allowed)| allowed.overlaps(place))
+        .map(|(word, _)| *word);
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The known word that differs least from `name`, if it does not differ too much.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let most = (name.len() / 3).max(1);
+    let near = known.map(|word| (distance(name, word), word));
+    let (distance, word) = near.min_by_key(|(distance, _)| *distance)?;
+    (distance <= most).then_some(word)
+}
+
+/// How many letters have to be added, removed, replaced or swapped with the next one.
+fn distance(from: &str, to: &str) -> usize {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=to.len()).collect();
+    for (row, a) in from.iter().enumerate() {
+        let mut next = vec![row.saturating_add(1)];
+        for (column, b) in to.iter().enumerate() {
+            let at = |row: &[usize], column: usize| row.get(column).copied().unwrap_or(usize::MAX);
+            let replaced = at(&last, column).saturating_add(usize::from(a != b));
+            let removed = at(&last, column.saturating_add(1)).saturating_add(1);
+            let added = at(&next, column).saturating_add(1);
+            let mut least = replaced.min(removed).min(added);
+            let previous = |chars: &[char], at: usize| {
+                let at = at.checked_sub(1)?;
+                chars.get(at).copied()
+            };
+            if previous(&from, row) == Some(*b) && previous(&to, column) == Some(*a) && row > 0 {
+                let swapped = column
+                    .checked_sub(1)
+                    .map_or(usize::MAX, |it| at(&before, it));
+                least = least.min(swapped.saturating_add(1));
+            }
+            next.push(least);
+        }
+        before = last;
+        last = next;
+    }
+    last.last().copied().unwrap_or_default()
+}
+
+/// Errors that are reported together.
+#[derive(Default)]
+pub(crate) struct Errors(Option<Error>);
+
+impl Errors {
+    pub(crate) fn push(&mut self, error: Error) {
+        match &mut self.0 {
+            Some(first) => first.combine(error),
+            None => self.0 = Some(error),
+        }
+    }
+
+    /// Takes in the error of a result, and returns its value.
+    pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
+        result.map_err(|error| self.push(error)).ok()
+    }
+
+    /// `value`, unless there is an error.
+    pub(crate) fn none_or<T>(self, value: T) -> syn::Result<T> {
+        match self.0 {
+            Some(error) => Err(error),
+            None => Ok(value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+use quote::quote;
+
+use super::*;
+
+#[test]
+fn a_word_that_is_not_known_is_compared_with_those_of_its_place() {
+    for (name, expected) in [
+        ("max_lenght", Some("max_length")),
+        ("maxlength", Some("max_length")),
+        ("defualt", Some("default")),
+        ("mn", Some("min")),
+        ("something", None),
+    ] {
+        let words = WORDS.iter().filter(|(_, allowed)| allowed.overlaps(FIELD));
+        let nearest = nearest(name, words.map(|(word, _)| *word));
+        assert_eq!(nearest, expected, "{name}");
+    }
+}
+
+#[test]
+fn distances_count_swapped_letters_once() {
+    for (from, to, expected) in [
+        ("", "", 0),
+        ("a", "", 1),
+        ("min", "max", 2),
+        ("lenght", "length", 1),
+        ("rename", "rename_all", 4),
+    ] {
+        assert_eq!(distance(from, to), expected, "{from} {to}");
+    }
+}
+
+#[test]
+fn values_are_read_as_their_word_needs_them() {
+    let words = parse(quote!(min = -3, max = 7, default = "x", nullable), FIELD).unwrap();
+    let [min, max, default, nullable] = &words[..] else {
+        panic!("four words");
+    };
+    assert_eq!(min.integer().unwrap(), -3);
+    assert!(min.count().is_err());
+    assert_eq!(max.count().unwrap(), 7);
+    assert_eq!(default.string().unwrap().value(), "x");
+    assert!(default.integer().is_err());
+    assert!(nullable.flag().is_ok() && max.flag().is_err());
+}
+
+#[test]
+fn every_wrong_word_of_a_list_is_reported() {
+    let error = parse(quote!(mni = 1, mxa = 2, min = 3), FIELD)
+        .err()
+        .unwrap();
+    assert_eq!(error.into_iter().count(), 2);
+}

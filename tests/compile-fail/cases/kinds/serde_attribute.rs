@@ -1,0 +1,9 @@
+//! An attribute that opkit writes itself.
+#![allow(dead_code, unused_imports)]
+use opkit::prelude::*;
+
+#[opkit::schema]
+pub struct Part {
+    #[serde(rename = "type")]
+    pub kind: String,
+}

@@ -1,0 +1,9 @@
+//! The object itself for an `Arc` of it.
+#![allow(unused_variables, dead_code)]
+use opkit::k8s_openapi::api::core::v1::ConfigMap;
+use opkit::prelude::*;
+
+#[opkit::reconcile]
+async fn reconcile(map: ConfigMap, cx: Context) -> Result<Action> {
+    Ok(Action::await_change())
+}
