@@ -72,10 +72,11 @@ fn events_in_core_need_a_permission_of_their_own() {
 
 #[test]
 fn children_without_owner_references_are_written_and_recorded() {
-    let controller =
-        Controller::new(|_: Arc<ConfigMap>, _: Context| async { Ok(Action::await_change()) })
-            .applies_unowned::<Namespace>()
-            .applies_unowned::<Secret>();
+    let controller = Controller::new(|_: Arc<ConfigMap>, _: Context| async {
+        Ok::<_, opkit_controller::Error>(Action::await_change())
+    })
+    .applies_unowned::<Namespace>()
+    .applies_unowned::<Secret>();
     let declared = Declared {
         controllers: &[controller.into()],
         with_status: BTreeSet::new(),

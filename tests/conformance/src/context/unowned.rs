@@ -483,7 +483,7 @@ async fn it_outlives_the_finalizer_of_its_owner(plane: ControlPlane) -> opkit::R
             let is_there = cx.get::<Secret>(child.clone()).unwrap().is_some();
             // It may still be needed here.
             counted.fetch_add(u32::from(is_there), Ordering::SeqCst);
-            std::future::ready(Ok(Cleanup::Done))
+            std::future::ready(Ok::<_, Error>(Cleanup::Done))
         };
         let controller = controller.finalizer("rig.opkit.dev/cleanup", clean_up);
         granted.controller(controller.applies_unowned::<Secret>())
