@@ -18,11 +18,7 @@ pub(crate) use self::own::{ArgsType, ParsedArgs};
 #[group(skip)]
 pub(crate) struct Arguments {
     /// What to do
-    #[arg(
-        id = "opkit-command",
-        value_name = "COMMAND",
-        help_heading = "Commands"
-    )]
+    #[arg(id = "opkit-command", value_name = "COMMAND")]
     pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) flags: Flags,

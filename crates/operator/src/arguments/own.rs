@@ -12,6 +12,9 @@ use opkit_controller::Error;
 use super::{Arguments, Command};
 use crate::OperatorError;
 
+/// What `--help` has above the flags of the operator's own, unless they have a heading.
+const HEADING: &str = "Options of this operator";
+
 /// A type of flags that an operator declares.
 #[derive(Debug, Clone, Copy)]
 pub struct ArgsType {
@@ -139,8 +142,12 @@ impl<'a> CommandLine<'a> {
     /// Copied one by one, because a derive would give the command the documentation of its type.
     fn own(&self) -> Vec<OwnArgs> {
         let own = self.own.iter().map(ArgsType::command);
+        let headed = |arg: &Arg| match arg.get_help_heading() {
+            Some(_) => arg.clone(),
+            None => arg.clone().help_heading(HEADING),
+        };
         let own = own.map(|command| OwnArgs {
-            args: command.get_arguments().cloned().collect(),
+            args: command.get_arguments().map(headed).collect(),
             groups: command.get_groups().cloned().collect(),
         });
         own.collect()
@@ -208,7 +215,7 @@ fn names_of(arg: &Arg) -> impl Iterator<Item = String> + use<> {
     names.into_iter()
 }
 
-/// What clap says, without its advice and usage.
+/// The message of clap, without its advice and usage.
 fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);

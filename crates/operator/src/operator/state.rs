@@ -56,7 +56,7 @@ impl Declared {
 /// A function that creates a state once: `async fn() -> Result<S, E>`, or with the operator's own
 /// flags `async fn(MyArgs) -> Result<S, E>`; see [`Operator::state`](crate::Operator::state).
 ///
-/// `M` is a marker that tells function shapes apart; users never name it.
+/// `M` is a marker that distinguishes function shapes; users never name it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot create a state",
     label = "not a function that creates a state",
@@ -119,7 +119,7 @@ where
 /// the operator's own flags `async fn(StateContext, MyArgs) -> Result<S, E>`; see
 /// [`Operator::state_with`](crate::Operator::state_with).
 ///
-/// `M` is a marker that tells function shapes apart; users never name it.
+/// `M` is a marker that distinguishes function shapes; users never name it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot create a state",
     label = "not a function that creates a state",

@@ -82,6 +82,13 @@ fn help_shows_own_flags_beside_those_of_every_operator() {
             assert!(help.contains(text), "{text} is not in\n{help}");
         }
         assert!(!help.contains("Where the store is"), "{help}");
+        let at = |text: &str| help.find(text).unwrap();
+        assert!(at("\nArguments:\n") < at("\nOptions:\n"), "{help}");
+        let own = at("\nOptions of this operator:\n");
+        assert!(
+            at("--namespace") < own && own < at("--store-url <STORE_URL>\n"),
+            "{help}"
+        );
     }
 }
 
