@@ -61,8 +61,13 @@ struct ControlPlaneArgs {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    let logged = match &cli.command {
+        // Its view shows what the control plane does not model.
+        Command::Dev { .. } => "warn,opkit_apiserver::registry::unmodelled=off",
+        _ => "warn",
+    };
     tracing_subscriber::fmt()
-        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .with_env_filter(logged)
         .with_writer(std::io::stderr)
         .init();
     let outcome = tokio::runtime::Builder::new_multi_thread()

@@ -135,7 +135,7 @@ impl OperatorProcess {
         let status = self.child.wait().await;
         let how = status.map_or_else(|error| error.to_string(), |status| describe(&status));
         match &self.log {
-            Some(log) => anyhow!("{} ended with {how}: {}", self.name, last_line(log)),
+            Some(log) => anyhow!("{} ended with {how}: {}", self.name, last_words(log)),
             None => anyhow!("{} ended with {how}: see its log above", self.name),
         }
     }
@@ -166,8 +166,18 @@ fn describe(status: &ExitStatus) -> String {
         .map_or_else(|| status.to_string(), |code| format!("exit code {code}"))
 }
 
-fn last_line(log: &Path) -> String {
+/// The last line of a log; where arguments are refused, the whole error without the advice.
+fn last_words(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
-    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    let is_said = |line: &&str| !line.trim().is_empty();
+    let refused = text.lines().skip_while(|line| !line.starts_with("error: "));
+    let refused: Vec<_> = refused.take_while(is_said).map(str::trim).collect();
+    if !refused.is_empty() {
+        return refused.join(" ");
+    }
+    let last = text.lines().rev().find(is_said);
     last.map_or_else(|| format!("see {}", log.display()), str::to_owned)
 }
+
+#[cfg(test)]
+mod tests;

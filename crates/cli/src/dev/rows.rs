@@ -111,7 +111,7 @@ fn last_of(reconcile: &Reconcile, now: Timestamp) -> LastReconcile {
     }
 }
 
-/// What an object's status says of it, in one column: of the condition `Ready` the reason; or else of `Available`, or
+/// The status of an object in one column: of the condition `Ready` the reason; or else of `Available`, or
 /// else of the condition that changed last, its type, status and reason; or else the phase.
 #[derive(Debug, PartialEq)]
 struct Summary {

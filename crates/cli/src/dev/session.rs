@@ -1,6 +1,7 @@
 //! One run of `opkit dev`: from the first build to Ctrl-C, over any number of edits.
 
 use std::{
+    collections::HashSet,
     ffi::OsString,
     fs,
     path::{Path, PathBuf},
@@ -20,7 +21,7 @@ use super::{
     package::Package,
     rows,
     sources::Sources,
-    view::View,
+    view::{self, View},
 };
 use crate::{control_plane::ControlPlane, output};
 
@@ -46,8 +47,12 @@ pub(crate) struct Session {
     built: Option<SystemTime>,
     /// None while it has ended, until the next edit.
     process: Option<OperatorProcess>,
-    /// When it was started, until it works.
+    /// When the last build after an edit began, until its operator is started.
+    edited: Option<Instant>,
+    /// The same of the operator that was started, until it works.
     starting: Option<Instant>,
+    /// What is shown of what the control plane does not model.
+    unmodelled: HashSet<String>,
 }
 
 impl Session {
@@ -70,7 +75,9 @@ impl Session {
             sources: Sources::default(),
             built: None,
             process: None,
+            edited: None,
             starting: None,
+            unmodelled: HashSet::new(),
         }
     }
 
@@ -90,7 +97,6 @@ impl Session {
         self.plane.write_kubeconfig()?;
         self.view.banner(&self.plane, &self.crds);
         self.start(&executable)?;
-        self.starting = None;
         if let Some(process) = &mut self.process {
             let controllers = controllers(&process.running().await?);
             let line = format!("{} running, {controllers}", self.package.name);
@@ -142,6 +148,7 @@ impl Session {
                     } else if let Some(file) = edited.take() {
                         let line = format!("{} changed", self.relative(&file));
                         self.view.line("build", &line);
+                        self.edited = Some(Instant::now());
                         let build: BoxFuture<'static, Built> =
                             Box::pin(self.package.clone().rebuild());
                         building = Some(build).into();
@@ -157,8 +164,8 @@ impl Session {
         let name = self.package.name.clone();
         let outcome = match built {
             Ok(Ok(executable)) => self.replace_with(&executable).await,
-            Ok(Err(said)) => {
-                self.view.text(&said);
+            Ok(Err(errors)) => {
+                self.view.text(&errors);
                 Err(anyhow::anyhow!("{name} does not compile"))
             }
             Err(error) => Err(error),
@@ -186,9 +193,17 @@ impl Session {
         }
         let manifests = operator::manifests(executable).await?;
         if manifests != self.manifests {
-            self.crds = self.installer.install_crds(&manifests).await?;
+            let crds = self.installer.install_crds(&manifests).await?;
+            let is_known = |crd: &CustomResourceDefinition| {
+                let of = |crd: &CustomResourceDefinition| {
+                    (crd.metadata.name.clone(), crd.metadata.generation)
+                };
+                self.crds.iter().any(|known| of(known) == of(crd))
+            };
+            let changed: Vec<_> = crds.iter().filter(|crd| !is_known(crd)).cloned().collect();
+            self.view.crds(&changed);
+            self.crds = crds;
             self.manifests = manifests;
-            self.view.crds(&self.crds);
         }
         if let Some(process) = self.process.take() {
             process.stop().await;
@@ -206,7 +221,7 @@ impl Session {
             &self.view,
         );
         self.process = Some(started?);
-        self.starting = Some(Instant::now());
+        self.starting = self.edited.take();
         Ok(())
     }
 
@@ -215,10 +230,21 @@ impl Session {
             Some(process) => process.activity().await,
             None => Activity::default(),
         };
-        if activity.running && self.starting.take().is_some() {
+        if activity.running
+            && let Some(started) = self.starting.take()
+        {
             let controllers = controllers(&activity.controllers);
-            let line = format!("{} running again, {controllers}", self.package.name);
+            let after = view::human(started.elapsed());
+            let line = format!(
+                "{} running again, {controllers}, {after} after the edit",
+                self.package.name
+            );
             self.view.line("operator", &line);
+        }
+        for missing in self.plane.server.unmodelled() {
+            if self.unmodelled.insert(missing.clone()) {
+                self.view.line("warning", &output::plain(&missing));
+            }
         }
         let rows = rows::collect(&self.client, &self.crds, &activity.last_of_each);
         self.view.show(&rows.await);

@@ -217,7 +217,7 @@ fn account(last: &LastReconcile) -> String {
 }
 
 /// A duration in the unit that suits it.
-fn human(duration: Duration) -> String {
+pub(crate) fn human(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1_000.0;
     match ms {
         ms if ms < 10.0 => format!("{ms:.1} ms"),

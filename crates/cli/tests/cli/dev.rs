@@ -12,7 +12,7 @@ use kube::{
 
 use super::*;
 
-/// A program that does what `opkit dev` needs of an operator: prints a CRD, and says that it runs. It notes each
+/// A program that does what `opkit dev` needs of an operator: prints a CRD, and reports that it runs. It notes each
 /// start, with its arguments, in the file `seen`.
 const OPERATOR: &str = r##"
 use std::io::{Read, Write};
@@ -138,6 +138,7 @@ async fn an_edit_restarts_the_operator_and_keeps_the_objects() {
 
     dev.edit(&operator("two"));
     dev.until("stdout", "op running again, 1 controller");
+    dev.until("stdout", " after the edit\n");
     assert_eq!(dev.text("seen"), "one --store a b\ntwo --store a b\n");
     assert_eq!(
         dev.crd_version().await,
