@@ -170,19 +170,18 @@ fn enqueue(running: &Running, side: &Side, source: &SourceSpec, delta: &Delta) {
     {
         side.applied.forget(type_id, &delta.key);
     }
-    let mut keys = HashSet::new();
+    let mut targets = Targets::default();
     delta.steps(|step| {
         if let Some((event, is_whole)) = ObjectEvent::of(step) {
-            keys.extend(targets(running, side, source, &event, is_whole));
+            targets.take(running, side, source, &event, is_whole);
         }
     });
-    let is_primary = source.role == Role::Primary;
-    if is_primary && delta.new.is_none() && !keys.contains(&delta.key) {
+    if source.role == Role::Primary && delta.new.is_none() && !targets.is_itself {
         // No reconcile will find that the object is gone.
         let request = Request::new(side.cluster.clone(), delta.key.clone());
         running.log.forget(&running.name, &request);
     }
-    if keys.is_empty() {
+    if targets.is_none() {
         return;
     }
     // Where nobody has set up tracing at all, a span would format its fields for the log crate.
@@ -193,7 +192,7 @@ fn enqueue(running: &Running, side: &Side, source: &SourceSpec, delta: &Delta) {
         false => Span::none(),
     };
     let is_news = !delta.initial && delta.change != Change::Sync && !is_unchanged(delta);
-    for key in keys {
+    for key in targets.keys(&delta.key) {
         trace!(controller = running.spec.name, %key, kind = source.watched.kind.kind, "queued");
         let request = Request::new(side.cluster.clone(), key);
         let options = AddOptions {
@@ -205,25 +204,47 @@ fn enqueue(running: &Running, side: &Side, source: &SourceSpec, delta: &Delta) {
     }
 }
 
-/// The objects that an event leads to: none if it does not pass the filters.
-fn targets(
-    running: &Running,
-    side: &Side,
-    source: &SourceSpec,
-    event: &ObjectEvent<'_>,
-    is_whole: bool,
-) -> Vec<ObjectKey> {
-    let filters = [&source.predicate, &running.spec.event_filter];
-    let mut filters = filters.into_iter().flatten();
-    if !filters.all(|filter| filter.passes(event, is_whole)) {
-        return Vec::new();
+/// The objects that the events of one object lead to.
+#[derive(Default)]
+struct Targets {
+    /// Whether the object itself is one.
+    is_itself: bool,
+    mapped: HashSet<ObjectKey>,
+}
+
+impl Targets {
+    /// Takes in what an event leads to: nothing if it does not pass the filters.
+    fn take(
+        &mut self,
+        running: &Running,
+        side: &Side,
+        source: &SourceSpec,
+        event: &ObjectEvent<'_>,
+        is_whole: bool,
+    ) {
+        let filters = [&source.predicate, &running.spec.event_filter];
+        let mut filters = filters.into_iter().flatten();
+        if !filters.all(|filter| filter.passes(event, is_whole)) {
+            return;
+        }
+        self.is_itself |= source.role == Role::Primary;
+        for map in &source.maps {
+            self.mapped.extend(map(event, &side.reads));
+        }
     }
-    let maps = source.maps.iter();
-    let mut keys: Vec<_> = maps.flat_map(|map| map(event, &side.reads)).collect();
-    if source.role == Role::Primary {
-        keys.push(event.object().key());
+
+    fn is_none(&self) -> bool {
+        !self.is_itself && self.mapped.is_empty()
     }
-    keys
+
+    /// Each object once; the events are those of `itself`.
+    fn keys(mut self, itself: &ObjectKey) -> impl Iterator<Item = ObjectKey> {
+        let itself = self.is_itself.then(|| {
+            self.mapped.remove(itself);
+            itself.clone()
+        });
+        itself.into_iter().chain(self.mapped)
+    }
 }
 
 /// The objects that a generic event leads to: `request` names an object of the source's kind. One of the
@@ -244,10 +265,10 @@ pub(crate) fn generic_targets(running: &Running, source: usize, request: Request
         return Vec::from_iter(is_primary.then_some(request));
     };
     let event = ObjectEvent::Generic(GenericEvent { object: &stored });
-    let keys = targets(running, side, declared, &event, true);
-    let keys: HashSet<_> = keys.into_iter().collect();
-    keys.into_iter()
-        .map(|key| Request::new(side.cluster.clone(), key))
+    let mut targets = Targets::default();
+    targets.take(running, side, declared, &event, true);
+    let keys = targets.keys(request.key());
+    keys.map(|key| Request::new(side.cluster.clone(), key))
         .collect()
 }
 

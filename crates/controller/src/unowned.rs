@@ -22,7 +22,7 @@ use crate::context::Shared;
 use crate::desired::{Desired, Relation};
 use crate::finalizer::{self, Changed};
 use crate::mark::{APPLIED, OWNER, is_marked, is_of, read_owner_mark};
-use crate::owner::Owner;
+use crate::owner::{Head, Owner};
 use crate::prune::OwnedKind;
 use crate::run::Run;
 use crate::{ApplyError, Context, MapContext, WriteError, cross_namespace, delete};
@@ -149,10 +149,27 @@ impl Unowned<'_> {
     }
 
     /// The metadata of the owner, from the cache, which sees our own writes.
-    fn meta(&self) -> Option<ObjectMeta> {
+    fn cached(&self) -> Option<ObjectMeta> {
         let stored = self.shared.primary.stored(self.owner.key.key())?;
         let meta = stored.meta();
         (meta.uid()? == self.owner.uid()).then(|| meta.to_object_meta())
+    }
+
+    /// The metadata of the owner, from the server: the cache may have been told to leave annotations
+    /// out, and a record that is written must have all children of the one before.
+    async fn live(&self) -> Result<Option<ObjectMeta>, RequestError> {
+        self.run.read_live();
+        let live = self
+            .shared
+            .client
+            .get(&self.owner.kind, self.owner.key.key());
+        let live = match live.await {
+            Err(error) if error.is_not_found() => return Ok(None),
+            live => live?,
+        };
+        let head: Head = serde_json::from_slice(&live).unwrap_or_default();
+        let is_it = head.metadata.uid.as_deref() == Some(&*self.owner.uid());
+        Ok(is_it.then_some(head.metadata))
     }
 
     /// Records a child on the owner, together with the finalizer, before it is applied.
@@ -165,10 +182,23 @@ impl Unowned<'_> {
                 false => ApplyError::OwnerGone { kind, key, owner },
             }
         };
-        let Some(meta) = self.meta() else {
-            return Err(owner_error(false));
+        let failed = |cause| ApplyError::Request {
+            kind: Box::new(desired.kind.clone()),
+            key: desired.key.clone(),
+            manager: self.shared.field_manager.clone(),
+            cause,
         };
         let name = self.name();
+        let is_recorded = |meta: &ObjectMeta| {
+            let children = recorded(meta, &name);
+            finalizer::has(meta, &name) && children.is_ok_and(|it| it.contains(&child))
+        };
+        if self.cached().is_some_and(|meta| is_recorded(&meta)) {
+            return Ok(());
+        }
+        let Some(meta) = self.live().await.map_err(failed)? else {
+            return Err(owner_error(false));
+        };
         let mut problem = None;
         let changed = self.change(&meta, |meta| {
             let mut children = match recorded(meta, &name) {
@@ -182,11 +212,10 @@ impl Unowned<'_> {
                     return None;
                 }
             };
-            let is_held = finalizer::has(meta, &name);
-            if is_held && children.contains(&child) {
+            if is_recorded(meta) {
                 return None;
             }
-            if !is_held && meta.deletion_timestamp.is_some() {
+            if !finalizer::has(meta, &name) && meta.deletion_timestamp.is_some() {
                 problem = Some(owner_error(true));
                 return None;
             }
@@ -195,12 +224,7 @@ impl Unowned<'_> {
             }
             Some(children)
         });
-        let changed = changed.await.map_err(|cause| ApplyError::Request {
-            kind: Box::new(desired.kind.clone()),
-            key: desired.key.clone(),
-            manager: self.shared.field_manager.clone(),
-            cause,
-        })?;
+        let changed = changed.await.map_err(failed)?;
         match (problem, changed) {
             (Some(problem), _) => Err(problem),
             (None, Changed::Gone) => Err(owner_error(false)),
@@ -276,12 +300,23 @@ impl Unowned<'_> {
 
     /// Deletes the recorded children but those to keep, and takes those that are gone out of the record.
     async fn delete(&self, keep: impl Fn(&Recorded) -> bool) -> Result<Deletions, WriteError> {
-        let (Some(meta), name) = (self.meta(), self.name()) else {
+        let name = self.name();
+        let is_held = |meta: &ObjectMeta| finalizer::has(meta, &name);
+        let Some(cached) = self.cached().filter(is_held) else {
             return Ok(Deletions::default());
         };
-        if !finalizer::has(&meta, &name) {
+        let has_record = |meta: &ObjectMeta| {
+            let annotations = meta.annotations.as_ref();
+            annotations.is_some_and(|all| all.contains_key(&name))
+        };
+        let meta = match has_record(&cached) {
+            true => Some(cached),
+            // There is a finalizer, so there is a record.
+            false => self.live().await?.filter(is_held),
+        };
+        let Some(meta) = meta else {
             return Ok(Deletions::default());
-        }
+        };
         let unreadable = |cause| WriteError::Record {
             owner: self.owner.to_string(),
             annotation: name.clone(),

@@ -77,9 +77,9 @@ impl<K: Object> Events<K> {
     }
 
     fn take(&mut self, delta: &Delta) {
-        let gone = delta
-            .old
-            .as_ref()
+        let last = delta.last.as_ref().map(|last| &last.object);
+        let gone = last
+            .or(delta.old.as_ref())
             .filter(|_| delta.new.is_none() || delta.is_recreated());
         let (gone, new) = (gone.and_then(object), delta.new.as_ref().and_then(object));
         if self.synced {

@@ -29,6 +29,8 @@ mod servers;
 #[cfg(test)]
 mod soak;
 #[cfg(test)]
+mod sources;
+#[cfg(test)]
 mod stuck;
 #[cfg(test)]
 mod testing;

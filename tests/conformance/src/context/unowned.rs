@@ -497,3 +497,39 @@ async fn it_outlives_the_finalizer_of_its_owner(plane: ControlPlane) -> opkit::R
     assert_eq!(calls.load(Ordering::SeqCst), 1);
     there.end(rig).await
 }
+
+#[opkit::test]
+async fn a_record_that_cannot_be_followed_holds_the_owner(plane: ControlPlane) -> opkit::Result {
+    let there = Elsewhere::new(&plane).await?;
+    let mut rig = there.start().await?;
+    let (_, cx) = rig.run().await?;
+    cx.apply_unowned(there.secret("child", &[])).await?;
+    let record = |record: &str| json!({"metadata": {"annotations": {RECORD: record}}});
+    let good = there.owner().await?.annotations()[RECORD].clone();
+    merge::<ConfigMap>(&plane, "owner", record("children")).await?;
+    let (_, cx) = rig.run().await?;
+    let unreadable = format!(
+        "cannot read the annotation {RECORD} of ConfigMap {}/owner, which records its children",
+        plane.namespace()
+    );
+    let error = cx
+        .apply_unowned(there.secret("other", &[]))
+        .await
+        .unwrap_err();
+    assert_eq!(error.to_string(), unreadable);
+    assert_eq!(cx.prune().await.unwrap_err().to_string(), unreadable);
+    // A kind that the operator does not declare, or not any more.
+    let foreign = good.replace("Secret", "Pod");
+    merge::<ConfigMap>(&plane, "owner", record(&foreign)).await?;
+    plane.delete::<ConfigMap>("owner").await?;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(
+        there.recorded().await?,
+        Some(vec!["child".to_owned()]),
+        "it is not forgotten"
+    );
+    merge::<ConfigMap>(&plane, "owner", record(&good)).await?;
+    plane.eventually_gone::<ConfigMap>("owner").await?;
+    assert_eq!(there.stored("child").await?, None);
+    there.end(rig).await
+}
