@@ -1,47 +1,25 @@
 //! The kind.
 
 use opkit::prelude::*;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// A bucket in the object store, of the same name as the object.
-#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
-#[kube(
-    group = "bucket.opkit.dev",
-    version = "v1",
-    kind = "Bucket",
-    namespaced,
-    status = "BucketStatus"
+#[opkit::kind(group = "bucket.opkit.dev", version = "v1", namespaced, status = BucketStatus)]
+#[opkit(
+    printcolumn("Ready", condition = "Ready"),
+    printcolumn("Reason", path = ".status.conditions[?(@.type=='Ready')].reason"),
+    printcolumn("URL", path = ".status.url")
 )]
-#[kube(printcolumn(
-    name = "Ready",
-    type_ = "string",
-    json_path = ".status.conditions[?(@.type=='Ready')].status"
-))]
-#[kube(printcolumn(
-    name = "Reason",
-    type_ = "string",
-    json_path = ".status.conditions[?(@.type=='Ready')].reason"
-))]
-#[kube(printcolumn(name = "URL", type_ = "string", json_path = ".status.url"))]
-#[serde(rename_all = "camelCase")]
 pub struct BucketSpec {
     /// Whether former versions of its objects are kept.
-    #[serde(default)]
+    #[opkit(default = false)]
     pub versioning: bool,
     /// How much may be in it.
-    #[serde(default = "ten")]
-    #[schemars(range(min = 1))]
+    #[opkit(default = 10, min = 1)]
     pub quota_gib: i32,
 }
 
-fn ten() -> i32 {
-    10
-}
-
 /// What is known of a bucket.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[opkit::status]
 pub struct BucketStatus {
     /// Where it is.
     pub url: Option<String>,

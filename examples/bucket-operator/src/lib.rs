@@ -3,10 +3,6 @@
 //! It shows what such operators need: a state that reaches the outside, a finalizer that cleans up there, errors
 //! that are retried as each of them asks for, a look at the outside now and then, and a web hook that saves the
 //! wait.
-#![allow(
-    clippy::duplicated_attributes,
-    reason = "printer columns may be of one type"
-)]
 
 mod bucket;
 mod store;

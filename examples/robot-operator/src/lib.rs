@@ -1,15 +1,11 @@
 //! An operator that keeps fleets of robots: one Deployment per Robot.
-#![allow(
-    clippy::duplicated_attributes,
-    reason = "printer columns may be of one type"
-)]
 
 mod deployment;
 mod robot;
 #[cfg(test)]
 mod tests;
 
-use k8s_openapi::api::apps::v1::Deployment;
+use opkit::k8s_openapi::api::apps::v1::Deployment;
 use opkit::prelude::*;
 
 use deployment::{desired_deployment, tell};

@@ -9,7 +9,7 @@ use std::{
     process::{Child, Command, Output, Stdio},
 };
 
-use k8s_openapi::api::apps::v1::Deployment;
+use opkit::k8s_openapi::api::apps::v1::Deployment;
 use opkit::prelude::*;
 use robot_operator::{Robot, RobotSpec, operator};
 use tempfile::TempDir;

@@ -4,15 +4,11 @@
 //! operator can. So opkit refuses to read across namespaces what an object merely names, unless the operator
 //! declares such references and a function of its own grants the one in question. Here the owner of a Secret grants
 //! it, by an annotation on the Secret that lists namespaces.
-#![allow(
-    clippy::duplicated_attributes,
-    reason = "printer columns may be of one type"
-)]
 
 mod secret_copy;
 
-use k8s_openapi::api::core::v1::Secret;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use opkit::k8s_openapi::api::core::v1::Secret;
+use opkit::k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use opkit::{ReadError, prelude::*};
 
 pub use secret_copy::{SecretCopy, SecretCopySpec, SecretCopyStatus, SecretReference};

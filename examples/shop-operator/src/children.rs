@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, StatefulSet, StatefulSetSpec};
-use k8s_openapi::api::core::v1::{
+use opkit::k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, StatefulSet, StatefulSetSpec};
+use opkit::k8s_openapi::api::core::v1::{
     ConfigMap, Container, EnvVar, LocalObjectReference, PodSpec, PodTemplateSpec, Secret, Service,
     ServiceAccount, ServicePort, ServiceSpec,
 };
-use k8s_openapi::api::networking::v1::{
+use opkit::k8s_openapi::api::networking::v1::{
     HTTPIngressPath, HTTPIngressRuleValue, Ingress, IngressBackend, IngressRule,
     IngressServiceBackend, IngressSpec, ServiceBackendPort,
 };
-use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::core::PartialObjectMeta;
+use opkit::k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
+use opkit::k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use opkit::k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use opkit::kube::core::PartialObjectMeta;
 use opkit::prelude::*;
 
 use crate::{Database, Shop};

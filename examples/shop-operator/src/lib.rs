@@ -2,20 +2,16 @@
 //!
 //! A second controller of the same kind sees to the number of web servers. Each has a field manager of its own, so
 //! neither touches the fields and conditions of the other.
-#![allow(
-    clippy::duplicated_attributes,
-    reason = "printer columns may be of one type"
-)]
 
 mod children;
 mod scaler;
 mod shop;
 
-use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service, ServiceAccount};
-use k8s_openapi::api::networking::v1::Ingress;
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::core::{Expression, PartialObjectMeta, Selector};
+use opkit::k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use opkit::k8s_openapi::api::core::v1::{ConfigMap, Secret, Service, ServiceAccount};
+use opkit::k8s_openapi::api::networking::v1::Ingress;
+use opkit::k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use opkit::kube::core::{Expression, PartialObjectMeta, Selector};
 use opkit::prelude::*;
 
 pub use shop::{Database, Shop, ShopSpec, ShopStatus};

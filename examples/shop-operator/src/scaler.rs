@@ -1,10 +1,10 @@
 //! The second controller: as many web servers as the shop needs now.
 
-use k8s_openapi::api::apps::v1::Deployment;
-use kube::Api;
-use kube::api::{Patch, PatchParams};
+use opkit::k8s_openapi::api::apps::v1::Deployment;
+use opkit::kube::Api;
+use opkit::kube::api::{Patch, PatchParams};
 use opkit::prelude::*;
-use serde_json::json;
+use opkit::serde_json::json;
 
 use crate::Shop;
 

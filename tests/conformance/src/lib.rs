@@ -17,6 +17,8 @@ mod events;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod kinds;
+#[cfg(test)]
 mod leaderelection;
 #[cfg(test)]
 mod log;

@@ -1,0 +1,173 @@
+//! A kind with most words, and the robot as kube's derive declares it.
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use opkit::prelude::*;
+use serde_json::Value;
+
+/// A machine that mows a lawn.
+#[opkit::kind(
+    group = "garden.opkit.dev",
+    version = "v1",
+    namespaced,
+    status = MowerStatus,
+    shortname = "mo",
+    category = "garden",
+    category = "machines",
+    selectable = ".spec.model",
+    scale(spec_replicas_path = ".spec.blades", status_replicas_path = ".status.mowed")
+)]
+#[opkit(printcolumn("Ready", condition = "Ready"))]
+#[opkit(
+    printcolumn("Mowed", path = ".status.mowed", description = "Square metres."),
+    printcolumn(age)
+)]
+#[opkit(rule(
+    "self.blades < 9 || self.quiet == false",
+    message = "nine blades are loud",
+    reason = FieldValueForbidden,
+    field = ".quiet"
+))]
+#[derive(PartialEq, Default)]
+pub(crate) struct MowerSpec {
+    /// What it is called in the catalogue.
+    #[opkit(
+        min_length = 1,
+        max_length = 20,
+        pattern = "^[a-z0-9-]+$",
+        printcolumn = "Model"
+    )]
+    pub(crate) model: String,
+    #[opkit(default = 3, min = 1, max = 9, printcolumn("Blades", priority = 1))]
+    pub(crate) blades: i32,
+    #[opkit(default = "Cordless")]
+    pub(crate) type_: String,
+    #[opkit(immutable)]
+    pub(crate) region: Region,
+    pub(crate) port: u16,
+    #[opkit(default = "64Mi")]
+    pub(crate) memory: Quantity,
+    #[opkit(default = "25%")]
+    pub(crate) surge: IntOrString,
+    #[opkit(default = true)]
+    pub(crate) quiet: bool,
+    #[opkit(nullable)]
+    pub(crate) budget: Option<Quantity>,
+    #[opkit(immutable)]
+    pub(crate) owner: Option<String>,
+    #[opkit(rename = "backup")]
+    pub(crate) second_region: Option<Region>,
+    #[opkit(default = ["stable"])]
+    pub(crate) channels: Vec<String>,
+    #[opkit(list_map = "name")]
+    pub(crate) tools: Vec<Tool>,
+    #[opkit(list_set, max_items = 8, items(max_length = 63))]
+    pub(crate) tags: Vec<String>,
+    #[opkit(max_properties = 4, values(min_length = 1))]
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) anything: Option<Value>,
+    #[opkit(embedded_resource)]
+    pub(crate) manifest: Option<Value>,
+}
+
+/// Where it may be sold.
+#[opkit::schema]
+#[derive(Default)]
+pub(crate) enum Region {
+    /// All of it.
+    #[default]
+    Eu,
+    #[opkit(rename = "us-east")]
+    UsEast,
+}
+
+/// What comes with it.
+#[opkit::schema]
+#[derive(PartialEq)]
+pub(crate) struct Tool {
+    pub(crate) name: String,
+    pub(crate) size: Option<i32>,
+}
+
+/// What is known of a mower.
+#[opkit::status]
+pub(crate) struct MowerStatus {
+    pub(crate) mowed: u32,
+    pub(crate) observed_generation: Option<i64>,
+    pub(crate) conditions: Conditions,
+}
+
+#[allow(
+    clippy::duplicated_attributes,
+    reason = "printer columns may be of one type"
+)]
+pub(super) mod kubes {
+    use opkit::prelude::*;
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
+    /// A fleet of identical robots.
+    #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+    #[kube(
+        group = "robot.opkit.dev",
+        version = "v1",
+        kind = "Robot",
+        namespaced,
+        shortname = "rb",
+        status = "RobotStatus"
+    )]
+    #[kube(scale(
+        spec_replicas_path = ".spec.replicas",
+        status_replicas_path = ".status.readyReplicas"
+    ))]
+    #[kube(printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.replicas"))]
+    #[kube(printcolumn(
+        name = "Available",
+        type_ = "integer",
+        json_path = ".status.readyReplicas"
+    ))]
+    #[kube(printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Ready')].status"
+    ))]
+    #[kube(printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    ))]
+    #[kube(printcolumn(
+        name = "Image",
+        type_ = "string",
+        json_path = ".spec.image",
+        priority = 1
+    ))]
+    #[serde(rename_all = "camelCase")]
+    pub(crate) struct RobotSpec {
+        /// Image that every robot runs.
+        pub(crate) image: String,
+        /// How many robots to keep.
+        #[serde(default = "one")]
+        #[schemars(range(min = 0, max = 100))]
+        pub(crate) replicas: i32,
+        /// What every robot runs instead of its image's entry point.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub(crate) command: Option<Vec<String>>,
+    }
+
+    fn one() -> i32 {
+        1
+    }
+
+    /// What is known of a fleet.
+    #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default)]
+    #[serde(rename_all = "camelCase", default)]
+    pub(crate) struct RobotStatus {
+        /// How many robots are ready.
+        pub(crate) ready_replicas: i32,
+        /// The generation of the spec that this status is about.
+        pub(crate) observed_generation: Option<i64>,
+        /// Whether all robots are ready, and why not.
+        pub(crate) conditions: Conditions,
+    }
+}
