@@ -64,6 +64,14 @@ pub enum OperatorError {
         /// Why; not a source, because its last word is part of the message.
         cause: ManagerError,
     },
+    /// A further cluster cannot be reached.
+    #[error("cannot connect to the cluster {name}: {cause}")]
+    Cluster {
+        /// Its name.
+        name: String,
+        /// Why; not a source, because it is part of the message.
+        cause: opkit_controller::Error,
+    },
     /// The log level cannot be understood.
     #[error("{level:?} is not a log level")]
     LogLevel {

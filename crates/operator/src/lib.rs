@@ -23,13 +23,14 @@ pub use operator::{MakeState, MakeStateWith, Operator, RunOptions, ServerAddress
 /// What derives the flags of [`Operator::args`]; `use opkit::clap;` is all that the derive needs.
 pub use clap;
 pub use opkit_controller::{
-    Action, AnyController, AnyRunnable, ApplyError, Cleanup, Condition, ConditionStatus,
+    Action, AnyController, AnyRunnable, ApplyError, Cause, Cleanup, Condition, ConditionStatus,
     Conditions, Context, Controller, DynamicObject, Error, EventApi, EventRecorder, EventType,
-    EverySource, InformerOptions, Kind, Live, ManagerError, MapContext, MetricsRegistry, Object,
-    ObjectKey, Outcome, Quantity, QuantityError, QuantityExt, ReadError, Readiness, Reads,
-    Reconcile, ReconcileLog, ReconcileRecord, Reference, Request, Result, RunContext, Runnable,
-    Selection, Source, StateContext, Stored, Trigger, TriggerError, Triggers, WriteError, event,
-    finalizer, metrics, predicate, trigger,
+    EverySource, HotLoop, InformerOptions, Kind, LeaderElectionOptions, Leadership, Live,
+    ManagerError, MapContext, MetricsRegistry, MissingPermissions, Object, ObjectKey, Outcome,
+    Permission, Quantity, QuantityError, QuantityExt, ReadError, Readiness, Reads, Reconcile,
+    ReconcileLog, ReconcileRecord, Reference, Request, Result, RunContext, Runnable, Scope,
+    Selection, Source, StateContext, Stored, Trigger, TriggerError, Triggers, Write, WriteError,
+    event, finalizer, limiter, metrics, predicate, trigger,
 };
 pub use opkit_manifests::PolicyRule;
 // What generated code names.

@@ -8,11 +8,13 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
+use futures::{FutureExt, TryFutureExt};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 use opkit_controller::{
-    AnyController, AnyRunnable, Error, EventApi, Health, InformerOptions, MapContext,
-    MetricsRegistry, Object, Reference, Result,
+    AnyController, AnyRunnable, Error, EventApi, Health, InformerOptions, LeaderElectionOptions,
+    MapContext, MetricsRegistry, Object, Reference, Result,
 };
 use opkit_manifests::{PolicyRule, Rbac};
 
@@ -23,6 +25,7 @@ use crate::arguments::{ArgsType, Flags};
 use crate::namespaces;
 use crate::rbac::Declared;
 
+type Connect = Box<dyn FnOnce() -> BoxFuture<'static, Result<kube::Client>> + Send>;
 type RegisterMetrics = Box<dyn FnOnce(&MetricsRegistry) + Send>;
 
 /// Everything an operator is: the kinds it defines, the controllers it runs, and what they need.
@@ -69,8 +72,9 @@ pub struct Operator {
     healthz: Health,
     readyz: Health,
     event_api: EventApi,
-    /// The name of the lease.
-    leader_election: Option<String>,
+    leader_election: Option<LeaderElectionOptions>,
+    /// Further clusters, and how to connect to each.
+    clusters: Vec<(Arc<str>, Connect)>,
 }
 
 impl fmt::Debug for Operator {
@@ -100,6 +104,7 @@ impl Operator {
             readyz: Health::new(),
             event_api: EventApi::default(),
             leader_election: None,
+            clusters: Vec::new(),
         }
     }
 
@@ -273,8 +278,56 @@ impl Operator {
     /// is in the namespace of the pod. Outside of a pod, or where the pod's service account is not
     /// mounted, `--leader-election-namespace` names it; without it the operator does not start, unless
     /// `--leader-elect=false` turns the election off.
-    pub fn leader_election(mut self, lease: impl Into<String>) -> Self {
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use opkit_operator::{LeaderElectionOptions, Operator};
+    ///
+    /// let lease = "map-operator.opkit.dev";
+    /// let operator = Operator::new("map-operator").leader_election(lease);
+    ///
+    /// // Or with timings of one's own.
+    /// let seconds = Duration::from_secs;
+    /// let slow = LeaderElectionOptions::new(lease).timings(seconds(60), seconds(40), seconds(5));
+    /// let operator = operator.leader_election(slow);
+    /// # drop(operator);
+    /// ```
+    pub fn leader_election(mut self, lease: impl Into<LeaderElectionOptions>) -> Self {
         self.leader_election = Some(lease.into());
+        self
+    }
+
+    /// Runs the controllers against a further cluster as well; `connect` is called once, when the
+    /// operator runs. [`Context::cluster`](opkit_controller::Context::cluster) and
+    /// [`Request::cluster`](opkit_controller::Request) are the name for its objects. The operator's CRDs and
+    /// roles have to be there too; the lease is in the first cluster alone.
+    ///
+    /// # Examples
+    /// ```
+    /// use kube::config::{KubeConfigOptions, Kubeconfig};
+    /// use opkit_operator::{Operator, Result};
+    ///
+    /// async fn edge() -> Result<kube::Client> {
+    ///     let kubeconfig = Kubeconfig::read_from("/etc/edge/kubeconfig")?;
+    ///     let options = KubeConfigOptions::default();
+    ///     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+    ///     Ok(kube::Client::try_from(config)?)
+    /// }
+    /// let operator = Operator::new("map-operator").cluster("edge", edge);
+    /// # drop(operator);
+    /// ```
+    pub fn cluster<E, Fut>(
+        mut self,
+        name: impl Into<Arc<str>>,
+        connect: impl FnOnce() -> Fut + Send + 'static,
+    ) -> Self
+    where
+        E: Into<Error> + Send + 'static,
+        Fut: Future<Output = Result<kube::Client, E>> + Send + 'static,
+    {
+        let connect: Connect = Box::new(|| connect().map_err(Into::into).boxed());
+        self.clusters.push((name.into(), connect));
         self
     }
 
@@ -400,10 +453,12 @@ impl Operator {
     /// Who may do what, for an operator that is run with these flags.
     fn rbac(&self, flags: &Flags) -> Rbac {
         let elects = flags.leader_elect.unwrap_or(self.leader_election.is_some());
+        let declared = self.leader_election.as_ref();
+        let declared = declared.and_then(|election| election.namespace.clone());
         Rbac::new(&self.name, self.rules())
             .namespaces(namespaces::chosen(&flags.namespace, &self.namespaces))
             .leader_election(elects)
-            .leader_election_namespace(flags.leader_election_namespace.clone())
+            .leader_election_namespace(flags.leader_election_namespace.clone().or(declared))
             .metrics_auth(flags.protects_metrics())
     }
 }

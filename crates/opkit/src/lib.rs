@@ -125,14 +125,15 @@ pub use opkit_derive::{kind, main, reconcile, schema, status, test};
 #[cfg(feature = "test")]
 pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, golden};
 pub use opkit_operator::{
-    Action, AnyController, AnyRunnable, ApplyError, CancellationToken, Cleanup, Condition,
+    Action, AnyController, AnyRunnable, ApplyError, CancellationToken, Cause, Cleanup, Condition,
     ConditionStatus, Conditions, Context, Controller, DynamicObject, Error, EventApi,
-    EventRecorder, EventType, EverySource, InformerOptions, Kind, Live, ManagerError, MapContext,
-    MetricsRegistry, Object, ObjectKey, Operator, OperatorError, Outcome, PolicyRule, Quantity,
-    QuantityError, QuantityExt, ReadError, Readiness, Reads, Reconcile, ReconcileLog,
-    ReconcileRecord, Reference, Request, Result, RunContext, RunOptions, Runnable, Selection,
-    ServerAddresses, Source, StateContext, Stored, Trigger, TriggerError, Triggers, WriteError,
-    clap, event, finalizer, metrics, predicate, prometheus_client, trigger,
+    EventRecorder, EventType, EverySource, HotLoop, InformerOptions, Kind, LeaderElectionOptions,
+    Leadership, Live, ManagerError, MapContext, MetricsRegistry, MissingPermissions, Object,
+    ObjectKey, Operator, OperatorError, Outcome, Permission, PolicyRule, Quantity, QuantityError,
+    QuantityExt, ReadError, Readiness, Reads, Reconcile, ReconcileLog, ReconcileRecord, Reference,
+    Request, Result, RunContext, RunOptions, Runnable, Scope, Selection, ServerAddresses, Source,
+    StateContext, Stored, Trigger, TriggerError, Triggers, Write, WriteError, clap, event,
+    finalizer, limiter, metrics, predicate, prometheus_client, trigger,
 };
 
 pub use schemars;

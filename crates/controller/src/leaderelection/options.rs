@@ -60,6 +60,18 @@ pub struct LeaderElectionOptions {
     pub fence: Fence,
 }
 
+impl From<&str> for LeaderElectionOptions {
+    fn from(lease_name: &str) -> Self {
+        LeaderElectionOptions::new(lease_name)
+    }
+}
+
+impl From<String> for LeaderElectionOptions {
+    fn from(lease_name: String) -> Self {
+        LeaderElectionOptions::new(lease_name)
+    }
+}
+
 impl LeaderElectionOptions {
     /// The defaults for the lease of this name.
     pub fn new(lease_name: impl Into<String>) -> Self {
@@ -75,6 +87,30 @@ impl LeaderElectionOptions {
             metrics: LeaderElectionMetrics::default(),
             fence: Fence::new(),
         }
+    }
+
+    /// Sets how long a leader may be silent before others take the lease, how long it stays one without
+    /// renewing, and how often it renews; 15 s, 10 s and 2 s by default, as in controller-runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use opkit_controller::LeaderElectionOptions;
+    ///
+    /// let seconds = Duration::from_secs;
+    /// let options = LeaderElectionOptions::new("shop").timings(seconds(60), seconds(40), seconds(5));
+    /// assert_eq!(options.lease_duration, seconds(60));
+    /// ```
+    pub fn timings(
+        mut self,
+        lease_duration: Duration,
+        renew_deadline: Duration,
+        retry_period: Duration,
+    ) -> Self {
+        self.lease_duration = lease_duration;
+        self.renew_deadline = renew_deadline;
+        self.retry_period = retry_period;
+        self
     }
 
     /// The durations, if they can be: lease > renew > 1.2 x retry > 0, client-go's rule.

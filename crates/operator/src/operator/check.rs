@@ -23,7 +23,8 @@ impl Operator {
             let name = crd.metadata.name.as_deref().unwrap_or_default();
             check_name("the name of a CRD", name, check_dns_subdomain(name))?;
         }
-        if let Some(lease) = &self.leader_election {
+        if let Some(election) = &self.leader_election {
+            let lease = &election.lease_name;
             let checked = check_dns_subdomain(lease);
             check_name("the name of the leader election's lease", lease, checked)?;
         }

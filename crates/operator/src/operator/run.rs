@@ -222,9 +222,11 @@ impl Operator {
 
     /// How to elect a leader, if one is to be.
     pub(super) fn election(&self, options: &RunOptions) -> Option<LeaderElectionOptions> {
-        let lease = self.leader_election.as_ref().unwrap_or(&self.name);
-        let mut election = LeaderElectionOptions::new(lease);
-        election.namespace = options.leader_election_namespace.clone();
+        let declared = self.leader_election.clone();
+        let mut election = declared.unwrap_or_else(|| LeaderElectionOptions::new(&self.name));
+        if let Some(namespace) = &options.leader_election_namespace {
+            election.namespace = Some(namespace.clone());
+        }
         let is_declared = self.leader_election.is_some();
         let elects = options.leader_elect.unwrap_or(is_declared);
         elects.then_some(election)
@@ -254,6 +256,13 @@ impl Operator {
         }
         let names = RestMapper::new(client.clone());
         let mut manager = Manager::new(self.name.clone(), client, settings);
+        for (name, connect) in self.clusters {
+            let client = connect().await.map_err(|cause| OperatorError::Cluster {
+                name: name.to_string(),
+                cause,
+            })?;
+            manager = manager.cluster(name, client);
+        }
         for state in self.states {
             let give = (state.make)(args.clone()).await?;
             manager = give(manager);

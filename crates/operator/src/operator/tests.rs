@@ -139,3 +139,31 @@ async fn flags_that_nobody_declares_are_an_error_before_any_state_is_made() {
         expected
     );
 }
+
+#[tokio::test]
+async fn a_cluster_that_cannot_be_reached_is_named() {
+    let config = kube::Config::new("http://localhost".parse().unwrap());
+    let client = kube::Client::try_from(config).unwrap();
+    let connect = || async { Err::<kube::Client, _>(Error::msg("no kubeconfig")) };
+    let operator = Operator::new("test").cluster("edge", connect);
+    let stop = tokio_util::sync::CancellationToken::new();
+    let error = operator.run_with(client, RunOptions::default(), stop).await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "cannot connect to the cluster edge: no kubeconfig"
+    );
+}
+
+#[test]
+fn the_timings_of_an_election_are_its_own() {
+    let seconds = std::time::Duration::from_secs;
+    let declared = LeaderElectionOptions::new("test").timings(seconds(60), seconds(40), seconds(5));
+    let operator = Operator::new("test").leader_election(declared);
+    let mut options = RunOptions::default();
+    options.leader_election_namespace = Some("system".to_owned());
+    let election = operator.election(&options).unwrap();
+    assert_eq!(election.lease_duration, seconds(60));
+    assert_eq!(election.renew_deadline, seconds(40));
+    assert_eq!(election.retry_period, seconds(5));
+    assert_eq!(election.namespace.as_deref(), Some("system"));
+}
