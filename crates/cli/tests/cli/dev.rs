@@ -76,8 +76,6 @@ impl Dev {
         let mut command = opkit(root.path());
         command.arg("dev").args(arguments);
         command.stdout(output("stdout")).stderr(output("stderr"));
-        // Not that of this test, where cargo would wait for cargo.
-        command.env("CARGO_TARGET_DIR", root.path().join("target"));
         let child = Killed(command.spawn().unwrap());
         Dev { root, child }
     }
