@@ -94,3 +94,38 @@ fn what_is_not_built_does_not_matter() {
         assert_eq!(sources.changed(), None, "{file}");
     }
 }
+
+#[test]
+fn an_edit_during_a_build_is_found_after_it() {
+    let (tree, before) = Tree::new();
+    tree.write("op/src/main.rs", "longer than before");
+    tree.write("op/src/new.rs", "1");
+    let mut after = Sources::of(&tree.path("target/op"), &tree.path("op"), tree.0.path());
+    after.keep(&before);
+    assert_eq!(after.changed(), Some(tree.path("op/src/main.rs")));
+}
+
+#[test]
+fn an_edit_during_the_first_build_is_found_after_it() {
+    let (tree, mut sources) = Tree::new();
+    let later = SystemTime::now() + std::time::Duration::from_secs(60);
+    assert_eq!(sources.written_since(later), None);
+    let write = |path: &str| {
+        tree.write(path, "2");
+        let file = fs::File::options()
+            .append(true)
+            .open(tree.path(path))
+            .unwrap();
+        file.set_modified(later).unwrap();
+    };
+    // The build itself writes this one.
+    write("Cargo.lock");
+    sources.mark();
+    assert_eq!(sources.written_since(later), None);
+    write("dependency/src/lib.rs");
+    sources.mark();
+    assert_eq!(
+        sources.written_since(later),
+        Some(tree.path("dependency/src/lib.rs"))
+    );
+}
