@@ -128,12 +128,13 @@ pub use opkit_operator::{
     Action, AnyController, AnyRunnable, ApplyError, CancellationToken, Cause, Cleanup, Condition,
     ConditionStatus, Conditions, Context, Controller, DynamicObject, Error, EventApi,
     EventRecorder, EventType, EverySource, HotLoop, InformerOptions, Kind, LeaderElectionOptions,
-    Leadership, Live, ManagerError, MapContext, MetricsRegistry, MissingPermissions, Object,
-    ObjectKey, Operator, OperatorError, Outcome, Permission, PolicyRule, Quantity, QuantityError,
-    QuantityExt, ReadError, Readiness, Reads, Reconcile, ReconcileLog, ReconcileRecord, Reference,
-    Request, Result, RunContext, RunOptions, Runnable, Scope, Selection, ServerAddresses, Source,
-    StateContext, Stored, Trigger, TriggerError, Triggers, Write, WriteError, clap, event,
-    finalizer, limiter, metrics, predicate, prometheus_client, trigger,
+    Leadership, Live, MakeState, MakeStateWith, ManagerError, MapContext, MetricsRegistry,
+    MissingPermissions, Object, ObjectKey, Operator, OperatorError, Outcome, Permission,
+    PolicyRule, Quantity, QuantityError, QuantityExt, ReadError, Readiness, Reads, Reconcile,
+    ReconcileLog, ReconcileRecord, Reference, Request, Result, RunContext, RunOptions, Runnable,
+    Scope, Selection, ServerAddresses, Source, StateContext, Stored, Trigger, TriggerError,
+    Triggers, Write, WriteError, clap, event, finalizer, limiter, metrics, predicate,
+    prometheus_client, trigger,
 };
 
 pub use schemars;

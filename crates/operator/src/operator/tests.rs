@@ -166,7 +166,9 @@ fn the_timings_of_an_election_are_its_own() {
     assert_eq!(election.renew_deadline, seconds(40));
     assert_eq!(election.retry_period, seconds(5));
     assert_eq!(election.namespace.as_deref(), Some("system"));
+}
 
+#[tokio::test]
 async fn a_flag_that_collides_is_an_error_with_its_name() {
     #[derive(clap::Args)]
     struct Colliding {
