@@ -1,6 +1,6 @@
 //! References across namespaces: refused unless the operator declares them and its function grants
 //! the one in question. Otherwise whoever may write an object in one namespace could have the
-//! operator read, on their behalf, what another namespace keeps to itself.
+//! operator read, on their behalf, what another namespace keeps to itself, or write there.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -37,6 +37,9 @@ pub struct Reference {
     pub to_kind: Kind,
     /// The object that is named.
     pub to: ObjectKey,
+    /// Whether it is to be applied there ([`Context::apply_unowned`](crate::Context::apply_unowned)), and
+    /// not only read. It may not exist yet.
+    pub is_applied: bool,
 }
 
 type Grant = dyn Fn(&Reference, &MapContext) -> bool + Send + Sync;
@@ -104,17 +107,18 @@ pub(crate) fn check_kind(
     key: &ObjectKey,
 ) -> Result<(), ReadError> {
     match context.declared.referenced.contains(&resource_of(kind)) {
-        true => check_granted(context, owner, kind, key),
+        true => check_granted(context, owner, kind, key, false),
         false => Ok(()),
     }
 }
 
-/// An object in another namespace than that of `owner` is referred to only where that is granted.
+/// An object in another namespace than that of `owner` is read or applied only where that is granted.
 pub(crate) fn check_granted(
     context: &MapContext,
     owner: &Owner,
     kind: &Kind,
     key: &ObjectKey,
+    is_applied: bool,
 ) -> Result<(), ReadError> {
     if !crosses(&owner.key, key) {
         return Ok(());
@@ -125,6 +129,7 @@ pub(crate) fn check_granted(
         from: owner.key.key().clone(),
         to_kind: kind.clone(),
         to: key.clone(),
+        is_applied,
     };
     let grant = context.grants.by_resource.get(&resource);
     match grant.is_some_and(|grant| grant(&reference, context)) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use opkit_cache::SyncError;
 use opkit_client::{Kind, RequestError, one_line};
 
-pub use self::calls::{ApplyError, ReadError, WriteError};
+pub use self::calls::{ApplyError, ReadError, RecordError, WriteError};
 use crate::LeaderElectionError;
 use crate::manager::MissingPermissions;
 

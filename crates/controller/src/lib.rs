@@ -57,7 +57,7 @@ pub use action::{Action, Cleanup};
 pub use context::Context;
 pub use controller::{Controller, EverySource, Source};
 pub use cross_namespace::Reference;
-pub use error::{ApplyError, Error, ManagerError, ReadError, Result, WriteError};
+pub use error::{ApplyError, Error, ManagerError, ReadError, RecordError, Result, WriteError};
 pub use events::{EventApi, EventRecorder, EventType};
 pub use leaderelection::{
     LeaderElectionError, LeaderElectionMetrics, LeaderElectionOptions, LeaderElector,

@@ -184,7 +184,8 @@ impl Manager {
         self
     }
 
-    /// Lets objects refer to objects of kind `C` in other namespaces where `grant` says so.
+    /// Lets objects refer to objects of kind `C` in other namespaces, and have children of kind `C` there
+    /// ([`apply_unowned`](crate::Context::apply_unowned)), where `grant` returns true.
     pub fn cross_namespace<C: Object>(
         mut self,
         grant: impl Fn(&Reference, &MapContext) -> bool + Send + Sync + 'static,

@@ -25,7 +25,7 @@ use crate::mark::{APPLIED, OWNER, is_marked, is_of, read_owner_mark};
 use crate::owner::{Head, Owner};
 use crate::prune::OwnedKind;
 use crate::run::Run;
-use crate::{ApplyError, Context, MapContext, WriteError, cross_namespace, delete};
+use crate::{ApplyError, Context, MapContext, RecordError, WriteError, cross_namespace, delete};
 
 /// How often a child that changed since it was read is read again.
 const ATTEMPTS: usize = 10;
@@ -72,13 +72,13 @@ impl<S> Context<S> {
     pub async fn apply_unowned<C: Object>(&self, child: C) -> Result<Arc<C>, ApplyError> {
         let desired = self.desired(child, Relation::Unowned)?;
         let (kind, key) = (&desired.kind, &desired.key);
-        cross_namespace::check_granted(&self.shared.reads, &self.owner, kind, key).map_err(
-            |_| ApplyError::NotGranted {
-                kind: Box::new(kind.clone()),
-                key: key.clone(),
-                owner: self.owner.to_string(),
-            },
-        )?;
+        let reads = &self.shared.reads;
+        let granted = cross_namespace::check_granted(reads, &self.owner, kind, key, true);
+        granted.map_err(|_| ApplyError::NotGranted {
+            kind: Box::new(kind.clone()),
+            key: key.clone(),
+            owner: self.owner.to_string(),
+        })?;
         // An object of somebody else is not recorded, where that is known beforehand.
         let lister = self.shared.reads.lister::<C>().ok();
         let cached = lister.and_then(|lister| lister.get(key).ok().flatten());
@@ -204,11 +204,7 @@ impl Unowned<'_> {
             let mut children = match recorded(meta, &name) {
                 Ok(children) => children,
                 Err(cause) => {
-                    problem = Some(ApplyError::Record {
-                        owner: self.owner.to_string(),
-                        annotation: name.clone(),
-                        cause,
-                    });
+                    problem = Some(self.unreadable(cause).into());
                     return None;
                 }
             };
@@ -317,14 +313,10 @@ impl Unowned<'_> {
         let Some(meta) = meta else {
             return Ok(Deletions::default());
         };
-        let unreadable = |cause| WriteError::Record {
-            owner: self.owner.to_string(),
-            annotation: name.clone(),
-            cause,
-        };
         let mut deletions = Deletions::default();
         let mut gone = Vec::new();
-        for child in recorded(&meta, &name).map_err(unreadable)? {
+        let children = recorded(&meta, &name).map_err(|cause| self.unreadable(cause))?;
+        for child in children {
             if keep(&child) {
                 continue;
             }
@@ -355,6 +347,14 @@ impl Unowned<'_> {
         });
         changed.await?;
         Ok(deletions)
+    }
+
+    fn unreadable(&self, cause: serde_json::Error) -> RecordError {
+        RecordError {
+            owner: self.owner.to_string(),
+            annotation: self.name(),
+            cause,
+        }
     }
 
     fn kind_of(&self, child: &Recorded) -> Option<&OwnedKind> {

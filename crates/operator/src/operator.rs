@@ -242,9 +242,11 @@ impl Operator {
         self
     }
 
-    /// Lets objects that a controller reconciles refer to objects of kind `C` in other namespaces,
-    /// where `grant` says so. Without it such references are refused: otherwise whoever may write an
-    /// object in one namespace could read, through the operator, what is in another.
+    /// Lets objects that a controller reconciles refer to objects of kind `C` in other namespaces, and
+    /// have children of kind `C` there ([`apply_unowned`](opkit_controller::Context::apply_unowned)), where `grant` returns
+    /// true; [`Reference::is_applied`] is which of both. Without it such references are refused:
+    /// otherwise whoever may write an object in one namespace could read, through the operator, what is
+    /// in another, or write there.
     pub fn cross_namespace<C: Object>(
         mut self,
         grant: impl Fn(&Reference, &MapContext) -> bool + Send + Sync + 'static,

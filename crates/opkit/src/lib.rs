@@ -131,9 +131,9 @@ pub use opkit_operator::{
     Leadership, Live, MakeState, MakeStateWith, ManagerError, MapContext, MetricsRegistry,
     MissingPermissions, Object, ObjectKey, Operator, OperatorError, Outcome, Permission,
     PolicyRule, Quantity, QuantityError, QuantityExt, ReadError, Readiness, Reads, Reconcile,
-    ReconcileLog, ReconcileRecord, Reference, Request, Result, RunContext, RunOptions, Runnable,
-    Scope, Selection, ServerAddresses, Source, StateContext, Stored, Trigger, TriggerError,
-    Triggers, Write, WriteError, clap, event, finalizer, limiter, metrics, predicate,
+    ReconcileLog, ReconcileRecord, RecordError, Reference, Request, Result, RunContext, RunOptions,
+    Runnable, Scope, Selection, ServerAddresses, Source, StateContext, Stored, Trigger,
+    TriggerError, Triggers, Write, WriteError, clap, event, finalizer, limiter, metrics, predicate,
     prometheus_client, trigger,
 };
 

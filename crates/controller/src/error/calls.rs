@@ -62,16 +62,8 @@ pub enum ApplyError {
         owner: String,
     },
     /// The record of children on the reconciled object cannot be read.
-    #[error("cannot read the annotation {annotation} of {owner}, which records its children")]
-    Record {
-        /// What was reconciled.
-        owner: String,
-        /// The annotation.
-        annotation: String,
-        /// Where.
-        #[source]
-        cause: serde_json::Error,
-    },
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// An object of that name exists and is not controlled by the owner.
     #[error(
         "{} {key} exists and {} {owner}{}",
@@ -165,6 +157,20 @@ pub enum ApplyError {
     },
 }
 
+/// The record of children on an object cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the annotation {annotation} of {owner}, which records its children")]
+#[non_exhaustive]
+pub struct RecordError {
+    /// The object.
+    pub owner: String,
+    /// The annotation.
+    pub annotation: String,
+    /// Where.
+    #[source]
+    pub cause: serde_json::Error,
+}
+
 fn controller(by: &Option<String>) -> String {
     match by {
         Some(by) => format!(" but by {by}"),
@@ -241,16 +247,8 @@ pub enum WriteError {
         key: ObjectKey,
     },
     /// The record of children on the reconciled object cannot be read.
-    #[error("cannot read the annotation {annotation} of {owner}, which records its children")]
-    Record {
-        /// What was reconciled.
-        owner: String,
-        /// The annotation.
-        annotation: String,
-        /// Where.
-        #[source]
-        cause: serde_json::Error,
-    },
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// A recorded child cannot be deleted with its owner, because its kind is not declared any more.
     #[error(
         "cannot delete {kind} {key} with {owner}: the kind is not declared any more; declare it with .applies_unowned::<{kind}>(), or take the child out of the annotation {annotation} of {owner}"

@@ -18,6 +18,7 @@ mod start;
 mod states;
 mod status;
 mod stop;
+mod unowned;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -40,7 +40,7 @@ impl Elsewhere {
     async fn start(&self) -> opkit::Result<Rig<ConfigMap>> {
         let namespaces = vec![self.plane.namespace().to_owned(), self.namespace.clone()];
         Rig::start_in(&self.plane, namespaces, |operator, controller| {
-            let granted = operator.cross_namespace::<Secret>(|_, _| true);
+            let granted = operator.cross_namespace::<Secret>(|reference, _| reference.is_applied);
             granted.controller(
                 controller
                     .owns::<Secret>()
