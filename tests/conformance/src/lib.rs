@@ -66,3 +66,7 @@ pub struct Controller;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/testing.md")]
 pub struct Testing;
+/// The guides, whose examples run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/kinds.md")]
+pub struct Kinds;
