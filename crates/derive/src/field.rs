@@ -118,6 +118,10 @@ impl Field {
         Ok(parsed)
     }
 
+    pub(crate) fn ident(&self) -> &Ident {
+        &self.ident
+    }
+
     fn serde(&self, of: &Ident, class: Class, is_required: bool, role: Role) -> Attribute {
         let json = &self.json;
         let is_collection = matches!(class, Class::List | Class::Map);

@@ -22,6 +22,7 @@ pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Res
     if let (Some(mut words), Some(own)) = (words, own) {
         let (rules, own): (Vec<_>, Vec<_>) = own.into_iter().partition(|word| word.is("rule"));
         words.extend(own);
+        errors.take(words::refuse_repeats(&words));
         definition = errors.take(Definition::parse(&ident, &words));
         if let Some(parsed) = &mut parsed {
             errors.take(parsed.take(&rules));

@@ -157,8 +157,8 @@ pub fn reconcile(attribute: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Makes a typed client for a custom resource, limited to the verbs that are listed: another one does
-/// not compile. It stands beside kube's `CustomResource` on the spec, and reads kind, status and
-/// scale from the same `#[kube(...)]`.
+/// not compile. It stands below `#[opkit::kind(...)]`, or beside kube's `CustomResource` on the spec, where it
+/// reads kind, status and scale from the same `#[kube(...)]`.
 ///
 /// `#[client(...)]` takes `verbs(get, list, watch, create, update, patch, delete, deletecollection)`, all
 /// of them if it is left out; `no_status` and `no_scale`, which take away what kube declares; and

@@ -72,6 +72,13 @@ impl Struct {
             .iter_mut()
             .filter_map(|field| errors.take(Field::parse(field, &ident, role)))
             .collect();
+        for (at, field) in parsed.iter().enumerate() {
+            let mut before = parsed.iter().take(at);
+            if before.any(|before| before.json == field.json) {
+                let message = format!("two fields are {:?} on the wire", field.json);
+                errors.push(Error::new_spanned(field.ident(), message));
+            }
+        }
         let fields = errors.none_or(parsed)?;
         let mut own = Keywords::default();
         for rule in fields.iter().filter_map(Field::presence_rule) {

@@ -292,7 +292,31 @@ pub(crate) fn take(attributes: &mut Vec<Attribute>, place: Place) -> syn::Result
         }
         false
     });
+    errors.take(refuse_repeats(&words));
     errors.none_or(words)
+}
+
+/// The words that may be written several times.
+const REPEATABLE: [&str; 6] = [
+    "shortname",
+    "category",
+    "derive",
+    "selectable",
+    "printcolumn",
+    "rule",
+];
+
+/// Checks that no word is written twice that has one meaning.
+pub(crate) fn refuse_repeats(words: &[Word]) -> syn::Result<()> {
+    let mut errors = Errors::default();
+    for (at, word) in words.iter().enumerate() {
+        let is_repeated = words.iter().take(at).any(|before| before.name == word.name);
+        if is_repeated && !REPEATABLE.iter().any(|name| word.is(name)) {
+            let message = format!("`{}` is written twice", word.name);
+            errors.push(Error::new(word.name.span(), message));
+        }
+    }
+    errors.none_or(())
 }
 
 fn checked(words: Punctuated<Word, Token![,]>, place: Place) -> syn::Result<Vec<Word>> {
@@ -302,7 +326,9 @@ fn checked(words: Punctuated<Word, Token![,]>, place: Place) -> syn::Result<Vec<
             errors.push(error);
         }
     }
-    errors.none_or(words.into_iter().collect())
+    let words: Vec<Word> = words.into_iter().collect();
+    errors.take(refuse_repeats(&words));
+    errors.none_or(words)
 }
 
 fn check(word: &Word, place: Place) -> syn::Result<()> {

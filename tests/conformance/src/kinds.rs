@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, CustomResourceExt};
-use opkit::prelude::*;
+use opkit::{Capability, prelude::*};
 use serde_json::{Value, json};
 
 use self::declared::{Mower, MowerSpec, MowerStatus, Region, Tool};
@@ -113,6 +113,11 @@ fn the_schema_says_what_the_words_say() {
     });
     let mut properties = spec["properties"].as_object().unwrap().clone();
     let tools = properties.remove("tools").unwrap();
+    // Of Kubernetes' own, as they are.
+    let resources = properties.remove("resources").unwrap();
+    assert!(resources["properties"]["limits"].is_object());
+    let template = properties.remove("template").unwrap();
+    assert!(template["properties"]["spec"]["properties"]["containers"].is_object());
     for (name, expected) in expected.as_object().unwrap() {
         let mut found = properties.remove(name).unwrap_or_default();
         // Of Kubernetes' own types, whose descriptions are long.
@@ -302,5 +307,47 @@ async fn a_server_takes_a_declared_kind(plane: ControlPlane) -> opkit::Result {
     assert_eq!(written.status.map(|status| status.mowed), Some(7));
     let scale = api.get_scale("one").await?;
     assert_eq!(scale.spec.and_then(|spec| spec.replicas), Some(3));
+    Ok(())
+}
+
+/// Rules, also those of `immutable`, are kept by a server that evaluates CEL.
+#[opkit::test]
+async fn rules_of_a_declared_kind_hold(plane: ControlPlane) -> opkit::Result {
+    // A server with tokens is a real one.
+    plane.require(Capability::Tokens)?;
+    plane
+        .install(&Operator::new("mower-operator").crd::<Mower>())
+        .await?;
+    let api: Api<Mower> = Api::default_namespaced(plane.client());
+    for owner in [Some("me"), None] {
+        let name = owner.unwrap_or("nobody");
+        let mut mower = mower(name);
+        mower.spec.model = "m-1".into();
+        mower.spec.owner = owner.map(str::to_owned);
+        api.create(&PostParams::default(), &mower).await?;
+        for (patch, refusal) in [
+            (json!({"region": "us-east"}), Some("region is immutable")),
+            (json!({"owner": "you"}), Some("owner is immutable")),
+            (json!({"owner": null}), owner.map(|_| "owner is immutable")),
+            (
+                json!({"blades": 9}),
+                Some("spec.quiet: Forbidden: nine blades are loud"),
+            ),
+            (json!({"blades": 9, "quiet": false}), None),
+        ] {
+            let patched = api
+                .patch(
+                    name,
+                    &PatchParams::default(),
+                    &Patch::Merge(json!({"spec": patch})),
+                )
+                .await;
+            let found = patched.err().map(|error| error.to_string());
+            match refusal {
+                Some(refusal) => assert!(found.is_some_and(|it| it.contains(refusal)), "{patch}"),
+                None => assert_eq!(found, None, "{patch}"),
+            }
+        }
+    }
     Ok(())
 }

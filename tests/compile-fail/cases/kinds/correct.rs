@@ -2,7 +2,7 @@
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 
-#[opkit::kind(group = "example.com", version = "v1", namespaced, status = RobotStatus)]
+#[opkit::kind(group = "example.com", version = "v1", namespaced, status = RobotStatus, derive(PartialEq))]
 #[derive(TypedClient, PartialEq, Default)]
 #[client(verbs(get, list))]
 pub struct RobotSpec {
@@ -11,6 +11,7 @@ pub struct RobotSpec {
 }
 
 #[opkit::status]
+#[derive(PartialEq)]
 pub struct RobotStatus {
     pub observed_generation: Option<i64>,
     pub conditions: Conditions,
@@ -21,4 +22,25 @@ pub async fn count(client: opkit::client::Client) -> Result<usize> {
         .list_all(&opkit::client::ListOptions::new())
         .await?;
     Ok(robots.items.len())
+}
+
+/// A kind without fields, names derived from another word than the struct's, in no namespace.
+#[opkit::kind(
+    group = "example.com",
+    version = "v1beta1",
+    cluster,
+    kind = "Yard",
+    plural = "gardens",
+    singular = "garden"
+)]
+pub struct Plot {}
+
+fn is_in_no_namespace<
+    K: opkit::kube::Resource<Scope = opkit::k8s_openapi::ClusterResourceScope>,
+>() {
+}
+
+pub fn check() {
+    is_in_no_namespace::<Yard>();
+    assert!(Robot::new("a", RobotSpec::default()) == Robot::new("a", RobotSpec { replicas: 1 }));
 }

@@ -1,5 +1,6 @@
 //! A kind with most words, and the robot as kube's derive declares it.
 
+use k8s_openapi::api::core::v1::{PodTemplateSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use opkit::prelude::*;
@@ -65,6 +66,8 @@ pub(crate) struct MowerSpec {
     pub(crate) tags: Vec<String>,
     #[opkit(max_properties = 4, values(min_length = 1))]
     pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) resources: Option<ResourceRequirements>,
+    pub(crate) template: Option<PodTemplateSpec>,
     pub(crate) anything: Option<Value>,
     #[opkit(embedded_resource)]
     pub(crate) manifest: Option<Value>,
