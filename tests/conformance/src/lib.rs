@@ -37,11 +37,6 @@ mod stuck;
 #[cfg(test)]
 mod testing;
 
-/// The README, whose examples compile.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-pub struct Readme;
-
 /// The guides, whose examples run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/cache.md")]

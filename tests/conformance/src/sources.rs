@@ -30,7 +30,7 @@ fn counting(count: &Arc<AtomicU32>) -> Controller<ConfigMap> {
     let count = count.clone();
     Controller::new(move |map: Arc<ConfigMap>, _: Context| {
         count.fetch_add(u32::from(map.name_any() == "one"), Ordering::SeqCst);
-        std::future::ready(Ok(Action::await_change()))
+        std::future::ready(Ok::<_, Error>(Action::await_change()))
     })
 }
 
@@ -86,7 +86,9 @@ async fn a_finalizer_is_not_missed_by_a_filter_of_changes(plane: ControlPlane) -
     let count = Arc::default();
     let controller = counting(&count)
         .primary(|maps| maps.only(predicate::labels_changed()))
-        .finalizer(CLEANUP, |_, _| std::future::ready(Ok(Cleanup::Done)));
+        .finalizer(CLEANUP, |_, _| {
+            std::future::ready(Ok::<_, Error>(Cleanup::Done))
+        });
     plane
         .apply(object::<ConfigMap>(json!({"metadata": {"name": "one"}})))
         .await?;

@@ -39,7 +39,7 @@ async fn a_cache_without_annotations_loses_no_record() {
                 cx.apply_unowned(child(name)).await?;
             }
             cx.prune().await?;
-            Ok(Action::await_change())
+            Ok::<_, Error>(Action::await_change())
         }
     });
     let run = Run::start_manager(&server, |manager| {
@@ -77,12 +77,12 @@ async fn they_go_in_every_shape_of_a_controller() {
         if map.is_some_and(|map| map.metadata.deletion_timestamp.is_none()) {
             cx.apply_unowned(child("a")).await?;
         }
-        Ok(Action::await_change())
+        Ok::<_, Error>(Action::await_change())
     });
     let native = || {
         Controller::new(|_: Arc<ConfigMap>, cx: Context| async move {
             cx.apply_unowned(child("a")).await?;
-            Ok(Action::await_change())
+            Ok::<_, Error>(Action::await_change())
         })
     };
     let finalizing = native().finalizer(
@@ -93,7 +93,7 @@ async fn they_go_in_every_shape_of_a_controller() {
                 error.is_none(),
                 "the object is still held, so it can be recorded: {error:?}"
             );
-            Ok(Cleanup::Done)
+            Ok::<_, Error>(Cleanup::Done)
         },
     );
     for controller in [by_key, native(), finalizing] {
@@ -128,7 +128,7 @@ async fn an_owner_that_is_being_deleted_gets_no_first_child() {
             async move {
                 let error = cx.apply_unowned(child("late")).await.unwrap_err();
                 kept.lock().push(error.to_string());
-                Ok(Cleanup::Done)
+                Ok::<_, Error>(Cleanup::Done)
             }
         },
     );

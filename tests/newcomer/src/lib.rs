@@ -1,0 +1,9 @@
+//! What a newcomer does: copies the README's operator into an empty directory, runs its tests, and
+//! runs it with `opkit dev`.
+
+#[cfg(test)]
+mod project;
+#[cfg(test)]
+mod readme;
+#[cfg(test)]
+mod tests;

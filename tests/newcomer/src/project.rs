@@ -1,0 +1,109 @@
+//! A project in an empty directory, outside of this repository.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+use crate::readme::files;
+
+/// The root of this repository.
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The files of the README, as they stand there. Beside the project, and not in it, is what a
+/// newcomer has no need of once opkit is published: where the crates are.
+pub(crate) struct Project {
+    /// Removed at the end.
+    _parent: TempDir,
+    directory: PathBuf,
+}
+
+impl Project {
+    /// Writes the files of the README.
+    pub(crate) fn of_readme() -> Self {
+        let parent = TempDir::new().unwrap();
+        let directory = parent.path().join("hello-operator");
+        let readme = fs::read_to_string(repository().join("README.md")).unwrap();
+        for file in files(&readme) {
+            let path = directory.join(file.path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, file.text).unwrap();
+        }
+        // The versions of all other crates are those that this repository is tested with.
+        fs::copy(
+            repository().join("Cargo.lock"),
+            directory.join("Cargo.lock"),
+        )
+        .unwrap();
+        let opkit = repository().join("crates/opkit").canonicalize().unwrap();
+        let patch = format!("[patch.crates-io]\nopkit = {{ path = {opkit:?} }}\n");
+        fs::create_dir(parent.path().join(".cargo")).unwrap();
+        fs::write(parent.path().join(".cargo/config.toml"), patch).unwrap();
+        Project {
+            _parent: parent,
+            directory,
+        }
+    }
+
+    /// A command in the directory of the project. What it builds goes where this repository's
+    /// builds go.
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(&self.directory)
+            .env("CARGO_TARGET_DIR", target_directory())
+            .stdin(Stdio::null());
+        // This process is run by cargo: what it has set is not for the project.
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy().into_owned();
+            if name.starts_with("CARGO_PKG") || name == "CARGO_MANIFEST_DIR" {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    pub(crate) fn cargo(&self, arguments: &[&str]) -> Output {
+        self.command(env!("CARGO"))
+            .args(arguments)
+            .output()
+            .unwrap()
+    }
+}
+
+/// Where this test was built.
+fn target_directory() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    // target/debug/deps/newcomer-0123456789abcdef
+    test.ancestors().nth(3).unwrap().to_owned()
+}
+
+/// Builds the command, and returns its path.
+pub(crate) fn opkit() -> PathBuf {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(repository())
+        .env("CARGO_TARGET_DIR", target_directory())
+        .args([
+            "build",
+            "--package",
+            "opkit-cli",
+            "--message-format",
+            "json",
+        ])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let messages = cargo_metadata::Message::parse_stream(&*output.stdout);
+    let mut programs = messages.filter_map(|message| match message.unwrap() {
+        cargo_metadata::Message::CompilerArtifact(artifact) => artifact.executable,
+        _ => None,
+    });
+    programs.next().unwrap().into()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
