@@ -35,9 +35,9 @@ impl<S: Send + Sync + 'static> ReconcileContext for Arc<S> {}
     label = "write `Result<Action>`"
 )]
 pub trait ReconcileResult {
-    /// What it returns if all is well.
+    /// The value of `Ok`.
     type Value;
-    /// What it returns if not.
+    /// The value of `Err`.
     type Error;
 }
 
@@ -46,7 +46,7 @@ impl<T, E> ReconcileResult for Result<T, E> {
     type Error = E;
 }
 
-/// What a reconcile function returns if all is well.
+/// The value of `Ok` that a reconcile function returns.
 #[diagnostic::on_unimplemented(
     message = "a reconcile function returns `Result<Action>`, not `Result<{Self}>`",
     label = "write `Result<Action>` and end with `Ok(Action::await_change())`; the function of a finalizer returns `Result<Cleanup>`"
@@ -62,7 +62,7 @@ pub fn object<T: ReconcileObject>() {}
 /// Checks the second argument.
 pub fn context<T: ReconcileContext>() {}
 
-/// Checks what is returned if all is well.
+/// Checks the type of `Ok`.
 pub fn value<T: ReconcileResult>()
 where
     T::Value: ReconcileValue,
@@ -78,16 +78,16 @@ pub fn is_send<F: Future + Send>(_: F) {}
 #[derive(Debug)]
 pub struct Probe<T>(PhantomData<fn(T)>);
 
-/// The error can become an [`Error`].
+/// The verdict on an error that can become an [`Error`].
 #[derive(Debug)]
 pub struct Convertible<E>(PhantomData<fn(E)>);
 
-/// It cannot.
+/// The verdict on an error that cannot.
 #[derive(Debug)]
 pub struct Inconvertible<E>(PhantomData<fn(E)>);
 
 impl<T> Probe<T> {
-    /// A question about `T`.
+    /// Returns a probe of `T`.
     #[allow(clippy::new_without_default, reason = "named by generated code only")]
     pub fn new() -> Self {
         Probe(PhantomData)
@@ -95,18 +95,18 @@ impl<T> Probe<T> {
 }
 
 impl<T, E: Into<Error>> Probe<Result<T, E>> {
-    /// The answer.
+    /// Returns that the error can be converted.
     pub fn verdict(&self) -> Convertible<E> {
         Convertible(PhantomData)
     }
 }
 
-/// The answer for every other error.
+/// The verdict on every other error.
 pub trait NotConvertible {
     /// The error.
     type Error;
 
-    /// The answer.
+    /// Returns that the error cannot be converted.
     fn verdict(&self) -> Inconvertible<Self::Error>;
 }
 
@@ -118,9 +118,9 @@ impl<T, E> NotConvertible for Probe<Result<T, E>> {
     }
 }
 
-/// The answer for what has no error, which [`value`] reports.
+/// The verdict on what is not a result, which [`value`] reports.
 pub trait NoResult {
-    /// The answer.
+    /// Returns that there is no error to convert.
     fn verdict(&self) -> Convertible<()> {
         Convertible(PhantomData)
     }
@@ -128,7 +128,7 @@ pub trait NoResult {
 
 impl<T> NoResult for &Probe<T> {}
 
-/// Whose error an answer is about.
+/// What a probe returns.
 pub trait Verdict {
     /// The error.
     type Error;
@@ -142,7 +142,7 @@ impl<E> Verdict for Inconvertible<E> {
     type Error = E;
 }
 
-/// The answer that is accepted.
+/// The verdict that is accepted.
 #[diagnostic::on_unimplemented(
     message = "the error `{E}` of a reconcile function cannot become an `opkit::Error`",
     label = "not `Into<opkit::Error>`",
@@ -153,5 +153,5 @@ pub trait IsConvertible<E> {}
 
 impl<E> IsConvertible<E> for Convertible<E> {}
 
-/// Checks what is returned if not all is well.
+/// Checks the type of `Err`.
 pub fn error<V: Verdict + IsConvertible<<V as Verdict>::Error>>(_: V) {}

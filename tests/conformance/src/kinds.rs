@@ -11,7 +11,7 @@ use kube::{Api, CustomResourceExt};
 use opkit::{Capability, prelude::*};
 use serde_json::{Value, json};
 
-use self::declared::{Mower, MowerSpec, MowerStatus, Region, Tool};
+use self::declared::{Mode, Mower, MowerSpec, MowerStatus, Region, Tool};
 
 /// The schema of the spec in the CRD.
 fn schema<K: CustomResourceExt>(pointer: &str) -> Value {
@@ -43,6 +43,8 @@ fn an_object_is_written_without_what_is_not_set() {
                 "surge": "25%",
                 "quiet": true,
                 "channels": ["stable"],
+                "lawns": [],
+                "mode": "self-driving",
             },
         })
     );
@@ -52,7 +54,7 @@ fn an_object_is_written_without_what_is_not_set() {
 fn an_object_is_read_with_its_defaults() {
     let read: Mower = serde_json::from_value(json!({
         "metadata": {"name": "one"},
-        "spec": {"model": "m", "region": "us-east", "port": 80},
+        "spec": {"model": "m", "region": "us-east", "port": 80, "lawns": [], "mode": "pushed"},
         "status": {},
     }))
     .unwrap();
@@ -60,6 +62,7 @@ fn an_object_is_read_with_its_defaults() {
         model: "m".into(),
         region: Region::UsEast,
         port: 80,
+        mode: Mode::Pushed,
         ..MowerSpec::default()
     };
     assert_eq!(read.spec, expected);
@@ -71,7 +74,10 @@ fn an_object_is_read_with_its_defaults() {
 #[test]
 fn the_schema_says_what_the_words_say() {
     let spec = schema::<Mower>("/spec");
-    assert_eq!(spec["required"], json!(["model", "port", "region"]));
+    assert_eq!(
+        spec["required"],
+        json!(["lawns", "model", "port", "region"])
+    );
     assert_eq!(spec["description"], "A machine that mows a lawn.");
     let expected = json!({
         "model": {
@@ -104,6 +110,24 @@ fn the_schema_says_what_the_words_say() {
             "type": "object", "maxProperties": 4,
             "additionalProperties": {"type": "string", "minLength": 1},
         },
+        "lawns": {"type": "array", "items": {"type": "string"}},
+        "routes": {
+            "type": "array", "items": {"type": "string"}, "minItems": 1,
+            "x-kubernetes-list-type": "atomic",
+        },
+        "notes": {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1},
+        "spare": {
+            "description": "What comes with it.",
+            "type": "object",
+            "required": ["name"],
+            "properties": {
+                "name": {"type": "string"},
+                "size": {"type": "integer", "format": "int32", "minimum": 1.0},
+            },
+            "x-kubernetes-map-type": "atomic",
+        },
+        "built": {"type": "string", "format": "date"},
+        "mode": {"type": "string", "enum": ["self-driving", "pushed"], "default": "self-driving"},
         "anything": {"x-kubernetes-preserve-unknown-fields": true},
         "manifest": {
             "type": "object",
@@ -237,7 +261,7 @@ async fn a_server_takes_a_declared_kind(plane: ControlPlane) -> opkit::Result {
         "apiVersion": "garden.opkit.dev/v1",
         "kind": "Mower",
         "metadata": {"name": "one"},
-        "spec": {"model": "m-1", "region": "Eu", "port": 80, "anything": {"deep": [1, "two"]}},
+        "spec": {"model": "m-1", "region": "Eu", "port": 80, "lawns": ["front"], "anything": {"deep": [1, "two"]}},
     });
     let apply = PatchParams::apply("test");
     let created = api.patch("one", &apply, &Patch::Apply(&minimal)).await?;

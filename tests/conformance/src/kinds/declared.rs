@@ -66,6 +66,18 @@ pub(crate) struct MowerSpec {
     pub(crate) tags: Vec<String>,
     #[opkit(max_properties = 4, values(min_length = 1))]
     pub(crate) labels: BTreeMap<String, String>,
+    #[opkit(required)]
+    pub(crate) lawns: Vec<String>,
+    #[opkit(list_atomic, min_items = 1)]
+    pub(crate) routes: Vec<String>,
+    #[opkit(min_properties = 1)]
+    pub(crate) notes: Option<BTreeMap<String, String>>,
+    #[opkit(struct_type = "atomic")]
+    pub(crate) spare: Option<Tool>,
+    #[opkit(format = "date")]
+    pub(crate) built: Option<String>,
+    #[opkit(default = Mode::SelfDriving)]
+    pub(crate) mode: Mode,
     pub(crate) resources: Option<ResourceRequirements>,
     pub(crate) template: Option<PodTemplateSpec>,
     pub(crate) anything: Option<Value>,
@@ -84,11 +96,19 @@ pub(crate) enum Region {
     UsEast,
 }
 
+#[opkit::schema]
+#[opkit(rename_all = "kebab-case")]
+pub(crate) enum Mode {
+    SelfDriving,
+    Pushed,
+}
+
 /// What comes with it.
 #[opkit::schema]
 #[derive(PartialEq)]
 pub(crate) struct Tool {
     pub(crate) name: String,
+    #[opkit(min = 1)]
     pub(crate) size: Option<i32>,
 }
 
