@@ -1,15 +1,15 @@
 //! One field of a struct: its name on the wire, whether it must be given, its default and its limits.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::spanned::Spanned;
-use syn::{Attribute, Error, Expr, ExprLit, Lit, Type, parse_quote};
+use quote::{ToTokens, format_ident, quote};
+use syn::{Attribute, Error, Type, parse_quote};
 
 use crate::column::Column;
+use crate::default;
 use crate::keywords::{Keywords, Rule};
 use crate::names;
 use crate::types::{self, Class};
-use crate::words::{self, ELEMENT, FIELD, SPEC_FIELD, Word, integer_of};
+use crate::words::{self, ELEMENT, FIELD, SPEC_FIELD, Word};
 
 /// What a struct is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -224,76 +224,8 @@ impl Field {
             return Err(Error::new(word.name.span(), message));
         }
         let expr = word.expr()?;
-        self.check_default(expr)?;
-        Ok(converted(expr, &self.ty, class))
-    }
-
-    fn check_default(&self, expr: &Expr) -> syn::Result<()> {
-        if let Some((value, span)) = integer_of(expr)? {
-            let message = match (self.keywords.min, self.keywords.max) {
-                (Some(min), _) if value < min => format!("default {value} is below min = {min}"),
-                (_, Some(max)) if value > max => format!("default {value} is above max = {max}"),
-                _ => return Ok(()),
-            };
-            return Err(Error::new(span, message));
-        }
-        let Expr::Lit(ExprLit {
-            lit: Lit::Str(text),
-            ..
-        }) = expr
-        else {
-            return Ok(());
-        };
-        let length = i64::try_from(text.value().chars().count()).unwrap_or(i64::MAX);
-        let (min, max) = (self.keywords.min_length, self.keywords.max_length);
-        let message = match (min, max) {
-            (Some(min), _) if length < min => {
-                format!(
-                    "default {:?} is shorter than min_length = {min}",
-                    text.value()
-                )
-            }
-            (_, Some(max)) if length > max => {
-                format!(
-                    "default {:?} is longer than max_length = {max}",
-                    text.value()
-                )
-            }
-            _ => return Ok(()),
-        };
-        Err(Error::new_spanned(text, message))
-    }
-}
-
-/// `expr` as a `ty`: literals become strings and quantities, arrays become lists.
-fn converted(expr: &Expr, ty: &Type, class: Class) -> TokenStream {
-    let literal = match expr {
-        Expr::Lit(ExprLit { lit, .. }) => Some(lit),
-        _ => None,
-    };
-    let name = types::name(ty);
-    match (class, name.as_deref(), expr, literal) {
-        (Class::String, _, _, Some(Lit::Str(_))) => {
-            quote_spanned!(expr.span()=> ::std::string::String::from(#expr))
-        }
-        (Class::Other, Some("Quantity"), _, Some(Lit::Str(_))) => {
-            quote_spanned!(expr.span()=> #ty(::std::string::String::from(#expr)))
-        }
-        (Class::Other, Some("IntOrString"), _, Some(Lit::Str(_))) => {
-            quote_spanned!(expr.span()=> #ty::String(::std::string::String::from(#expr)))
-        }
-        (Class::Other, Some("IntOrString"), _, Some(Lit::Int(_))) => {
-            quote_spanned!(expr.span()=> #ty::Int(#expr))
-        }
-        (Class::List, _, Expr::Array(array), _) => {
-            let element = types::element(ty);
-            let elements = array.elems.iter().map(|expr| match element {
-                Some(element) => converted(expr, element, types::class(element)),
-                None => expr.to_token_stream(),
-            });
-            quote_spanned!(expr.span()=> ::core::iter::IntoIterator::into_iter([#(#elements),*]).collect())
-        }
-        _ => expr.to_token_stream(),
+        default::check(expr, &self.keywords)?;
+        Ok(default::converted(expr, &self.ty, class))
     }
 }
 

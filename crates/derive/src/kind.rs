@@ -7,9 +7,10 @@ use quote::quote;
 use syn::{DeriveInput, parse_quote};
 
 use self::definition::Definition;
+use crate::errors::Errors;
 use crate::field::Role;
 use crate::schema::Struct;
-use crate::words::{self, Errors, KIND, STRUCT};
+use crate::words::{self, KIND, STRUCT};
 
 pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Result<TokenStream> {
     let mut errors = Errors::default();

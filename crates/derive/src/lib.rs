@@ -3,11 +3,14 @@
 //! Generated code names nothing but `::opkit::__private` and the standard library.
 
 mod column;
+mod default;
 mod derives;
+mod errors;
 mod field;
 mod keywords;
 mod kind;
 mod names;
+mod nearest;
 mod reconcile;
 mod schema;
 mod signature;

@@ -8,8 +8,8 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, FnArg, ItemFn, ReturnType, Type, TypeParamBound};
 
+use crate::errors::Errors;
 use crate::types;
-use crate::words::Errors;
 
 const SHAPE: &str = "async fn reconcile(object: Arc<Robot>, cx: Context) -> Result<Action>";
 

@@ -9,10 +9,11 @@ use syn::{Data, DeriveInput, Error, Fields};
 
 use crate::column::Column;
 use crate::derives::Derives;
+use crate::errors::Errors;
 use crate::field::{Field, Role, refuse_foreign};
 use crate::keywords::Keywords;
 use crate::types::Class;
-use crate::words::{Errors, Word};
+use crate::words::Word;
 
 /// A struct that was read, and its fields with the attributes of serde and schemars.
 pub(crate) struct Struct {

@@ -7,6 +7,9 @@ use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Expr, ExprLit, ExprUnary, Ident, Lit, LitInt, LitStr, Token, UnOp};
 
+use crate::errors::Errors;
+use crate::nearest::nearest;
+
 /// A place where words are written. The values are bits, so that a word can have several.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place(u16);
@@ -367,71 +370,6 @@ fn known_in(place: Place) -> String {
         .filter(|(_, allowed)| allowed.overlaps(place))
         .map(|(word, _)| *word);
     words.collect::<Vec<_>>().join(", ")
-}
-
-/// The known word that differs least from `name`, if it does not differ too much.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let most = (name.len() / 3).max(1);
-    let near = known.map(|word| (distance(name, word), word));
-    let (distance, word) = near.min_by_key(|(distance, _)| *distance)?;
-    (distance <= most).then_some(word)
-}
-
-/// How many letters have to be added, removed, replaced or swapped with the next one.
-fn distance(from: &str, to: &str) -> usize {
-    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=to.len()).collect();
-    for (row, a) in from.iter().enumerate() {
-        let mut next = vec![row.saturating_add(1)];
-        for (column, b) in to.iter().enumerate() {
-            let at = |row: &[usize], column: usize| row.get(column).copied().unwrap_or(usize::MAX);
-            let replaced = at(&last, column).saturating_add(usize::from(a != b));
-            let removed = at(&last, column.saturating_add(1)).saturating_add(1);
-            let added = at(&next, column).saturating_add(1);
-            let mut least = replaced.min(removed).min(added);
-            let previous = |chars: &[char], at: usize| {
-                let at = at.checked_sub(1)?;
-                chars.get(at).copied()
-            };
-            if previous(&from, row) == Some(*b) && previous(&to, column) == Some(*a) && row > 0 {
-                let swapped = column
-                    .checked_sub(1)
-                    .map_or(usize::MAX, |it| at(&before, it));
-                least = least.min(swapped.saturating_add(1));
-            }
-            next.push(least);
-        }
-        before = last;
-        last = next;
-    }
-    last.last().copied().unwrap_or_default()
-}
-
-/// Errors that are reported together.
-#[derive(Default)]
-pub(crate) struct Errors(Option<Error>);
-
-impl Errors {
-    pub(crate) fn push(&mut self, error: Error) {
-        match &mut self.0 {
-            Some(first) => first.combine(error),
-            None => self.0 = Some(error),
-        }
-    }
-
-    /// Takes in the error of a result, and returns its value.
-    pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
-        result.map_err(|error| self.push(error)).ok()
-    }
-
-    /// `value`, unless there is an error.
-    pub(crate) fn none_or<T>(self, value: T) -> syn::Result<T> {
-        match self.0 {
-            Some(error) => Err(error),
-            None => Ok(value),
-        }
-    }
 }
 
 #[cfg(test)]

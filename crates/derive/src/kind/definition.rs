@@ -6,8 +6,9 @@ use syn::punctuated::Punctuated;
 use syn::{Error, Expr, LitStr, Path, Token};
 
 use crate::column::{self, Column};
+use crate::errors::Errors;
 use crate::names;
-use crate::words::{Errors, SCALE, Value, Word};
+use crate::words::{SCALE, Value, Word};
 
 /// The definition of a resource.
 pub(super) struct Definition {

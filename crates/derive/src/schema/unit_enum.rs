@@ -5,9 +5,10 @@ use quote::quote;
 use syn::{Data, DeriveInput, Error, Fields, parse_quote};
 
 use crate::derives::Derives;
+use crate::errors::Errors;
 use crate::field::refuse_foreign;
 use crate::names;
-use crate::words::{self, ENUM, Errors, VARIANT};
+use crate::words::{self, ENUM, VARIANT};
 
 pub(super) fn expand(mut input: DeriveInput) -> syn::Result<TokenStream> {
     refuse_foreign(&input.attrs)?;

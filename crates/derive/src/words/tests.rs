@@ -18,19 +18,6 @@ fn a_word_that_is_not_known_is_compared_with_those_of_its_place() {
 }
 
 #[test]
-fn distances_count_swapped_letters_once() {
-    for (from, to, expected) in [
-        ("", "", 0),
-        ("a", "", 1),
-        ("min", "max", 2),
-        ("lenght", "length", 1),
-        ("rename", "rename_all", 4),
-    ] {
-        assert_eq!(distance(from, to), expected, "{from} {to}");
-    }
-}
-
-#[test]
 fn values_are_read_as_their_word_needs_them() {
     let words = parse(quote!(min = -3, max = 7, default = "x", nullable), FIELD).unwrap();
     let [min, max, default, nullable] = &words[..] else {

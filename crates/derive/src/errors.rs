@@ -1,0 +1,29 @@
+//! Errors that are reported together.
+
+use syn::Error;
+
+/// Errors that are reported together.
+#[derive(Default)]
+pub(crate) struct Errors(Option<Error>);
+
+impl Errors {
+    pub(crate) fn push(&mut self, error: Error) {
+        match &mut self.0 {
+            Some(first) => first.combine(error),
+            None => self.0 = Some(error),
+        }
+    }
+
+    /// Takes in the error of a result, and returns its value.
+    pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
+        result.map_err(|error| self.push(error)).ok()
+    }
+
+    /// `value`, unless there is an error.
+    pub(crate) fn none_or<T>(self, value: T) -> syn::Result<T> {
+        match self.0 {
+            Some(error) => Err(error),
+            None => Ok(value),
+        }
+    }
+}
