@@ -12,6 +12,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, TryFutureExt};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
+use opkit_controller::metrics::Labelled;
 use opkit_controller::{
     AnyController, AnyRunnable, Error, EventApi, Health, InformerOptions, LeaderElectionOptions,
     MapContext, MetricsRegistry, Object, Reference, Result,
@@ -333,7 +334,7 @@ impl Operator {
         self
     }
 
-    /// Registers metrics of one's own, which `/metrics` shows beside opkit's.
+    /// Adds a metric of the operator's own to what `/metrics` serves.
     ///
     /// # Examples
     /// ```
@@ -341,12 +342,27 @@ impl Operator {
     /// use opkit_operator::metrics::Counter;
     ///
     /// let orders = Counter::new("shop_orders", "Orders taken", ["shop"]);
-    /// let counted = orders.clone();
-    /// let operator = Operator::new("shop-operator").metrics(move |registry| {
-    ///     registry.register(&counted);
-    /// });
+    /// let operator = Operator::new("shop-operator").metric(&orders);
     /// # drop(operator);
     /// orders.with(["web"]).inc();
+    /// ```
+    pub fn metric(self, metric: &impl Labelled) -> Self {
+        let metric = metric.clone();
+        self.metrics(move |registry| registry.register(&metric))
+    }
+
+    /// Registers metrics of one's own, which `/metrics` shows beside opkit's.
+    ///
+    /// # Examples
+    /// ```
+    /// use opkit_operator::Operator;
+    /// use opkit_operator::prometheus_client::metrics::info::Info;
+    ///
+    /// let build = Info::new(vec![("commit", "5ab757c")]);
+    /// let operator = Operator::new("shop-operator").metrics(|registry| {
+    ///     registry.lock().register("shop_build", "The build", build);
+    /// });
+    /// # drop(operator);
     /// ```
     pub fn metrics(mut self, register: impl FnOnce(&MetricsRegistry) + Send + 'static) -> Self {
         self.metrics.push(Box::new(register));

@@ -150,14 +150,14 @@ pub mod prelude {
     pub use kube::{CustomResource, KubeSchema, ResourceExt};
     pub use opkit_derive::TypedClient;
 
-    #[cfg(feature = "test")]
-    pub use crate::ControlPlane;
     pub use crate::EventType::{Normal, Warning};
     pub use crate::{
         Action, Cleanup, Condition, ConditionStatus, Conditions, Context, Controller, Error,
         EventType, MapContext, ObjectKey, Operator, PolicyRule, Quantity, QuantityExt, Readiness,
         Reference, Request, Result, RunContext, Runnable, Selection, StateContext, predicate,
     };
+    #[cfg(feature = "test")]
+    pub use crate::{Capability, ControlPlane};
 }
 
 /// What generated code names. Not part of the API.

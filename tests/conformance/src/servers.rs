@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::client::Body;
 use opkit::prelude::*;
-use opkit::{Capability, RunOptions, ServerAddresses};
+use opkit::{RunOptions, ServerAddresses};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -66,7 +66,10 @@ async fn get(
 
 #[opkit::test]
 async fn probes_and_metrics_are_served(plane: ControlPlane) -> opkit::Result {
+    let backups = opkit::metrics::Counter::new("backups", "Backups", ["engine", "result"]);
+    backups.with(["postgres", "ok"]).inc();
     let operator = Operator::new("servers")
+        .metric(&backups)
         .health_check("good", || async { Ok::<_, Error>(()) })
         .ready_check("bad", || std::future::ready(Err(Error::msg("not yet"))));
     serve(&plane, operator, None, async |addresses| {
@@ -94,6 +97,7 @@ async fn probes_and_metrics_are_served(plane: ControlPlane) -> opkit::Result {
             r#"opkit_cache_objects{group="",version="v1",kind="ConfigMap""#,
             r#"opkit_events_dropped_total{reason="full"} 0"#,
             "# TYPE process_cpu_seconds_total counter",
+            r#"backups_total{engine="postgres",result="ok"} 1"#,
         ] {
             assert!(text.contains(line), "no {line} in\n{text}");
         }

@@ -55,7 +55,7 @@ fn valid(name: &str, also: &str) -> String {
 }
 
 /// A metric that an operator registers; see [`MetricsRegistry::register`].
-pub trait Labelled: sealed::Sealed {}
+pub trait Labelled: sealed::Sealed + Clone + Send + 'static {}
 
 mod sealed {
     use prometheus_client::registry::Registry;
@@ -83,7 +83,7 @@ impl MetricsRegistry {
 /// use opkit_controller::metrics::{Counter, MetricsRegistry};
 ///
 /// let backups = Counter::new("database_backups", "Backups that ended", ["engine", "result"]);
-/// let registry = MetricsRegistry::default(); // an operator has one: `Operator::metrics`
+/// let registry = MetricsRegistry::default(); // an operator has one: `Operator::metric`
 /// registry.register(&backups);
 /// backups.with(["postgres", "ok"]).inc();
 /// let text = registry.encode();
