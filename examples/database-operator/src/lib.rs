@@ -25,20 +25,17 @@ const TAKEN: Duration = Duration::from_secs(60);
 pub fn operator() -> Operator {
     let passwords = Counter::new("database_passwords", "Passwords created", ["engine"]);
     let final_backups = Counter::new("database_final_backups", "Last backups", ["engine"]);
-    let counters = (passwords.clone(), final_backups.clone());
     Operator::new("database-operator")
         .crd::<Database>()
         .args::<Settings>()
+        .metric(&passwords)
+        .metric(&final_backups)
         .state(|settings: Settings| async {
             Ok::<_, Error>(App {
                 settings,
                 passwords,
                 final_backups,
             })
-        })
-        .metrics(move |registry| {
-            registry.register(&counters.0);
-            registry.register(&counters.1);
         })
         .controller(
             Controller::new(reconcile)

@@ -337,8 +337,7 @@ async fn a_server_takes_a_declared_kind(plane: ControlPlane) -> opkit::Result {
 /// Rules, also those of `immutable`, are kept by a server that evaluates CEL.
 #[opkit::test]
 async fn rules_of_a_declared_kind_hold(plane: ControlPlane) -> opkit::Result {
-    // A server with tokens is a real one.
-    plane.require(Capability::Tokens)?;
+    plane.require(Capability::Cel)?;
     plane
         .install(&Operator::new("mower-operator").crd::<Mower>())
         .await?;
