@@ -1,6 +1,7 @@
 //! An operator that is killed in the middle of a reconcile, at every write it makes, and started again.
 
 mod point;
+mod unowned;
 
 use std::collections::BTreeMap;
 
