@@ -6,8 +6,9 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use std::time::Duration;
-/// use opkit_controller::Action;
+/// use opkit::Action;
 /// assert_eq!(Action::requeue(Duration::from_secs(9)).requeue_after(), Some(Duration::from_secs(9)));
 /// assert_eq!(Action::await_change().requeue_after(), None);
 /// ```

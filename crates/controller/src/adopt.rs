@@ -28,9 +28,10 @@ impl<S> Context<S> {
     ///
     /// # Examples
     /// ```
+    /// # use opkit_controller as opkit;
     /// use std::sync::Arc;
     /// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-    /// use opkit_controller::{Action, Context, Result};
+    /// use opkit::{Action, Context, Result};
     ///
     /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
     ///     let mut secret = Secret::default();

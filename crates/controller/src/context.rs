@@ -44,9 +44,10 @@ pub(crate) struct Shared {
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-/// use opkit_controller::{Action, Context, EventType, Result};
+/// use opkit::{Action, Context, EventType, Result};
 ///
 /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
 ///     let mut secret = Secret::default();

@@ -27,9 +27,10 @@ use crate::{Action, Cleanup, Context, Error, Request, Result};
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-/// use opkit_controller::{Action, Context, Controller, Result, predicate};
+/// use opkit::{Action, Context, Controller, Result, predicate};
 ///
 /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
 ///     Ok(Action::await_change())
@@ -42,9 +43,10 @@ use crate::{Action, Cleanup, Context, Error, Request, Result};
 ///
 /// In kube's shape, with a state of one's own instead of a context:
 /// ```
+/// # use opkit_controller as opkit;
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use opkit_controller::{Action, Controller};
+/// use opkit::{Action, Controller};
 ///
 /// struct App {
 ///     client: kube::Client,
@@ -57,8 +59,9 @@ use crate::{Action, Cleanup, Context, Error, Request, Result};
 ///
 /// By key, also for objects that are gone:
 /// ```
+/// # use opkit_controller as opkit;
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use opkit_controller::{Action, Context, Controller, Request, Result};
+/// use opkit::{Action, Context, Controller, Request, Result};
 ///
 /// async fn reconcile(request: Request, cx: Context) -> Result<Action> {
 ///     match cx.get::<ConfigMap>(request.key().clone())? {
@@ -145,10 +148,11 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     ///
     /// # Examples
     /// ```
+    /// # use opkit_controller as opkit;
     /// use std::sync::Arc;
     /// use std::time::Duration;
     /// use k8s_openapi::api::core::v1::ConfigMap;
-    /// use opkit_controller::{Action, Context, Controller};
+    /// use opkit::{Action, Context, Controller};
     ///
     /// # async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action, std::io::Error> {
     /// #     Ok(Action::await_change())
@@ -182,10 +186,11 @@ where
     ///
     /// # Examples
     /// ```
+    /// # use opkit_controller as opkit;
     /// use std::sync::Arc;
     /// use k8s_openapi::api::core::v1::Secret;
     /// use kube::core::PartialObjectMeta;
-    /// use opkit_controller::{Action, Context, Controller, Result};
+    /// use opkit::{Action, Context, Controller, Result};
     ///
     /// async fn reconcile(secret: Arc<PartialObjectMeta<Secret>>, cx: Context) -> Result<Action> {
     ///     Ok(Action::await_change())
@@ -207,8 +212,9 @@ impl<S: Send + Sync + 'static> Controller<DynamicObject, S> {
     ///
     /// # Examples
     /// ```
+    /// # use opkit_controller as opkit;
     /// use std::sync::Arc;
-    /// use opkit_controller::{Action, Context, Controller, DynamicObject, Kind, Result};
+    /// use opkit::{Action, Context, Controller, DynamicObject, Kind, Result};
     ///
     /// async fn reconcile(object: Arc<DynamicObject>, cx: Context) -> Result<Action> {
     ///     println!("{} has {:?}", object.name(), object.get(&["spec", "replicas"]));

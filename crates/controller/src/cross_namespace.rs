@@ -16,8 +16,9 @@ use crate::{MapContext, ReadError};
 /// # Examples
 /// Granted by an annotation on the object that is named:
 /// ```
+/// # use opkit_controller as opkit;
 /// use k8s_openapi::api::core::v1::Secret;
-/// use opkit_controller::{MapContext, Reference};
+/// use opkit::{MapContext, Reference};
 ///
 /// fn granted(reference: &Reference, cx: &MapContext) -> bool {
 ///     let Ok(Some(secret)) = cx.get::<Secret>(reference.to.clone()) else { return false };

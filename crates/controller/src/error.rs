@@ -24,8 +24,9 @@ pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use std::time::Duration;
-/// use opkit_controller::Error;
+/// use opkit::Error;
 /// fn port(text: &str) -> Result<u16, Error> {
 ///     text.parse().map_err(Error::terminal) // retrying cannot help
 /// }

@@ -47,8 +47,9 @@ pub struct GenericEvent<'a, K = Stored> {
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use k8s_openapi::api::core::v1::Node;
-/// use opkit_controller::event::Event;
+/// use opkit::event::Event;
 ///
 /// fn describe(event: &Event<Node>) -> String {
 ///     let name = event.object().metadata.name.clone().unwrap_or_default();

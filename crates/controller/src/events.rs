@@ -196,8 +196,9 @@ impl Dropped {
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use k8s_openapi::api::core::v1::Node;
-/// use opkit_controller::{EventRecorder, EventType};
+/// use opkit::{EventRecorder, EventType};
 ///
 /// fn warn(recorder: &EventRecorder, node: &Node) {
 ///     recorder.event(node, EventType::Warning, "DiskFull", "no space is left on the disk");

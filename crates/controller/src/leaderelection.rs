@@ -39,7 +39,8 @@ pub use self::work::{LeaderWork, WorkGuard};
 ///
 /// # Examples
 /// ```
-/// use opkit_controller::Leadership;
+/// # use opkit_controller as opkit;
+/// use opkit::Leadership;
 /// assert_eq!(Leadership::Standby.term(), None);
 /// assert_eq!(Leadership::Leading { term: 2 }.term(), Some(2));
 /// ```

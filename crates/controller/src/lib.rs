@@ -94,3 +94,4 @@ pub use opkit_apimachinery::conditions::{Condition, ConditionStatus, Conditions}
 pub use opkit_apimachinery::quantity::{Quantity, QuantityError};
 pub use opkit_cache::{DynamicObject, InformerOptions, Meta, Scope, Selection, Stored};
 pub use opkit_client::{Kind, Object, ObjectKey};
+pub use opkit_workqueue::Reasons;

@@ -14,9 +14,10 @@ use crate::{Context, MapContext, ReadError, cross_namespace};
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-/// use opkit_controller::{Action, Context, Error, Result};
+/// use opkit::{Action, Context, Error, Result};
 ///
 /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
 ///     // A licence is paid for each: no stale read may lead to a second one.

@@ -23,7 +23,8 @@ pub use self::labelled::{Counter, Gauge, Histogram, Labelled};
 ///
 /// # Examples
 /// ```
-/// use opkit_controller::metrics::{Counter, MetricsRegistry};
+/// # use opkit_controller as opkit;
+/// use opkit::metrics::{Counter, MetricsRegistry};
 ///
 /// let registry = MetricsRegistry::default();
 /// let orders = Counter::new("shop_orders", "Orders taken", ["shop"]);

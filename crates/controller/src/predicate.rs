@@ -31,8 +31,9 @@ use crate::event::Event;
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use k8s_openapi::api::core::v1::Pod;
-/// use opkit_controller::predicate::{self, Predicate};
+/// use opkit::predicate::{self, Predicate};
 /// let spec_or_labels = predicate::generation_changed().or(predicate::labels_changed());
 /// let finalizers = Predicate::new(|old, new| old.finalizers != new.finalizers);
 /// let moved = Predicate::typed(|old: &Pod, new: &Pod| {
@@ -217,7 +218,8 @@ pub fn label_selector(selector: &str) -> Result<Predicate, SelectorError> {
 ///
 /// # Examples
 /// ```
-/// use opkit_controller::predicate::{label_selector, leaves_selection};
+/// # use opkit_controller as opkit;
+/// use opkit::predicate::{label_selector, leaves_selection};
 /// let web = "app=web";
 /// let was_or_is_web = label_selector(web)?.or(leaves_selection(web)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -8,14 +8,15 @@ use opkit_apimachinery::quantity::{Quantity, QuantityError};
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
-/// use opkit_controller::QuantityExt;
+/// use opkit::QuantityExt;
 ///
 /// let (asked, present) = (ApiQuantity("10Gi".into()), ApiQuantity("8192Mi".into()));
 /// assert!(asked.to_number()? >= present.to_number()?); // not "10Gi" < "8192Mi", as texts
 /// let more = ApiQuantity::from_number(asked.to_number()? * 2);
 /// assert_eq!(more.0, "20Gi");
-/// # Ok::<(), opkit_controller::QuantityError>(())
+/// # Ok::<(), opkit::QuantityError>(())
 /// ```
 pub trait QuantityExt: Sized {
     /// Returns the number.

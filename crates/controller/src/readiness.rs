@@ -10,8 +10,9 @@ use crate::status_schema::is_custom;
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use k8s_openapi::api::apps::v1::Deployment;
-/// use opkit_controller::Readiness;
+/// use opkit::Readiness;
 /// assert!(!Deployment::default().is_ready());
 /// ```
 pub trait Readiness {

@@ -102,7 +102,8 @@ impl fmt::Display for ReconcileRecord {
 ///
 /// # Examples
 /// ```
-/// let log = opkit_controller::ReconcileLog::default();
+/// # use opkit_controller as opkit;
+/// let log = opkit::ReconcileLog::default();
 /// for record in log.records() {
 ///     println!("{record}");
 /// }

@@ -13,7 +13,8 @@ use opkit_client::ObjectKey;
 ///
 /// # Examples
 /// ```
-/// use opkit_controller::Request;
+/// # use opkit_controller as opkit;
+/// use opkit::Request;
 /// let request = Request::from(("shops", "web"));
 /// assert_eq!(request.name, "web");
 /// assert_eq!(request.cluster(), None);

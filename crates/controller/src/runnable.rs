@@ -19,8 +19,9 @@ use crate::{MetricsRegistry, Result};
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use std::time::Duration;
-/// use opkit_controller::{Result, RunContext, Runnable};
+/// use opkit::{Result, RunContext, Runnable};
 ///
 /// struct PriceFeed {
 ///     every: Duration,

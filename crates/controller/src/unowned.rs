@@ -44,9 +44,10 @@ impl<S> Context<S> {
     ///
     /// # Examples
     /// ```
+    /// # use opkit_controller as opkit;
     /// use std::sync::Arc;
     /// use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-    /// use opkit_controller::{Action, Context, Controller, Result};
+    /// use opkit::{Action, Context, Controller, Result};
     ///
     /// async fn reconcile(team: Arc<ConfigMap>, cx: Context) -> Result<Action> {
     ///     let mut namespace = Namespace::default();

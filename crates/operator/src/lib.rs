@@ -27,10 +27,10 @@ pub use opkit_controller::{
     Conditions, Context, Controller, DynamicObject, Error, EventApi, EventRecorder, EventType,
     EverySource, HotLoop, InformerOptions, Kind, LeaderElectionOptions, Leadership, Live,
     ManagerError, MapContext, MetricsRegistry, MissingPermissions, Object, ObjectKey, Outcome,
-    Permission, Quantity, QuantityError, QuantityExt, ReadError, Readiness, Reads, Reconcile,
-    ReconcileLog, ReconcileRecord, RecordError, Reference, Request, Result, RunContext, Runnable,
-    Scope, Selection, Source, StateContext, Stored, Trigger, TriggerError, Triggers, Write,
-    WriteError, event, finalizer, limiter, metrics, predicate, trigger,
+    Permission, Quantity, QuantityError, QuantityExt, ReadError, Readiness, Reads, Reasons,
+    Reconcile, ReconcileLog, ReconcileRecord, RecordError, Reference, Request, Result, RunContext,
+    Runnable, Scope, Selection, Source, StateContext, Stored, Trigger, TriggerError, Triggers,
+    Write, WriteError, event, finalizer, limiter, metrics, predicate, trigger,
 };
 pub use opkit_manifests::PolicyRule;
 // What generated code names.

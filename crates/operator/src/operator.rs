@@ -35,9 +35,10 @@ type RegisterMetrics = Box<dyn FnOnce(&MetricsRegistry) + Send>;
 ///
 /// # Examples
 /// ```
+/// # use opkit_operator as opkit;
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use opkit_operator::{Action, Context, Controller, Operator, Result};
+/// use opkit::{Action, Context, Controller, Operator, Result};
 ///
 /// struct App {
 ///     prices: std::collections::HashMap<String, u32>,
@@ -144,7 +145,8 @@ impl Operator {
     ///
     /// # Examples
     /// ```
-    /// use opkit_operator::{Operator, Result, clap};
+    /// # use opkit_operator as opkit;
+    /// use opkit::{Operator, Result, clap};
     ///
     /// #[derive(clap::Args)]
     /// struct Settings {
@@ -178,9 +180,10 @@ impl Operator {
     ///
     /// # Examples
     /// ```
+    /// # use opkit_operator as opkit;
     /// use std::sync::Arc;
     /// use k8s_openapi::api::core::v1::ConfigMap;
-    /// use opkit_operator::{Action, Context, Controller, Operator, Result};
+    /// use opkit::{Action, Context, Controller, Operator, Result};
     ///
     /// struct Prices {
     ///     robot: u32,
@@ -221,7 +224,8 @@ impl Operator {
     ///
     /// # Examples
     /// ```
-    /// use opkit_operator::{EventRecorder, Operator, Result, StateContext};
+    /// # use opkit_operator as opkit;
+    /// use opkit::{EventRecorder, Operator, Result, StateContext};
     ///
     /// struct App {
     ///     client: kube::Client,
@@ -284,8 +288,9 @@ impl Operator {
     ///
     /// # Examples
     /// ```
+    /// # use opkit_operator as opkit;
     /// use std::time::Duration;
-    /// use opkit_operator::{LeaderElectionOptions, Operator};
+    /// use opkit::{LeaderElectionOptions, Operator};
     ///
     /// let lease = "map-operator.opkit.dev";
     /// let operator = Operator::new("map-operator").leader_election(lease);
@@ -308,8 +313,9 @@ impl Operator {
     ///
     /// # Examples
     /// ```
+    /// # use opkit_operator as opkit;
     /// use kube::config::{KubeConfigOptions, Kubeconfig};
-    /// use opkit_operator::{Operator, Result};
+    /// use opkit::{Operator, Result};
     ///
     /// async fn edge() -> Result<kube::Client> {
     ///     let kubeconfig = Kubeconfig::read_from("/etc/edge/kubeconfig")?;
@@ -338,8 +344,9 @@ impl Operator {
     ///
     /// # Examples
     /// ```
-    /// use opkit_operator::Operator;
-    /// use opkit_operator::metrics::Counter;
+    /// # use opkit_operator as opkit;
+    /// use opkit::Operator;
+    /// use opkit::metrics::Counter;
     ///
     /// let orders = Counter::new("shop_orders", "Orders taken", ["shop"]);
     /// let operator = Operator::new("shop-operator").metric(&orders);
@@ -355,8 +362,9 @@ impl Operator {
     ///
     /// # Examples
     /// ```
-    /// use opkit_operator::Operator;
-    /// use opkit_operator::prometheus_client::metrics::info::Info;
+    /// # use opkit_operator as opkit;
+    /// use opkit::Operator;
+    /// use opkit::prometheus_client::metrics::info::Info;
     ///
     /// let build = Info::new(vec![("commit", "5ab757c")]);
     /// let operator = Operator::new("shop-operator").metrics(|registry| {
@@ -376,9 +384,10 @@ impl Operator {
     ///
     /// # Examples
     /// ```
+    /// # use opkit_operator as opkit;
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicBool, Ordering};
-    /// use opkit_operator::{Error, Operator, Result};
+    /// use opkit::{Error, Operator, Result};
     ///
     /// let is_broken = Arc::new(AtomicBool::new(false));
     /// let seen = is_broken.clone();

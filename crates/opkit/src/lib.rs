@@ -1,27 +1,32 @@
-//! The operator SDK for Rust.
+//! The operator SDK for Rust: one library and one command, with a Kubernetes API server inside.
 //!
-//! An operator is a kind (kube's derive), an async function that reconciles it, and an [`Operator`]
-//! that composes both (the example needs a cluster to run):
+//! An operator is a kind, an async function that reconciles it, and an [`Operator`] that composes both
+//! (the example needs a cluster to run):
 //!
 //! ```no_run
-//! use k8s_openapi::api::apps::v1::Deployment;
+//! use opkit::k8s_openapi::api::apps::v1::Deployment;
 //! use opkit::prelude::*;
-//! use schemars::JsonSchema;
-//! use serde::{Deserialize, Serialize};
 //!
 //! /// A fleet of identical robots.
-//! #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
-//! #[kube(group = "robot.opkit.dev", version = "v1", kind = "Robot", namespaced, shortname = "rb", status = "RobotStatus")]
-//! #[kube(scale(spec_replicas_path = ".spec.replicas", status_replicas_path = ".status.readyReplicas"))]
-//! #[kube(printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type=='Ready')].status"))]
-//! #[serde(rename_all = "camelCase")]
+//! #[opkit::kind(
+//!     group = "robot.opkit.dev", version = "v1", namespaced, status = RobotStatus, shortname = "rb",
+//!     scale(spec_replicas_path = ".spec.replicas", status_replicas_path = ".status.readyReplicas")
+//! )]
+//! #[opkit(printcolumn("Ready", condition = "Ready"))]
 //! pub struct RobotSpec {
 //!     /// Image that every robot runs.
 //!     pub image: String,
 //!     /// How many robots to keep.
-//!     #[serde(default = "one")]
-//!     #[schemars(range(min = 0, max = 100))]
+//!     #[opkit(default = 1, min = 0, max = 100)]
 //!     pub replicas: i32,
+//! }
+//!
+//! /// What is known of a fleet.
+//! #[opkit::status]
+//! pub struct RobotStatus {
+//!     pub ready_replicas: i32,
+//!     pub observed_generation: Option<i64>,
+//!     pub conditions: Conditions,
 //! }
 //!
 //! #[opkit::main]
@@ -46,14 +51,59 @@
 //!     .await?;
 //!     Ok(Action::await_change())
 //! }
-//! # #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default)]
-//! # pub struct RobotStatus { ready_replicas: i32, conditions: Conditions }
-//! # fn one() -> i32 { 1 }
 //! # fn desired_deployment(robot: &Robot) -> Deployment { Deployment::default() }
 //! ```
 //!
-//! `examples/robot-operator` is a whole one. What a function of [`Context`] promises is written at
-//! that function.
+//! # I want to ...
+//!
+//! | I want to | method |
+//! |---|---|
+//! | declare a kind | [`#[opkit::kind]`](macro@kind), [`#[opkit::schema]`](macro@schema), [`#[opkit::status]`](macro@status), [`Operator::crd`] |
+//! | keep a child as I describe it | [`Controller::owns`], [`Context::apply`] |
+//! | delete children that I no longer describe | [`Context::prune`] |
+//! | create something once, such as a password | [`Context::create_once`] |
+//! | keep something in another namespace, or cluster-wide | [`Controller::applies_unowned`], [`Context::apply_unowned`], [`Operator::cross_namespace`] |
+//! | take over what somebody else created | [`Context::adopt`] |
+//! | read other objects | [`Context::get`], [`Context::list`]; past the cache [`Context::live`] |
+//! | reconcile when an object that the spec names changes | [`Controller::references`] |
+//! | reconcile when anything else changes | [`Controller::watches`], [`Controller::watches_metadata`] |
+//! | ignore some changes | [`Controller::primary`], [`Controller::owns_with`] with [`Source::only`] and a [`predicate`] |
+//! | tell creates, updates and deletes apart | [`Source::on_create`], [`Source::on_update`], [`Source::on_delete`] |
+//! | wait for a child to be ready | [`Readiness::is_ready`], then [`Action::await_change`]: its change leads to the next reconcile |
+//! | look again later, or periodically | [`Action::requeue`] |
+//! | react to something outside of the cluster | [`trigger`], [`Controller::watches_stream`] |
+//! | clean up outside of the cluster | [`Controller::finalizer`], [`Cleanup`] |
+//! | show what is going on | [`Context::update_status`], [`Condition`], [`Context::event`] |
+//! | retry errors in different ways | [`Error::retry_after`], [`Error::terminal`], [`Controller::error_policy`] |
+//! | share a connection among reconciles | [`Operator::state`], [`Context::state`] |
+//! | have flags of my own | [`Operator::args`], [`clap`] |
+//! | have metrics of my own | [`Operator::metric`], [`metrics`] |
+//! | run a task beside the controllers | [`Operator::runnable`], [`Runnable`] |
+//! | run several replicas | [`Operator::leader_election`], [`LeaderElectionOptions`] |
+//! | reconcile objects of several clusters | [`Operator::cluster`], [`Context::cluster`] |
+//! | limit how fast failing objects are retried | [`Controller::backoff`], [`Controller::rate_limiter`], [`limiter`] |
+//! | reconcile objects of a kind known at run time | [`Controller::dynamic`] |
+//! | find out which part of a reconcile function's signature is wrong | [`#[opkit::reconcile]`](macro@reconcile) |
+//! | test it | [`#[opkit::test]`](macro@test), `ControlPlane` (feature `test`) |
+//! | print CRDs and roles | the binary's `manifests` |
+//!
+//! What a method promises is written at the method.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `v1_33` to `v1_37` | the Kubernetes version of the API's types; choose one, here or on k8s-openapi |
+//! | `test` | `#[opkit::test]` and `ControlPlane`; for dev-dependencies |
+//! | `otlp` | traces over OTLP, sent where `OTEL_EXPORTER_OTLP_ENDPOINT` says |
+//! | `ws` | exec, attach and port-forward over WebSockets |
+//!
+//! # Guides
+//!
+//! In the repository: `docs/kinds.md`, `docs/controller.md`, `docs/testing.md`, `docs/observability.md`, `docs/client.md`,
+//! `docs/cache.md`. Whole operators are in `examples`: `robot-operator` (a Deployment), `database-operator` (six kinds of children, flags, metrics, a
+//! finalizer with a Job), `shop-operator` (children in order), `bucket-operator` (outside of the cluster), `namespace-operator` (a built-in
+//! kind), `secret-operator` (other namespaces), `demo-operator` (kube's derive).
 
 pub use k8s_openapi;
 pub use kube;
@@ -71,11 +121,9 @@ pub use opkit_client as client;
 /// ```
 /// use opkit::prelude::*;
 /// use opkit::client::{Client, ListOptions, RequestError};
-/// use schemars::JsonSchema;
-/// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(CustomResource, opkit::TypedClient, Serialize, Deserialize, JsonSchema, Clone, Debug)]
-/// #[kube(group = "robot.opkit.dev", version = "v1", kind = "Robot", namespaced)]
+/// #[opkit::kind(group = "robot.opkit.dev", version = "v1", namespaced)]
+/// #[derive(opkit::TypedClient)]
 /// #[client(verbs(get, list, watch))]
 /// pub struct RobotSpec {
 ///     size: i32,
@@ -91,10 +139,8 @@ pub use opkit_client as client;
 /// ```compile_fail,E0277
 /// # use opkit::prelude::*;
 /// # use opkit::client::{Client, RequestError};
-/// # use schemars::JsonSchema;
-/// # use serde::{Deserialize, Serialize};
-/// # #[derive(CustomResource, opkit::TypedClient, Serialize, Deserialize, JsonSchema, Clone, Debug)]
-/// # #[kube(group = "robot.opkit.dev", version = "v1", kind = "Robot", namespaced)]
+/// # #[opkit::kind(group = "robot.opkit.dev", version = "v1", namespaced)]
+/// # #[derive(opkit::TypedClient)]
 /// # #[client(verbs(get, list, watch))]
 /// # pub struct RobotSpec { size: i32 }
 /// async fn remove(client: Client, robot: Robot) -> Result<(), RequestError> {
@@ -102,18 +148,17 @@ pub use opkit_client as client;
 /// }
 /// ```
 ///
-/// Nor does a status that kube does not declare, or that `no_status` takes away ("this client has no
+/// Nor does a status that the kind does not declare, or that `no_status` takes away ("this client has no
 /// `status`"):
 ///
 /// ```compile_fail,E0277
 /// # use opkit::prelude::*;
 /// # use opkit::client::{Client, RequestError};
-/// # use schemars::JsonSchema;
-/// # use serde::{Deserialize, Serialize};
-/// # #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug)]
+/// # #[opkit::status]
+/// # #[allow(deprecated)]
 /// # pub struct RobotStatus { ready: bool }
-/// # #[derive(CustomResource, opkit::TypedClient, Serialize, Deserialize, JsonSchema, Clone, Debug)]
-/// # #[kube(group = "robot.opkit.dev", version = "v1", kind = "Robot", namespaced, status = "RobotStatus")]
+/// # #[opkit::kind(group = "robot.opkit.dev", version = "v1", namespaced, status = RobotStatus)]
+/// # #[derive(opkit::TypedClient)]
 /// #[client(no_status)]
 /// # pub struct RobotSpec { size: i32 }
 /// async fn write(client: Client, robot: Robot) -> Result<Robot, RequestError> {
@@ -130,9 +175,9 @@ pub use opkit_operator::{
     EventRecorder, EventType, EverySource, HotLoop, InformerOptions, Kind, LeaderElectionOptions,
     Leadership, Live, MakeState, MakeStateWith, ManagerError, MapContext, MetricsRegistry,
     MissingPermissions, Object, ObjectKey, Operator, OperatorError, Outcome, Permission,
-    PolicyRule, Quantity, QuantityError, QuantityExt, ReadError, Readiness, Reads, Reconcile,
-    ReconcileLog, ReconcileRecord, RecordError, Reference, Request, Result, RunContext, RunOptions,
-    Runnable, Scope, Selection, ServerAddresses, Source, StateContext, Stored, Trigger,
+    PolicyRule, Quantity, QuantityError, QuantityExt, ReadError, Readiness, Reads, Reasons,
+    Reconcile, ReconcileLog, ReconcileRecord, RecordError, Reference, Request, Result, RunContext,
+    RunOptions, Runnable, Scope, Selection, ServerAddresses, Source, StateContext, Stored, Trigger,
     TriggerError, Triggers, Write, WriteError, clap, event, finalizer, limiter, metrics, predicate,
     prometheus_client, trigger,
 };

@@ -18,10 +18,11 @@ use crate::spec::Map;
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use std::sync::Arc;
 /// use k8s_openapi::api::apps::v1::Deployment;
 /// use k8s_openapi::api::core::v1::{ConfigMap, Node};
-/// use opkit_controller::{Action, Context, Controller, ObjectKey, Result, predicate};
+/// use opkit::{Action, Context, Controller, ObjectKey, Result, predicate};
 ///
 /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
 ///     Ok(Action::await_change())

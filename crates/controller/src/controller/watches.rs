@@ -106,9 +106,10 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
     ///
     /// # Examples
     /// ```
+    /// # use opkit_controller as opkit;
     /// use std::sync::Arc;
     /// use k8s_openapi::api::core::v1::{ConfigMap, Node};
-    /// use opkit_controller::{Action, Context, Controller, Result, predicate};
+    /// use opkit::{Action, Context, Controller, Result, predicate};
     ///
     /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
     ///     Ok(Action::await_change())
@@ -205,9 +206,10 @@ impl<K: Send + Sync + 'static, S: Send + Sync + 'static> Controller<K, S> {
     ///
     /// # Examples
     /// ```
+    /// # use opkit_controller as opkit;
     /// use std::sync::Arc;
     /// use k8s_openapi::api::apps::v1::Deployment;
-    /// use opkit_controller::{Action, Context, Controller, Result, predicate};
+    /// use opkit::{Action, Context, Controller, Result, predicate};
     ///
     /// async fn reconcile(deployment: Arc<Deployment>, cx: Context) -> Result<Action> {
     ///     Ok(Action::await_change())
@@ -242,9 +244,10 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     ///
     /// # Examples
     /// ```
+    /// # use opkit_controller as opkit;
     /// use std::sync::Arc;
     /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-    /// use opkit_controller::{Action, Context, Controller, ObjectKey, Result};
+    /// use opkit::{Action, Context, Controller, ObjectKey, Result};
     ///
     /// fn config_maps(pod: &Pod) -> Vec<ObjectKey> {
     ///     let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());

@@ -48,11 +48,12 @@ pub enum Error<E: StdError + 'static> {
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use kube::Api;
-/// use opkit_controller::Action;
-/// use opkit_controller::finalizer::{Error, Event, finalizer};
+/// use opkit::Action;
+/// use opkit::finalizer::{Error, Event, finalizer};
 ///
 /// struct Ctx {
 ///     client: kube::Client,

@@ -20,8 +20,9 @@ const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/name
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use std::time::Duration;
-/// use opkit_controller::LeaderElectionOptions;
+/// use opkit::LeaderElectionOptions;
 ///
 /// let options = LeaderElectionOptions::new("shop-operator.opkit.dev");
 /// assert_eq!(options.lease_duration, Duration::from_secs(15));
@@ -94,8 +95,9 @@ impl LeaderElectionOptions {
     ///
     /// # Examples
     /// ```
+    /// # use opkit_controller as opkit;
     /// use std::time::Duration;
-    /// use opkit_controller::LeaderElectionOptions;
+    /// use opkit::LeaderElectionOptions;
     ///
     /// let seconds = Duration::from_secs;
     /// let options = LeaderElectionOptions::new("shop").timings(seconds(60), seconds(40), seconds(5));

@@ -80,7 +80,8 @@ impl MetricsRegistry {
 ///
 /// # Examples
 /// ```
-/// use opkit_controller::metrics::{Counter, MetricsRegistry};
+/// # use opkit_controller as opkit;
+/// use opkit::metrics::{Counter, MetricsRegistry};
 ///
 /// let backups = Counter::new("database_backups", "Backups that ended", ["engine", "result"]);
 /// let registry = MetricsRegistry::default(); // an operator has one: `Operator::metric`
@@ -123,7 +124,8 @@ impl<const N: usize> Labelled for Counter<N> {}
 ///
 /// # Examples
 /// ```
-/// use opkit_controller::metrics::{Gauge, MetricsRegistry};
+/// # use opkit_controller as opkit;
+/// use opkit::metrics::{Gauge, MetricsRegistry};
 ///
 /// let sessions = Gauge::new("database_sessions", "Open sessions", ["engine"]);
 /// let registry = MetricsRegistry::default();
@@ -165,7 +167,8 @@ impl<const N: usize> Labelled for Gauge<N> {}
 ///
 /// # Examples
 /// ```
-/// use opkit_controller::metrics::{Histogram, MetricsRegistry};
+/// # use opkit_controller as opkit;
+/// use opkit::metrics::{Histogram, MetricsRegistry};
 ///
 /// let durations = Histogram::new("backup_duration_seconds", "Duration of backups", ["engine"]);
 /// let registry = MetricsRegistry::default();

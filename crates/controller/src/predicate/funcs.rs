@@ -21,8 +21,9 @@ type GenericTest<K> = dyn Fn(&GenericEvent<'_, K>) -> bool + Send + Sync;
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use k8s_openapi::api::core::v1::Pod;
-/// use opkit_controller::predicate::Funcs;
+/// use opkit::predicate::Funcs;
 ///
 /// let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone());
 /// let changes_of_phase = Funcs::new()

@@ -24,9 +24,10 @@ const WAITING: usize = 1024;
 /// # Examples
 /// A web server that has an object reconciled when somebody calls:
 /// ```
+/// # use opkit_controller as opkit;
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use opkit_controller::{Action, Context, Controller, Error, trigger};
+/// use opkit::{Action, Context, Controller, Error, trigger};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {

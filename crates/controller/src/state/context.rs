@@ -18,8 +18,9 @@ use crate::{Kind, ManagerError, ReadError, Selection};
 ///
 /// # Examples
 /// ```
+/// # use opkit_controller as opkit;
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use opkit_controller::{Result, Selection, StateContext};
+/// use opkit::{Result, Selection, StateContext};
 ///
 /// struct App {
 ///     maps: usize,

@@ -25,7 +25,8 @@ use crate::{OperatorError, entry, logging, manifests, namespaces};
 ///
 /// # Examples
 /// ```
-/// let mut options = opkit_operator::RunOptions::default();
+/// # use opkit_operator as opkit;
+/// let mut options = opkit::RunOptions::default();
 /// options.namespaces = vec!["test-one".to_owned()];
 /// let (log, mut ready) = (options.log.clone(), options.ready.subscribe());
 /// assert!(!*ready.borrow_and_update());
@@ -71,7 +72,8 @@ pub struct RunOptions {
 ///
 /// # Examples
 /// ```
-/// let options = opkit_operator::RunOptions::default();
+/// # use opkit_operator as opkit;
+/// let options = opkit::RunOptions::default();
 /// assert_eq!(options.servers.borrow().metrics, None);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

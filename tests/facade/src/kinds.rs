@@ -1,0 +1,49 @@
+//! A kind in each of the two ways.
+
+use opkit::prelude::*;
+use opkit::{schemars, serde};
+
+/// By opkit's attribute.
+#[opkit::kind(group = "facade.opkit.dev", version = "v1", namespaced, status = GateStatus)]
+#[derive(opkit::TypedClient)]
+pub struct GateSpec {
+    pub width: Quantity,
+    pub labels: BTreeMap<String, String>,
+    pub rest: Option<opkit::serde_json::Value>,
+}
+
+#[opkit::status]
+pub struct GateStatus {
+    pub observed_generation: Option<i64>,
+    pub conditions: Conditions,
+}
+
+/// By kube's derive, which is told where its crates are.
+#[derive(
+    CustomResource, serde::Serialize, serde::Deserialize, schemars::JsonSchema, Clone, Debug,
+)]
+#[kube(
+    group = "facade.opkit.dev",
+    version = "v1",
+    kind = "Door",
+    namespaced,
+    crates(
+        kube_core = "::opkit::kube::core",
+        k8s_openapi = "::opkit::k8s_openapi",
+        serde = "::opkit::serde",
+        serde_json = "::opkit::serde_json",
+        schemars = "::opkit::schemars",
+    )
+)]
+#[serde(crate = "::opkit::serde")]
+#[schemars(crate = "::opkit::schemars")]
+pub struct DoorSpec {
+    pub width: i32,
+}
+
+#[test]
+fn both_are_installed_by_an_operator() {
+    let operator = Operator::new("facade").crd::<Gate>().crd::<Door>();
+    let names: Vec<_> = operator.crds().iter().map(|crd| crd.name_any()).collect();
+    assert_eq!(names, ["gates.facade.opkit.dev", "doors.facade.opkit.dev"]);
+}
