@@ -6,16 +6,16 @@ use opkit::{schemars, serde};
 /// By opkit's attribute.
 #[opkit::kind(group = "facade.opkit.dev", version = "v1", namespaced, status = GateStatus)]
 #[derive(opkit::TypedClient)]
-pub struct GateSpec {
-    pub width: Quantity,
-    pub labels: BTreeMap<String, String>,
-    pub rest: Option<opkit::serde_json::Value>,
+pub(crate) struct GateSpec {
+    pub(crate) width: Quantity,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) rest: Option<opkit::serde_json::Value>,
 }
 
 #[opkit::status]
-pub struct GateStatus {
-    pub observed_generation: Option<i64>,
-    pub conditions: Conditions,
+pub(crate) struct GateStatus {
+    pub(crate) observed_generation: Option<i64>,
+    pub(crate) conditions: Conditions,
 }
 
 /// By kube's derive, which is told where its crates are.
@@ -37,8 +37,8 @@ pub struct GateStatus {
 )]
 #[serde(crate = "::opkit::serde")]
 #[schemars(crate = "::opkit::schemars")]
-pub struct DoorSpec {
-    pub width: i32,
+pub(crate) struct DoorSpec {
+    pub(crate) width: i32,
 }
 
 #[test]

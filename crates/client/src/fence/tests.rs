@@ -165,3 +165,26 @@ async fn the_error_names_the_call() {
         "cannot patch ConfigMap shops/web: not the leader: term 3, in which this work began, is over"
     );
 }
+
+/// A client that `ClientOptions` did not make has no last check.
+#[tokio::test(start_paused = true)]
+async fn any_client_is_checked_at_its_entrance() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let count = sent.clone();
+    let service = tower::service_fn(move |_: Request<Body>| {
+        count.fetch_add(1, SeqCst);
+        async { Ok::<_, Infallible>(Response::new(Body::empty())) }
+    });
+    let fence = Fence::new();
+    let client = fence.layer(kube::Client::new(service, "default"));
+    let path = "/api/v1/namespaces/d/pods/one";
+    let error = client
+        .send(request(Method::DELETE, path))
+        .await
+        .unwrap_err();
+    assert!(Fenced::of(&error).is_some(), "{error}");
+    assert_eq!(sent.load(SeqCst), 0);
+    fence.open(1, Duration::MAX);
+    client.send(request(Method::DELETE, path)).await.unwrap();
+    assert_eq!(sent.load(SeqCst), 1);
+}
