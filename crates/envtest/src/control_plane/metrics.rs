@@ -19,9 +19,9 @@ impl ControlPlane {
     /// # use std::sync::Arc;
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use opkit_envtest::ControlPlane;
-    /// # use opkit_operator::{Action, Context, Controller, Operator, Result};
+    /// # use opkit_operator::{Action, Context, Controller, Error, Operator, Result};
     /// # fn operator() -> Operator {
-    /// #     let idle = |_: Arc<ConfigMap>, _: Context| async { Ok(Action::await_change()) };
+    /// #     let idle = |_: Arc<ConfigMap>, _: Context| async { Ok::<_, Error>(Action::await_change()) };
     /// #     Operator::new("map-operator").controller(Controller::new(idle))
     /// # }
     /// # async fn example(plane: ControlPlane) -> Result {

@@ -75,3 +75,22 @@ async fn an_adoption_is_not_repeated_when_nothing_has_changed() {
     assert!(error.is_conflict(), "{error}");
     assert_eq!(tried, 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_adoption_is_recorded_as_a_write() {
+    let server = Server::new(&["configmaps", "secrets"]);
+    server.put(MAP, object("one"));
+    server.put(SECRET, object("child"));
+    let controller = Controller::new(|_: Arc<ConfigMap>, cx: Context| async move {
+        let mut secret = Secret::default();
+        secret.metadata.name = Some("child".into());
+        cx.adopt(secret, ["somebody"]).await?;
+        Ok::<_, Error>(Action::await_change())
+    });
+    let run = Run::start(&server, controller.owns::<Secret>()).await;
+    run.settle(MOMENT).await;
+    let records = run.log.records();
+    let writes: Vec<_> = records[0].writes.iter().map(|it| &*it.verb).collect();
+    assert_eq!(writes, ["apply"]);
+    run.stop().await.unwrap();
+}
