@@ -64,8 +64,8 @@ pub(crate) fn stateful_set(
         "metadata": {"name": "data"},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}},
     });
-    let mut container = container(db, registry, "server");
-    container["volumeMounts"] = json!([{"name": "data", "mountPath": "/var/lib/data"}]);
+    let mounts = json!([{"name": "data", "mountPath": "/var/lib/data"}]);
+    let container = container(db, registry, "server", Value::Null, mounts);
     Ok(from_value(json!({
         "metadata": meta(db, &db.name_any()),
         "spec": {
@@ -103,13 +103,13 @@ pub(crate) fn final_backup(db: &Database, registry: &str) -> Result<Job> {
 }
 
 fn backup_job(db: &Database, registry: &str) -> Value {
-    let mut container = container(db, registry, "backup");
-    container["command"] = json!(["/backup.sh"]);
+    let command = json!(["/backup.sh"]);
+    let container = container(db, registry, "backup", command, Value::Null);
     let pod = json!({"restartPolicy": "Never", "containers": [container]});
     json!({"backoffLimit": 3, "template": {"spec": pod}})
 }
 
-fn container(db: &Database, registry: &str, name: &str) -> Value {
+fn container(db: &Database, registry: &str, name: &str, command: Value, mounts: Value) -> Value {
     let variable = match db.spec.engine {
         Engine::Postgres => "POSTGRES_PASSWORD",
         Engine::Mysql => "MYSQL_ROOT_PASSWORD",
@@ -118,7 +118,9 @@ fn container(db: &Database, registry: &str, name: &str) -> Value {
     json!({
         "name": name,
         "image": format!("{registry}/{}:{}", db.spec.engine.name(), db.spec.version),
+        "command": command,
         "env": [{"name": variable, "valueFrom": password}],
+        "volumeMounts": mounts,
     })
 }
 

@@ -90,7 +90,7 @@ async fn an_adoption_is_recorded_as_a_write() {
     let run = Run::start(&server, controller.owns::<Secret>()).await;
     run.settle(MOMENT).await;
     let records = run.log.records();
-    let writes: Vec<_> = records[0].writes.iter().map(|it| &*it.verb).collect();
+    let writes: Vec<_> = records[0].writes.iter().map(|it| it.verb).collect();
     assert_eq!(writes, ["apply"]);
     run.stop().await.unwrap();
 }
