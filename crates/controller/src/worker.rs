@@ -465,3 +465,6 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     text.unwrap_or_else(|| "no message".to_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -243,3 +243,34 @@ async fn a_child_that_is_applied_only_while_it_is_absent_is_found_as_a_loop() {
     assert_eq!(found, None);
     assert!(runs <= 3, "{runs}");
 }
+
+/// Before the watch reports it.
+#[tokio::test(start_paused = true)]
+async fn a_pruned_child_is_not_read_any_more() {
+    let server = Server::new(&["configmaps", "secrets"]);
+    server.put(MAP, object("one"));
+    let runs: Arc<AtomicU32> = Arc::default();
+    let read: Arc<Mutex<Vec<(usize, bool)>>> = Arc::default();
+    let kept = read.clone();
+    let controller = Controller::new(move |_: Arc<ConfigMap>, cx: Context| {
+        let (is_first, kept) = (runs.fetch_add(1, Ordering::SeqCst) == 0, kept.clone());
+        async move {
+            if is_first {
+                let mut secret = Secret::default();
+                secret.metadata.name = Some("child".into());
+                cx.apply(secret).await?;
+                return Ok::<_, Error>(Action::requeue(Duration::from_secs(1)));
+            }
+            let pruned = cx.prune().await?;
+            kept.lock()
+                .push((pruned, cx.get::<Secret>("child")?.is_some()));
+            Ok(Action::await_change())
+        }
+    });
+    let controller =
+        controller.owns_with::<Secret>(|secrets| secrets.only(crate::predicate::generic()));
+    let run = Run::start(&server, controller).await;
+    run.settle(Duration::from_secs(2)).await;
+    assert_eq!(*read.lock(), [(1, false)]);
+    run.stop().await.unwrap();
+}

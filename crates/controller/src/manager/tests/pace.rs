@@ -45,7 +45,13 @@ async fn reconciles(controller: impl Into<AnyController>) -> (u64, bool) {
     let run = Run::start(&server, controller).await;
     run.settle(Duration::from_millis(500)).await;
     let looping = |record: &Arc<crate::ReconcileRecord>| record.hot_loop.is_some();
-    let found = (run.log.total(), run.log.records().iter().any(looping));
+    let is_loop = run.log.records().iter().any(looping);
+    let is_counted = run.metrics.encode().lines().any(|line| {
+        let is_it = line.starts_with("opkit_hot_loop_reconciles_total{");
+        is_it && !line.ends_with(" 0")
+    });
+    assert_eq!(is_loop, is_counted);
+    let found = (run.log.total(), is_loop);
     run.stop().await.unwrap();
     found
 }
