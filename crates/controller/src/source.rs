@@ -247,6 +247,17 @@ impl Targets {
     }
 }
 
+/// Whether a generic event leads to the object that it names and to no other: there is nothing to filter
+/// or to map, and so no need to look the object up.
+pub(crate) fn is_plain(running: &Running, source: usize) -> bool {
+    let declared = running.spec.sources.get(source);
+    running.spec.event_filter.is_none()
+        && declared.is_some_and(|declared| {
+            let is_open = declared.predicate.is_none() && declared.maps.is_empty();
+            declared.role == Role::Primary && is_open
+        })
+}
+
 /// The objects that a generic event leads to: `request` names an object of the source's kind. One of the
 /// reconciled kind need not be in the cache: then there is nothing to filter or to map.
 pub(crate) fn generic_targets(running: &Running, source: usize, request: Request) -> Vec<Request> {

@@ -9,7 +9,7 @@ use futures::{Stream, StreamExt};
 use opkit_workqueue::AddOptions;
 use tokio::sync::mpsc;
 
-use super::{IN_ONE_GO, generic_targets};
+use super::{IN_ONE_GO, generic_targets, is_plain};
 use crate::Request;
 use crate::record::Cause;
 use crate::why::Why;
@@ -139,6 +139,7 @@ impl Triggers {
         for informer in running.sides.iter().flat_map(|side| &side.informers) {
             informer.wait_for_sync().await;
         }
+        let is_plain = is_plain(&running, source);
         let mut in_one_go = 0;
         while let Some(request) = self.requests.next().await {
             // A stream of the user's may never wait.
@@ -146,16 +147,24 @@ impl Triggers {
             if in_one_go == 0 {
                 tokio::task::yield_now().await;
             }
+            if is_plain {
+                self.add(&running, request);
+                continue;
+            }
             for request in generic_targets(&running, source, request) {
-                let cause = Cause::Triggered {
-                    by: self.name.clone(),
-                };
-                let now = AddOptions {
-                    priority: Some(0),
-                    ..Default::default()
-                };
-                running.queue.add_with(request, Why::from(cause), now);
+                self.add(&running, request);
             }
         }
+    }
+
+    fn add(&self, running: &Running, request: Request) {
+        let cause = Cause::Triggered {
+            by: self.name.clone(),
+        };
+        let now = AddOptions {
+            priority: Some(0),
+            ..Default::default()
+        };
+        running.queue.add_with(request, Why::from(cause), now);
     }
 }

@@ -37,7 +37,10 @@ impl Running {
             let owner = Owner::of_key(kind, request.clone(), informer);
             let context = Stateless::new(side.shared(), owner, run.clone());
             let called = function.call(request.clone(), context).await;
-            return Some(self.decided_by_key(request, side, run, called).await);
+            if called.is_ok() || self.spec.error_policy.is_none() {
+                return Some(called);
+            }
+            return Some(Box::pin(self.decided_by_key(request, side, run, called)).await);
         }
         let found = match side.informer.fetch(request.key()).await {
             Ok(found) => found,
@@ -69,7 +72,8 @@ impl Running {
     ) -> Result<Action> {
         let meta = object.object_meta();
         if meta.deletion_timestamp.is_some() {
-            return self.reconcile_deleting(request, side, object, run).await;
+            // In a box, so that the future of every other reconcile stays small.
+            return Box::pin(self.reconcile_deleting(request, side, object, run)).await;
         }
         let Some(declared) = self.spec.finalizer.as_ref() else {
             return self.call(request, side, object, run).await;
@@ -186,9 +190,6 @@ impl Running {
         run: &Arc<Run>,
         called: Result<Action>,
     ) -> Result<Action> {
-        if called.is_ok() || self.spec.error_policy.is_none() {
-            return called;
-        }
         match side.informer.fetch(request.key()).await {
             Ok(Some(object)) => self.decided(request, side, &object, run, called),
             _ => called,
