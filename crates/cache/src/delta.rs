@@ -38,7 +38,7 @@ pub struct LastState {
     pub is_certain: bool,
 }
 
-/// One event of those that a [`Delta`] stands for; see [`Delta::steps`].
+/// One of the events that were coalesced into a [`Delta`]; see [`Delta::steps`].
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Step<'a> {

@@ -17,7 +17,7 @@ use crate::{ApplyError, Context};
 
 /// Whether a child had to be created.
 pub(crate) enum Created {
-    /// It was, just now; the response.
+    /// The child was created just now; contains the response.
     Now(bytes::Bytes),
     /// There is one already, according to the server.
     Before(RequestError),

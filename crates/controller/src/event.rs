@@ -1,4 +1,4 @@
-//! What can happen to an object of a watched kind: controller-runtime's four events.
+//! Events of objects of a watched kind: create, update, delete and generic, as in controller-runtime.
 //!
 //! Predicates, map functions and the handlers of a [`Source`](crate::Source) see them. In
 //! predicates `K` is [`Stored`], the object as the cache has it, whose metadata is read in place; in

@@ -1,14 +1,14 @@
-//! The marks that applied children carry: the annotation `opkit.dev/applied`, and, without an owner
-//! reference, `opkit.dev/owner`.
+//! The marks that applied children carry: the annotation `opkit.dev/applied`, and, on children without an
+//! owner reference, `opkit.dev/owner`.
 //!
-//! The second one has the value `<namespace>/<name>:<uid>` of the owner, without the namespace for one that
-//! has none. It leads from a child to its owner. Alone it proves nothing: whoever may write an object
-//! can write it.
+//! The value of `opkit.dev/owner` is `<namespace>/<name>:<uid>` of the owner; the owner of a cluster-scoped
+//! kind has no namespace in it. It leads from a child to its owner. Alone it proves nothing: every client
+//! that may write an object can write it.
 //!
-//! The value of the first one is `<field manager>:<hash>`. The field manager says which controller applied the child,
-//! which `Context::prune` goes by; the hash is that of the fields that were applied, by which a
-//! process that has just started sees whether the last application had the same (together with what
-//! [`crate::as_applied`] looks at).
+//! The value of `opkit.dev/applied` is `<field manager>:<hash>`. The field manager identifies the controller
+//! that applied the child: `Context::prune` deletes only children of its own controller. The hash covers
+//! the fields that were applied: a process that has just started compares it to find out whether the last
+//! application had the same fields (together with [`crate::as_applied`], which compares the values).
 //!
 //! The hash covers the names of the fields and no values. A hash of values would have to be kept from
 //! whoever reads annotations, in a log, a metric or a dashboard: the password in a Secret, or in a

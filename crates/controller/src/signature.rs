@@ -1,4 +1,5 @@
-//! What `#[opkit::reconcile]` checks of a function by types: each trait is there for its message.
+//! Traits by which `#[opkit::reconcile]` checks the types of a function's signature. Each exists for its
+//! compiler message.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -8,7 +9,7 @@ use opkit_client::Object;
 
 use crate::{Action, Cleanup, Context, Error, Request};
 
-/// What a reconcile function is called with.
+/// The first argument of a reconcile function.
 #[diagnostic::on_unimplemented(
     message = "a reconcile function gets its object in an `Arc`, not as `{Self}`",
     label = "write `Arc<{Self}>`",
@@ -19,7 +20,7 @@ pub trait ReconcileObject {}
 impl<K: Object> ReconcileObject for Arc<K> {}
 impl ReconcileObject for Request {}
 
-/// What a reconcile function works with.
+/// The second argument of a reconcile function.
 #[diagnostic::on_unimplemented(
     message = "a reconcile function works with a `Context`, and `{Self}` is not one",
     label = "write `Context`, `Context<App>` for one with a state, or `Arc<App>` in kube's shape"
@@ -29,7 +30,7 @@ pub trait ReconcileContext {}
 impl<S: Send + Sync + 'static> ReconcileContext for Context<S> {}
 impl<S: Send + Sync + 'static> ReconcileContext for Arc<S> {}
 
-/// What a reconcile function returns.
+/// The output of a reconcile function.
 #[diagnostic::on_unimplemented(
     message = "a reconcile function returns `Result<Action>`, not `{Self}`",
     label = "write `Result<Action>`"
@@ -128,7 +129,7 @@ pub trait NoResult {
 
 impl<T> NoResult for &Probe<T> {}
 
-/// What a probe returns.
+/// The output of a probe.
 pub trait Verdict {
     /// The error.
     type Error;

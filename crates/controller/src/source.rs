@@ -45,7 +45,7 @@ pub struct MapContext {
     pub(crate) declared: Arc<Declared>,
     /// The cache of the kind that is reconciled.
     pub(crate) primary: Informer,
-    /// As whom the controller writes.
+    /// The field manager of the controller's writes.
     pub(crate) field_manager: Arc<str>,
     pub(crate) grants: Arc<Grants>,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Declared {
     pub(crate) dynamic: HashMap<Kind, Informer>,
     /// Those whose objects are children, in any version and form: what may be applied.
     pub(crate) owned: HashSet<GroupResource, RandomState>,
-    /// Those whose objects are children without owner references.
+    /// The kinds whose objects are children without owner references.
     pub(crate) unowned: HashSet<GroupResource, RandomState>,
     /// Those that may be read across namespaces only where that is granted.
     pub(crate) referenced: HashSet<GroupResource, RandomState>,

@@ -161,8 +161,7 @@ impl fmt::Debug for SourceSpec {
 /// A controller without its types: what a manager takes.
 pub struct AnyController {
     pub(crate) spec: ControllerSpec,
-    /// What has objects reconciled from outside the cluster, with the number of the source that it is
-    /// an event of.
+    /// Triggers, each with the number of the source whose generic events they are.
     pub(crate) triggers: Vec<(usize, Triggers)>,
     /// How long failing objects wait; none for the default.
     pub(crate) rate_limiter: Option<Box<dyn RateLimiter<Request>>>,

@@ -125,22 +125,22 @@ pub(crate) struct Unowned<'a> {
     pub(crate) run: &'a Run,
 }
 
-/// What became of a child that was to be deleted.
+/// The result of the deletion of one child.
 enum Fate {
-    /// It is gone, now or before, or it is not ours.
+    /// The child is gone, now or before, or belongs to another owner.
     Gone { by_us: bool },
-    /// It is being deleted.
+    /// The child is being deleted.
     Going { by_us: bool },
-    /// Its kind is not declared any more.
+    /// The controller does not declare the child's kind any more.
     Undeclared,
 }
 
-/// What became of the children that were to be deleted.
+/// The result of the deletion of several children.
 #[derive(Debug, Default)]
 pub(crate) struct Deletions {
     /// How many were deleted, or began to be, just now.
     pub(crate) count: usize,
-    /// Those that are still there.
+    /// The children that still exist.
     pub(crate) left: Vec<Recorded>,
 }
 
@@ -149,15 +149,15 @@ impl Unowned<'_> {
         record_name(&self.shared.field_manager)
     }
 
-    /// The metadata of the owner, from the cache, which sees our own writes.
+    /// Returns the metadata of the owner from the cache, which contains our own writes.
     fn cached(&self) -> Option<ObjectMeta> {
         let stored = self.shared.primary.stored(self.owner.key.key())?;
         let meta = stored.meta();
         (meta.uid()? == self.owner.uid()).then(|| meta.to_object_meta())
     }
 
-    /// The metadata of the owner, from the server: the cache may have been told to leave annotations
-    /// out, and a record that is written must have all children of the one before.
+    /// Reads the metadata of the owner from the server. The cache may be configured without annotations,
+    /// and a new record must contain all children of the record that it replaces.
     async fn live(&self) -> Result<Option<ObjectMeta>, RequestError> {
         self.run.read_live();
         let live = self

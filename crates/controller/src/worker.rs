@@ -56,7 +56,7 @@ pub(crate) struct Side {
     pub(crate) cluster: Option<Arc<str>>,
     pub(crate) client: RestClient,
     pub(crate) informer: Informer,
-    /// One for each source, in their order.
+    /// The informers of the sources, in the order of the sources.
     pub(crate) informers: Vec<Informer>,
     pub(crate) reads: MapContext,
     pub(crate) applied: Arc<AppliedChildren>,

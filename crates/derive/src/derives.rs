@@ -5,7 +5,7 @@ use quote::quote;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Path, Token};
 
-/// What the user derives, taken out of the attributes.
+/// Takes the user's derives out of the attributes.
 pub(crate) struct Derives(Vec<Path>);
 
 impl Derives {

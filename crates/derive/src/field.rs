@@ -11,7 +11,7 @@ use crate::names;
 use crate::types::{self, Class};
 use crate::words::{self, ELEMENT, FIELD, SPEC_FIELD, Word};
 
-/// What a struct is.
+/// The role of a struct in a kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The spec of a kind.

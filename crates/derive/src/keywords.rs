@@ -7,7 +7,7 @@ use syn::{Error, Expr, ExprLit, Lit, LitStr};
 use crate::types::Class;
 use crate::words::{RULE, Word};
 
-/// What the words of one schema amount to.
+/// The parts of a schema that the words of one attribute set.
 #[derive(Default)]
 pub(crate) struct Keywords {
     /// Keyword and value, in the order in which they were written.

@@ -1,4 +1,4 @@
-//! What the schema of a field is, by the type that is written there. An alias or a type of one's own is
+//! The class of a field's schema, by the type that is written there. An alias or a type of one's own is
 //! [`Class::Other`]: its schema comes from its own declaration.
 
 use syn::{GenericArgument, PathArguments, Type};

@@ -35,7 +35,7 @@ pub(crate) const SCALE: Place = Place(1 << 8);
 /// Within `rule(...)`.
 pub(crate) const RULE: Place = Place(1 << 9);
 
-/// Where a place is, for messages.
+/// Returns the name of a place, for messages.
 const PLACES: [(Place, &str); 10] = [
     (KIND, "in `#[opkit::kind(...)]`"),
     (STRUCT, "in `#[opkit(...)]` on a struct"),
@@ -122,7 +122,7 @@ pub(crate) struct Word {
     pub(crate) value: Value,
 }
 
-/// What is written behind a word.
+/// The value that a word takes.
 pub(crate) enum Value {
     /// Nothing.
     None,

@@ -181,7 +181,7 @@ impl Backend {
         !matches!(self, Self::Cluster)
     }
 
-    /// What objects relied on so far and the control plane does not model.
+    /// Returns the features that objects relied on so far and that the control plane does not model.
     pub(crate) fn unmodelled(&self) -> Vec<String> {
         match self {
             Self::Embedded(server) => server.unmodelled(),

@@ -91,7 +91,7 @@ pub enum TestError {
         /// What it says, and what was found.
         report: String,
     },
-    /// What must not happen did.
+    /// A condition that had to hold for some time stopped holding.
     #[error("{what} after {passed:?}, and should stay as wanted for {time:?}\n{report}")]
     DoesNotStay {
         /// The object, and what became of it.

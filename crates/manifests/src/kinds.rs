@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 pub use self::schema::{Keyword, Part, Property, Rule, SchemaTable, UnitEnum};
 
-/// What a kind is, but for its schema.
+/// A kind without its schema: names, scope, subresources, columns.
 #[derive(Debug, Clone, Copy)]
 pub struct KindTable {
     /// The group.
@@ -38,7 +38,7 @@ pub struct KindTable {
     pub short_names: &'static [&'static str],
     /// Names of groups of resources that kubectl gets together.
     pub categories: &'static [&'static str],
-    /// What kubectl prints.
+    /// The columns that `kubectl get` prints.
     pub columns: &'static [Column],
     /// Paths of the fields that field selectors may name.
     pub selectable: &'static [&'static str],
@@ -51,11 +51,11 @@ pub struct KindTable {
 pub struct Column {
     /// Its title.
     pub name: &'static str,
-    /// Where its value is.
+    /// The JSON path of its value.
     pub path: &'static str,
     /// The type of its value; if it is not given, that of the schema at the path.
     pub type_: Option<&'static str>,
-    /// What it shows.
+    /// The description of the column.
     pub description: Option<&'static str>,
     /// Above 0, it is shown with `-o wide` only.
     pub priority: i32,

@@ -20,7 +20,7 @@ pub use error::OperatorError;
 pub use operator::{MakeState, MakeStateWith, Operator, RunOptions, ServerAddresses};
 
 // What an operator's author names, so that the facade needs no further dependency.
-/// What derives the flags of [`Operator::args`]; `use opkit::clap;` is all that the derive needs.
+/// The crate whose derive `Args` declares the flags of [`Operator::args`]; the derive needs `use opkit::clap;`.
 pub use clap;
 pub use opkit_controller::{
     Action, AnyController, AnyRunnable, ApplyError, Cause, Cleanup, Condition, ConditionStatus,
@@ -38,7 +38,7 @@ pub use opkit_manifests::PolicyRule;
 pub use opkit_controller::signature;
 #[doc(hidden)]
 pub use opkit_manifests::kinds;
-/// What [`Operator::metrics`] registers with, for metrics that [`metrics`] does not offer.
+/// The crate behind [`Operator::metrics`], for metrics that [`metrics`] does not offer.
 pub use prometheus_client;
 /// What stops a runnable, and [`Operator::run_with`].
 pub use tokio_util::sync::CancellationToken;

@@ -68,7 +68,7 @@
 //! | reconcile when an object that the spec names changes | [`Controller::references`] |
 //! | reconcile when anything else changes | [`Controller::watches`], [`Controller::watches_metadata`] |
 //! | ignore some changes | [`Controller::primary`], [`Controller::owns_with`] with [`Source::only`] and a [`predicate`] |
-//! | tell creates, updates and deletes apart | [`Source::on_create`], [`Source::on_update`], [`Source::on_delete`] |
+//! | handle creates, updates and deletes differently | [`Source::on_create`], [`Source::on_update`], [`Source::on_delete`] |
 //! | wait for a child to be ready | [`Readiness::is_ready`], then [`Action::await_change`]: its change leads to the next reconcile |
 //! | look again later, or periodically | [`Action::requeue`] |
 //! | react to something outside of the cluster | [`trigger`], [`Controller::watches_stream`] |
@@ -95,7 +95,7 @@
 //! |---|---|
 //! | `v1_33` to `v1_37` | the Kubernetes version of the API's types; choose one, here or on k8s-openapi |
 //! | `test` | `#[opkit::test]` and `ControlPlane`; for dev-dependencies |
-//! | `otlp` | traces over OTLP, sent where `OTEL_EXPORTER_OTLP_ENDPOINT` says |
+//! | `otlp` | traces over OTLP, sent to the endpoint in `OTEL_EXPORTER_OTLP_ENDPOINT` |
 //! | `ws` | exec, attach and port-forward over WebSockets |
 //!
 //! # Guides

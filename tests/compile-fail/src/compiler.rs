@@ -7,7 +7,7 @@ use compile_fail_arguments::rustc_arguments;
 
 const ARGUMENTS: &[&str] = &rustc_arguments!();
 
-/// What the compiler reports of a file, one JSON object per line.
+/// Returns the compiler's messages about a file, one JSON object per line.
 pub(crate) fn check(file: &Path, directory: &Path) -> String {
     let mut command = Command::new(ARGUMENTS[0]);
     command

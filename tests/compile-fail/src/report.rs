@@ -1,4 +1,4 @@
-//! What is compared: the messages, where they point, and the notes that are opkit's. The rest of what rustc writes
+//! The part of the compiler's output that is compared: the messages, where they point, and the notes that are opkit's. The rest of what rustc writes
 //! (which other types implement a trait, where a bound stands) differs from version to version.
 
 use serde_json::Value;

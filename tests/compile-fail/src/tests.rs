@@ -5,7 +5,8 @@ use std::{env, fs, thread};
 
 use crate::{compiler, report};
 
-/// Each case is reported as its text says, and a case without errors has none.
+/// The compiler's messages for each case are those in the text file beside it. The text of a case that compiles
+/// is empty.
 #[test]
 fn each_case_gets_its_message() {
     let cases = Mutex::new(cases());
@@ -49,7 +50,7 @@ fn cases() -> VecDeque<PathBuf> {
     cases.into()
 }
 
-/// What differs between what is reported and what is expected.
+/// Returns the expected and the reported messages if they differ.
 fn difference(case: &Path) -> Option<String> {
     let directory = tempfile::tempdir().unwrap();
     let found = report::text(&compiler::check(case, directory.path()));

@@ -18,7 +18,7 @@ pub(crate) struct GateStatus {
     pub(crate) conditions: Conditions,
 }
 
-/// By kube's derive, which is told where its crates are.
+/// By kube's derive, whose attributes name the crates through opkit.
 #[derive(
     CustomResource, serde::Serialize, serde::Deserialize, schemars::JsonSchema, Clone, Debug,
 )]

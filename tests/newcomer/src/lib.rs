@@ -1,4 +1,4 @@
-//! What a newcomer does: copies the README's operator into an empty directory, runs its tests, and
+//! The steps of a newcomer: copies the README's operator into an empty directory, runs its tests, and
 //! runs it with `opkit dev`.
 
 #[cfg(test)]

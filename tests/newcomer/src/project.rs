@@ -74,7 +74,7 @@ impl Project {
     }
 }
 
-/// Where this test was built.
+/// Returns the target directory that this test was built in.
 fn target_directory() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     // target/debug/deps/newcomer-0123456789abcdef

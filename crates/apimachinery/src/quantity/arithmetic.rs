@@ -8,7 +8,7 @@ use super::{Form, ONE, Quantity};
 /// A thousandth, in billionths.
 const MILLI: i128 = ONE / 1000;
 
-/// As Kubernetes: the result is written in the form of the first, or of the second if the first is
+/// Returns the form of a result, by Kubernetes' rule: that of the first operand, or of the second if the first is
 /// zero.
 fn form_of(first: Quantity, second: Quantity) -> Form {
     match first.nanos {

@@ -67,7 +67,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What has been reported so far: the first object of each feature.
+/// The features that were reported so far, each with the first object that relied on it.
 #[derive(Debug, Default)]
 pub(crate) struct Unmodelled {
     reported: Mutex<BTreeMap<&'static str, String>>,

@@ -28,7 +28,7 @@ use crate::{control_plane::ControlPlane, output};
 /// How often the view looks for something new, and the sources are looked at.
 const REFRESH: Duration = Duration::from_millis(250);
 
-/// What a build ends with: an executable, or what the compiler prints.
+/// The result of a build: an executable, or the compiler's output.
 type Built = Result<Result<PathBuf, String>>;
 
 /// Everything that runs.
@@ -39,7 +39,7 @@ pub(crate) struct Session {
     view: View,
     client: Client,
     installer: Installer,
-    /// What the operator that runs printed as its manifests, and its CRDs as they are installed.
+    /// The manifests of the running operator, and its installed CRDs.
     manifests: String,
     crds: Vec<CustomResourceDefinition>,
     sources: Sources,
@@ -49,9 +49,9 @@ pub(crate) struct Session {
     process: Option<OperatorProcess>,
     /// When the last build after an edit began, until its operator is started.
     edited: Option<Instant>,
-    /// The same of the operator that was started, until it works.
+    /// The manifests and CRDs of the operator that was started and is not ready yet.
     starting: Option<Instant>,
-    /// What is shown of what the control plane does not model.
+    /// The features that the control plane does not model and that were shown already.
     unmodelled: HashSet<String>,
 }
 

@@ -52,12 +52,12 @@ impl Sources {
         }
     }
 
-    /// Takes the files as they are now for those that were built.
+    /// Records the present state of the files as the one that was built.
     pub(crate) fn mark(&mut self) {
         self.seen = self.stamps();
     }
 
-    /// Takes the files of an earlier list for as they were then, and those that are new to it for as they are now.
+    /// Takes over the recorded state of files that an earlier list has too, and records the present state of the others.
     pub(crate) fn keep(&mut self, earlier: &Sources) {
         self.mark();
         for (path, stamp) in &earlier.seen {
@@ -67,7 +67,7 @@ impl Sources {
         }
     }
 
-    /// Returns a file that is not as it was, if there is one.
+    /// Returns a file that was changed, added or removed since its state was recorded, if there is one.
     pub(crate) fn changed(&self) -> Option<PathBuf> {
         let now = self.stamps();
         let new = now

@@ -80,7 +80,7 @@ impl View {
         }
     }
 
-    /// One line of what goes on, above the table.
+    /// Prints a line with a label above the table.
     pub(crate) fn line(&mut self, what: &str, text: &str) {
         self.clear();
         output::line(what, text);

@@ -1,4 +1,5 @@
-//! What a user says of a source: which of its events count, and where they lead.
+//! The source of a controller as a user declares it: filters of its events, and map functions from events
+//! to objects to reconcile.
 
 use std::fmt;
 use std::sync::Arc;
@@ -186,7 +187,7 @@ impl<K: 'static> Source<K> {
     }
 }
 
-/// What `map` returns for the object of an event, before and after.
+/// Returns the keys that `map` returns for the object of an event before and after the change.
 fn of_versions(event: &Event<'_>, map: &impl Fn(&Stored) -> Vec<ObjectKey>) -> Vec<ObjectKey> {
     let mut keys = event.old().map(map).unwrap_or_default();
     keys.extend(map(event.object()));

@@ -64,12 +64,13 @@ struct Cluster {
     events: EventRecorder,
     /// Of what needs leadership: posted while the process leads.
     leader_events: EventRecorder,
-    /// What states read.
+    /// The caches that the functions of states may read.
     caches: Arc<Caches>,
 }
 
 impl Cluster {
-    /// What a state is created with: of a term, behind its fence, or for what needs no leadership.
+    /// Returns the context that a state is created with. With a fence, its client writes only during the term of
+    /// that fence; without one, as for controllers that need no leadership, it always writes.
     fn state_context(&self, fence: Option<&Fence>) -> StateContext {
         let client = self.client.kube();
         let (client, events) = match fence {

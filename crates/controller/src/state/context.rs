@@ -1,4 +1,4 @@
-//! What a state is created with: a client, the caches, a recorder of events.
+//! The context that a state is created with: a client, the caches, a recorder of events.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::source::Declared;
 use crate::spec::Watched;
 use crate::{Kind, ManagerError, ReadError, Selection};
 
-/// What a state is created with. Cloning is cheap.
+/// The context that a state is created with: a client, the caches and a recorder of events. Cloning is cheap.
 ///
 /// # Examples
 /// ```

@@ -1,4 +1,4 @@
-//! What is recorded on an owner of the children that it has without owner references.
+//! The record, on an owner, of its children without owner references.
 //!
 //! The record is an annotation of the owner, written together with a finalizer of the same name
 //! before the first child is applied, and a child leaves it only when it is gone. So whatever happens

@@ -163,7 +163,7 @@ impl Running {
         self.decided(request, side, &object, run, called)
     }
 
-    /// The result of the user's function, with what the controller's policy makes of its error.
+    /// Applies the controller's error policy to the result of the user's function.
     fn decided<T>(
         &self,
         request: &Request,
@@ -182,7 +182,8 @@ impl Running {
         })
     }
 
-    /// The same for a function that was called with a key: an object that is gone has no policy.
+    /// Applies the controller's error policy to the result of a function that was called with a key. A policy takes
+    /// an object, so the error of an object that is gone stays as it is.
     async fn decided_by_key(
         &self,
         request: &Request,

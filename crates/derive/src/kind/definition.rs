@@ -1,4 +1,4 @@
-//! What the words of `#[opkit::kind(...)]` say of the resource.
+//! The definition of the resource, from the words of `#[opkit::kind(...)]`.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -33,7 +33,7 @@ struct Scale {
     label_selector_path: Option<String>,
 }
 
-/// What is read before it is known to be complete.
+/// The words that were read so far; required ones may be missing.
 #[derive(Default)]
 struct Found {
     kind: Option<LitStr>,

@@ -1,4 +1,4 @@
-//! What a test reads, and what it does in place of a controller that the control plane lacks.
+//! Reads of a test, and writes in place of a controller that the control plane lacks.
 
 use k8s_openapi::api::core::v1::{Event, Pod};
 use k8s_openapi::{api::batch::v1::Job, jiff::Timestamp};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{ControlPlane, MANAGER, decode};
 use crate::error::refused;
 
-/// Where events about cluster-scoped objects are.
+/// The namespace of events about cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
 
 impl ControlPlane {

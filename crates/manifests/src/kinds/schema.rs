@@ -4,7 +4,7 @@ use schemars::Schema;
 use schemars::transform::Transform;
 use serde_json::{Map, Value, json};
 
-/// What a struct adds to its schema.
+/// The additions of a struct's attributes to its schema.
 #[derive(Debug, Clone, Copy)]
 pub struct SchemaTable {
     /// The fields that add something.
@@ -15,7 +15,7 @@ pub struct SchemaTable {
     pub has_defaults: bool,
 }
 
-/// What a field adds to its schema.
+/// The additions of a field's attributes to its schema.
 #[derive(Debug, Clone, Copy)]
 pub struct Property {
     /// Its name on the wire.
@@ -28,7 +28,7 @@ pub struct Property {
     pub values: Part,
 }
 
-/// What is added to one schema.
+/// An addition to one schema.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     /// Keywords of JSON schema, and Kubernetes' own.
@@ -53,9 +53,9 @@ pub enum Keyword {
 /// A CEL rule of `x-kubernetes-validations`.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// The expression, which is true of what is valid.
+    /// The expression, which is true for a valid value.
     pub rule: &'static str,
-    /// What is said of what is not.
+    /// The message for an invalid value.
     pub message: Option<&'static str>,
     /// The reason in the response.
     pub reason: Option<&'static str>,

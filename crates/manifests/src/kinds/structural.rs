@@ -42,8 +42,8 @@ pub(super) fn root(spec: SchemaOf, status: Option<SchemaOf>) -> Value {
     root.to_value()
 }
 
-/// Puts Kubernetes' types in the place of schemars': it knows the formats int32 and int64 alone, and a
-/// schema without a type has to say that it takes anything.
+/// Replaces schemars' types by those of Kubernetes, which knows the integer formats int32 and int64 only, and
+/// requires an extension in a schema without a type.
 #[derive(Debug, Clone)]
 struct KubernetesTypes;
 
@@ -89,7 +89,7 @@ fn bound_integers(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Lets a schema that says nothing of types take any value, as structural schemas say it.
+/// Lets a schema without a type accept any value, by the extension that structural schemas have for it.
 fn take_anything(schema: &mut Value) {
     if *schema == json!(true) {
         *schema = json!({});

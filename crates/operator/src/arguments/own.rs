@@ -12,7 +12,7 @@ use opkit_controller::Error;
 use super::{Arguments, Command};
 use crate::OperatorError;
 
-/// What `--help` has above the flags of the operator's own, unless they have a heading.
+/// The heading in `--help` above the operator's own flags, unless they have one of their own.
 const HEADING: &str = "Options of this operator";
 
 /// A type of flags that an operator declares.

@@ -10,7 +10,7 @@ use opkit_controller::{Error, Manager, Result, StateContext};
 
 use crate::arguments::{ArgsType, ParsedArgs};
 
-/// What is done to the manager before it runs.
+/// A change to the manager before it runs.
 pub(super) type Setup = Box<dyn FnOnce(Manager) -> Manager + Send>;
 
 /// A state that is created when the operator runs.

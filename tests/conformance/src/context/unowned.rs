@@ -198,7 +198,7 @@ async fn a_change_of_it_leads_to_its_owner(plane: ControlPlane) -> opkit::Result
     there.end(rig).await
 }
 
-/// The answer to a request that is not allowed, which is not tried again.
+/// The response to a request that is not allowed; clients do not retry it.
 fn forbidden() -> Effect {
     let status = kube::core::Status::failure("not now", "Forbidden");
     Effect::Fail(Box::new(status.with_code(403)))
