@@ -56,16 +56,16 @@ impl Kind {
     /// What a list of them begins with.
     pub fn list_head(self) -> &'static str {
         match self {
-            Kind::Pods => r#"{"kind":"PodList","apiVersion":"v1""#,
-            Kind::Robots => r#"{"kind":"RobotList","apiVersion":"example.com/v1""#,
+            Self::Pods => r#"{"kind":"PodList","apiVersion":"v1""#,
+            Self::Robots => r#"{"kind":"RobotList","apiVersion":"example.com/v1""#,
         }
     }
 
     /// What stands before the fields of an object that is sent alone.
     pub fn type_meta(self) -> &'static str {
         match self {
-            Kind::Pods => r#""kind":"Pod","apiVersion":"v1","#,
-            Kind::Robots => r#""apiVersion":"example.com/v1","kind":"Robot","#,
+            Self::Pods => r#""kind":"Pod","apiVersion":"v1","#,
+            Self::Robots => r#""apiVersion":"example.com/v1","kind":"Robot","#,
         }
     }
 
@@ -73,8 +73,8 @@ impl Kind {
     pub fn objects(self, count: u64) -> impl Iterator<Item = Value> {
         let mut numbers = Numbers(88_172_645_463_325_252);
         (0..count).map(move |number| match self {
-            Kind::Pods => pod(number, &mut numbers),
-            Kind::Robots => robot(number, &mut numbers),
+            Self::Pods => pod(number, &mut numbers),
+            Self::Robots => robot(number, &mut numbers),
         })
     }
 }
@@ -84,8 +84,8 @@ impl std::str::FromStr for Kind {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "pods" => Ok(Kind::Pods),
-            "robots" => Ok(Kind::Robots),
+            "pods" => Ok(Self::Pods),
+            "robots" => Ok(Self::Robots),
             other => Err(format!("{other:?} is neither pods nor robots")),
         }
     }
@@ -94,8 +94,8 @@ impl std::str::FromStr for Kind {
 impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Kind::Pods => "pods",
-            Kind::Robots => "robots",
+            Self::Pods => "pods",
+            Self::Robots => "robots",
         })
     }
 }
@@ -128,7 +128,7 @@ impl Deployment {
         let env = env.collect();
         let (hash, owner, digest) = (numbers.hex(10), numbers.uid(), numbers.hex(64));
         let (minor, patch) = (numbers.below(40), numbers.below(20));
-        Deployment {
+        Self {
             number,
             hash,
             owner,

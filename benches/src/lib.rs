@@ -1,8 +1,8 @@
 //! Figures, ours and the peers', in one run: `cargo bench -p opkit-benches`, and for the cache
 //! `cargo xtask bench cache`, for the controller `cargo xtask bench controller`.
 //!
-//! Each file in `benches/` measures one room. A figure is the median of several runs, with its spread.
-//! Peers that are not built with the rooms live in `peers/`.
+//! Each file in `benches/` measures one room. A figure is the median of several runs, with its
+//! spread. Peers that are not built with the rooms live in `peers/`.
 
 use std::time::Duration;
 

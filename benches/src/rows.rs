@@ -188,14 +188,14 @@ impl Outcome {
 impl Unit {
     fn text(self, value: f64) -> String {
         match self {
-            Unit::Seconds => format!("{value:.2} s"),
-            Unit::Bytes => format!("{value:.0} B"),
-            Unit::PerSecond => format!("{value:.0}/s"),
-            Unit::Nanoseconds => format!("{value:.0} ns"),
-            Unit::Microseconds => format!("{value:.1} us"),
-            Unit::Milliseconds => format!("{value:.1} ms"),
-            Unit::Ratio => format!("{value:.2}"),
-            Unit::Count => format!("{value:.0}"),
+            Self::Seconds => format!("{value:.2} s"),
+            Self::Bytes => format!("{value:.0} B"),
+            Self::PerSecond => format!("{value:.0}/s"),
+            Self::Nanoseconds => format!("{value:.0} ns"),
+            Self::Microseconds => format!("{value:.1} us"),
+            Self::Milliseconds => format!("{value:.1} ms"),
+            Self::Ratio => format!("{value:.2}"),
+            Self::Count => format!("{value:.0}"),
         }
     }
 }

@@ -2,9 +2,10 @@
 //! written before the first request, over plain HTTP/1.1. It costs its clients next to nothing, so
 //! what is measured is theirs.
 //!
-//! `/go?events=N` sends N changes to every watch, and with `&rate=R` R of them a second, each with the time
-//! at which it was sent, in nanoseconds since 1970, as its resourceVersion; `/expire` ends every watch with 410; `/ready` answers
-//! once there is a watch that has been told all objects it asked for.
+//! `/go?events=N` sends N changes to every watch, and with `&rate=R` R of them a second, each with
+//! the time at which it was sent, in nanoseconds since 1970, as its resourceVersion; `/expire` ends
+//! every watch with 410; `/ready` answers once there is a watch that has been told all objects it
+//! asked for.
 
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader};
@@ -72,7 +73,7 @@ impl Server {
             BufReader::new(output).read_line(&mut line)?;
         }
         let port = line.trim().parse().map_err(std::io::Error::other)?;
-        Ok(Server { process, port })
+        Ok(Self { process, port })
     }
 }
 
@@ -150,7 +151,7 @@ impl State {
                 Bytes::copy_from_slice(&whole.as_bytes()[at + 9..]),
             ]);
         }
-        State {
+        Self {
             kind,
             items,
             events,

@@ -1,7 +1,8 @@
 //! `cargo xtask bench cache|controller`: the figures of a room beside those of its peers.
 //!
-//! kube-runtime is a peer in a workspace of its own, client-go and controller-runtime are in Go modules;
-//! all live in `benches/peers`. A peer that cannot be built is absent, its rows say so, and they are not counted.
+//! kube-runtime is a peer in a workspace of its own, client-go and controller-runtime are in Go
+//! modules; all live in `benches/peers`. A peer that cannot be built is absent, its rows say so,
+//! and they are not counted.
 
 mod server;
 

@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: everything that must pass before a change is merged.
 //!
-//! Each command is printed before it runs, so that whoever sees it fail can run it alone. The first failure
-//! ends the run.
+//! Each command is printed before it runs, so that whoever sees it fail can run it alone. The first
+//! failure ends the run.
 
 use std::process::{Command, ExitCode, Stdio};
 
@@ -62,7 +62,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The steps, cheapest first. Never `--all-features`: two versions of k8s-openapi exclude each other.
+/// The steps, cheapest first. Never `--all-features`: two versions of k8s-openapi exclude each
+/// other.
 fn steps(no_test: bool, has_deny: bool) -> Vec<Step> {
     let mut steps = vec![
         cargo("fmt --all -- --check"),

@@ -1,7 +1,8 @@
 //! `cargo xtask control-plane`: a real Kubernetes control plane, built from Go modules.
 //!
-//! `tests/control-plane/go.mod` pins the versions and nothing else names them. The executables go into a cache
-//! outside the tree, one directory per version of Kubernetes, where tests find them. Go is needed once.
+//! `tests/control-plane/go.mod` pins the versions and nothing else names them. The executables go
+//! into a cache outside the tree, one directory per version of Kubernetes, where tests find them.
+//! Go is needed once.
 
 use std::{
     env,

@@ -69,8 +69,8 @@ impl Curl {
         Ok(version.context("/version names none")?.to_owned())
     }
 
-    /// Sends one request. With `cut_after`, an answer that has not ended by then ends there; without, it
-    /// fails if it takes too long.
+    /// Sends one request. With `cut_after`, an answer that has not ended by then ends there;
+    /// without, it fails if it takes too long.
     pub(crate) fn send_until(
         &self,
         request: &Request<Vec<u8>>,
@@ -89,7 +89,8 @@ impl Curl {
             curl.args(["--header", &format!("{name}: {value}")]);
         }
         if !request.body().is_empty() {
-            // Without this, curl asks for leave to send a long body and shows the answer to that too.
+            // Without this, curl asks for leave to send a long body and shows the answer to that
+            // too.
             curl.args(["--header", "Expect:", "--data-binary", "@-"]);
         }
         let mut running = curl

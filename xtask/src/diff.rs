@@ -1,8 +1,8 @@
 //! `cargo xtask diff`: the requests of the differential suite, sent to a real API server.
 //!
-//! With `--record` its answers become the recordings that `cargo test -p differential` compares the embedded
-//! server with; without, the differences to the recordings are printed, which shows what a new version
-//! of Kubernetes changes.
+//! With `--record` its answers become the recordings that `cargo test -p differential` compares the
+//! embedded server with; without, the differences to the recordings are printed, which shows what a
+//! new version of Kubernetes changes.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
 //! `cargo xtask kinds`: the table of built-in kinds, read from a real API server.
 //!
-//! Discovery gives names, scopes, verbs and subresources, the OpenAPI v3 documents give the schemas, and
-//! an empty list asked for as a Table gives the printer columns. What a server does not publish (cells,
-//! field selectors, most defaults) is written by hand beside the output and never touched from here.
+//! Discovery gives names, scopes, verbs and subresources, the OpenAPI v3 documents give the
+//! schemas, and an empty list asked for as a Table gives the printer columns. What a server does
+//! not publish (cells, field selectors, most defaults) is written by hand beside the output and
+//! never touched from here.
 //!
 //! The server is read with `curl`, so that this crate needs no TLS stack.
 
@@ -235,8 +236,8 @@ fn subresource(group: &str, version: &str, parent: &str, name: &str, resource: &
     entry
 }
 
-/// The columns of a Table. A description that is a property's of ObjectMeta is kept as `#name`: nearly
-/// every kind has two of them, and they would be most of the file.
+/// The columns of a Table. A description that is a property's of ObjectMeta is kept as `#name`:
+/// nearly every kind has two of them, and they would be most of the file.
 fn columns(table: &Value, definitions: &BTreeMap<String, Value>) -> Value {
     let metadata = definitions
         .get("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")

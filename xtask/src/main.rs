@@ -1,7 +1,7 @@
 //! The project's own automation: `cargo xtask <task>`.
 //!
-//! Everything that a contributor or CI runs beyond plain cargo lives here, so that there is no Makefile
-//! and nothing to install.
+//! Everything that a contributor or CI runs beyond plain cargo lives here, so that there is no
+//! Makefile and nothing to install.
 #![allow(
     clippy::print_stdout,
     reason = "a command of its own, which prints what it does and finds"
@@ -46,11 +46,13 @@ enum Task {
     Conformance(conformance::Args),
     /// Build etcd and Kubernetes from Go modules, once; the last line printed is their directory.
     ControlPlane(control_plane::Args),
-    /// Send the requests of the differential suite to a fresh API server without controllers and keep its answers.
+    /// Send the requests of the differential suite to a fresh API server without controllers and
+    /// keep its answers.
     Diff(diff::Args),
     /// Write the table of built-in kinds from what a real API server says of itself.
     Kinds(kinds::Args),
-    /// Build faults into the engines and run the tests on each, to find promises that no test keeps.
+    /// Build faults into the engines and run the tests on each, to find promises that no test
+    /// keeps.
     Mutate(mutate::Args),
     /// Write the table of protobuf messages from the sources of Kubernetes' Go modules.
     Protobuf(protobuf::Args),
@@ -60,7 +62,8 @@ enum Task {
     Simulate(simulate::Args),
     /// Run an operator in bad weather, with many objects.
     Soak(soak::Args),
-    /// Check what no compiler or linter checks: layout, dependency direction, manifests, data files.
+    /// Check what no compiler or linter checks: layout, dependency direction, manifests, data
+    /// files.
     Tidy,
 }
 
@@ -80,7 +83,8 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(),
     };
     outcome.unwrap_or_else(|error| {
-        // One line, whatever RUST_BACKTRACE says: returned from main, it would bring a backtrace along.
+        // One line, whatever RUST_BACKTRACE says: returned from main, it would bring a backtrace
+        // along.
         let _ = writeln!(io::stderr(), "xtask: {error:#}");
         ExitCode::FAILURE
     })

@@ -1,9 +1,9 @@
 //! `cargo xtask mutate`: faults built into the engines, to see whether the tests find them.
 //!
 //! All chosen mutants are compiled into one copy of the workspace, each behind a condition that the
-//! environment variable `OPKIT_MUTANT` turns on. So there is one build, and a mutant costs only the time
-//! that the tests need to find it. A mutant that no test finds is a *survivor*: either the code
-//! promises nothing there, or a test is missing.
+//! environment variable `OPKIT_MUTANT` turns on. So there is one build, and a mutant costs only the
+//! time that the tests need to find it. A mutant that no test finds is a *survivor*: either the
+//! code promises nothing there, or a test is missing.
 
 mod copy;
 mod find;

@@ -1,10 +1,12 @@
-//! `cargo xtask protobuf`: the table of protobuf messages, read from the sources of Kubernetes' Go modules.
+//! `cargo xtask protobuf`: the table of protobuf messages, read from the sources of Kubernetes' Go
+//! modules.
 //!
-//! A field's number and type come from `generated.proto` ([`proto`]). Its JSON name, and whether an empty
-//! value is left out of JSON, come from the struct tags in the Go files beside it ([`golang`]): OpenAPI
-//! publishes no default both for a pointer and for a value that JSON leaves out when empty, so it cannot
-//! say whether a zero on the wire means "zero" or "not set". OpenAPI is what the result is checked
-//! against: every message must have exactly the properties of its definition.
+//! A field's number and type come from `generated.proto` ([`proto`]). Its JSON name, and whether an
+//! empty value is left out of JSON, come from the struct tags in the Go files beside it
+//! ([`golang`]): OpenAPI publishes no default both for a pointer and for a value that JSON leaves
+//! out when empty, so it cannot say whether a zero on the wire means "zero" or "not set". OpenAPI
+//! is what the result is checked against: every message must have exactly the properties of its
+//! definition.
 //!
 //! Only what the table of kinds reaches is written. The text form is described at the reader, in
 //! `crates/apimachinery/src/protobuf/table.rs`.
@@ -28,7 +30,8 @@ mod tests;
 /// Where the sources are and where the table goes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Folders of the Go modules k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator.
+    /// Folders of the Go modules k8s.io/api, apimachinery, apiextensions-apiserver and
+    /// kube-aggregator.
     #[arg(long, required = true, num_args = 1..)]
     proto_dir: Vec<PathBuf>,
     /// The folder with the table of kinds and the OpenAPI definitions.
@@ -240,8 +243,8 @@ fn roots(kinds: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
             .or_default()
             .insert(gvk(group, version, kind));
     }
-    // A subresource may take a kind that is no resource, such as an Eviction. What is only ever a query
-    // (`PodExecOptions`) has no body.
+    // A subresource may take a kind that is no resource, such as an Eviction. What is only ever a
+    // query (`PodExecOptions`) has no body.
     for kind in &kinds {
         for subresource in kind["subresources"].as_array().into_iter().flatten() {
             let part = |pointer| {

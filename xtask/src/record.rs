@@ -1,9 +1,11 @@
-//! `cargo xtask record -- kubectl ...`: what a real client sends, as a script of the differential suite.
+//! `cargo xtask record -- kubectl ...`: what a real client sends, as a script of the differential
+//! suite.
 //!
-//! The command runs with a kubeconfig of its own that names a plain-HTTP proxy on this machine. The proxy
-//! sends each request on to the real server and keeps it. The script runs in the suite's namespace instead
-//! of the command's, and captures the versions and uids that the client learned from answers. It is a draft
-//! all the same: it holds what the client sent, not what has to be there before.
+//! The command runs with a kubeconfig of its own that names a plain-HTTP proxy on this machine. The
+//! proxy sends each request on to the real server and keeps it. The script runs in the suite's
+//! namespace instead of the command's, and captures the versions and uids that the client learned
+//! from answers. It is a draft all the same: it holds what the client sent, not what has to be
+//! there before.
 //!
 //! It does not record upgrades of the connection (`exec`, `attach`, `port-forward`).
 
@@ -42,8 +44,8 @@ pub(crate) struct Args {
     /// Keep the requests of discovery, OpenAPI and the version too.
     #[arg(long)]
     all: bool,
-    /// After how many seconds a watch ends. The command gets its events only then, all at once; in the
-    /// script a watch lasts one second.
+    /// After how many seconds a watch ends. The command gets its events only then, all at once; in
+    /// the script a watch lasts one second.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     watch_seconds: u64,
     /// The command, which must heed KUBECONFIG.
@@ -118,7 +120,8 @@ fn kubeconfig(server: &str, namespace: &str) -> String {
             "name": "record",
             "context": {"cluster": "record", "namespace": namespace, "user": "record"},
         }],
-        // The proxy adds the token; without any user, kubectl asks for a name and a password when refused.
+        // The proxy adds the token; without any user, kubectl asks for a name and a password when
+        // refused.
         "users": [{"name": "record", "user": {"token": "record"}}],
     })
     .to_string()

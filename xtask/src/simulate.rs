@@ -28,13 +28,13 @@ enum Model {
 }
 
 impl Model {
-    const ALL: [Model; 2] = [Model::Cache, Model::LeaderElection];
+    const ALL: [Self; 2] = [Self::Cache, Self::LeaderElection];
 
     /// The package, and the test in it.
     const fn test(self) -> (&'static str, &'static str) {
         match self {
-            Model::Cache => ("opkit-cache", "simulate::tests::many"),
-            Model::LeaderElection => ("opkit-controller", "leaderelection::simulate::tests::many"),
+            Self::Cache => ("opkit-cache", "simulate::tests::many"),
+            Self::LeaderElection => ("opkit-controller", "leaderelection::simulate::tests::many"),
         }
     }
 }

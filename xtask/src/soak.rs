@@ -1,5 +1,5 @@
-//! `cargo xtask soak`: an operator in bad weather with more objects, or with more names that come and go,
-//! than `cargo test` has time for.
+//! `cargo xtask soak`: an operator in bad weather with more objects, or with more names that come
+//! and go, than `cargo test` has time for.
 
 use std::process::{Command, ExitCode};
 

@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: what no compiler or linter checks.
 //!
-//! [`check`] is a pure function over a [`Model`] of the repository, so that a test can show that a wrong
-//! repository fails. Reading the real one is all that the rest does.
+//! [`check`] is a pure function over a [`Model`] of the repository, so that a test can show that a
+//! wrong repository fails. Reading the real one is all that the rest does.
 
 use std::{
     fmt, fs,
@@ -78,8 +78,8 @@ pub(crate) fn check(model: &Model) -> Vec<Violation> {
     violations
 }
 
-/// The repository that cargo runs this program for, or the one around the current folder. A path compiled
-/// in would be another checkout's where two share a target folder.
+/// The repository that cargo runs this program for, or the one around the current folder. A path
+/// compiled in would be another checkout's where two share a target folder.
 pub(crate) fn read() -> Result<Model> {
     let mut command = MetadataCommand::new();
     if let Some(package) = std::env::var_os("CARGO_MANIFEST_DIR") {

@@ -117,8 +117,8 @@ impl Condition {
     }
 }
 
-impl From<&Condition> for Condition {
-    fn from(condition: &Condition) -> Self {
+impl From<&Self> for Condition {
+    fn from(condition: &Self) -> Self {
         condition.clone()
     }
 }
@@ -150,8 +150,8 @@ impl Conditions {
         Self::default()
     }
 
-    /// Sets a condition, in place of the one of the same type. Takes the condition, or a reference to
-    /// it, so that a function that may be called again needs no clone.
+    /// Sets a condition, in place of the one of the same type. Takes the condition, or a reference
+    /// to it, so that a function that may be called again needs no clone.
     ///
     /// The time of the one before is kept unless the status changes; a new time is set when the
     /// status is written.

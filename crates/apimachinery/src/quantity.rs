@@ -1,7 +1,7 @@
 //! Quantities: `resource.Quantity`, such as `500m` of a CPU or `1Gi` of memory.
 //!
-//! Built-in kinds are stored with their quantities in canonical form, so what a server answers may be
-//! written otherwise than what it was sent: `1000m` becomes `1`, `0.5Gi` becomes `512Mi`.
+//! Built-in kinds are stored with their quantities in canonical form, so what a server answers may
+//! be written otherwise than what it was sent: `1000m` becomes `1`, `0.5Gi` becomes `512Mi`.
 
 mod arithmetic;
 mod wire;
@@ -14,7 +14,8 @@ use std::str::FromStr;
 ///
 /// Two quantities are equal if their numbers are, however they were written. They have an order,
 /// and are added, subtracted and multiplied exactly: there are no floating-point numbers. In a kind
-/// of one's own a field of this type reads what Kubernetes reads, and is written in the canonical form.
+/// of one's own a field of this type reads what Kubernetes reads, and is written in the canonical
+/// form.
 ///
 /// # Examples
 /// ```
@@ -81,7 +82,7 @@ impl Hash for Quantity {
 /// Zero.
 impl Default for Quantity {
     fn default() -> Self {
-        Quantity::from(0)
+        Self::from(0)
     }
 }
 
@@ -98,7 +99,7 @@ impl FromStr for Quantity {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        Quantity::parse(text).ok_or_else(|| QuantityError {
+        Self::parse(text).ok_or_else(|| QuantityError {
             text: text.to_owned(),
         })
     }
@@ -148,7 +149,7 @@ impl Quantity {
             }
         }
         let nanos = nanos.checked_mul(sign)?;
-        Some(Quantity { nanos, form })
+        Some(Self { nanos, form })
     }
 }
 

@@ -1,5 +1,5 @@
-//! Random numbers from a seed, for jitter and for model tests: splitmix64, so that a run can be repeated.
-//! Not for secrets.
+//! Random numbers from a seed, for jitter and for model tests: splitmix64, so that a run can be
+//! repeated. Not for secrets.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -18,7 +18,7 @@ pub struct Random(u64);
 impl Random {
     /// The numbers of this seed.
     pub fn new(seed: u64) -> Self {
-        Random(seed)
+        Self(seed)
     }
 
     /// A seed from the operating system, by way of the standard library's hash keys.

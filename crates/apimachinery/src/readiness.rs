@@ -67,8 +67,8 @@ pub fn is_ready(object: &Value) -> bool {
     }
 }
 
-/// Whether the condition of type `condition` of `object` is true for the present generation, whatever
-/// the kind. An object that is being deleted is not ready.
+/// Whether the condition of type `condition` of `object` is true for the present generation,
+/// whatever the kind. An object that is being deleted is not ready.
 ///
 /// # Examples
 ///

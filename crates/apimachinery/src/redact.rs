@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// The annotation in which `kubectl apply` keeps the whole of what was applied, the data of a Secret
-/// included.
+/// The annotation in which `kubectl apply` keeps the whole of what was applied, the data of a
+/// Secret included.
 pub const LAST_APPLIED_CONFIGURATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What stands for a value that is not shown.
@@ -15,8 +15,8 @@ pub fn is_secret(kind: &str) -> bool {
 }
 
 /// Replaces what must not be shown of an object, or of a list of objects: the values in `data` and
-/// `stringData` of Secrets, and the value of [`LAST_APPLIED_CONFIGURATION`] wherever it is. `kind` is
-/// the kind of the object.
+/// `stringData` of Secrets, and the value of [`LAST_APPLIED_CONFIGURATION`] wherever it is. `kind`
+/// is the kind of the object.
 ///
 /// # Examples
 /// ```

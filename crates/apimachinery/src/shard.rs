@@ -128,7 +128,8 @@ impl ShardSelector {
         Self::new(key, vec![range])
     }
 
-    /// The shard in `of` parts, about equal. They are all its objects, and no two of them share one.
+    /// The shard in `of` parts, about equal. They are all its objects, and no two of them share
+    /// one.
     ///
     /// # Examples
     ///

@@ -1,4 +1,5 @@
-//! How long a value is when it is written down: what limits of requests and of stored objects count.
+//! How long a value is when it is written down: what limits of requests and of stored objects
+//! count.
 
 use std::io::{self, Write};
 

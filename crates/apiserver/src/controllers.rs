@@ -1,8 +1,9 @@
 //! The control plane's own controllers: what follows, in a cluster, from what is in the store.
 //!
-//! One task follows every change in revision order and turns it into work items, each at most once in
-//! the queue. A work item looks at the present state and takes one step; what it writes comes back as a
-//! change. Nothing is remembered between steps, so a controller may miss any number of changes.
+//! One task follows every change in revision order and turns it into work items, each at most once
+//! in the queue. A work item looks at the present state and takes one step; what it writes comes
+//! back as a change. Nothing is remembered between steps, so a controller may miss any number of
+//! changes.
 
 mod crds;
 mod garbage;

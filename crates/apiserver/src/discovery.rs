@@ -1,8 +1,8 @@
 //! Discovery: which groups, versions and resources this server serves.
 //!
-//! Pure functions from the catalog to the bodies of `/api`, `/apis` and what is below them, in the legacy
-//! form (one request per group version) and in the aggregated one (two requests in all), which the client
-//! asks for in its `Accept` header.
+//! Pure functions from the catalog to the bodies of `/api`, `/apis` and what is below them, in the
+//! legacy form (one request per group version) and in the aggregated one (two requests in all),
+//! which the client asks for in its `Accept` header.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,8 +17,8 @@ mod tests;
 /// A version of a group and its kinds.
 type Version = (String, Vec<Arc<Kind>>);
 
-/// The answer to a GET of a discovery path, split at its slashes: content type and body. None if the path
-/// is none of discovery's, or nothing is served there.
+/// The answer to a GET of a discovery path, split at its slashes: content type and body. None if
+/// the path is none of discovery's, or nothing is served there.
 pub(crate) fn answer(path: &[&str], accept: &str, catalog: &Catalog) -> Option<(String, Value)> {
     let json = |body| Some(("application/json".to_owned(), body));
     match *path {
@@ -75,8 +75,8 @@ fn aggregated_version(accept: &str) -> Option<&'static str> {
     None
 }
 
-/// Every group but the core one: the built-in ones in the order of a real server, then those of CRDs by
-/// name; the versions of each from the most to the least preferred.
+/// Every group but the core one: the built-in ones in the order of a real server, then those of
+/// CRDs by name; the versions of each from the most to the least preferred.
 fn groups(catalog: &Catalog) -> Vec<(String, Vec<Version>)> {
     let mut by_group: BTreeMap<String, BTreeMap<String, Vec<Arc<Kind>>>> = BTreeMap::new();
     for kind in catalog.all() {
@@ -228,7 +228,8 @@ fn aggregated_resource(kind: &Kind) -> Value {
     resource
 }
 
-/// A real server leaves group and version of a built-in kind empty where they are those of the list.
+/// A real server leaves group and version of a built-in kind empty where they are those of the
+/// list.
 fn response_kind(kind: &Kind, (group, version, name): (String, String, String)) -> Value {
     let is_builtin = matches!(kind.schema, SchemaSource::Definition(_));
     if is_builtin && group == kind.group && version == kind.version {

@@ -30,8 +30,8 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(90);
 /// What connections may take up before their peers have been authenticated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Number of open connections. A client needs one, or a few with HTTP/1; the files that a process
-    /// may open are often limited to 1,024.
+    /// Number of open connections. A client needs one, or a few with HTTP/1; the files that a
+    /// process may open are often limited to 1,024.
     pub(crate) connections: usize,
     /// Time from the connection to the first request with valid credentials, the TLS handshake
     /// included. A handshake with a client certificate is enough.

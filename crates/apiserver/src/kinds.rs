@@ -1,7 +1,7 @@
 //! The kinds this server serves: a table for the built-in ones, and whatever CRDs add.
 //!
-//! Nothing else in this crate knows a kind by name: storage, watch, patch and printing read what they
-//! need from here.
+//! Nothing else in this crate knows a kind by name: storage, watch, patch and printing read what
+//! they need from here.
 
 use std::{
     collections::BTreeMap,
@@ -125,7 +125,8 @@ impl Kind {
         format!("{} {}", self.api_version(), self.plural)
     }
 
-    /// `deployments.apps`, or `pods` in the core group: how Kubernetes names a resource in messages.
+    /// `deployments.apps`, or `pods` in the core group: how Kubernetes names a resource in
+    /// messages.
     pub(crate) fn group_resource(&self) -> String {
         if self.group.is_empty() {
             self.plural.clone()
@@ -234,8 +235,8 @@ fn key(kind: &Kind) -> (String, String, String) {
     )
 }
 
-/// Cuts a hand-written file: a line without indent begins a section, those with one belong to it, and `#`
-/// begins a comment.
+/// Cuts a hand-written file: a line without indent begins a section, those with one belong to it,
+/// and `#` begins a comment.
 fn sections(text: &'static str) -> BTreeMap<&'static str, Vec<&'static str>> {
     let mut sections: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
     let mut current = "";

@@ -1,11 +1,12 @@
 //! An embedded Kubernetes control plane.
 //!
 //! [`Server`] is an API server in memory with the controllers that make a cluster of it: garbage
-//! collection, namespaces, CRDs, and a simulation of Deployments, ReplicaSets and Pods. It is reached through
-//! its tower [`Service`] without a socket, or over HTTPS by kubectl and any other client.
+//! collection, namespaces, CRDs, and a simulation of Deployments, ReplicaSets and Pods. It is
+//! reached through its tower [`Service`] without a socket, or over HTTPS by kubectl and any other
+//! client.
 //!
-//! Kinds are data: a table generated from what a real server says of itself, and the CRDs that are installed.
-//! What this server does not model it answers with 501; `README.md` lists it.
+//! Kinds are data: a table generated from what a real server says of itself, and the CRDs that are
+//! installed. What this server does not model it answers with 501; `README.md` lists it.
 
 mod answer;
 mod auth;

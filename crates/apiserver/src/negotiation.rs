@@ -53,8 +53,8 @@ impl Media {
         }
     }
 
-    /// What an error is written as: parameters that ask for another form do not fit a Status, and who
-    /// accepts nothing gets JSON.
+    /// What an error is written as: parameters that ask for another form do not fit a Status, and
+    /// who accepts nothing gets JSON.
     pub(crate) fn of_error(accept: &str) -> Self {
         let plain = clauses(accept).into_iter().filter(|c| c.form.is_empty());
         plain
@@ -83,9 +83,9 @@ pub(crate) enum NotAcceptable {
     Stream,
 }
 
-/// The form that an `Accept` header asks for: of the alternatives, by their quality and then in their order,
-/// the first that can be made. A Table carries metadata until [`Representation::including`] says otherwise,
-/// since that is a query parameter.
+/// The form that an `Accept` header asks for: of the alternatives, by their quality and then in
+/// their order, the first that can be made. A Table carries metadata until
+/// [`Representation::including`] says otherwise, since that is a query parameter.
 pub(crate) fn negotiate(
     accept: &str,
     offer: Offer,

@@ -1,8 +1,9 @@
 //! OpenAPI v3: an index, and a document for each group version with its schemas and paths.
 //!
-//! kubectl reads the paths to learn whether the server validates fields, and the schemas to explain and to
-//! patch. A document is built when somebody asks for it, and kept until the catalog changes. The index says
-//! a hash for each document without building it, since clients keep documents on disk by that hash.
+//! kubectl reads the paths to learn whether the server validates fields, and the schemas to explain
+//! and to patch. A document is built when somebody asks for it, and kept until the catalog changes.
+//! The index says a hash for each document without building it, since clients keep documents on
+//! disk by that hash.
 //!
 //! There is no OpenAPI v2 here: kubectl falls back to it only where v3 is missing.
 
@@ -30,8 +31,8 @@ pub(crate) struct Cache {
     documents: Mutex<(u64, BTreeMap<String, Arc<Value>>)>,
 }
 
-/// The answer to a GET below `/openapi`, or None if nothing is there. A hash in the query is not looked at:
-/// an old one gets the present document.
+/// The answer to a GET below `/openapi`, or None if nothing is there. A hash in the query is not
+/// looked at: an old one gets the present document.
 pub(crate) fn answer(path: &[&str], query: &str, catalog: &Catalog) -> Option<Value> {
     let _ = query;
     match *path {
@@ -76,7 +77,8 @@ fn hash_kind(kind: &Kind, hasher: &mut DefaultHasher) {
         (&subresource.name, &subresource.verbs).hash(hasher);
     }
     match &kind.schema {
-        // The definitions are part of the program: its version and their size tell one build from another.
+        // The definitions are part of the program: its version and their size tell one build from
+        // another.
         SchemaSource::Definition(name) => {
             (
                 name,
@@ -98,7 +100,8 @@ fn document_path(group: &str, version: &str) -> String {
 /// The document of one group version.
 fn document(group: &str, version: &str, catalog: &Catalog) -> Option<Arc<Value>> {
     let path = document_path(group, version);
-    // Read before the kinds, so that a change meanwhile makes the document stale and not the other way round.
+    // Read before the kinds, so that a change meanwhile makes the document stale and not the other
+    // way round.
     let generation = catalog.generation();
     {
         let mut documents = catalog.openapi().documents.lock();

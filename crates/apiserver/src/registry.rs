@@ -1,7 +1,8 @@
 //! The verbs of the API on any kind: what happens between a decoded request and the store.
 //!
 //! Nothing here knows a kind by name but through data: its schema, its subresources, the lists in
-//! [`rules`]. A write is prepared outside the store's lock and committed at the revision it was made from.
+//! [`rules`]. A write is prepared outside the store's lock and committed at the revision it was
+//! made from.
 
 mod convert;
 mod create;

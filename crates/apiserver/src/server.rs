@@ -34,8 +34,8 @@ pub struct Options {
     /// How many past events of each resource a watch can start from.
     pub history: usize,
     /// Whether lists and watches heed `shardSelector`. In Kubernetes 1.36 this is the feature gate
-    /// `ShardedListAndWatch`, which is off there unless somebody turns it on; a server without it ignores the
-    /// parameter.
+    /// `ShardedListAndWatch`, which is off there unless somebody turns it on; a server without it
+    /// ignores the parameter.
     pub sharded_list_and_watch: bool,
 }
 
@@ -49,8 +49,8 @@ impl Default for Options {
     }
 }
 
-/// An embedded Kubernetes control plane: an API server in memory, and the controllers that make a cluster
-/// of it.
+/// An embedded Kubernetes control plane: an API server in memory, and the controllers that make a
+/// cluster of it.
 ///
 /// # Examples
 /// ```
@@ -72,8 +72,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server with the objects that every cluster has. Must be called on a tokio runtime, which
-    /// runs the controllers until [`Server::shutdown`] or until the server is dropped.
+    /// Starts a server with the objects that every cluster has. Must be called on a tokio runtime,
+    /// which runs the controllers until [`Server::shutdown`] or until the server is dropped.
     ///
     /// # Errors
     /// If one of these objects is refused.
@@ -134,8 +134,8 @@ impl Server {
         Ok(endpoint)
     }
 
-    /// Returns what objects relied on so far and this control plane does not model, as the clients that wrote
-    /// them were warned: one sentence for each feature.
+    /// Returns what objects relied on so far and this control plane does not model, as the clients
+    /// that wrote them were warned: one sentence for each feature.
     #[must_use]
     pub fn unmodelled(&self) -> Vec<String> {
         self.shared.registry.unmodelled.reported()

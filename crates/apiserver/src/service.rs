@@ -167,8 +167,8 @@ impl Service {
     }
 }
 
-/// Whether the part of the server that answers for `kind` knows the path: that of built-in kinds answers for
-/// whole groups, that of custom resources for each of its resources.
+/// Whether the part of the server that answers for `kind` knows the path: that of built-in kinds
+/// answers for whole groups, that of custom resources for each of its resources.
 fn is_served(kind: &Kind, path: &ResourcePath<'_>) -> bool {
     if kind.group != path.group || matches!(kind.schema, SchemaSource::Definition(_)) {
         return kind.group == path.group;

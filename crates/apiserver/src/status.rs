@@ -93,8 +93,8 @@ impl ApiError {
         error
     }
 
-    /// A form of answer that there is none of. A media type that a built-in resource does not know does not
-    /// get as far as that.
+    /// A form of answer that there is none of. A media type that a built-in resource does not know
+    /// does not get as far as that.
     pub(crate) fn not_acceptable(why: NotAcceptable) -> Self {
         let mut types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
         if why == NotAcceptable::Stream {

@@ -1,8 +1,8 @@
 //! The objects, their history and one revision over all: what etcd is to a real server.
 //!
-//! Everything happens under one short lock, so every reader sees one order. A write names the revision
-//! it was made from and fails when the object has moved on. Watching is a cursor into a ring of past
-//! events, never a queue per watcher: a cursor that falls off the ring is told so.
+//! Everything happens under one short lock, so every reader sees one order. A write names the
+//! revision it was made from and fails when the object has moved on. Watching is a cursor into a
+//! ring of past events, never a queue per watcher: a cursor that falls off the ring is told so.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
@@ -155,8 +155,9 @@ impl Store {
         (objects, state.revision)
     }
 
-    /// The objects from `start` on as they were at `revision`, by key: the present ones, with what has happened
-    /// since undone. Without a revision it is the present one. Also the revision they were read at.
+    /// The objects from `start` on as they were at `revision`, by key: the present ones, with what
+    /// has happened since undone. Without a revision it is the present one. Also the revision they
+    /// were read at.
     pub(crate) fn list_at(
         &self,
         resource: &str,

@@ -1,7 +1,9 @@
-//! What an answer looks like: a full object, only its metadata, or a Table as `kubectl get` asks for.
+//! What an answer looks like: a full object, only its metadata, or a Table as `kubectl get` asks
+//! for.
 //!
-//! A kind's columns and where their cells come from are data ([`Kind::columns`]); only cells that no path
-//! can express are computed here, each under a name. The time comes in, so that ages can be tested.
+//! A kind's columns and where their cells come from are data ([`Kind::columns`]); only cells that
+//! no path can express are computed here, each under a name. The time comes in, so that ages can be
+//! tested.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -23,9 +25,9 @@ mod workload;
 pub(crate) use path::jsonpath;
 pub(crate) use representation::{IncludeObject, Representation};
 
-/// The Table of `objects`, which are all of `kind`. Without `list_meta` it is the Table of one object and
-/// takes its resource version. For a custom kind, [`Kind::columns`] are its `additionalPrinterColumns`:
-/// the name is put before them, and an age stands in for none.
+/// The Table of `objects`, which are all of `kind`. Without `list_meta` it is the Table of one
+/// object and takes its resource version. For a custom kind, [`Kind::columns`] are its
+/// `additionalPrinterColumns`: the name is put before them, and an age stands in for none.
 pub(crate) fn table(
     kind: &Kind,
     objects: &[&Value],

@@ -203,7 +203,8 @@ impl Request<'_> {
         let filter = self.filter()?;
         let page = self.registry.list_page(&self.target, &filter, &request)?;
         let mut metadata = page.metadata();
-        // Kubernetes tells so in full lists of built-in kinds only, and shards all the same elsewhere.
+        // Kubernetes tells so in full lists of built-in kinds only, and shards all the same
+        // elsewhere.
         if let Some(shard) = filter.shard()
             && self.representation == Representation::Object
             && !self.is_custom()

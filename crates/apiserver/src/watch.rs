@@ -1,7 +1,8 @@
-//! Watch: the present state where it is asked for, then every change, as frames of JSON or protobuf.
+//! Watch: the present state where it is asked for, then every change, as frames of JSON or
+//! protobuf.
 //!
-//! A watcher pulls from the store's history at its own speed. One that is slower than the history is long
-//! gets 410 Expired, as from a real server.
+//! A watcher pulls from the store's history at its own speed. One that is slower than the history
+//! is long gets 410 Expired, as from a real server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -45,7 +46,8 @@ pub(crate) struct WatchRequest {
 pub(crate) enum Start {
     /// After this revision.
     After(u64),
-    /// With the present state as if it had just been added; then, if asked, a bookmark that says so.
+    /// With the present state as if it had just been added; then, if asked, a bookmark that says
+    /// so.
     Present { end_bookmark: bool },
 }
 
@@ -184,8 +186,8 @@ impl Watcher {
         }
     }
 
-    /// What an event is to this watcher: an object that stops matching its filter is deleted to it, one
-    /// that starts to match is added.
+    /// What an event is to this watcher: an object that stops matching its filter is deleted to it,
+    /// one that starts to match is added.
     fn translate(&self, event: &Event) -> Option<&'static str> {
         let namespace = self.request.target.namespace.as_str();
         if !namespace.is_empty() && object::namespace(&event.object) != namespace {
@@ -251,7 +253,8 @@ impl Watcher {
     }
 }
 
-/// The length of a `WatchEvent` in four bytes, and the event, whose object has an envelope of its own.
+/// The length of a `WatchEvent` in four bytes, and the event, whose object has an envelope of its
+/// own.
 fn protobuf_frame(type_: &str, object: &Value) -> ApiResult<Bytes> {
     let object = Media::Protobuf.encode(object)?;
     let event = WatchEventParts {

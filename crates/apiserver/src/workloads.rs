@@ -1,7 +1,7 @@
 //! Workload simulation: Deployments make ReplicaSets, ReplicaSets make Pods, Pods run at once.
 //!
-//! Each file has a pure plan over the present state and a thin step that carries it out. No container
-//! runs: a pod becomes Running and Ready as soon as it is seen.
+//! Each file has a pure plan over the present state and a thin step that carries it out. No
+//! container runs: a pod becomes Running and Ready as soon as it is seen.
 
 pub(crate) mod deployment;
 pub(crate) mod pod;
@@ -46,8 +46,8 @@ pub(crate) fn is_controlled(object: &Value) -> bool {
     controller_reference(object).is_some()
 }
 
-/// The objects of `resource` that `owner` controls: those its selector chooses are adopted if nobody
-/// controls them, and those it no longer chooses are let go.
+/// The objects of `resource` that `owner` controls: those its selector chooses are adopted if
+/// nobody controls them, and those it no longer chooses are let go.
 fn claim(registry: &Registry, owner: &Value, resource: &str) -> ApiResult<Vec<Value>> {
     let selector = LabelSelector::from_object(object::at(owner, &["spec", "selector"]));
     let kind = registry.kind_stored(resource);

@@ -37,7 +37,7 @@ pub struct CachedClient {
 impl CachedClient {
     /// Reads through the informers of `factory`, writes through `client`.
     pub fn new(client: Client, factory: Arc<InformerFactory>) -> Self {
-        CachedClient {
+        Self {
             client,
             factory,
             live_reads: false,
@@ -157,8 +157,8 @@ impl CachedClient {
     }
 
     /// Deletes an object, if it still is the one that was read. The response of the server decides
-    /// whether it is gone, and reads do not see it any more, or stays for its finalizers or its grace
-    /// period, and reads see it being deleted.
+    /// whether it is gone, and reads do not see it any more, or stays for its finalizers or its
+    /// grace period, and reads see it being deleted.
     ///
     /// # Errors
     /// As [`Client::delete`].

@@ -32,8 +32,8 @@ pub enum Change {
 pub struct LastState {
     /// The object.
     pub object: Stored,
-    /// Whether the object was in this state when it was deleted: the watch reported the deletion, or
-    /// it was our own. False if a list did not have the object any more, so it may have changed
+    /// Whether the object was in this state when it was deleted: the watch reported the deletion,
+    /// or it was our own. False if a list did not have the object any more, so it may have changed
     /// before; client-go's `DeletedFinalStateUnknown`.
     pub is_certain: bool,
 }
@@ -96,7 +96,7 @@ pub struct Delta {
 
 impl Delta {
     pub(crate) fn new(change: Change, old: Option<Stored>, new: Option<Stored>) -> Option<Self> {
-        Some(Delta {
+        Some(Self {
             change,
             key: new.as_ref().or(old.as_ref())?.key(),
             old,
@@ -116,13 +116,13 @@ impl Delta {
         is_certain: bool,
     ) -> Option<Self> {
         let object = last.or_else(|| old.clone());
-        let mut delta = Delta::new(Change::Deleted, old, None)?;
+        let mut delta = Self::new(Change::Deleted, old, None)?;
         delta.last = object.map(|object| LastState { object, is_certain });
         Some(delta)
     }
 
     /// Takes in a later change of the same object.
-    fn merge(&mut self, later: Delta) {
+    fn merge(&mut self, later: Self) {
         if later.change == Change::Sync {
             return;
         }
@@ -151,9 +151,9 @@ impl Delta {
         self.initial &= self.new.is_some();
     }
 
-    /// Calls `visit` with each event that this delta stands for, in order: one, or, if several changes
-    /// were coalesced, those that are known. An object that was deleted and created again is reported
-    /// as that.
+    /// Calls `visit` with each event that this delta stands for, in order: one, or, if several
+    /// changes were coalesced, those that are known. An object that was deleted and created again
+    /// is reported as that.
     pub fn steps<'a>(&'a self, mut visit: impl FnMut(Step<'a>)) {
         let is_whole = !self.coalesced;
         let mut before = self.old.as_ref().filter(|_| !self.unseen);

@@ -36,7 +36,7 @@ impl Scope {
     /// The namespaces to list one by one, each once and in order, or one `None` for all at once.
     pub fn namespaces(&self, namespaced: bool) -> Vec<Option<String>> {
         match self {
-            Scope::Namespaces(names) if namespaced => {
+            Self::Namespaces(names) if namespaced => {
                 let names: BTreeSet<_> = names.iter().cloned().collect();
                 names.into_iter().map(Some).collect()
             }
@@ -134,7 +134,7 @@ impl InformerFactory {
         tasks: TaskTracker,
         stop: CancellationToken,
     ) -> Self {
-        InformerFactory {
+        Self {
             client,
             scope,
             tasks,
@@ -222,9 +222,9 @@ impl InformerFactory {
         informer
     }
 
-    /// Reads what an informer of this factory caches by other watches, or another part of it. What is
-    /// cached stays readable; listeners are told what the new lists find changed, and nothing twice.
-    /// Objects that are not in the new part are gone for this informer. Does nothing for an
+    /// Reads what an informer of this factory caches by other watches, or another part of it. What
+    /// is cached stays readable; listeners are told what the new lists find changed, and nothing
+    /// twice. Objects that are not in the new part are gone for this informer. Does nothing for an
     /// informer of another factory.
     ///
     /// # Examples

@@ -1,6 +1,6 @@
 //! What is known to go wrong with kube-runtime, and must not go wrong here: each by the public API,
-//! on a scripted server. `benches/peers/kube-runtime` runs the same scripts and prints what comes of
-//! them there.
+//! on a scripted server. `benches/peers/kube-runtime` runs the same scripts and prints what comes
+//! of them there.
 
 pub(crate) mod script;
 
@@ -30,7 +30,7 @@ impl House {
     fn new(server: &Server) -> Self {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let client = RestClient::new(server.client());
-        House {
+        Self {
             factory: InformerFactory::new(client, Scope::All, tasks.clone(), stop.clone()),
             tasks,
             stop,

@@ -16,8 +16,8 @@ type Values = dyn Fn(&Stored) -> Vec<String> + Send + Sync;
 
 /// An index of an informer, by name. An object may have several values, or none.
 ///
-/// Indexes on metadata and on plain fields read the stored form; one on the Rust type makes the Rust
-/// object of each version once.
+/// Indexes on metadata and on plain fields read the stored form; one on the Rust type makes the
+/// Rust object of each version once.
 ///
 /// The functions are called while the informer is locked: they must not read the cache, which would
 /// wait for itself. An object for which one panics has no value in that index. Objects whose body
@@ -60,7 +60,7 @@ impl Index {
         name: impl Into<String>,
         values: impl Fn(&Meta<'_>) -> Vec<String> + Send + Sync + 'static,
     ) -> Self {
-        Index {
+        Self {
             name: name.into(),
             values: Arc::new(move |stored| values(&stored.meta())),
             remembers: false,
@@ -71,7 +71,7 @@ impl Index {
     /// that store Rust objects cannot have it: use [`typed`](Index::typed).
     pub fn field(name: impl Into<String>, path: impl Into<String>) -> Self {
         let path = path.into();
-        Index {
+        Self {
             name: name.into(),
             values: Arc::new(move |stored| {
                 stored.field(&path).map(String::from).into_iter().collect()
@@ -85,7 +85,7 @@ impl Index {
         name: impl Into<String>,
         values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
     ) -> Self {
-        Index {
+        Self {
             name: name.into(),
             values: Arc::new(move |stored| {
                 stored
@@ -109,7 +109,7 @@ pub(crate) struct Indexed {
 
 impl Indexed {
     pub(crate) fn new(index: Index) -> Self {
-        Indexed {
+        Self {
             index,
             slots: HashMap::default(),
             values: HashMap::default(),

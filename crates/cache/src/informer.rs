@@ -95,8 +95,8 @@ struct Progress {
 pub struct Stats {
     /// Objects.
     pub objects: usize,
-    /// Memory of the stored objects and their strings, in bytes, about; without that of Rust objects
-    /// where these are what is stored.
+    /// Memory of the stored objects and their strings, in bytes, about; without that of Rust
+    /// objects where these are what is stored.
     pub bytes: usize,
     /// Memory of the Rust objects that are kept made, in bytes, about.
     pub pool_bytes: usize,
@@ -166,7 +166,7 @@ impl Informer {
             shared: Arc::new(shared),
             _stop: stop.drop_guard(),
         };
-        Informer {
+        Self {
             user: Arc::new(user),
         }
     }
@@ -181,7 +181,7 @@ impl Informer {
     }
 
     pub(crate) fn upgrade(user: &Weak<User>) -> Option<Self> {
-        Some(Informer {
+        Some(Self {
             user: user.upgrade()?,
         })
     }
@@ -193,10 +193,10 @@ impl Informer {
         state.sink(&self.user.shared, part.into(), false)
     }
 
-    /// Lets other reflectors read other parts, and answers what they write into and what stops them.
-    /// The reflectors of before are stopped and have no say from now on. What is in none of the parts is gone; all else stays, and the
-    /// first lists, which are quorum reads, tell what changed meanwhile: nothing is lost and nothing
-    /// told twice.
+    /// Lets other reflectors read other parts, and answers what they write into and what stops
+    /// them. The reflectors of before are stopped and have no say from now on. What is in none of
+    /// the parts is gone; all else stays, and the first lists, which are quorum reads, tell what
+    /// changed meanwhile: nothing is lost and nothing told twice.
     pub(crate) fn split(&self, parts: Vec<Part>) -> (Vec<InformerSink>, CancellationToken) {
         let running = self.shared().stop.child_token();
         std::mem::replace(&mut *self.shared().running.lock(), running.clone()).cancel();
@@ -309,8 +309,8 @@ impl Informer {
         }
     }
 
-    /// Calls `visit` with each stored object of a selection: of an owner, of a value of an index, of
-    /// a namespace, or all. Nothing is decoded. The informer is locked meanwhile.
+    /// Calls `visit` with each stored object of a selection: of an owner, of a value of an index,
+    /// of a namespace, or all. Nothing is decoded. The informer is locked meanwhile.
     pub(crate) fn visit(&self, among: Among<'_>, mut visit: impl FnMut(&Stored)) {
         let state = self.shared().state.read();
         match among {
@@ -416,11 +416,12 @@ impl Informer {
         read.map_err(|ReadError::Json(cause)| cause)
     }
 
-    /// Takes in the response to a write of our own, so that reads, lists and indexes see it before the
-    /// watch reports it. A response that the watch has passed already is ignored. An object that the
-    /// informer's selector no longer matches is removed; if the informer does not store a field of
-    /// its selector, the watch decides. An object that the write has [ended](has_ended), such as by
-    /// taking its last finalizer, is removed as by [`observe_deletion`](Informer::observe_deletion).
+    /// Takes in the response to a write of our own, so that reads, lists and indexes see it before
+    /// the watch reports it. A response that the watch has passed already is ignored. An object
+    /// that the informer's selector no longer matches is removed; if the informer does not store a
+    /// field of its selector, the watch decides. An object that the write has [ended](has_ended),
+    /// such as by taking its last finalizer, is removed as by
+    /// [`observe_deletion`](Informer::observe_deletion).
     pub fn observe(&self, written: &Stored) {
         let (key, meta) = (written.key(), written.meta());
         let (uid, version) = (meta.uid(), number(meta.resource_version().as_deref()));
@@ -466,21 +467,22 @@ impl Informer {
         }
     }
 
-    /// Takes in the response to a write of our own, as it came; see [`observe`](Informer::observe). What
-    /// is not an object is ignored: the watch reports the write.
+    /// Takes in the response to a write of our own, as it came; see [`observe`](Informer::observe).
+    /// What is not an object is ignored: the watch reports the write.
     pub fn observe_answer(&self, json: &[u8]) {
         if let Ok(written) = self.read(json) {
             self.observe(&written);
         }
     }
 
-    /// Takes in that the object of a key and UID is gone by a deletion of our own, so that reads do not
-    /// see it from now on, whatever older news the watch still delivers.
+    /// Takes in that the object of a key and UID is gone by a deletion of our own, so that reads do
+    /// not see it from now on, whatever older news the watch still delivers.
     ///
-    /// Only the response to the deletion shows that it is: an object that stays for its finalizers or
-    /// its grace period ([`Deleted::Terminating`](opkit_client::Deleted)) goes to
-    /// [`observe`](Informer::observe). `resource_version` is the last version of the object that the
-    /// caller knows, if it does; an object that neither the caller nor the informer knows is ignored.
+    /// Only the response to the deletion shows that it is: an object that stays for its finalizers
+    /// or its grace period ([`Deleted::Terminating`](opkit_client::Deleted)) goes to
+    /// [`observe`](Informer::observe). `resource_version` is the last version of the object that
+    /// the caller knows, if it does; an object that neither the caller nor the informer knows is
+    /// ignored.
     pub fn observe_deletion(&self, key: &ObjectKey, uid: &str, resource_version: Option<&str>) {
         let version = number(resource_version);
         self.shared().state.write().delete(key, uid, version, None);
@@ -559,8 +561,8 @@ impl State {
         None
     }
 
-    /// Hides an object that is gone by a deletion of our own; `last` is its last state, if the response
-    /// shows it.
+    /// Hides an object that is gone by a deletion of our own; `last` is its last state, if the
+    /// response shows it.
     fn delete(&mut self, key: &ObjectKey, uid: &str, version: Option<u64>, last: Option<&Stored>) {
         let part = self.part_of(key, Some(uid));
         let Some((list, stored)) = part.map(|part| (part.list, self.store.get(key))) else {
@@ -576,13 +578,14 @@ impl State {
         let removes = match stored.map(Stored::version) {
             _ if is_stored => true,
             None if known.is_none() => return,
-            // A list in progress may still report what the watch has passed, and a watch with a selector
-            // what matched only after that.
+            // A list in progress may still report what the watch has passed, and a watch with a
+            // selector what matched only after that.
             None if known <= self.seen(key, Some(uid)) && list.is_none() && !self.selects => {
                 return;
             }
             None => false,
-            // An earlier life, or a later one: whose watch has passed the deletion, unless it is another.
+            // An earlier life, or a later one: whose watch has passed the deletion, unless it is
+            // another.
             Some(stored) if Some(stored) < known => true,
             Some(_) if self.is_one_watch(key) => return,
             Some(_) => false,
@@ -606,8 +609,8 @@ impl State {
         watches(&self.parts, key.namespace.as_deref()).count() == 1
     }
 
-    /// Removes an object. `last` is its last state, if that is known to be it; otherwise what was stored
-    /// is the last known one.
+    /// Removes an object. `last` is its last state, if that is known to be it; otherwise what was
+    /// stored is the last known one.
     fn remove(&mut self, key: &ObjectKey, last: Option<Stored>) {
         let gone = self.store.remove(key);
         let is_certain = last.is_some();

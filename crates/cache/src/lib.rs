@@ -1,13 +1,14 @@
 //! Reflectors, stores and shared informers.
 //!
-//! - An [`InformerFactory`] keeps one [`Informer`] per type, scope, selectors and form: it streams or
-//!   lists the kind, watches it, stores each object compactly and tells listeners what changed. It
-//!   ends with its last user.
-//! - A [`Lister`] reads it as a Rust type: `Arc`s, made when they are asked for and kept while in use.
-//!   Keys, metadata and indexes ([`Index`]) are read in place: [`Stored`], [`Meta`].
-//! - A [`Listener`] is told what changed as [`Delta`]s, one per object at most; also as a stream, or
-//!   by a [`Handler`].
-//! - A [`CachedClient`] reads through informers, writes to the API, and sees its own writes at once.
+//! - An [`InformerFactory`] keeps one [`Informer`] per type, scope, selectors and form: it streams
+//!   or lists the kind, watches it, stores each object compactly and tells listeners what changed.
+//!   It ends with its last user.
+//! - A [`Lister`] reads it as a Rust type: `Arc`s, made when they are asked for and kept while in
+//!   use. Keys, metadata and indexes ([`Index`]) are read in place: [`Stored`], [`Meta`].
+//! - A [`Listener`] is told what changed as [`Delta`]s, one per object at most; also as a stream,
+//!   or by a [`Handler`].
+//! - A [`CachedClient`] reads through informers, writes to the API, and sees its own writes at
+//!   once.
 //! - [`InformerOptions`] says what is cached and how; [`Shards`] split a kind over watches and
 //!   processes; [`CacheMetrics`] tells Prometheus.
 //!

@@ -46,7 +46,7 @@ const RESYNC_MIN: Duration = Duration::from_secs(1);
 
 impl Listener {
     pub(crate) fn new(mailbox: Arc<Mailbox>, informer: Informer) -> Self {
-        Listener {
+        Self {
             mailbox,
             informer,
             resync: None,

@@ -98,13 +98,13 @@ impl Selection {
 
 impl From<()> for Selection {
     fn from((): ()) -> Self {
-        Selection::default()
+        Self::default()
     }
 }
 
 impl From<Selector> for Selection {
     fn from(selector: Selector) -> Self {
-        Selection::default().labels(selector)
+        Self::default().labels(selector)
     }
 }
 
@@ -117,7 +117,7 @@ pub struct Lister<K> {
 
 impl<K> Clone for Lister<K> {
     fn clone(&self) -> Self {
-        Lister {
+        Self {
             informer: self.informer.clone(),
             kind: PhantomData,
         }
@@ -127,7 +127,7 @@ impl<K> Clone for Lister<K> {
 impl<K: Object> Lister<K> {
     /// A lister over an informer of the same type.
     pub(crate) fn new(informer: Informer) -> Self {
-        Lister {
+        Self {
             informer,
             kind: PhantomData,
         }

@@ -78,8 +78,8 @@ fn stamp(at: Option<Duration>) -> u64 {
 /// - `opkit_cache_watch_age_seconds`: how long the youngest open watch has lasted.
 /// - `opkit_cache_lag_seconds`: how long the quietest watch has told nothing. Bookmarks come every
 ///   minute, so more than a few of them mean that the cache is behind.
-/// - `opkit_cache_events_total`, `opkit_cache_relists_total`, `opkit_cache_failures_total`: events of
-///   watches, lists after the first of each watch, and requests or watches that failed.
+/// - `opkit_cache_events_total`, `opkit_cache_relists_total`, `opkit_cache_failures_total`: events
+///   of watches, lists after the first of each watch, and requests or watches that failed.
 #[derive(Clone)]
 pub struct CacheMetrics {
     informers: Informers,
@@ -145,7 +145,7 @@ const COUNTERS: [(&str, &str, Value); 4] = [
 
 impl CacheMetrics {
     pub(crate) fn new(informers: Informers) -> Self {
-        CacheMetrics { informers }
+        Self { informers }
     }
 
     fn rows(&self) -> Vec<(Labels, Stats)> {

@@ -100,7 +100,7 @@ pub(crate) struct Codec {
 impl Codec {
     pub(crate) fn of<K: Object>() -> Self {
         let kind = Kind::of::<K>();
-        Codec {
+        Self {
             api_version: kind.api_version(),
             kind,
             type_id: TypeId::of::<K>(),
@@ -113,7 +113,7 @@ impl Codec {
 
     /// Of a kind that has no Rust type.
     pub(crate) fn dynamic(kind: Kind) -> Self {
-        Codec {
+        Self {
             api_version: kind.api_version(),
             kind,
             type_id: TypeId::of::<DynamicObject>(),

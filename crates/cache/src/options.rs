@@ -21,7 +21,7 @@ pub struct Transform {
 impl Transform {
     fn new(function: Arc<Function>) -> Self {
         static MADE: AtomicU64 = AtomicU64::new(1);
-        Transform {
+        Self {
             function,
             number: MADE.fetch_add(1, Ordering::Relaxed),
         }
@@ -41,9 +41,10 @@ impl fmt::Debug for Transform {
 
 /// What an informer caches of a kind, and how. The default is everything, compactly.
 ///
-/// Users with the same type, namespaces, `labels`, `fields`, `metadata_only`, part of `shards`, `form`,
-/// `transform` (the same one, or its clone) and `memory_budget` share one informer. Of all else -
-/// `managers`, `pool_bytes`, the number of watches - the first user's word counts; `indexes` are added up.
+/// Users with the same type, namespaces, `labels`, `fields`, `metadata_only`, part of `shards`,
+/// `form`, `transform` (the same one, or its clone) and `memory_budget` share one informer. Of all
+/// else - `managers`, `pool_bytes`, the number of watches - the first user's word counts; `indexes`
+/// are added up.
 ///
 /// # Examples
 /// ```
@@ -80,8 +81,8 @@ pub struct InformerOptions {
     pub managers: Vec<String>,
     /// The indexes.
     pub indexes: Vec<Index>,
-    /// How many bytes of objects to keep. Beyond, bodies of objects that were not read lately
-    /// are dropped; `Lister::fetch` reads those from the API. Without one, nothing is dropped, nor of
+    /// How many bytes of objects to keep. Beyond, bodies of objects that were not read lately are
+    /// dropped; `Lister::fetch` reads those from the API. Without one, nothing is dropped, nor of
     /// objects that are stored as Rust objects or without a body.
     pub memory_budget: Option<usize>,
     /// How many bytes of Rust objects to keep made, about.
@@ -93,7 +94,7 @@ const POOL_BYTES: usize = 8 << 20;
 
 impl Default for InformerOptions {
     fn default() -> Self {
-        InformerOptions {
+        Self {
             labels: None,
             fields: None,
             metadata_only: false,

@@ -29,7 +29,7 @@ struct Ring {
 
 impl Pool {
     pub(crate) fn new(budget: usize) -> Self {
-        Pool {
+        Self {
             budget,
             ring: Mutex::default(),
         }

@@ -95,7 +95,8 @@ impl fmt::Debug for Stored {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum StoreForm {
-    /// Compactly; the Rust object is made when it is read, and kept while it is in use. The default.
+    /// Compactly; the Rust object is made when it is read, and kept while it is in use. The
+    /// default.
     #[default]
     Compact,
     /// Compactly, and only those fields that the Rust type has: for types that leave most of a
@@ -126,7 +127,7 @@ impl Stored {
                 Ok(object) => {
                     let mut record = Record::new(origin, Body::Typed(object));
                     record.version = stored.record.version;
-                    Some(Stored {
+                    Some(Self {
                         record: Arc::new(record),
                     })
                 }
@@ -159,7 +160,7 @@ impl Stored {
         record.name = name;
         record.namespace = namespace;
         record.version = version;
-        Some(Stored {
+        Some(Self {
             record: Arc::new(record),
         })
     }
@@ -224,15 +225,10 @@ impl Stored {
         reader.scalar().ok()?
     }
 
-    /// Returns the first `limit` fields in which this differs from `old`, an earlier version of it. There
-    /// are none where objects are stored as Rust objects. Values of Secrets are never shown, nor is
-    /// kubectl's copy of what was applied.
-    pub fn changes_since(
-        &self,
-        old: &Stored,
-        limit: usize,
-        values: ShownValues,
-    ) -> Vec<FieldChange> {
+    /// Returns the first `limit` fields in which this differs from `old`, an earlier version of it.
+    /// There are none where objects are stored as Rust objects. Values of Secrets are never shown,
+    /// nor is kubectl's copy of what was applied.
+    pub fn changes_since(&self, old: &Self, limit: usize, values: ShownValues) -> Vec<FieldChange> {
         let (Some(before), Some(after)) = (old.tape(), self.tape()) else {
             return Vec::new();
         };
@@ -376,7 +372,7 @@ impl Stored {
             // It has no such strings, but would hold on to those of its generation.
             let mut record = Record::new(origin, Body::Typed(object.clone()));
             record.version = self.record.version;
-            return Some(Stored {
+            return Some(Self {
                 record: Arc::new(record),
             });
         }
@@ -414,7 +410,7 @@ impl Stored {
 
 impl Record {
     fn new(origin: &Arc<Origin>, body: Body) -> Self {
-        Record {
+        Self {
             origin: origin.clone(),
             body,
             metadata: NOWHERE,

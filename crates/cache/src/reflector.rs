@@ -36,7 +36,7 @@ pub(crate) struct ReflectorOptions {
 
 impl Default for ReflectorOptions {
     fn default() -> Self {
-        ReflectorOptions {
+        Self {
             namespace: None,
             collection: CollectionOptions::default(),
             page_size: PAGE,
@@ -65,7 +65,7 @@ impl<S: Sink> Reflector<S> {
         random: Random,
     ) -> Self {
         let engine = Engine::new(random, options.page_size, options.collection.protobuf);
-        Reflector {
+        Self {
             client,
             kind: sink.kind().clone(),
             sink,

@@ -29,7 +29,7 @@ pub struct Shards {
 
 impl Default for Shards {
     fn default() -> Self {
-        Shards {
+        Self {
             range: None,
             watches: 1,
         }
@@ -39,12 +39,12 @@ impl Default for Shards {
 impl Shards {
     /// One of `of` equal parts, counted from 0: for one of `of` processes.
     pub fn part(key: ShardKey, index: u32, of: u32) -> Self {
-        Shards::range(ShardSelector::part(key, index, of))
+        Self::range(ShardSelector::part(key, index, of))
     }
 
     /// A part that is given from outside.
     pub fn range(range: ShardSelector) -> Self {
-        Shards {
+        Self {
             range: Some(range),
             ..Default::default()
         }
@@ -88,7 +88,7 @@ pub(crate) struct Part {
 
 impl From<Option<String>> for Part {
     fn from(namespace: Option<String>) -> Self {
-        Part {
+        Self {
             namespace,
             shard: None,
         }

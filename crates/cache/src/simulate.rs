@@ -1,7 +1,7 @@
 //! The model test: random histories of an API server, delivered to reflectors over connections that
-//! fail in every way there is, into one informer with listeners. Some writes are our own. At no moment
-//! do reads go back behind what we did, or differ from a list that was just completed; at the end
-//! the store equals the server, and every listener saw a history that leads there.
+//! fail in every way there is, into one informer with listeners. Some writes are our own. At no
+//! moment do reads go back behind what we did, or differ from a list that was just completed; at
+//! the end the store equals the server, and every listener saw a history that leads there.
 //!
 //! Everything is drawn from one seed and runs without a clock, so that a failure can be repeated:
 //! `cargo xtask simulate --only cache --seed N`.
@@ -91,7 +91,7 @@ impl World {
         let subject = Subject::new(options, fault);
         let parts = shards(&mut random).parts(&namespaces);
         let links = links(&subject, parts, form, &mut random);
-        World {
+        Self {
             lists_before: vec![0; links.len()],
             form,
             writes: random.percent(70),

@@ -25,8 +25,8 @@ pub(crate) trait Sink: Send + 'static {
     fn kind(&self) -> &Kind;
 
     /// A list begins: the first, or again after a gap. What a list that broke off has told stays;
-    /// only a complete list deletes. Returns whether the list has to be a quorum read, because one as
-    /// of the last version seen could be older than own writes that reads show already.
+    /// only a complete list deletes. Returns whether the list has to be a quorum read, because one
+    /// as of the last version seen could be older than own writes that reads show already.
     fn begin_list(&mut self) -> bool;
 
     /// One object of the list. What does not fit its type is kept as such and is no error.

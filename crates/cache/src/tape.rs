@@ -65,23 +65,23 @@ pub(crate) const DEPTH_MAX: usize = 128;
 
 impl Tag {
     #[inline]
-    fn of(byte: u8) -> Option<Tag> {
+    fn of(byte: u8) -> Option<Self> {
         Some(match byte & 0x0f {
-            0 => Tag::End,
-            1 => Tag::Null,
-            2 => Tag::False,
-            3 => Tag::True,
-            4 => Tag::Unsigned,
-            5 => Tag::Negative,
-            6 => Tag::Float,
-            7 => Tag::Text,
-            8 => Tag::Shared,
-            9 => Tag::Decimal,
-            10 => Tag::Uuid,
-            11 => Tag::Time,
-            12 => Tag::Digest,
-            13 => Tag::List,
-            14 => Tag::Map,
+            0 => Self::End,
+            1 => Self::Null,
+            2 => Self::False,
+            3 => Self::True,
+            4 => Self::Unsigned,
+            5 => Self::Negative,
+            6 => Self::Float,
+            7 => Self::Text,
+            8 => Self::Shared,
+            9 => Self::Decimal,
+            10 => Self::Uuid,
+            11 => Self::Time,
+            12 => Self::Digest,
+            13 => Self::List,
+            14 => Self::Map,
             _ => return None,
         })
     }

@@ -44,7 +44,7 @@ impl Writer {
             pool: Arc::new(Pool::new(options.pool_bytes)),
             counts: Arc::new(Counts::default()),
         };
-        Writer {
+        Self {
             origin: Arc::new(origin),
             interner: Interner::new(),
             scratch: Vec::new(),
@@ -135,7 +135,8 @@ impl Writer {
         }
         match wire.body {
             Body::Json(text) => {
-                // Nearly all managed fields are of others; looking for a name is faster than reading.
+                // Nearly all managed fields are of others; looking for a name is faster than
+                // reading.
                 let unwanted = head.managed_fields.clone().filter(|range| {
                     let fields = text.get(range.clone()).unwrap_or_default().as_bytes();
                     let mut kept = options.managers.iter().map(String::as_bytes);

@@ -7,8 +7,8 @@ use opkit_apiserver::{Endpoint, Options, Server, StartError};
 
 use crate::{ControlPlaneArgs, kubeconfig::KubeconfigFile};
 
-/// A control plane that listens. Its kubeconfig is written by [`ControlPlane::write_kubeconfig`], so that
-/// whoever waits for the file finds everything ready.
+/// A control plane that listens. Its kubeconfig is written by [`ControlPlane::write_kubeconfig`],
+/// so that whoever waits for the file finds everything ready.
 pub(crate) struct ControlPlane {
     pub(crate) server: Server,
     endpoint: Endpoint,

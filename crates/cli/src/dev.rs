@@ -1,5 +1,5 @@
-//! `opkit dev`: an operator at work on a control plane of its own, with nothing else installed. An edit of its
-//! sources builds and starts it again; the control plane and its objects stay.
+//! `opkit dev`: an operator at work on a control plane of its own, with nothing else installed. An
+//! edit of its sources builds and starts it again; the control plane and its objects stay.
 
 mod activity;
 mod install;
@@ -20,8 +20,8 @@ use package::Package;
 use session::Session;
 use view::View;
 
-/// Builds the operator, starts a control plane, installs and runs the operator with `arguments`, and shows what it does
-/// until Ctrl-C.
+/// Builds the operator, starts a control plane, installs and runs the operator with `arguments`,
+/// and shows what it does until Ctrl-C.
 pub(crate) async fn run(
     name: Option<&str>,
     args: &ControlPlaneArgs,

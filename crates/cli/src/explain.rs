@@ -29,8 +29,8 @@ pub(crate) struct Args {
     /// The namespace of the object; any by default.
     #[arg(long, short, value_name = "NAME")]
     namespace: Option<String>,
-    /// The operator's debug address (its --debug-bind-address); by default those of `opkit dev` are found
-    /// in .opkit.
+    /// The operator's debug address (its --debug-bind-address); by default those of `opkit dev` are
+    /// found in .opkit.
     #[arg(long, value_name = "ADDRESS")]
     address: Option<String>,
 }
@@ -118,7 +118,8 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// What the operators at `addresses` say of an object; why there is nothing if none of them knows it.
+/// What the operators at `addresses` say of an object; why there is nothing if none of them knows
+/// it.
 async fn explain(addresses: &[String], kind: &str, name: &str, query: &str) -> Result<String> {
     let (mut text, mut problems) = (String::new(), Vec::new());
     for address in addresses {
@@ -269,7 +270,8 @@ fn failure(result: &Outcome) -> String {
     }
 }
 
-/// The cells of one reconcile, each with its lines: number, causes, reads, writes, and how it ended.
+/// The cells of one reconcile, each with its lines: number, causes, reads, writes, and how it
+/// ended.
 fn row(record: &Reconcile) -> [Vec<String>; 5] {
     let reads = match (record.cache_reads, record.live_reads) {
         (0, 0) => String::new(),

@@ -67,7 +67,8 @@ impl KubeconfigFile {
         }
     }
 
-    /// Takes it away, if it is still what we wrote: another control plane may have its own there now.
+    /// Takes it away, if it is still what we wrote: another control plane may have its own there
+    /// now.
     pub(crate) fn remove(&self) {
         let found = fs::read_to_string(&self.path).ok();
         if found.is_some() && found == self.written {

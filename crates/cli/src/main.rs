@@ -1,6 +1,7 @@
 //! The `opkit` command.
 //!
-//! This crate only composes: it starts control planes, builds and runs operators, and shows what happens.
+//! This crate only composes: it starts control planes, builds and runs operators, and shows what
+//! happens.
 
 mod cluster;
 mod control_plane;
@@ -25,9 +26,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Build an operator and run it on an embedded control plane; an edit builds and starts it again.
+    /// Build an operator and run it on an embedded control plane; an edit builds and starts it
+    /// again.
     Dev {
-        /// The package of the operator [default: that of the current directory, or the only one of the workspace]
+        /// The package of the operator [default: that of the current directory, or the only one of
+        /// the workspace]
         operator: Option<String>,
         #[command(flatten)]
         control_plane: ControlPlaneArgs,

@@ -32,7 +32,7 @@ pub struct Backoff {
 
 impl Backoff {
     /// client-go's `retry.DefaultRetry`: for conflicts between few writers.
-    pub const DEFAULT_RETRY: Backoff = Backoff {
+    pub const DEFAULT_RETRY: Self = Self {
         first: Duration::from_millis(10),
         factor: 1.0,
         jitter: 0.1,
@@ -41,7 +41,7 @@ impl Backoff {
     };
 
     /// client-go's `retry.DefaultBackoff`: for conflicts with a busy controller.
-    pub const DEFAULT_BACKOFF: Backoff = Backoff {
+    pub const DEFAULT_BACKOFF: Self = Self {
         first: Duration::from_millis(10),
         factor: 5.0,
         jitter: 0.1,

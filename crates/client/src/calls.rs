@@ -62,7 +62,7 @@ pub(crate) struct Payload<'a> {
 
 impl Calls {
     pub(crate) fn new(kube: kube::Client) -> Self {
-        Calls {
+        Self {
             rest: RestClient::new(kube),
             write: WriteOptions::default(),
             json_only: Arc::default(),

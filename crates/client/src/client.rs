@@ -51,7 +51,7 @@ pub struct Client {
 impl Client {
     /// Sends through `kube`.
     pub fn new(kube: kube::Client) -> Self {
-        Client {
+        Self {
             calls: Calls::new(kube),
         }
     }
@@ -243,8 +243,8 @@ impl Client {
     /// goes. Makes the object if there is none.
     ///
     /// # Errors
-    /// As [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if another manager owns a
-    /// field, unless the client [forces](Client::force).
+    /// As [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if another manager owns
+    /// a field, unless the client [forces](Client::force).
     ///
     /// # Cancel safety
     /// As [`get`](Client::get).
@@ -252,8 +252,8 @@ impl Client {
         self.apply_part(object, None).await
     }
 
-    /// Deletes an object, as its kind does by default, and returns whether it is gone or stays for a
-    /// while. Only the object of this UID is deleted, not another one of its name.
+    /// Deletes an object, as its kind does by default, and returns whether it is gone or stays for
+    /// a while. Only the object of this UID is deleted, not another one of its name.
     ///
     /// # Errors
     /// As [`get`](Client::get).
@@ -269,8 +269,8 @@ impl Client {
         self.delete_with::<K>(key, &options).await
     }
 
-    /// Deletes the object of a key, as the options say, and returns whether it is gone or stays for a
-    /// while.
+    /// Deletes the object of a key, as the options say, and returns whether it is gone or stays for
+    /// a while.
     ///
     /// # Errors
     /// As [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if a precondition does

@@ -1,5 +1,6 @@
 //! Finding the cluster: an explicit kubeconfig, `KUBECONFIG`, the pod's service account, or
-//! `~/.kube/config`, in this order (controller-runtime's, whose `--kubeconfig` comes first as well).
+//! `~/.kube/config`, in this order (controller-runtime's, whose `--kubeconfig` comes first as
+//! well).
 
 use std::path::{Path, PathBuf};
 

@@ -31,14 +31,14 @@ pub enum Deleted<T> {
 impl<T> Deleted<T> {
     /// Whether the object is gone.
     pub fn is_gone(&self) -> bool {
-        matches!(self, Deleted::Gone)
+        matches!(self, Self::Gone)
     }
 
     /// Returns the outcome with another form of the object.
     pub fn map<U>(self, form: impl FnOnce(T) -> U) -> Deleted<U> {
         match self {
-            Deleted::Gone => Deleted::Gone,
-            Deleted::Terminating(object) => Deleted::Terminating(form(object)),
+            Self::Gone => Deleted::Gone,
+            Self::Terminating(object) => Deleted::Terminating(form(object)),
         }
     }
 }
@@ -46,9 +46,9 @@ impl<T> Deleted<T> {
 /// Returns whether an object of this metadata, as a write returned it, is gone: it is being deleted
 /// and nothing holds it any longer.
 ///
-/// The server removes such an object with the write that takes the last finalizer, or with a deletion
-/// without a grace period, and still returns it. Without a grace period in its metadata an object
-/// counts as there: a Namespace has none and stays for the finalizers in its spec.
+/// The server removes such an object with the write that takes the last finalizer, or with a
+/// deletion without a grace period, and still returns it. Without a grace period in its metadata an
+/// object counts as there: a Namespace has none and stays for the finalizers in its spec.
 pub fn has_ended(meta: &ObjectMeta) -> bool {
     meta.deletion_timestamp.is_some()
         && meta.finalizers.as_deref().unwrap_or_default().is_empty()

@@ -60,16 +60,16 @@ struct Memory {
 impl Discovery {
     /// Remembers in memory.
     pub fn new(kube: kube::Client) -> Self {
-        Discovery::build(kube, None)
+        Self::build(kube, None)
     }
 
     /// Remembers in memory and in files that other processes share.
     pub fn with_disk(kube: kube::Client, disk: DiskCache) -> Self {
-        Discovery::build(kube, Some(disk))
+        Self::build(kube, Some(disk))
     }
 
     fn build(kube: kube::Client, disk: Option<DiskCache>) -> Self {
-        Discovery {
+        Self {
             inner: Arc::new(Inner {
                 rest: RestClient::new(kube),
                 disk,

@@ -35,7 +35,7 @@ pub struct DynamicClient {
 impl DynamicClient {
     /// Sends through `kube`.
     pub fn new(kube: kube::Client) -> Self {
-        DynamicClient {
+        Self {
             calls: Calls::new(kube),
         }
     }

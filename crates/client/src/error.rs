@@ -33,14 +33,14 @@ pub enum Verb {
 impl fmt::Display for Verb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Verb::Get => "get",
-            Verb::List => "list",
-            Verb::Watch => "watch",
-            Verb::Create => "create",
-            Verb::Update => "update",
-            Verb::Patch => "patch",
-            Verb::Delete => "delete",
-            Verb::DeleteCollection => "deletecollection",
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
         })
     }
 }
@@ -62,7 +62,7 @@ pub struct Call {
 
 impl Call {
     pub(crate) fn object(verb: Verb, kind: &Kind, key: &ObjectKey) -> Self {
-        Call {
+        Self {
             verb,
             kind: kind.clone(),
             subresource: None,
@@ -72,7 +72,7 @@ impl Call {
     }
 
     pub(crate) fn collection(verb: Verb, kind: &Kind, namespace: Option<&str>) -> Self {
-        Call {
+        Self {
             verb,
             kind: kind.clone(),
             subresource: None,
@@ -179,19 +179,19 @@ impl RequestError {
     /// What was asked.
     pub fn call(&self) -> &Call {
         match self {
-            RequestError::Refused { call, .. }
-            | RequestError::Unreachable { call, .. }
-            | RequestError::Timeout { call, .. }
-            | RequestError::Fenced { call, .. }
-            | RequestError::Decode { call, .. }
-            | RequestError::Build { call, .. } => call,
+            Self::Refused { call, .. }
+            | Self::Unreachable { call, .. }
+            | Self::Timeout { call, .. }
+            | Self::Fenced { call, .. }
+            | Self::Decode { call, .. }
+            | Self::Build { call, .. } => call,
         }
     }
 
     /// The server's refusal, if that is what happened.
     pub fn status(&self) -> Option<&Status> {
         match self {
-            RequestError::Refused { status, .. } => Some(status),
+            Self::Refused { status, .. } => Some(status),
             _ => None,
         }
     }
@@ -233,15 +233,12 @@ impl RequestError {
 
     /// Whether no server answered.
     pub fn is_unreachable(&self) -> bool {
-        matches!(
-            self,
-            RequestError::Unreachable { .. } | RequestError::Timeout { .. }
-        )
+        matches!(self, Self::Unreachable { .. } | Self::Timeout { .. })
     }
 
     /// Whether it was held back by a [`Fence`](crate::Fence), and so has not reached the server.
     pub fn is_fenced(&self) -> bool {
-        matches!(self, RequestError::Fenced { .. })
+        matches!(self, Self::Fenced { .. })
     }
 
     fn is(&self, code: u16, reason: &str) -> bool {
@@ -258,7 +255,8 @@ pub fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
     while let Some(cause) = next {
         let mut text = cause.to_string();
         if let Some(kube::Error::Api(status)) = cause.downcast_ref() {
-            // kube's own text has the message twice: as such, and in the `Debug` form of the status.
+            // kube's own text has the message twice: as such, and in the `Debug` form of the
+            // status.
             let short = status.to_string();
             line = line.replace(&text, &short);
             text = short;

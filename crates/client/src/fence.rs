@@ -56,9 +56,9 @@ pub enum Fenced {
 }
 
 impl Fenced {
-    /// The refusal in the causes of `error`, if it is one: also in a [`kube::Error`] of a user's own
-    /// [`Api`](crate::Api).
-    pub fn of(error: &(dyn Error + 'static)) -> Option<Fenced> {
+    /// The refusal in the causes of `error`, if it is one: also in a [`kube::Error`] of a user's
+    /// own [`Api`](crate::Api).
+    pub fn of(error: &(dyn Error + 'static)) -> Option<Self> {
         std::iter::successors(Some(error), |error| (*error).source())
             .find_map(|error| error.downcast_ref().copied())
     }
@@ -101,14 +101,14 @@ struct State {
 
 impl Default for Fence {
     fn default() -> Self {
-        Fence::new()
+        Self::new()
     }
 }
 
 impl Fence {
     /// A closed fence.
     pub fn new() -> Self {
-        Fence {
+        Self {
             state: Arc::new(State {
                 origin: Instant::now(),
                 term: AtomicU64::new(0),
@@ -146,8 +146,8 @@ impl Fence {
     }
 
     /// A handle for work that begins in `term` and must not write in a later one.
-    pub fn for_term(&self, term: u64) -> Fence {
-        Fence {
+    pub fn for_term(&self, term: u64) -> Self {
+        Self {
             state: self.state.clone(),
             term: Some(term),
         }
@@ -197,9 +197,9 @@ impl Fence {
     /// A client that sends through `client`, writes only while this fence lets them pass.
     ///
     /// Reads pass, and so do dry runs and the reviews of `authentication.k8s.io` and
-    /// `authorization.k8s.io`, which change nothing; a deletion that is a dry run does not, because its
-    /// body could say otherwise. `exec`, `attach`, `portforward` and `proxy` act,
-    /// whatever their method, and are writes here. The last check needs a client that
+    /// `authorization.k8s.io`, which change nothing; a deletion that is a dry run does not, because
+    /// its body could say otherwise. `exec`, `attach`, `portforward` and `proxy` act, whatever
+    /// their method, and are writes here. The last check needs a client that
     /// [`ClientOptions`](crate::ClientOptions) made; any other is checked at its entrance only.
     pub fn layer(&self, client: kube::Client) -> kube::Client {
         let (fence, namespace) = (self.clone(), client.default_namespace().to_owned());
@@ -224,11 +224,11 @@ pub(crate) struct Fences(Vec<Fence>);
 
 impl Fences {
     fn add(extensions: &mut Extensions, fence: Fence) {
-        extensions.get_or_insert_default::<Fences>().0.push(fence);
+        extensions.get_or_insert_default::<Self>().0.push(fence);
     }
 
     /// Those of `request`.
-    pub(crate) fn of<B>(request: &Request<B>) -> Option<&Fences> {
+    pub(crate) fn of<B>(request: &Request<B>) -> Option<&Self> {
         request.extensions().get()
     }
 

@@ -24,7 +24,7 @@ pub struct ObjectKey {
 impl ObjectKey {
     /// The key that an object's metadata says.
     pub fn of(meta: &ObjectMeta) -> Self {
-        ObjectKey {
+        Self {
             namespace: meta.namespace.clone(),
             name: meta.name.clone().unwrap_or_default(),
         }
@@ -50,7 +50,7 @@ impl fmt::Display for ObjectKey {
 
 impl From<&str> for ObjectKey {
     fn from(name: &str) -> Self {
-        ObjectKey {
+        Self {
             namespace: None,
             name: name.to_owned(),
         }
@@ -59,7 +59,7 @@ impl From<&str> for ObjectKey {
 
 impl From<String> for ObjectKey {
     fn from(name: String) -> Self {
-        ObjectKey {
+        Self {
             namespace: None,
             name,
         }
@@ -68,13 +68,13 @@ impl From<String> for ObjectKey {
 
 impl From<&String> for ObjectKey {
     fn from(name: &String) -> Self {
-        ObjectKey::from(name.as_str())
+        Self::from(name.as_str())
     }
 }
 
 impl<N: Into<String>, M: Into<String>> From<(N, M)> for ObjectKey {
     fn from((namespace, name): (N, M)) -> Self {
-        ObjectKey {
+        Self {
             namespace: Some(namespace.into()),
             name: name.into(),
         }

@@ -36,7 +36,7 @@ pub struct Kind {
 impl Kind {
     /// The kind of a Rust type.
     pub fn of<K: Object>() -> Self {
-        Kind {
+        Self {
             group: K::group(&()).into_owned(),
             version: K::version(&()).into_owned(),
             kind: K::kind(&()).into_owned(),
@@ -57,7 +57,7 @@ impl Kind {
     /// # Ok::<(), opkit_apimachinery::identity::IdentityError>(())
     /// ```
     pub fn at(resource: &GroupVersionResource, namespaced: bool) -> Self {
-        Kind {
+        Self {
             group: resource.group.clone(),
             version: resource.version.clone(),
             kind: String::new(),
@@ -94,8 +94,8 @@ impl Kind {
         }
     }
 
-    /// Returns the path of the collection: of one namespace, or of all without one. The namespace is
-    /// ignored for kinds of the cluster scope.
+    /// Returns the path of the collection: of one namespace, or of all without one. The namespace
+    /// is ignored for kinds of the cluster scope.
     pub fn path<'a>(&'a self, namespace: Option<&'a str>) -> ResourcePath<'a> {
         let path = ResourcePath::new(&self.group, &self.version, &self.plural);
         match namespace.filter(|_| self.namespaced) {

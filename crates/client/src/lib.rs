@@ -1,20 +1,22 @@
 //! Requests to the Kubernetes API, all through one stack.
 //!
 //! - [`connect`] finds the cluster.
-//! - [`Client`] reads and writes Rust types; [`DynamicClient`] kinds that are known only at run time;
-//!   [`MetadataClient`] metadata alone; [`ScaleClient`] the scale of anything. [`TypedClient`] has the
-//!   verbs that it is given and no others.
-//! - [`RestClient`] is below them: any path, answers in bytes. Every error names verb, kind and object.
-//! - [`Discovery`] finds out what the server serves, and remembers it; [`RestMapper`] leads from names
-//!   and kinds to resources.
-//! - [`ClientOptions`] is the HTTP stack below all: connections, retries, limits, metrics, warnings.
+//! - [`Client`] reads and writes Rust types; [`DynamicClient`] kinds that are known only at run
+//!   time; [`MetadataClient`] metadata alone; [`ScaleClient`] the scale of anything.
+//!   [`TypedClient`] has the verbs that it is given and no others.
+//! - [`RestClient`] is below them: any path, answers in bytes. Every error names verb, kind and
+//!   object.
+//! - [`Discovery`] finds out what the server serves, and remembers it; [`RestMapper`] leads from
+//!   names and kinds to resources.
+//! - [`ClientOptions`] is the HTTP stack below all: connections, retries, limits, metrics,
+//!   warnings.
 //! - The [`Seam`] in it records, disturbs or answers requests, those of a user's own `kube::Api`
 //!   included.
 //! - The [`Fence`] holds back the writes of one who no longer leads.
 //!
 //! [`Kind`] and [`ObjectKey`] say what a request is about; [`retry_on_conflict`] does a read and a
-//! write again when somebody else wrote in between. Logs, and with the feature `ws` exec, attach and
-//! port-forward, are kube's, through [`Api`].
+//! write again when somebody else wrote in between. Logs, and with the feature `ws` exec, attach
+//! and port-forward, are kube's, through [`Api`].
 
 mod backoff;
 mod calls;

@@ -59,7 +59,7 @@ pub struct MetadataClient {
 impl MetadataClient {
     /// Sends through `kube`.
     pub fn new(kube: kube::Client) -> Self {
-        MetadataClient {
+        Self {
             calls: Calls::new(kube),
         }
     }

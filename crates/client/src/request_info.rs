@@ -21,8 +21,8 @@ use opkit_apimachinery::identity::{IdentityError, ResourcePath};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestInfo {
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`; the HTTP
-    /// method in lower case where the path is none of a resource.
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`; the
+    /// HTTP method in lower case where the path is none of a resource.
     pub verb: Cow<'static, str>,
     /// Whether the path leads to a resource.
     pub is_resource: bool,
@@ -34,7 +34,8 @@ pub struct RequestInfo {
     pub plural: String,
     /// The subresource, such as `status`, with what follows it (`proxy/a/b`).
     pub subresource: Option<String>,
-    /// The namespace. That of a request about a Namespace is the Namespace itself, as in Kubernetes.
+    /// The namespace. That of a request about a Namespace is the Namespace itself, as in
+    /// Kubernetes.
     pub namespace: Option<String>,
     /// The object; none for the collection.
     pub name: Option<String>,
@@ -47,13 +48,13 @@ pub struct RequestInfo {
 impl RequestInfo {
     /// What `request` asks for.
     pub fn of<B>(request: &Request<B>) -> Self {
-        RequestInfo::parse(request.method(), request.uri())
+        Self::parse(request.method(), request.uri())
     }
 
     /// What a method on a path asks for.
     pub fn parse(method: &Method, uri: &Uri) -> Self {
         let Some((prefix, resource)) = ResourcePath::find(uri.path()) else {
-            return RequestInfo {
+            return Self {
                 verb: Cow::Owned(method.as_str().to_ascii_lowercase()),
                 is_resource: false,
                 group: String::new(),
@@ -69,7 +70,7 @@ impl RequestInfo {
         let name = resource.name.map(Cow::into_owned);
         let of_namespace = || name.clone().filter(|_| resource.plural == "namespaces");
         let query = uri.query().unwrap_or_default();
-        RequestInfo {
+        Self {
             verb: verb(method, name.is_some(), query),
             is_resource: true,
             group: resource.group.into_owned(),
@@ -126,13 +127,14 @@ impl RequestInfo {
 
     /// Whether a request may change something. `exec` and the like do, whatever their method.
     pub(crate) fn acts<B>(request: &Request<B>) -> bool {
-        let info = RequestInfo::of(request);
+        let info = Self::of(request);
         let subresource = info.subresource.as_deref().unwrap_or_default();
         let connects = matches!(
             subresource.split('/').next(),
             Some("exec" | "attach" | "portforward" | "proxy")
         );
-        // The query of a deletion is not looked at if there is a body, which has options of its own.
+        // The query of a deletion is not looked at if there is a body, which has options of its
+        // own.
         let deletes = *request.method() == Method::DELETE;
         connects || deletes || info.is_write() && !info.changes_nothing(request.uri())
     }

@@ -86,7 +86,7 @@ impl Patch<'_> {
 impl RestClient {
     /// Sends through `kube`.
     pub fn new(kube: kube::Client) -> Self {
-        RestClient { kube }
+        Self { kube }
     }
 
     /// The client below, for calls that this room has no word for.
@@ -214,8 +214,9 @@ impl RestClient {
             .await
     }
 
-    /// Deletes an object, if it still has this UID and resourceVersion, where given. Returns whether
-    /// it is gone, or the object as it stays for a while. Dependents are deleted in the background.
+    /// Deletes an object, if it still has this UID and resourceVersion, where given. Returns
+    /// whether it is gone, or the object as it stays for a while. Dependents are deleted in the
+    /// background.
     ///
     /// # Cancel safety
     /// As [`get`](RestClient::get).

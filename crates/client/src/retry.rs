@@ -27,13 +27,13 @@ pub trait IsConflict {
 
 impl IsConflict for RequestError {
     fn is_conflict(&self) -> bool {
-        RequestError::is_conflict(self)
+        Self::is_conflict(self)
     }
 }
 
 impl IsConflict for kube::Error {
     fn is_conflict(&self) -> bool {
-        matches!(self, kube::Error::Api(status) if status.code == 409 && status.reason == "Conflict")
+        matches!(self, Self::Api(status) if status.code == 409 && status.reason == "Conflict")
     }
 }
 

@@ -32,11 +32,11 @@ impl ScaleClient {
     /// For the resource of `kind`, which may come from a [`RestMapper`](crate::RestMapper) or from
     /// [`Kind::at`].
     pub fn new(kube: kube::Client, kind: Kind) -> Self {
-        ScaleClient::from_calls(Calls::new(kube), kind)
+        Self::from_calls(Calls::new(kube), kind)
     }
 
     pub(crate) fn from_calls(calls: Calls, kind: Kind) -> Self {
-        ScaleClient { calls, kind }
+        Self { calls, kind }
     }
 
     /// This client, writing as `options` say.

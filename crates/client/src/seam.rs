@@ -1,9 +1,9 @@
 //! The effect seam: the one place where every request can be seen, disturbed or answered.
 //!
-//! A [`Seam`] numbers and records requests and answers, disturbs them by [`Rule`]s, and in plan mode
-//! answers writes itself. It is a tower layer, so that whatever goes through a [`kube::Client`] passes
-//! it, a user's own [`kube::Api`] included. A client without a seam has none of its code in the way
-//! of a request.
+//! A [`Seam`] numbers and records requests and answers, disturbs them by [`Rule`]s, and in plan
+//! mode answers writes itself. It is a tower layer, so that whatever goes through a
+//! [`kube::Client`] passes it, a user's own [`kube::Api`] included. A client without a seam has
+//! none of its code in the way of a request.
 //!
 //! Recorded bodies are cut at a length, and secrets are blacked out before they are kept: the data
 //! of Secrets, tokens that are asked for or reviewed, and every `Authorization`.
@@ -78,7 +78,7 @@ struct Inner {
 
 impl Default for Seam {
     fn default() -> Self {
-        Seam::new()
+        Self::new()
     }
 }
 
@@ -93,12 +93,13 @@ impl fmt::Debug for Seam {
 impl Seam {
     /// A seam that keeps the last 1,024 exchanges, of each body the first 64 KiB.
     pub fn new() -> Self {
-        Seam::with_limits(1024, 64 << 10)
+        Self::with_limits(1024, 64 << 10)
     }
 
-    /// A seam that keeps the last `exchanges_max` exchanges, of each body the first `body_max` bytes.
+    /// A seam that keeps the last `exchanges_max` exchanges, of each body the first `body_max`
+    /// bytes.
     pub fn with_limits(exchanges_max: usize, body_max: usize) -> Self {
-        Seam {
+        Self {
             inner: Arc::new(Inner {
                 origin: Instant::now(),
                 numbers: AtomicU64::new(0),
@@ -159,8 +160,8 @@ impl Seam {
     ///
     /// What it cannot know, it approximates: apply merges the configuration that is sent into the
     /// object, with no owners of fields and no removal; strategic merge patches replace lists;
-    /// nothing is defaulted, validated or admitted; watches show what the server has. A dry run, and
-    /// a review of access or tokens, changes nothing and is sent.
+    /// nothing is defaulted, validated or admitted; watches show what the server has. A dry run,
+    /// and a review of access or tokens, changes nothing and is sent.
     pub fn start_plan(&self) {
         *self.inner.overlay.lock() = Some(Arc::default());
     }
@@ -226,7 +227,7 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let SeamService { inner, seam } = self.clone();
+        let Self { inner, seam } = self.clone();
         let number = seam.inner.numbers.fetch_add(1, Ordering::Relaxed);
         let number = number.saturating_add(1);
         pass(seam, inner, request, number).boxed()

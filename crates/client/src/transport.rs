@@ -1,11 +1,10 @@
 //! The HTTP stack inside a [`kube::Client`]: every request of opkit, and every one of a user's own
 //! [`kube::Api`], passes it.
 //!
-//! From the outside in: base URL, decompression, user agent, warnings, measuring, the rate limit, retries, the
-//! [effect seam](crate::Seam) where one is installed, credentials, the last check of a
-//! [fence](crate::Fence), the connections. What stands in
-//! the middle can be put around any service, such as an API server in the same process:
-//! [`ClientOptions::layer`].
+//! From the outside in: base URL, decompression, user agent, warnings, measuring, the rate limit,
+//! retries, the [effect seam](crate::Seam) where one is installed, credentials, the last check of a
+//! [fence](crate::Fence), the connections. What stands in the middle can be put around any service,
+//! such as an API server in the same process: [`ClientOptions::layer`].
 //!
 //! Over TLS the connections speak HTTP/2 where the server does, as client-go's do: watches and
 //! other requests share them. Requests that ask for another protocol (exec, attach, port-forward)
@@ -91,7 +90,7 @@ pub struct ClientOptions {
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        ClientOptions {
+        Self {
             rate_limit: None,
             retry: RetryOptions::default(),
             gzip: true,

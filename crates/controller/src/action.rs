@@ -21,7 +21,7 @@ pub struct Action {
 impl Action {
     /// Nothing until the object, or something it depends on, changes.
     pub fn await_change() -> Self {
-        Action {
+        Self {
             requeue_after: None,
             priority: None,
         }
@@ -30,10 +30,10 @@ impl Action {
     /// Reconcile again after `duration`, or earlier when something changes.
     ///
     /// Zero, and anything below 1 ms, means soon: the object waits as after an error, longer each
-    /// time in a row, so that a computed `deadline - now` neither loses the reconcile nor spins. (In
-    /// controller-runtime zero means never.)
+    /// time in a row, so that a computed `deadline - now` neither loses the reconcile nor spins.
+    /// (In controller-runtime zero means never.)
     pub fn requeue(duration: Duration) -> Self {
-        Action {
+        Self {
             requeue_after: Some(duration),
             priority: None,
         }
@@ -64,7 +64,7 @@ pub enum Cleanup {
     /// It takes longer: the finalizer stays, and the function is called again after the delay; zero
     /// means soon, as for [`Action::requeue`].
     Pending(Duration),
-    /// It takes longer, and ends with a change of the object or of something that it depends on, such
-    /// as a Job: the finalizer stays, and the function is called again at the next change.
+    /// It takes longer, and ends with a change of the object or of something that it depends on,
+    /// such as a Job: the finalizer stays, and the function is called again at the next change.
     AwaitChange,
 }

@@ -17,14 +17,15 @@ const ATTEMPTS: usize = 10;
 impl<S> Context<S> {
     /// As [`apply`](Context::apply), and takes over a child that exists and that nobody controls,
     /// together with the fields that the field managers `managers` have set: they become this
-    /// controller's, and those that `child` does not give are removed. Fields of other managers stay
-    /// theirs.
+    /// controller's, and those that `child` does not give are removed. Fields of other managers
+    /// stay theirs.
     ///
     /// So it is with a child that the reconciled object controls and that this controller has not
     /// applied yet: one of a controller that had another name, or of an operator before opkit.
     ///
-    /// What made the child is named in its `metadata.managedFields`: `helm`, `kubectl-client-side-apply`,
-    /// `kubectl`. Once the child is taken over, or if it does not exist, this is `apply`.
+    /// What made the child is named in its `metadata.managedFields`: `helm`,
+    /// `kubectl-client-side-apply`, `kubectl`. Once the child is taken over, or if it does not
+    /// exist, this is `apply`.
     ///
     /// # Examples
     /// ```
@@ -42,9 +43,9 @@ impl<S> Context<S> {
     /// ```
     ///
     /// # Errors
-    /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the kind.
-    /// [`ApplyError::NotOurs`] if somebody else controls the child; it is not touched. Otherwise as
-    /// `apply`.
+    /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the
+    /// kind. [`ApplyError::NotOurs`] if somebody else controls the child; it is not touched.
+    /// Otherwise as `apply`.
     ///
     /// # Cancel safety
     /// Dropping the future may leave the fields taken over and the child not yet applied; the next
@@ -99,8 +100,8 @@ impl<S> Context<S> {
             && mark.is_some_and(|mark| is_of(mark, &self.shared.field_manager))
     }
 
-    /// Makes the fields of `managers` ours, then applies at the version that this made, so that nobody
-    /// else takes the child in between.
+    /// Makes the fields of `managers` ours, then applies at the version that this made, so that
+    /// nobody else takes the child in between.
     async fn take_over<C: Object>(
         &self,
         desired: &Desired,

@@ -112,7 +112,8 @@ impl AppliedChildren {
         }
     }
 
-    /// Drops the children that `is_there` denies, if there are many more than when this was last done.
+    /// Drops the children that `is_there` denies, if there are many more than when this was last
+    /// done.
     pub(crate) fn drop_gone(&self, is_there: impl Fn(TypeId, &ObjectKey) -> bool) {
         let most = self.known.load(Relaxed).saturating_mul(2).max(FEW);
         let all: Vec<_> = {

@@ -32,14 +32,14 @@ struct Current {
 
 impl Current {
     fn whole(meta: ObjectMeta) -> Self {
-        Current {
+        Self {
             meta,
             is_whole: true,
         }
     }
 
     fn cached(meta: ObjectMeta) -> Self {
-        Current {
+        Self {
             meta,
             is_whole: false,
         }
@@ -52,17 +52,18 @@ impl<S> Context<S> {
     ///
     /// Nothing is sent while the child still reads as the server answered the last application of
     /// the same content, also by a process before this one: the child carries the annotation
-    /// `opkit.dev/applied`, the field manager and a hash of the names of the applied fields. A field that is no longer given is removed, drift is corrected, and fields
-    /// of others are left alone. A child that does not exist is created by a plain POST, so that an
-    /// object of somebody else that appears at the same moment is not taken over. With
-    /// `resourceVersion` set it is applied at that version or not at all.
+    /// `opkit.dev/applied`, the field manager and a hash of the names of the applied fields. A
+    /// field that is no longer given is removed, drift is corrected, and fields of others are left
+    /// alone. A child that does not exist is created by a plain POST, so that an object of somebody
+    /// else that appears at the same moment is not taken over. With `resourceVersion` set it is
+    /// applied at that version or not at all.
     ///
     /// # Errors
-    /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the kind.
-    /// [`ApplyError::NotOurs`] if an object of that name exists that the reconciled object does not
-    /// control; it is not touched. [`ApplyError::Deleting`] if it is being deleted: the retry makes it
-    /// anew once it is gone. [`ApplyError::Version`] if it is not at the `resourceVersion` that
-    /// is set. Also when the child is in another namespace, is a Secret with
+    /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the
+    /// kind. [`ApplyError::NotOurs`] if an object of that name exists that the reconciled object
+    /// does not control; it is not touched. [`ApplyError::Deleting`] if it is being deleted: the
+    /// retry makes it anew once it is gone. [`ApplyError::Version`] if it is not at the
+    /// `resourceVersion` that is set. Also when the child is in another namespace, is a Secret with
     /// `stringData`, or a request fails.
     ///
     /// # Cancel safety
@@ -73,8 +74,8 @@ impl<S> Context<S> {
         self.apply_desired(&desired).await
     }
 
-    /// What shall be applied. From now on the child is one that this run applies, also if it is refused
-    /// here: that is no reason to prune it.
+    /// What shall be applied. From now on the child is one that this run applies, also if it is
+    /// refused here: that is no reason to prune it.
     pub(crate) fn desired<C: Object>(
         &self,
         child: C,
@@ -157,8 +158,8 @@ impl<S> Context<S> {
         self.apply_onto::<C>(desired, current).await
     }
 
-    /// Refuses a child that is not ours, and one that is being deleted: what is applied to it would go
-    /// with it.
+    /// Refuses a child that is not ours, and one that is being deleted: what is applied to it would
+    /// go with it.
     pub(crate) fn check(&self, desired: &Desired, current: &ObjectMeta) -> Result<(), ApplyError> {
         if !self.is_ours(desired, current) {
             return Err(self.not_ours(desired, current));
@@ -166,8 +167,8 @@ impl<S> Context<S> {
         self.check_lives(desired, current)
     }
 
-    /// Whether an object is the child that is desired: it is controlled by the reconciled object, or, of
-    /// those that are not owned, it carries the marks.
+    /// Whether an object is the child that is desired: it is controlled by the reconciled object,
+    /// or, of those that are not owned, it carries the marks.
     pub(crate) fn is_ours(&self, desired: &Desired, object: &ObjectMeta) -> bool {
         let object = object.into();
         match desired.relation {
@@ -191,8 +192,8 @@ impl<S> Context<S> {
         }
     }
 
-    /// Whether nothing needs to be sent: by what is remembered, or, after a start, by what the child
-    /// shows.
+    /// Whether nothing needs to be sent: by what is remembered, or, after a start, by what the
+    /// child shows.
     fn holds<C: Object>(&self, desired: &Desired, current: &Arc<C>) -> bool {
         let (kind, manager) = (TypeId::of::<C>(), &self.shared.field_manager);
         let (meta, applied) = (current.meta(), &self.shared.applied);

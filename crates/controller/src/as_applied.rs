@@ -5,13 +5,14 @@
 //! - Our entry in `managedFields` has the fields that are given, and no others. The server takes a
 //!   field from its manager when anybody else changes or removes it, so what is still ours was not
 //!   touched since it was applied; and what is not ours is not to be removed.
-//! - The values read as given. This finds what the server does not attribute, such as the work of an
-//!   admission webhook on somebody else's request, and content of a newer release of the operator.
-//!   Among the values is the mark ([`crate::mark`]).
+//! - The values read as given. This finds what the server does not attribute, such as the work of
+//!   an admission webhook on somebody else's request, and content of a newer release of the
+//!   operator. Among the values is the mark ([`crate::mark`]).
 //!
-//! A value that the server writes otherwise reads as given if both are one quantity, in a field that
-//! holds one, or if an empty one was left out. Any other, such as an image that a webhook renames, is applied once after a
-//! start; the server finds that it changes nothing, and from its answer on memory knows.
+//! A value that the server writes otherwise reads as given if both are one quantity, in a field
+//! that holds one, or if an empty one was left out. Any other, such as an image that a webhook
+//! renames, is applied once after a start; the server finds that it changes nothing, and from its
+//! answer on memory knows.
 
 use std::collections::HashSet;
 
@@ -22,8 +23,8 @@ use serde_json::{Map, Value};
 const NOT_OWNED: [&str; 2] = ["apiVersion", "kind"];
 const METADATA_NOT_OWNED: [&str; 2] = ["name", "namespace"];
 
-/// Whether `current` reads as `content` everywhere, and `fields`, in the form of `fieldsV1`, has all
-/// of it and no more.
+/// Whether `current` reads as `content` everywhere, and `fields`, in the form of `fieldsV1`, has
+/// all of it and no more.
 pub(crate) fn is_as_applied(content: &Value, fields: &Value, current: &Value) -> bool {
     let (Some(content), Some(fields)) = (content.as_object(), fields.as_object()) else {
         return false;
@@ -49,23 +50,23 @@ pub(crate) fn is_as_applied(content: &Value, fields: &Value, current: &Value) ->
     fields_hold(&content, fields, Some(current), &root)
 }
 
-/// Whether objects of this `apiVersion` are stored as they are given; of Kubernetes' own kinds, empty
-/// lists are left out.
+/// Whether objects of this `apiVersion` are stored as they are given; of Kubernetes' own kinds,
+/// empty lists are left out.
 fn is_custom(api_version: &str) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     group.contains('.') && !group.ends_with(".k8s.io")
 }
 
-/// Where in an object a value is, which says what the server may have made of it. The items of a list
-/// are in its place.
+/// Where in an object a value is, which says what the server may have made of it. The items of a
+/// list are in its place.
 struct Place<'a> {
     is_custom: bool,
-    above: Option<&'a Place<'a>>,
+    above: Option<&'a Self>,
     name: &'a str,
 }
 
 impl<'a> Place<'a> {
-    fn field(&'a self, name: &'a str) -> Place<'a> {
+    fn field(&'a self, name: &'a str) -> Self {
         Place {
             is_custom: self.is_custom,
             above: Some(self),
@@ -78,9 +79,9 @@ impl<'a> Place<'a> {
         !self.is_custom
     }
 
-    /// Whether the server reads a quantity here, and writes it its own way. Elsewhere text that could be
-    /// one is text: the version `1.10` is not the version `1.1`. A place that is missing here costs
-    /// one request after a start.
+    /// Whether the server reads a quantity here, and writes it its own way. Elsewhere text that
+    /// could be one is text: the version `1.10` is not the version `1.1`. A place that is missing
+    /// here costs one request after a start.
     fn holds_quantity(&self) -> bool {
         let above = self.above.map_or("", |above| above.name);
         let above_that = self.above.and_then(|above| above.above);
@@ -140,7 +141,8 @@ fn fields_hold(
         })
 }
 
-/// As [`holds`], for the items of a list that has keys, or is a set. Each item has an entry of its own.
+/// As [`holds`], for the items of a list that has keys, or is a set. Each item has an entry of its
+/// own.
 fn items_hold(
     items: &[Value],
     fields: &Map<String, Value>,
@@ -164,8 +166,8 @@ fn items_hold(
     }
     let (objects, values): (Vec<_>, Vec<_>) =
         (items.iter().enumerate()).partition(|(_, item)| item.is_object());
-    // The server completes keys, such as the protocol of a port. Items that have theirs come first, so
-    // that they do not lose their entry to one that leaves it open.
+    // The server completes keys, such as the protocol of a port. Items that have theirs come first,
+    // so that they do not lose their entry to one that leaves it open.
     let names: HashSet<String> = keyed
         .iter()
         .flat_map(|(key, _)| key.keys())

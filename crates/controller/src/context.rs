@@ -67,7 +67,7 @@ pub struct Context<S = ()> {
 
 impl<S> Clone for Context<S> {
     fn clone(&self) -> Self {
-        Context {
+        Self {
             shared: self.shared.clone(),
             owner: self.owner.clone(),
             run: self.run.clone(),
@@ -94,7 +94,7 @@ pub(crate) struct Stateless {
 
 impl Stateless {
     pub(crate) fn new(shared: Arc<Shared>, owner: Owner, run: Arc<Run>) -> Self {
-        Stateless { shared, owner, run }
+        Self { shared, owner, run }
     }
 
     /// The context with the state that the function reads.
@@ -150,9 +150,9 @@ impl<S> Context<S> {
     }
 
     /// The selected objects of a declared kind, from the cache: no request. Without a namespace in
-    /// the selection, those in the namespace of the reconciled object, unless the selection asks for
-    /// [all namespaces](Selection::all_namespaces). Of a referenced kind, those of other namespaces are left out
-    /// unless they are granted.
+    /// the selection, those in the namespace of the reconciled object, unless the selection asks
+    /// for [all namespaces](Selection::all_namespaces). Of a referenced kind, those of other
+    /// namespaces are left out unless they are granted.
     ///
     /// # Errors
     /// When the controller did not declare the kind.
@@ -172,8 +172,8 @@ impl<S> Context<S> {
     }
 
     /// Returns the objects of a declared kind that the reconciled object controls, from the cache.
-    /// Children of an object in a namespace are in that namespace; their owner reference names it by
-    /// group, kind, name and UID.
+    /// Children of an object in a namespace are in that namespace; their owner reference names it
+    /// by group, kind, name and UID.
     ///
     /// # Errors
     /// When the controller did not declare the kind.

@@ -88,7 +88,7 @@ impl<K, S> fmt::Debug for Controller<K, S> {
 
 impl<K, S> From<Controller<K, S>> for AnyController {
     fn from(controller: Controller<K, S>) -> Self {
-        AnyController {
+        Self {
             spec: controller.spec,
             triggers: controller.triggers,
             rate_limiter: controller.rate_limiter,
@@ -104,7 +104,7 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     {
         let function = Function::new(move |object, context| reconcile.reconcile(object, context));
         let reconciler = ControllerSpec::object(function, R::SEES_DELETION);
-        Controller::of(Watched::typed::<K>(false), reconciler)
+        Self::of(Watched::typed::<K>(false), reconciler)
     }
 
     /// A controller that calls `reconcile` with keys: also for objects that are being deleted,
@@ -117,7 +117,7 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
         E: Into<Error> + 'static,
     {
         let reconciler = Reconciler::Key(KeyFunction::new(reconcile));
-        Controller::of(Watched::typed::<K>(false), reconciler)
+        Self::of(Watched::typed::<K>(false), reconciler)
     }
 
     /// Calls `function` for an object that is being deleted, until it answers [`Cleanup::Done`].
@@ -137,14 +137,15 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Decides by `policy` when an object is reconciled again after an error `E`; kube's `error_policy`, with
-    /// the same signature. It is called for errors of the reconcile function and of the finalizer's, as
-    /// long as they are an `E` and are not marked with [`Error::retry_after`] or [`Error::terminal`].
+    /// Decides by `policy` when an object is reconciled again after an error `E`; kube's
+    /// `error_policy`, with the same signature. It is called for errors of the reconcile function
+    /// and of the finalizer's, as long as they are an `E` and are not marked with
+    /// [`Error::retry_after`] or [`Error::terminal`].
     ///
-    /// [`Action::requeue`] is the delay, [`Action::await_change`] waits for the next change. A policy that
-    /// returns `Option<Action>` leaves the object's backoff in place with `None`. Each error is counted and
-    /// logged as one in any case. The policy of a [`keyed`](Controller::keyed) controller is not asked
-    /// about objects that are gone.
+    /// [`Action::requeue`] is the delay, [`Action::await_change`] waits for the next change. A
+    /// policy that returns `Option<Action>` leaves the object's backoff in place with `None`. Each
+    /// error is counted and logged as one in any case. The policy of a [`keyed`](Controller::keyed)
+    /// controller is not asked about objects that are gone.
     ///
     /// # Examples
     /// ```
@@ -203,7 +204,7 @@ where
     {
         let function = Function::new(move |object, context| reconcile.reconcile(object, context));
         let reconciler = ControllerSpec::object(function, R::SEES_DELETION);
-        Controller::of(Watched::typed::<PartialObjectMeta<K>>(true), reconciler)
+        Self::of(Watched::typed::<PartialObjectMeta<K>>(true), reconciler)
     }
 }
 
@@ -232,13 +233,13 @@ impl<S: Send + Sync + 'static> Controller<DynamicObject, S> {
             converted(reconcile(object, context))
         });
         let reconciler = ControllerSpec::object(function, false);
-        Controller::of(Watched::dynamic(kind), reconciler)
+        Self::of(Watched::dynamic(kind), reconciler)
     }
 }
 
 impl<K, S: Send + Sync + 'static> Controller<K, S> {
     fn of(watched: Watched, reconciler: Reconciler) -> Self {
-        Controller {
+        Self {
             spec: ControllerSpec::new(watched, reconciler, StateType::of::<S>()),
             triggers: Vec::new(),
             rate_limiter: None,
@@ -279,34 +280,37 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Serves namespaces in turn: one with thousands of waiting objects does not hold up the others.
+    /// Serves namespaces in turn: one with thousands of waiting objects does not hold up the
+    /// others.
     pub fn fair_between_namespaces(mut self) -> Self {
         self.spec.options.is_fair = true;
         self
     }
 
-    /// How long a failing object waits: `first`, and twice as long each time, up to `most`. 5 ms and
-    /// 1000 s by default.
+    /// How long a failing object waits: `first`, and twice as long each time, up to `most`. 5 ms
+    /// and 1000 s by default.
     pub fn backoff(self, first: Duration, most: Duration) -> Self {
         self.rate_limiter(ItemExponential::new(first, most))
     }
 
     /// How long a failing object waits, by a limiter of one's own, or several:
-    /// [`MaxOf`](crate::limiter::MaxOf) a backoff and a bucket for the whole controller, for instance.
+    /// [`MaxOf`](crate::limiter::MaxOf) a backoff and a bucket for the whole controller, for
+    /// instance.
     pub fn rate_limiter(mut self, limiter: impl RateLimiter<Request> + 'static) -> Self {
         self.rate_limiter = Some(Box::new(limiter));
         self
     }
 
-    /// Reconciles what is sent through the other end of `triggers`; see [`trigger`](crate::trigger). The
-    /// same as [`Source::triggered_by`] on the [`primary`](Controller::primary) source.
+    /// Reconciles what is sent through the other end of `triggers`; see
+    /// [`trigger`](crate::trigger). The same as [`Source::triggered_by`] on the
+    /// [`primary`](Controller::primary) source.
     pub fn triggered_by(mut self, triggers: Triggers) -> Self {
         self.triggers.push((0, triggers));
         self
     }
 
-    /// Reconciles each key that `stream` gives; `name` is recorded as the reason. When the stream ends,
-    /// the controller goes on without it.
+    /// Reconciles each key that `stream` gives; `name` is recorded as the reason. When the stream
+    /// ends, the controller goes on without it.
     pub fn watches_stream<R: Into<Request> + 'static>(
         mut self,
         name: impl Into<String>,

@@ -9,12 +9,12 @@ use crate::desired::Relation;
 use crate::{ApplyError, Context};
 
 impl<S> Context<S> {
-    /// Creates `child`, with the reconciled object as its controlling owner, if it does not exist, and
-    /// returns the child as it is. For what is generated once, such as a password.
+    /// Creates `child`, with the reconciled object as its controlling owner, if it does not exist,
+    /// and returns the child as it is. For what is generated once, such as a password.
     ///
     /// A child that exists is never overwritten, whatever it contains, and
-    /// [`prune`](Context::prune) never deletes it. It is deleted with its owner. Its changes lead to a
-    /// reconcile, as those of other children. A Secret may have `stringData` here.
+    /// [`prune`](Context::prune) never deletes it. It is deleted with its owner. Its changes lead
+    /// to a reconcile, as those of other children. A Secret may have `stringData` here.
     ///
     /// # Examples
     /// ```
@@ -35,11 +35,11 @@ impl<S> Context<S> {
     /// ```
     ///
     /// # Errors
-    /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the kind.
-    /// [`ApplyError::NotOurs`] if an object of that name exists that the reconciled object does not
-    /// control; it is not touched. [`ApplyError::Deleting`] if the child is being deleted: the retry
-    /// creates it anew once it is gone. Also when the child is in another namespace, or a request
-    /// fails.
+    /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the
+    /// kind. [`ApplyError::NotOurs`] if an object of that name exists that the reconciled object
+    /// does not control; it is not touched. [`ApplyError::Deleting`] if the child is being deleted:
+    /// the retry creates it anew once it is gone. Also when the child is in another namespace, or a
+    /// request fails.
     ///
     /// # Cancel safety
     /// Dropping the future may leave the child created; the next call returns it.

@@ -38,15 +38,16 @@ pub struct Reference {
     pub to_kind: Kind,
     /// The object that is named.
     pub to: ObjectKey,
-    /// Whether it is to be applied there ([`Context::apply_unowned`](crate::Context::apply_unowned)), and
-    /// not only read. It may not exist yet.
+    /// Whether it is to be applied there
+    /// ([`Context::apply_unowned`](crate::Context::apply_unowned)), and not only read. It may not
+    /// exist yet.
     pub is_applied: bool,
 }
 
 type Grant = dyn Fn(&Reference, &MapContext) -> bool + Send + Sync;
 
-/// What decides on references across namespaces, by the resource that is named: whatever the Rust type
-/// and the version, metadata alone included, the objects are the same.
+/// What decides on references across namespaces, by the resource that is named: whatever the Rust
+/// type and the version, metadata alone included, the objects are the same.
 #[derive(Clone, Default)]
 pub(crate) struct Grants {
     by_resource: HashMap<GroupResource, Arc<Grant>>,
@@ -75,8 +76,8 @@ pub(crate) fn resource_of(kind: &Kind) -> GroupResource {
     GroupResource::new(&kind.group, &kind.plural)
 }
 
-/// Whether a change of `to` may lead to `from`. Where references across namespaces are declared at all it may, so
-/// that a grant that was taken back, or an object that is gone, is noticed.
+/// Whether a change of `to` may lead to `from`. Where references across namespaces are declared at
+/// all it may, so that a grant that was taken back, or an object that is gone, is noticed.
 pub(crate) fn leads(
     context: &MapContext,
     from: &ObjectKey,
@@ -87,8 +88,8 @@ pub(crate) fn leads(
     !crosses(from, to) || grants.contains_key(&resource_of(to_kind))
 }
 
-/// A kind whose objects are named by those of the controller's kind is read in another namespace than
-/// that of `owner` only where that is granted.
+/// A kind whose objects are named by those of the controller's kind is read in another namespace
+/// than that of `owner` only where that is granted.
 pub(crate) fn check<C: Object>(
     context: &MapContext,
     owner: &Owner,
@@ -113,7 +114,8 @@ pub(crate) fn check_kind(
     }
 }
 
-/// An object in another namespace than that of `owner` is read or applied only where that is granted.
+/// An object in another namespace than that of `owner` is read or applied only where that is
+/// granted.
 pub(crate) fn check_granted(
     context: &MapContext,
     owner: &Owner,

@@ -46,8 +46,8 @@ impl<S> Context<S> {
     }
 }
 
-/// Deletes an object at a version, which is recorded as `verb`. Returns what became of it, or nothing if
-/// it was gone before.
+/// Deletes an object at a version, which is recorded as `verb`. Returns what became of it, or
+/// nothing if it was gone before.
 pub(crate) async fn send(
     shared: &Shared,
     run: &Run,

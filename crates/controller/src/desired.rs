@@ -112,7 +112,7 @@ impl Desired {
             add_mark(&mut content, manager);
         }
         let hash = hash_of(&content);
-        Ok(Desired {
+        Ok(Self {
             kind,
             key,
             relation,
@@ -127,8 +127,8 @@ impl Desired {
         self.resource_version.is_none() || self.resource_version == current.resource_version
     }
 
-    /// The body of the apply request, at `version` if one is given. The UID makes it fail, instead of
-    /// making or taking over another object, should this one be gone meanwhile.
+    /// The body of the apply request, at `version` if one is given. The UID makes it fail, instead
+    /// of making or taking over another object, should this one be gone meanwhile.
     pub(crate) fn body(&self, uid: Option<&str>, version: Option<&str>) -> Value {
         let mut body = self.content.clone();
         if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -206,9 +206,9 @@ fn add_owner(owner: &Owner, meta: &mut Map<String, Value>) {
 }
 
 /// The JSON patch that turns what `manager` owns by having created the object, and what each of
-/// `others` owns in any way, into what `manager` owns by having applied it; `None` if there is nothing
-/// to turn. client-go calls this csaupgrade: without it a field that is no longer applied would stay,
-/// owned by the creation.
+/// `others` owns in any way, into what `manager` owns by having applied it; `None` if there is
+/// nothing to turn. client-go calls this csaupgrade: without it a field that is no longer applied
+/// would stay, owned by the creation.
 pub(crate) fn upgrade_patch(meta: &ObjectMeta, manager: &str, others: &[String]) -> Option<Value> {
     let entries = meta.managed_fields.as_ref()?;
     let is_applied = |entry: &ManagedFieldsEntry| is_own(entry, manager, "Apply");

@@ -18,9 +18,9 @@ pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 
 /// Any error, and what it means for the retry of the object.
 ///
-/// Made by `?` from every error type. `Display` and `Debug` print the whole chain in one line. It is
-/// opaque as anyhow's is, and not itself a [`std::error::Error`], because then `?` could not take
-/// every error.
+/// Made by `?` from every error type. `Display` and `Debug` print the whole chain in one line. It
+/// is opaque as anyhow's is, and not itself a [`std::error::Error`], because then `?` could not
+/// take every error.
 ///
 /// # Examples
 /// ```
@@ -53,12 +53,12 @@ struct Message(String);
 impl Error {
     /// An error that is only a message.
     pub fn msg(message: impl fmt::Display) -> Self {
-        Error::from(Message(message.to_string()))
+        Self::from(Message(message.to_string()))
     }
 
     /// An error that was boxed already, which `?` cannot take.
     pub fn from_boxed(cause: Box<dyn StdError + Send + Sync>) -> Self {
-        Error {
+        Self {
             cause,
             retry: Retry::Backoff,
         }
@@ -68,18 +68,18 @@ impl Error {
         self.cause
     }
 
-    /// `error`, to be retried after `duration` instead of the object's backoff. Less than 1 ms is the
-    /// backoff.
-    pub fn retry_after(duration: Duration, error: impl Into<Error>) -> Self {
-        Error {
+    /// `error`, to be retried after `duration` instead of the object's backoff. Less than 1 ms is
+    /// the backoff.
+    pub fn retry_after(duration: Duration, error: impl Into<Self>) -> Self {
+        Self {
             retry: Retry::After(duration),
             ..error.into()
         }
     }
 
     /// `error`, not to be retried before the object, or something it depends on, changes.
-    pub fn terminal(error: impl Into<Error>) -> Self {
-        Error {
+    pub fn terminal(error: impl Into<Self>) -> Self {
+        Self {
             retry: Retry::AtNextChange,
             ..error.into()
         }
@@ -140,7 +140,7 @@ impl Error {
 
 impl<E: StdError + Send + Sync + 'static> From<E> for Error {
     fn from(error: E) -> Self {
-        Error {
+        Self {
             cause: Box::new(error),
             retry: Retry::Backoff,
         }
@@ -162,7 +162,7 @@ impl fmt::Debug for Error {
 impl ManagerError {
     /// Whether no API server answered at the start.
     pub fn is_unreachable(&self) -> bool {
-        matches!(self, ManagerError::Preflight(error) if error.is_unreachable())
+        matches!(self, Self::Preflight(error) if error.is_unreachable())
     }
 }
 
@@ -233,9 +233,9 @@ pub enum ManagerError {
     #[error("{first}; then {then}")]
     Several {
         /// Why it ended; not a source, because both are in the message.
-        first: Box<ManagerError>,
+        first: Box<Self>,
         /// What went wrong then.
-        then: Box<ManagerError>,
+        then: Box<Self>,
     },
     /// Nobody gave a controller its state.
     #[error("controller {controller} reads the state {state}, which nobody gives: add .state(..)")]

@@ -31,7 +31,7 @@ impl ErrorPolicy {
         E: StdError + Send + Sync + 'static,
         R: Into<Option<Action>>,
     {
-        ErrorPolicy(Box::new(move |object, error, context| {
+        Self(Box::new(move |object, error, context| {
             // What the function itself decided holds.
             if error.retry() != Retry::Backoff {
                 return error;

@@ -1,8 +1,9 @@
-//! Events of objects of a watched kind: create, update, delete and generic, as in controller-runtime.
+//! Events of objects of a watched kind: create, update, delete and generic, as in
+//! controller-runtime.
 //!
 //! Predicates, map functions and the handlers of a [`Source`](crate::Source) see them. In
-//! predicates `K` is [`Stored`], the object as the cache has it, whose metadata is read in place; in
-//! map functions it is the Rust type.
+//! predicates `K` is [`Stored`], the object as the cache has it, whose metadata is read in place;
+//! in map functions it is the Rust type.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,8 +30,8 @@ pub struct UpdateEvent<'a, K = Stored> {
 pub struct DeleteEvent<'a, K = Stored> {
     /// Its last known state.
     pub object: &'a K,
-    /// Whether it was in this state when it was deleted. False if the watch missed the deletion: the
-    /// object may have changed before, such as its labels or its owner. The opposite of
+    /// Whether it was in this state when it was deleted. False if the watch missed the deletion:
+    /// the object may have changed before, such as its labels or its owner. The opposite of
     /// controller-runtime's `DeleteStateUnknown`.
     pub is_certain: bool,
 }
@@ -138,8 +139,8 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// Calls `function` with the event on objects that `decode` makes; none if an object does not fit
-    /// its type. Of an update it is enough that one does, which is given for both then.
+    /// Calls `function` with the event on objects that `decode` makes; none if an object does not
+    /// fit its type. Of an update it is enough that one does, which is given for both then.
     pub(crate) fn decoded<K, R>(
         &self,
         decode: impl Fn(&Stored) -> Option<Arc<K>>,

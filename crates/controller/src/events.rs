@@ -45,8 +45,8 @@ pub enum EventType {
 impl EventType {
     fn as_str(self) -> &'static str {
         match self {
-            EventType::Normal => "Normal",
-            EventType::Warning => "Warning",
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
         }
     }
 }
@@ -84,7 +84,7 @@ pub(crate) struct Regarding {
 
 impl From<&Owner> for Regarding {
     fn from(owner: &Owner) -> Self {
-        Regarding {
+        Self {
             kind: owner.kind.clone(),
             key: owner.key.key().clone(),
             uid: owner.uid().into_owned(),
@@ -122,7 +122,7 @@ impl Reporter {
         let instance = hostname().unwrap_or_else(|| operator.to_owned());
         // A name that is cut must not end in a dash.
         let controller = cut(operator, CONTROLLER).trim_end_matches(['-', '_', '.']);
-        Reporter {
+        Self {
             controller: controller.to_owned(),
             instance: cut(&instance, INSTANCE).to_owned(),
             api,
@@ -136,8 +136,8 @@ pub(crate) struct Dropped {
     family: Family<[(&'static str, &'static str); 1], Counter>,
 }
 
-/// The queue was full; too many about one object; the server refused; the server could not be reached
-/// for too long; the process no longer led.
+/// The queue was full; too many about one object; the server refused; the server could not be
+/// reached for too long; the process no longer led.
 const REASONS: [&str; 5] = ["full", "spam", "refused", "unreachable", "fenced"];
 
 impl Default for Dropped {
@@ -146,7 +146,7 @@ impl Default for Dropped {
         for reason in REASONS {
             let _: &Counter = &family.get_or_create(&[("reason", reason)]);
         }
-        Dropped { family }
+        Self { family }
     }
 }
 
@@ -261,8 +261,8 @@ pub(crate) fn recorder(
     (EventRecorder { sender, dropped }, poster)
 }
 
-/// The name of the object and the time. Not every name of an object may be part of it: those of roles
-/// have colons.
+/// The name of the object and the time. Not every name of an object may be part of it: those of
+/// roles have colons.
 fn new_name(event: &Recorded) -> String {
     let object = cut(&event.about.key.name, 200);
     let at = event.at.as_nanosecond();

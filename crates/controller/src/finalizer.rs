@@ -1,7 +1,7 @@
 //! Finalizers: storing and removing them, at the version that was read.
 //!
-//! A controller declares one with [`Controller::finalizer`](crate::Controller::finalizer); [`finalizer`] is
-//! kube's function, for reconcilers in kube's shape.
+//! A controller declares one with [`Controller::finalizer`](crate::Controller::finalizer);
+//! [`finalizer`] is kube's function, for reconcilers in kube's shape.
 
 mod kube_shape;
 
@@ -74,8 +74,8 @@ fn patch_of(finalizers: Vec<String>) -> Map<String, Value> {
     Map::from_iter([("finalizers".to_owned(), json!(finalizers))])
 }
 
-/// Writes the fields of the metadata that `next` returns, if it returns any, at the version that it was
-/// given.
+/// Writes the fields of the metadata that `next` returns, if it returns any, at the version that it
+/// was given.
 pub(crate) async fn change(
     client: &RestClient,
     owner: &Owner,

@@ -1,7 +1,7 @@
 //! Leader election on a Lease: at most one process of several does the work that is for one.
 //!
-//! [`LeaderElector`] says what is promised. `engine` is the state machine, `lock` the Lease on the wire,
-//! `work` what the elector waits for; this file is the shell around them.
+//! [`LeaderElector`] says what is promised. `engine` is the state machine, `lock` the Lease on the
+//! wire, `work` what the elector waits for; this file is the shell around them.
 
 mod engine;
 mod error;
@@ -59,16 +59,16 @@ impl Leadership {
     /// The term, if this process leads.
     pub fn term(self) -> Option<u64> {
         match self {
-            Leadership::Standby => None,
-            Leadership::Leading { term } => Some(term),
+            Self::Standby => None,
+            Self::Leading { term } => Some(term),
         }
     }
 }
 
 /// Stands for a Lease, again and again.
 ///
-/// It speaks client-go's protocol, so Go and Rust candidates can stand for one lease. It tells of its
-/// terms through [`leadership`](LeaderElector::leadership), and keeps two promises:
+/// It speaks client-go's protocol, so Go and Rust candidates can stand for one lease. It tells of
+/// its terms through [`leadership`](LeaderElector::leadership), and keeps two promises:
 ///
 /// - **It does not end.** Who loses the lease stops the work of the term, waits until that has
 ///   ended, and stands again, in the same process, with its caches warm.
@@ -78,11 +78,11 @@ impl Leadership {
 ///   too fast or too slow. The time of day plays no part: it may be wrong and may jump.
 ///
 /// With the default durations there are 2.5 s between the end of a term and the earliest begin of
-/// the next one, clocks at their worst, and 5 s with good ones; a write that was checked in time and
-/// is held up for less than that still comes before the next leader's. A fence cannot hold back
-/// what has left the process: a write that a network delivers later still needs a precondition, such
-/// as the resourceVersion. The bound on clocks does not hold for a machine that is stopped as a
-/// whole, clock and all, such as a virtual machine that is paused from outside or a laptop that
+/// the next one, clocks at their worst, and 5 s with good ones; a write that was checked in time
+/// and is held up for less than that still comes before the next leader's. A fence cannot hold back
+/// what has left the process: a write that a network delivers later still needs a precondition,
+/// such as the resourceVersion. The bound on clocks does not hold for a machine that is stopped as
+/// a whole, clock and all, such as a virtual machine that is paused from outside or a laptop that
 /// sleeps: on waking it believes in its lease until that would have ended had there been no pause.
 /// Nor does it hold when somebody else edits or deletes the Lease.
 ///
@@ -153,7 +153,7 @@ impl LeaderElector {
             slow_paths: 0,
         };
         announcer.metrics.off(&announcer.name);
-        Ok(LeaderElector {
+        Ok(Self {
             engine: Elector::new(identity, timing, options.release_on_cancel, Random::seed()),
             lock: Lock::new(client, &namespace, &options.lease_name, options.labels),
             request_timeout,

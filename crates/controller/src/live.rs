@@ -1,4 +1,5 @@
-//! `Context::live`: reads that ask the server, and the rules that they share with those from the cache.
+//! `Context::live`: reads that ask the server, and the rules that they share with those from the
+//! cache.
 
 use std::sync::Arc;
 
@@ -53,8 +54,8 @@ impl Live {
     /// `(namespace, name)`.
     ///
     /// # Errors
-    /// When the request fails, the object does not fit its Rust type, or the key needs a namespace and
-    /// neither it nor the reconciled object has one.
+    /// When the request fails, the object does not fit its Rust type, or the key needs a namespace
+    /// and neither it nor the reconciled object has one.
     ///
     /// # Cancel safety
     /// May be dropped at any time.

@@ -1,9 +1,9 @@
 //! The manager: owns every task, starts them in order, stops them in order.
 //!
-//! Start: servers, pre-flight (the server knows each kind and lets us do what we need), informers and
-//! their first lists, what needs no leadership, and with leadership the rest. Stop: the reverse, all
-//! within the grace period; no new reconciles, and those in work end. Events are flushed last. This
-//! is the only place in the run-side rooms that listens to signals.
+//! Start: servers, pre-flight (the server knows each kind and lets us do what we need), informers
+//! and their first lists, what needs no leadership, and with leadership the rest. Stop: the
+//! reverse, all within the grace period; no new reconciles, and those in work end. Events are
+//! flushed last. This is the only place in the run-side rooms that listens to signals.
 
 mod crew;
 mod election;
@@ -50,8 +50,8 @@ pub struct ManagerOptions {
     pub cache_sync_timeout: Duration,
     /// What the operator needs beyond listing and watching, checked before it starts.
     pub permissions: Vec<Permission>,
-    /// Elects a leader among several processes: what needs leadership runs in one of them at a time.
-    /// None for a process that is alone.
+    /// Elects a leader among several processes: what needs leadership runs in one of them at a
+    /// time. None for a process that is alone.
     pub leader_election: Option<LeaderElectionOptions>,
     /// Where reconciles are recorded.
     pub log: ReconcileLog,
@@ -67,7 +67,7 @@ pub struct ManagerOptions {
 
 impl Default for ManagerOptions {
     fn default() -> Self {
-        ManagerOptions {
+        Self {
             scope: Scope::All,
             grace_period: Duration::from_secs(30),
             cache_sync_timeout: Duration::from_secs(120),
@@ -126,7 +126,7 @@ impl fmt::Debug for Manager {
 impl Manager {
     /// A manager without controllers, for the operator of this name.
     pub fn new(operator: impl Into<String>, client: kube::Client, options: ManagerOptions) -> Self {
-        Manager {
+        Self {
             operator: operator.into(),
             client: RestClient::new(client),
             clusters: Vec::new(),
@@ -146,14 +146,15 @@ impl Manager {
         self
     }
 
-    /// Runs the controllers against a further cluster as well. Requests of its objects have its name.
+    /// Runs the controllers against a further cluster as well. Requests of its objects have its
+    /// name.
     pub fn cluster(mut self, name: impl Into<Arc<str>>, client: kube::Client) -> Self {
         self.clusters.push((name.into(), RestClient::new(client)));
         self
     }
 
-    /// Adds a task that runs beside the controllers; see [`Runnable`](crate::Runnable). If it fails, all
-    /// stops.
+    /// Adds a task that runs beside the controllers; see [`Runnable`](crate::Runnable). If it
+    /// fails, all stops.
     pub fn runnable(mut self, runnable: impl Into<AnyRunnable>) -> Self {
         self.runnables.push(runnable.into());
         self
@@ -165,8 +166,8 @@ impl Manager {
         self
     }
 
-    /// Gives the controllers that read it a state that `make` creates with a client, the caches and a
-    /// recorder of events.
+    /// Gives the controllers that read it a state that `make` creates with a client, the caches and
+    /// a recorder of events.
     ///
     /// Without leader election it is created once, when the manager starts. With it, what needs
     /// leadership gets a state of its own for each term, whose client refuses to write once that
@@ -184,8 +185,8 @@ impl Manager {
         self
     }
 
-    /// Lets objects refer to objects of kind `C` in other namespaces, and have children of kind `C` there
-    /// ([`apply_unowned`](crate::Context::apply_unowned)), where `grant` returns true.
+    /// Lets objects refer to objects of kind `C` in other namespaces, and have children of kind `C`
+    /// there ([`apply_unowned`](crate::Context::apply_unowned)), where `grant` returns true.
     pub fn cross_namespace<C: Object>(
         mut self,
         grant: impl Fn(&Reference, &MapContext) -> bool + Send + Sync + 'static,
@@ -306,7 +307,8 @@ impl Manager {
     }
 }
 
-/// Runs what `run` makes of a token that SIGTERM or SIGINT cancels; a second signal ends it at once.
+/// Runs what `run` makes of a token that SIGTERM or SIGINT cancels; a second signal ends it at
+/// once.
 ///
 /// # Examples
 /// ```

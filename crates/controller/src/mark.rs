@@ -1,19 +1,21 @@
-//! The marks that applied children carry: the annotation `opkit.dev/applied`, and, on children without an
-//! owner reference, `opkit.dev/owner`.
+//! The marks that applied children carry: the annotation `opkit.dev/applied`, and, on children
+//! without an owner reference, `opkit.dev/owner`.
 //!
-//! The value of `opkit.dev/owner` is `<namespace>/<name>:<uid>` of the owner; the owner of a cluster-scoped
-//! kind has no namespace in it. It leads from a child to its owner. Alone it proves nothing: every client
-//! that may write an object can write it.
+//! The value of `opkit.dev/owner` is `<namespace>/<name>:<uid>` of the owner; the owner of a
+//! cluster-scoped kind has no namespace in it. It leads from a child to its owner. Alone it proves
+//! nothing: every client that may write an object can write it.
 //!
-//! The value of `opkit.dev/applied` is `<field manager>:<hash>`. The field manager identifies the controller
-//! that applied the child: `Context::prune` deletes only children of its own controller. The hash covers
-//! the fields that were applied: a process that has just started compares it to find out whether the last
-//! application had the same fields (together with [`crate::as_applied`], which compares the values).
+//! The value of `opkit.dev/applied` is `<field manager>:<hash>`. The field manager identifies the
+//! controller that applied the child: `Context::prune` deletes only children of its own controller.
+//! The hash covers the fields that were applied: a process that has just started compares it to
+//! find out whether the last application had the same fields (together with [`crate::as_applied`],
+//! which compares the values).
 //!
-//! The hash covers the names of the fields and no values. A hash of values would have to be kept from
-//! whoever reads annotations, in a log, a metric or a dashboard: the password in a Secret, or in a
-//! Deployment's environment, may be short enough to be found by trying, and there is no key that all
-//! replicas of an operator have and others do not. The values need no hash: they are on the child.
+//! The hash covers the names of the fields and no values. A hash of values would have to be kept
+//! from whoever reads annotations, in a log, a metric or a dashboard: the password in a Secret, or
+//! in a Deployment's environment, may be short enough to be found by trying, and there is no key
+//! that all replicas of an operator have and others do not. The values need no hash: they are on
+//! the child.
 
 use opkit_cache::Meta;
 use opkit_client::ObjectKey;

@@ -1,5 +1,5 @@
-//! Metrics: those of controllers, with controller-runtime's names, so that dashboards carry over, and
-//! those of an operator's own, with labels.
+//! Metrics: those of controllers, with controller-runtime's names, so that dashboards carry over,
+//! and those of an operator's own, with labels.
 
 mod labelled;
 mod text;
@@ -18,8 +18,8 @@ use prometheus_client::registry::Registry;
 
 pub use self::labelled::{Counter, Gauge, Histogram, Labelled};
 
-/// Where metrics are registered: opkit's, and an operator's own. Cloning gives another handle on the
-/// same registry.
+/// Where metrics are registered: opkit's, and an operator's own. Cloning gives another handle on
+/// the same registry.
 ///
 /// # Examples
 /// ```
@@ -99,7 +99,7 @@ pub(crate) struct ReconcileMetrics {
 
 impl ReconcileMetrics {
     pub(crate) fn new(registry: &MetricsRegistry) -> Self {
-        let metrics = ReconcileMetrics {
+        let metrics = Self {
             total: Counters::default(),
             errors: Counters::default(),
             terminal: Counters::default(),

@@ -32,13 +32,13 @@ enum Version {
 impl Owner {
     pub(crate) fn new(kind: Arc<Kind>, key: Request, object: AnyObject) -> Self {
         let object = Version::Object(object);
-        Owner { kind, key, object }
+        Self { kind, key, object }
     }
 
     /// Of an object that `informer` has, or had: it need not be made, nor even looked for yet.
     pub(crate) fn of_key(kind: Arc<Kind>, key: Request, informer: Informer) -> Self {
         let object = Version::Later(informer, OnceLock::new());
-        Owner { kind, key, object }
+        Self { kind, key, object }
     }
 
     #[cfg(test)]
@@ -48,13 +48,13 @@ impl Owner {
             metadata: meta.clone(),
             ..Default::default()
         };
-        Owner::new(Arc::new(kind), key.into(), Arc::new(object))
+        Self::new(Arc::new(kind), key.into(), Arc::new(object))
     }
 
     /// What a key form is called with for an object that is gone: it owns nothing.
     pub(crate) fn gone(kind: Arc<Kind>, key: Request) -> Self {
         let object = Version::Gone;
-        Owner { kind, key, object }
+        Self { kind, key, object }
     }
 
     fn meta(&self) -> Option<Meta<'_>> {
@@ -133,8 +133,8 @@ pub(crate) struct Head {
     pub(crate) metadata: ObjectMeta,
 }
 
-/// Whether an owner reference names an object of `kind`. The version is not compared: an owner may have
-/// been written with another one.
+/// Whether an owner reference names an object of `kind`. The version is not compared: an owner may
+/// have been written with another one.
 pub(crate) fn is_of_kind(reference: &Reference<'_>, kind: &Kind) -> bool {
     let group = reference.api_version.split_once('/');
     let group = group.map_or("", |(group, _)| group);

@@ -1,16 +1,17 @@
 //! Predicates: which events of an object are worth a reconcile.
 //!
 //! There are three sorts, as in controller-runtime:
-//! - A test of a *change* ([`generation_changed`], [`Predicate::on`]) looks at the object before and after
-//!   an update. Creates, deletes and generic events pass it; its negation passes none of them.
-//! - A test of the *object* ([`label_selector`], [`Predicate::object`]) looks at the object as it is
-//!   after the event, or last was.
+//! - A test of a *change* ([`generation_changed`], [`Predicate::on`]) looks at the object before
+//!   and after an update. Creates, deletes and generic events pass it; its negation passes none of
+//!   them.
+//! - A test of the *object* ([`label_selector`], [`Predicate::object`]) looks at the object as it
+//!   is after the event, or last was.
 //! - A test of the *event* ([`created`], [`Funcs`], [`Predicate::events`]) looks at both.
 //!
-//! Two updates pass a test of a change, and its negation, without being tested. One is the update that
-//! begins the deletion of an object, so that no finalizer is missed, also of kinds without a
-//! generation. The other is one that several changes were coalesced into: a label that went and came
-//! back may have been read.
+//! Two updates pass a test of a change, and its negation, without being tested. One is the update
+//! that begins the deletion of an object, so that no finalizer is missed, also of kinds without a
+//! generation. The other is one that several changes were coalesced into: a label that went and
+//! came back may have been read.
 //!
 //! Those on metadata read it in place: no object is decoded.
 
@@ -70,51 +71,52 @@ impl Predicate {
     /// Passes updates for which `test(old, new)` holds. Decodes the metadata of both;
     /// [`on`](Predicate::on) reads it in place.
     pub fn new(test: impl Fn(&ObjectMeta, &ObjectMeta) -> bool + Send + Sync + 'static) -> Self {
-        Predicate::on(move |old, new| test(&old.to_object_meta(), &new.to_object_meta()))
+        Self::on(move |old, new| test(&old.to_object_meta(), &new.to_object_meta()))
     }
 
     /// Passes updates for which `test(old, new)` holds.
     pub fn on(test: impl Fn(&Meta<'_>, &Meta<'_>) -> bool + Send + Sync + 'static) -> Self {
-        Predicate::change(move |old, new| test(&old.meta(), &new.meta()))
+        Self::change(move |old, new| test(&old.meta(), &new.meta()))
     }
 
-    /// Passes updates for which `test(old, new)` holds, on the Rust objects, which are decoded for it.
-    /// An object that does not fit its type passes: its error shall be seen.
+    /// Passes updates for which `test(old, new)` holds, on the Rust objects, which are decoded for
+    /// it. An object that does not fit its type passes: its error shall be seen.
     pub fn typed<K: Object>(test: impl Fn(&K, &K) -> bool + Send + Sync + 'static) -> Self {
-        Predicate::change(move |old, new| match (old.get::<K>(), new.get::<K>()) {
+        Self::change(move |old, new| match (old.get::<K>(), new.get::<K>()) {
             (Ok(old), Ok(new)) => test(&old, &new),
             _ => true,
         })
     }
 
-    /// Passes events of objects for whose metadata, after the event or as it last was, `test` holds.
+    /// Passes events of objects for whose metadata, after the event or as it last was, `test`
+    /// holds.
     pub fn object(test: impl Fn(&Meta<'_>) -> bool + Send + Sync + 'static) -> Self {
-        Predicate(Arc::new(Node::Object(Box::new(move |object| {
+        Self(Arc::new(Node::Object(Box::new(move |object| {
             test(&object.meta())
         }))))
     }
 
     /// Passes events for which `test` holds, on the objects as the cache has them.
     pub fn events(test: impl Fn(&Event<'_>) -> bool + Send + Sync + 'static) -> Self {
-        Predicate(Arc::new(Node::Event(Box::new(test))))
+        Self(Arc::new(Node::Event(Box::new(test))))
     }
 
     fn change(test: impl Fn(&Stored, &Stored) -> bool + Send + Sync + 'static) -> Self {
-        Predicate(Arc::new(Node::Change(Box::new(test))))
+        Self(Arc::new(Node::Change(Box::new(test))))
     }
 
     /// Passes what either passes.
-    pub fn or(self, other: Predicate) -> Self {
-        Predicate(Arc::new(Node::Or(self, other)))
+    pub fn or(self, other: Self) -> Self {
+        Self(Arc::new(Node::Or(self, other)))
     }
 
     /// Passes what both pass.
-    pub fn and(self, other: Predicate) -> Self {
-        Predicate(Arc::new(Node::And(self, other)))
+    pub fn and(self, other: Self) -> Self {
+        Self(Arc::new(Node::And(self, other)))
     }
 
     /// Adds this test to those in `filter`.
-    pub(crate) fn and_then(self, filter: &mut Option<Predicate>) {
+    pub(crate) fn and_then(self, filter: &mut Option<Self>) {
         *filter = Some(match filter.take() {
             Some(before) => before.and(self),
             None => self,
@@ -128,7 +130,7 @@ impl Predicate {
     }
 
     fn holds(&self, event: &Event<'_>, is_whole: bool, negated: bool) -> bool {
-        let holds = |predicate: &Predicate| predicate.holds(event, is_whole, negated);
+        let holds = |predicate: &Self| predicate.holds(event, is_whole, negated);
         match &*self.0 {
             Node::Change(test) => match event {
                 Event::Update(update) => {
@@ -151,10 +153,10 @@ impl Predicate {
 
 /// Passes what the other does not.
 impl std::ops::Not for Predicate {
-    type Output = Predicate;
+    type Output = Self;
 
-    fn not(self) -> Predicate {
-        Predicate(Arc::new(Node::Not(self)))
+    fn not(self) -> Self {
+        Self(Arc::new(Node::Not(self)))
     }
 }
 

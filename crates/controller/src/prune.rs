@@ -30,15 +30,15 @@ impl<S> Context<S> {
     /// Deletes the children that this run did not apply, and answers how many there were. Call it
     /// when everything is applied: a run that returns before prunes nothing.
     ///
-    /// Children are the objects, of the kinds that the controller
-    /// [owns](crate::Controller::owns), that the reconciled object controls (as
-    /// [`children`](Context::children) returns them) and that carry the mark of this controller (the
-    /// annotation `opkit.dev/applied` with its field manager), so objects that users, or other
-    /// controllers of the operator, made for it stay. Each is deleted as it was read, and read again
-    /// if it has changed since. A child whose application failed in this run stays, and so does one
-    /// of [`create_once`](Context::create_once). Of children without an owner reference
-    /// ([`apply_unowned`](Context::apply_unowned)), those go that are recorded on the reconciled object
-    /// and carry both marks.
+    /// Children are the objects, of the kinds that the controller [owns](crate::Controller::owns),
+    /// that the reconciled object controls (as [`children`](Context::children) returns them) and
+    /// that carry the mark of this controller (the annotation `opkit.dev/applied` with its field
+    /// manager), so objects that users, or other controllers of the operator, made for it stay.
+    /// Each is deleted as it was read, and read again if it has changed since. A child whose
+    /// application failed in this run stays, and so does one of
+    /// [`create_once`](Context::create_once). Of children without an owner reference
+    /// ([`apply_unowned`](Context::apply_unowned)), those go that are recorded on the reconciled
+    /// object and carry both marks.
     ///
     /// # Errors
     /// When a request fails. Children before it are deleted then.
@@ -93,7 +93,8 @@ impl<S> Context<S> {
                 Err(error) if error.is_conflict() && attempts < ATTEMPTS => attempts += 1,
                 Err(error) => return Err(error),
             }
-            // Its status changes often, which is no reason to let it stay; its owner or its mark is.
+            // Its status changes often, which is no reason to let it stay; its owner or its mark
+            // is.
             match self.read_again(owned, kind, key).await? {
                 Some(again) if again.uid == *uid => former = again,
                 _ => return Ok(false),

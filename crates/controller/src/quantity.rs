@@ -3,8 +3,8 @@
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
 use opkit_apimachinery::quantity::{Quantity, QuantityError};
 
-/// Conversions between a quantity as the API has it, which is text, and a [`Quantity`], which has an
-/// order and arithmetic.
+/// Conversions between a quantity as the API has it, which is text, and a [`Quantity`], which has
+/// an order and arithmetic.
 ///
 /// # Examples
 /// ```
@@ -35,6 +35,6 @@ impl QuantityExt for ApiQuantity {
     }
 
     fn from_number(number: Quantity) -> Self {
-        ApiQuantity(number.to_string())
+        Self(number.to_string())
     }
 }

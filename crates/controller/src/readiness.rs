@@ -17,12 +17,14 @@ use crate::status_schema::is_custom;
 /// ```
 pub trait Readiness {
     /// Whether the status has observed the present generation and says Ready; for workloads,
-    /// whether all replicas are updated and available. A custom kind whose type has conditions is not
-    /// ready before it has one that says so; kinds that cannot say it are ready once they exist.
+    /// whether all replicas are updated and available. A custom kind whose type has conditions is
+    /// not ready before it has one that says so; kinds that cannot say it are ready once they
+    /// exist.
     fn is_ready(&self) -> bool;
 
-    /// Whether the condition of this type is true for the present generation: for kinds that name it
-    /// otherwise than `Ready`, such as `Available`. An object that is being deleted is not ready.
+    /// Whether the condition of this type is true for the present generation: for kinds that name
+    /// it otherwise than `Ready`, such as `Available`. An object that is being deleted is not
+    /// ready.
     fn is_ready_by(&self, condition: &str) -> bool;
 
     /// How many replicas are ready; 0 if the status does not say.

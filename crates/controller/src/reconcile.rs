@@ -14,7 +14,8 @@ use crate::context::Stateless;
 use crate::{Action, Context, Error, Request, Result};
 
 /// A reconciler: `async fn(Arc<K>, Context<S>) -> Result<Action, E>`, or in kube's shape
-/// `async fn(Arc<K>, Arc<S>) -> Result<Action, E>`. `E` is [`Error`], or any type that it can be made from.
+/// `async fn(Arc<K>, Arc<S>) -> Result<Action, E>`. `E` is [`Error`], or any type that it can be
+/// made from.
 ///
 /// `M` is a marker that tells function shapes apart; users never name it.
 #[diagnostic::on_unimplemented(
@@ -103,8 +104,8 @@ impl Reconciler {
     /// Whether it is called for objects that are being deleted.
     pub(crate) fn sees_deletion(&self) -> bool {
         match self {
-            Reconciler::Object { sees_deletion, .. } => *sees_deletion,
-            Reconciler::Key(_) => true,
+            Self::Object { sees_deletion, .. } => *sees_deletion,
+            Self::Key(_) => true,
         }
     }
 }
@@ -129,7 +130,7 @@ impl KeyFunction {
         Fut: Future<Output = Result<Action, E>> + Send + 'static,
         E: Into<Error> + 'static,
     {
-        KeyFunction(Arc::new(move |request, context: Stateless| {
+        Self(Arc::new(move |request, context: Stateless| {
             match context.with_state::<S>() {
                 Ok(context) => converted(function(request, context)),
                 Err(error) => Box::pin(async { Err(error) }),
@@ -153,7 +154,7 @@ pub(crate) struct Function<T>(Arc<Erased<T>>);
 
 impl<T> Clone for Function<T> {
     fn clone(&self) -> Self {
-        Function(self.0.clone())
+        Self(self.0.clone())
     }
 }
 
@@ -167,7 +168,7 @@ impl<T: 'static> Function<T> {
     pub(crate) fn new<K: CachedObject, S: Send + Sync + 'static>(
         function: impl Fn(Arc<K>, Context<S>) -> BoxFuture<'static, Result<T>> + Send + Sync + 'static,
     ) -> Self {
-        Function(Arc::new(move |object: AnyObject, context: Stateless| {
+        Self(Arc::new(move |object: AnyObject, context: Stateless| {
             let Ok(object) = object.into_any().downcast::<K>() else {
                 return Box::pin(async { Err(Error::msg("internal: an object of another type")) });
             };

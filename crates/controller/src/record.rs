@@ -121,7 +121,7 @@ pub struct ReconcileLog {
 
 impl Default for ReconcileLog {
     fn default() -> Self {
-        ReconcileLog {
+        Self {
             shared: Arc::default(),
             trackers: Arc::default(),
             values: Arc::default(),
@@ -151,10 +151,10 @@ struct Reconciled {
 }
 
 impl ReconcileLog {
-    /// Keeps the values of changed fields from now on, or no longer. By default the path of a field is
-    /// kept alone, and below `.status` numbers and booleans with their values: records are shown by the
-    /// debug endpoint, `opkit explain` and failed tests. Values of Secrets are never kept, nor is
-    /// kubectl's copy of what was applied.
+    /// Keeps the values of changed fields from now on, or no longer. By default the path of a field
+    /// is kept alone, and below `.status` numbers and booleans with their values: records are shown
+    /// by the debug endpoint, `opkit explain` and failed tests. Values of Secrets are never kept,
+    /// nor is kubectl's copy of what was applied.
     pub fn record_values(&self, all: bool) {
         self.values.store(all, Ordering::Relaxed);
     }
@@ -200,7 +200,8 @@ impl ReconcileLog {
         self.shared.lock().total
     }
 
-    /// Keeps a reconcile of `field_manager`'s; answers the loop that it is part of, if there is one.
+    /// Keeps a reconcile of `field_manager`'s; answers the loop that it is part of, if there is
+    /// one.
     pub(crate) fn push(&self, mut record: ReconcileRecord, field_manager: &str) -> Option<HotLoop> {
         let mut log = self.shared.lock();
         log.total = log.total.saturating_add(1);

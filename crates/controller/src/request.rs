@@ -37,7 +37,7 @@ static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 impl Request {
     pub(crate) fn new(cluster: Option<Arc<str>>, key: ObjectKey) -> Self {
         let hash = HASHER.hash_one((&key.namespace, &key.name, &cluster));
-        Request(Arc::new(Inner { hash, key, cluster }))
+        Self(Arc::new(Inner { hash, key, cluster }))
     }
 
     /// The object.
@@ -52,7 +52,7 @@ impl Request {
 
     /// The same key in the cluster of this name.
     pub fn in_cluster(&self, cluster: &str) -> Self {
-        Request::new(Some(cluster.into()), self.0.key.clone())
+        Self::new(Some(cluster.into()), self.0.key.clone())
     }
 }
 
@@ -94,7 +94,7 @@ impl Deref for Request {
 
 impl<K: Into<ObjectKey>> From<K> for Request {
     fn from(key: K) -> Self {
-        Request::new(None, key.into())
+        Self::new(None, key.into())
     }
 }
 

@@ -48,7 +48,7 @@ pub struct Write {
 
 impl fmt::Display for Write {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Write {
+        let Self {
             verb,
             kind,
             key,

@@ -14,8 +14,8 @@ use crate::{MetricsRegistry, Result};
 /// A long-running task of an operator: a timer, a feed, a web server.
 ///
 /// It runs from the start, or with leader election from the moment the process leads, until its
-/// [stop](RunContext::stopped). One that ends without an error is not started again; an error stops the
-/// operator. When leadership is lost it is stopped, and started again when it is won again.
+/// [stop](RunContext::stopped). One that ends without an error is not started again; an error stops
+/// the operator. When leadership is lost it is stopped, and started again when it is won again.
 ///
 /// # Examples
 /// ```
@@ -142,7 +142,7 @@ impl<R: Runnable> From<R> for AnyRunnable {
     fn from(runnable: R) -> Self {
         let (name, needs) = (runnable.name(), runnable.needs_leader_election());
         let runnable = Arc::new(runnable);
-        AnyRunnable {
+        Self {
             name: name.into(),
             group: if needs { Group::Leader } else { Group::Other },
             run: Arc::new(move |cx| {
@@ -160,7 +160,7 @@ impl AnyRunnable {
         F: Fn(RunContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result> + Send + 'static,
     {
-        AnyRunnable {
+        Self {
             name: name.into().into(),
             group: Group::Server,
             run: Arc::new(move |cx| run(cx).boxed()),
@@ -173,9 +173,9 @@ impl AnyRunnable {
         F: Fn(RunContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result> + Send + 'static,
     {
-        AnyRunnable {
+        Self {
             group: Group::Leader,
-            ..AnyRunnable::server(name, run)
+            ..Self::server(name, run)
         }
     }
 

@@ -1,4 +1,5 @@
-//! The servers of an operator: health probes, metrics, and [`HttpServer`] for other short responses.
+//! The servers of an operator: health probes, metrics, and [`HttpServer`] for other short
+//! responses.
 //!
 //! They listen before the manager runs, so that an address in use is an error of the start, and are
 //! [runnables](crate::AnyRunnable) of the first group: they answer while the caches fill, and until

@@ -1,5 +1,5 @@
-//! Traits by which `#[opkit::reconcile]` checks the types of a function's signature. Each exists for its
-//! compiler message.
+//! Traits by which `#[opkit::reconcile]` checks the types of a function's signature. Each exists
+//! for its compiler message.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -73,9 +73,10 @@ where
 /// Checks that a worker may go on with the function on another thread.
 pub fn is_send<F: Future + Send>(_: F) {}
 
-/// Finds out whether the error of a result can become an [`Error`]. A method of the type goes before one of
-/// a trait, and that before one that needs another reference: so `(&probe).verdict()` is that of
-/// [`Probe`] where it can be, then that of [`NotConvertible`], and of [`NoResult`] for what is no result.
+/// Finds out whether the error of a result can become an [`Error`]. A method of the type goes
+/// before one of a trait, and that before one that needs another reference: so `(&probe).verdict()`
+/// is that of [`Probe`] where it can be, then that of [`NotConvertible`], and of [`NoResult`] for
+/// what is no result.
 #[derive(Debug)]
 pub struct Probe<T>(PhantomData<fn(T)>);
 
@@ -91,7 +92,7 @@ impl<T> Probe<T> {
     /// Returns a probe of `T`.
     #[allow(clippy::new_without_default, reason = "named by generated code only")]
     pub fn new() -> Self {
-        Probe(PhantomData)
+        Self(PhantomData)
     }
 }
 

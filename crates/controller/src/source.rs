@@ -114,8 +114,8 @@ impl MapContext {
     }
 }
 
-/// The owners of `child` that are of kind `owner`: the controller, or any. An owner in a namespace is in
-/// that of the child.
+/// The owners of `child` that are of kind `owner`: the controller, or any. An owner in a namespace
+/// is in that of the child.
 pub(crate) fn owners_of(owner: &Kind, child: &Meta<'_>, any: bool) -> Vec<ObjectKey> {
     let references = match any {
         true => child.owners(),
@@ -247,8 +247,8 @@ impl Targets {
     }
 }
 
-/// Whether a generic event leads to the object that it names and to no other: there is nothing to filter
-/// or to map, and so no need to look the object up.
+/// Whether a generic event leads to the object that it names and to no other: there is nothing to
+/// filter or to map, and so no need to look the object up.
 pub(crate) fn is_plain(running: &Running, source: usize) -> bool {
     let declared = running.spec.sources.get(source);
     running.spec.event_filter.is_none()
@@ -258,8 +258,8 @@ pub(crate) fn is_plain(running: &Running, source: usize) -> bool {
         })
 }
 
-/// The objects that a generic event leads to: `request` names an object of the source's kind. One of the
-/// reconciled kind need not be in the cache: then there is nothing to filter or to map.
+/// The objects that a generic event leads to: `request` names an object of the source's kind. One
+/// of the reconciled kind need not be in the cache: then there is nothing to filter or to map.
 pub(crate) fn generic_targets(running: &Running, source: usize, request: Request) -> Vec<Request> {
     let Some(declared) = running.spec.sources.get(source) else {
         return Vec::new();

@@ -51,7 +51,7 @@ pub(crate) struct ControllerOptions {
 
 impl Default for ControllerOptions {
     fn default() -> Self {
-        ControllerOptions {
+        Self {
             max_concurrent_reconciles: 1,
             reconcile_timeout: None,
             cache_sync_timeout: None,
@@ -89,7 +89,7 @@ impl fmt::Debug for Watched {
 
 impl Watched {
     pub(crate) fn typed<K: Object>(metadata_only: bool) -> Self {
-        Watched {
+        Self {
             kind: Kind::of::<K>(),
             type_id: Some(TypeId::of::<K>()),
             start: Arc::new(|factory, options| {
@@ -101,7 +101,7 @@ impl Watched {
 
     pub(crate) fn dynamic(kind: Kind) -> Self {
         let of = kind.clone();
-        Watched {
+        Self {
             kind,
             type_id: None,
             start: Arc::new(move |factory, options| factory.dynamic(of.clone(), options)),
@@ -140,8 +140,8 @@ pub(crate) enum Role {
     Watched,
 }
 
-/// A kind whose events lead to reconciles: of the object itself, if it is the kind that is reconciled,
-/// and of what the maps return.
+/// A kind whose events lead to reconciles: of the object itself, if it is the kind that is
+/// reconciled, and of what the maps return.
 pub(crate) struct SourceSpec {
     pub(crate) watched: Watched,
     pub(crate) role: Role,
@@ -232,7 +232,7 @@ pub struct WatchedKind {
 impl ControllerSpec {
     pub(crate) fn new(watched: Watched, reconciler: Reconciler, state: StateType) -> Self {
         let kind = Arc::new(watched.kind.clone());
-        ControllerSpec {
+        Self {
             name: kind.kind.to_lowercase(),
             kind,
             watched: watched.clone(),

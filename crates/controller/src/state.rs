@@ -26,7 +26,7 @@ pub(crate) struct States {
 impl Default for States {
     fn default() -> Self {
         let unit: AnyState = Arc::new(());
-        States {
+        Self {
             values: HashMap::from_iter([(TypeId::of::<()>(), unit)]),
         }
     }
@@ -87,7 +87,7 @@ impl StateMaker {
         E: Into<Error> + Send + 'static,
         Fut: Future<Output = Result<S, E>> + Send + 'static,
     {
-        StateMaker {
+        Self {
             state: StateType::of::<S>(),
             make: Box::new(move |context| {
                 let made = make(context);
@@ -110,7 +110,7 @@ pub(crate) struct StateType {
 
 impl StateType {
     pub(crate) fn of<S: 'static>() -> Self {
-        StateType {
+        Self {
             id: TypeId::of::<S>(),
             name: type_name::<S>(),
         }

@@ -35,9 +35,9 @@ pub(crate) fn stamp_conditions(previous: &Value, status: &mut Value, now: &str, 
     }
 }
 
-/// Gives `status` its conditions in the order of `previous`, the new ones last, and puts back those of
-/// `previous` that are missing and not ours: a status that is set as a whole takes nothing from others.
-/// A list in which something has no type is left alone.
+/// Gives `status` its conditions in the order of `previous`, the new ones last, and puts back those
+/// of `previous` that are missing and not ours: a status that is set as a whole takes nothing from
+/// others. A list in which something has no type is left alone.
 pub(crate) fn keep_conditions(previous: &Value, status: &mut Value, own: &OwnConditions) {
     let before = previous.get("conditions").and_then(Value::as_array);
     let Some(before) = before.filter(|before| !before.is_empty()) else {
@@ -102,19 +102,19 @@ impl OwnConditions {
                 continue;
             };
             if conditions.is_empty() {
-                return OwnConditions::All;
+                return Self::All;
             }
             let keys = conditions.keys().filter_map(|key| key.strip_prefix("k:"));
             let keys = keys.filter_map(|key| serde_json::from_str::<Value>(key).ok());
             types.extend(keys.filter_map(|key| Some(key.get("type")?.as_str()?.to_owned())));
         }
-        OwnConditions::Types(types)
+        Self::Types(types)
     }
 
     fn has(&self, type_: &str) -> bool {
         match self {
-            OwnConditions::All => true,
-            OwnConditions::Types(types) => types.iter().any(|own| own == type_),
+            Self::All => true,
+            Self::Types(types) => types.iter().any(|own| own == type_),
         }
     }
 }

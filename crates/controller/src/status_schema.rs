@@ -25,8 +25,8 @@ pub(crate) async fn report_status_gaps(client: &RestClient, kinds: &[Kind]) {
     }
 }
 
-/// What the status of `kind` lacks, by an OpenAPI v3 document of its group and version, one sentence
-/// each; nothing if the kind has no status, or if the document does not tell.
+/// What the status of `kind` lacks, by an OpenAPI v3 document of its group and version, one
+/// sentence each; nothing if the kind has no status, or if the document does not tell.
 pub(crate) fn status_gaps(kind: &Kind, document: &Value) -> Vec<String> {
     let mut gaps = Vec::new();
     let Some(schema) = schema_of(kind, document) else {

@@ -1,10 +1,11 @@
-//! `Context::apply_unowned`: children that cannot have an owner reference, because they are in another
-//! namespace than their owner or in none.
+//! `Context::apply_unowned`: children that cannot have an owner reference, because they are in
+//! another namespace than their owner or in none.
 //!
 //! Kubernetes' garbage collector does not know them, so the owner has a [record] of them and a
-//! finalizer, and they carry a mark with the owner's UID and the field manager. Only what is recorded
-//! *and* marked is deleted: who may write the owner cannot have somebody's object deleted by naming it,
-//! and who may write an object elsewhere cannot make it a child of this owner by marking it.
+//! finalizer, and they carry a mark with the owner's UID and the field manager. Only what is
+//! recorded *and* marked is deleted: who may write the owner cannot have somebody's object deleted
+//! by naming it, and who may write an object elsewhere cannot make it a child of this owner by
+//! marking it.
 
 pub(crate) mod record;
 
@@ -31,16 +32,17 @@ use crate::{ApplyError, Context, MapContext, RecordError, WriteError, cross_name
 const ATTEMPTS: usize = 10;
 
 impl<S> Context<S> {
-    /// Brings `child` to what is given here, as [`apply`](Context::apply), without an owner reference:
-    /// for children that are in another namespace than the reconciled object, or in none.
+    /// Brings `child` to what is given here, as [`apply`](Context::apply), without an owner
+    /// reference: for children that are in another namespace than the reconciled object, or in
+    /// none.
     ///
-    /// Before the first application, a finalizer and the child's kind, namespace and name are recorded
-    /// on the reconciled object. [`prune`](Context::prune) deletes recorded children that the run did
-    /// not apply; all of them are deleted with the reconciled object, after the function of its
-    /// [finalizer](crate::Controller::finalizer), if it has one, has returned `Done`. A change of such a
-    /// child leads to a reconcile of its owner. A child carries the annotations `opkit.dev/owner`, with
-    /// the UID of the owner, and `opkit.dev/applied`, with the field manager; only an object that is
-    /// recorded and carries both is ever changed or deleted.
+    /// Before the first application, a finalizer and the child's kind, namespace and name are
+    /// recorded on the reconciled object. [`prune`](Context::prune) deletes recorded children that
+    /// the run did not apply; all of them are deleted with the reconciled object, after the
+    /// function of its [finalizer](crate::Controller::finalizer), if it has one, has returned
+    /// `Done`. A change of such a child leads to a reconcile of its owner. A child carries the
+    /// annotations `opkit.dev/owner`, with the UID of the owner, and `opkit.dev/applied`, with the
+    /// field manager; only an object that is recorded and carries both is ever changed or deleted.
     ///
     /// # Examples
     /// ```
@@ -61,15 +63,15 @@ impl<S> Context<S> {
     ///
     /// # Errors
     /// [`ApplyError::NotDeclared`] if the controller does not
-    /// [declare](crate::Controller::applies_unowned) the kind. [`ApplyError::NotGranted`] if the child is
-    /// in another namespace than the reconciled object, and the operator's `cross_namespace` does not
-    /// grant that. [`ApplyError::NotOurs`] if an object of that name exists that does not carry the
-    /// marks; it is not touched. [`ApplyError::OwnerDeleting`] if the reconciled object is being deleted.
-    /// Otherwise as `apply`.
+    /// [declare](crate::Controller::applies_unowned) the kind. [`ApplyError::NotGranted`] if the
+    /// child is in another namespace than the reconciled object, and the operator's
+    /// `cross_namespace` does not grant that. [`ApplyError::NotOurs`] if an object of that name
+    /// exists that does not carry the marks; it is not touched. [`ApplyError::OwnerDeleting`] if
+    /// the reconciled object is being deleted. Otherwise as `apply`.
     ///
     /// # Cancel safety
-    /// Dropping the future may leave the child recorded and not yet created or applied; the next call
-    /// goes on from there, and `prune` removes it from the record.
+    /// Dropping the future may leave the child recorded and not yet created or applied; the next
+    /// call goes on from there, and `prune` removes it from the record.
     pub async fn apply_unowned<C: Object>(&self, child: C) -> Result<Arc<C>, ApplyError> {
         let desired = self.desired(child, Relation::Unowned)?;
         let (kind, key) = (&desired.kind, &desired.key);
@@ -156,8 +158,8 @@ impl Unowned<'_> {
         (meta.uid()? == self.owner.uid()).then(|| meta.to_object_meta())
     }
 
-    /// Reads the metadata of the owner from the server. The cache may be configured without annotations,
-    /// and a new record must contain all children of the record that it replaces.
+    /// Reads the metadata of the owner from the server. The cache may be configured without
+    /// annotations, and a new record must contain all children of the record that it replaces.
     async fn live(&self) -> Result<Option<ObjectMeta>, RequestError> {
         self.run.read_live();
         let live = self
@@ -229,8 +231,8 @@ impl Unowned<'_> {
         }
     }
 
-    /// Writes the record that `next` returns, if it returns one: with the finalizer, or without both if
-    /// there are no children any more.
+    /// Writes the record that `next` returns, if it returns one: with the finalizer, or without
+    /// both if there are no children any more.
     async fn change(
         &self,
         meta: &ObjectMeta,
@@ -279,8 +281,8 @@ impl Unowned<'_> {
         Ok(self.delete(is_applied).await?.count)
     }
 
-    /// Deletes all children of an owner that is being deleted, and the record and the finalizer once
-    /// they are gone. Returns whether they are.
+    /// Deletes all children of an owner that is being deleted, and the record and the finalizer
+    /// once they are gone. Returns whether they are.
     pub(crate) async fn delete_all(&self) -> Result<bool, WriteError> {
         let deletions = self.delete(|_| false).await?;
         let mut left = deletions.left.iter();
@@ -295,7 +297,8 @@ impl Unowned<'_> {
         Ok(deletions.left.is_empty())
     }
 
-    /// Deletes the recorded children but those to keep, and takes those that are gone out of the record.
+    /// Deletes the recorded children but those to keep, and takes those that are gone out of the
+    /// record.
     async fn delete(&self, keep: impl Fn(&Recorded) -> bool) -> Result<Deletions, WriteError> {
         let name = self.name();
         let is_held = |meta: &ObjectMeta| finalizer::has(meta, &name);

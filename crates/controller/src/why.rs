@@ -34,7 +34,7 @@ impl Why {
 
 impl From<Cause> for Why {
     fn from(cause: Cause) -> Self {
-        Why {
+        Self {
             causes: Reasons::from(cause),
             links: Vec::new(),
         }

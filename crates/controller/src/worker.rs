@@ -101,13 +101,13 @@ impl Failure {
     /// With the key's backoff.
     fn new(message: String) -> Self {
         let retry = Retry::Backoff;
-        Failure { message, retry }
+        Self { message, retry }
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure {
+        Self {
             message: error.to_string(),
             retry: error.retry(),
         }
@@ -243,8 +243,8 @@ impl Running {
         side.is_some_and(|side| side.informer.stored(request.key()).is_none())
     }
 
-    /// If it looks as if somebody undoes what is written for this object, asks the server who, before
-    /// the field is overwritten once more: afterwards it would be ours.
+    /// If it looks as if somebody undoes what is written for this object, asks the server who,
+    /// before the field is overwritten once more: afterwards it would be ours.
     async fn look_up_rival(&self, request: &Request) {
         let Some((object, field)) = self.log.suspected(&self.name, request) else {
             return;
@@ -295,9 +295,9 @@ impl Running {
         }
     }
 
-    /// Queues the key again as the result asks for, and counts it. A delay of zero means soon: after
-    /// the key's rate limiter, as after a failure. That there were failures of a key that is not queued
-    /// again is for the caller to forget.
+    /// Queues the key again as the result asks for, and counts it. A delay of zero means soon:
+    /// after the key's rate limiter, as after a failure. That there were failures of a key that is
+    /// not queued again is for the caller to forget.
     fn requeue(
         &self,
         request: &Request,
@@ -406,8 +406,8 @@ const TURN: Duration = Duration::from_micros(50);
 /// And how many reconciles, should the clock stand still.
 const RECONCILES: u32 = 64;
 
-/// The time that a worker has had to itself. Giving others a turn after each reconcile would cost more
-/// than a short one does.
+/// The time that a worker has had to itself. Giving others a turn after each reconcile would cost
+/// more than a short one does.
 #[derive(Default)]
 struct Turn {
     began: Option<Instant>,
@@ -421,7 +421,7 @@ impl Turn {
         self.reconciles += 1;
         let is_over = self.reconciles >= RECONCILES || started - began + duration >= TURN;
         if is_over {
-            *self = Turn::default();
+            *self = Self::default();
         }
         is_over
     }

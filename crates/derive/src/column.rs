@@ -21,7 +21,7 @@ const SHAPE: &str = "printcolumn(\"Ready\", condition = \"Ready\")";
 
 impl Column {
     fn new(name: &str, path: &str) -> Self {
-        Column {
+        Self {
             name: name.to_owned(),
             path: path.to_owned(),
             type_: None,
@@ -38,14 +38,14 @@ impl Column {
             && first.is("age")
         {
             first.flag()?;
-            let mut column = Column::new("Age", ".metadata.creationTimestamp");
+            let mut column = Self::new("Age", ".metadata.creationTimestamp");
             for word in words.iter().skip(1) {
                 column.set(word)?;
             }
             return Ok(column);
         }
         let (name, words) = word.named_list(COLUMN, SHAPE)?;
-        let mut column = Column::new(&name.value(), "");
+        let mut column = Self::new(&name.value(), "");
         for word in &words {
             column.set(word)?;
         }
@@ -65,10 +65,10 @@ impl Column {
     pub(crate) fn of_field(word: &Word, json: &str) -> syn::Result<Self> {
         let path = format!(".spec.{json}");
         if let Value::Expr(_) = word.value {
-            return Ok(Column::new(&word.string()?.value(), &path));
+            return Ok(Self::new(&word.string()?.value(), &path));
         }
         let (name, words) = word.named_list(COLUMN, "printcolumn = \"Image\"")?;
-        let mut column = Column::new(&name.value(), &path);
+        let mut column = Self::new(&name.value(), &path);
         for word in &words {
             if word.is("path") || word.is("condition") || word.is("age") {
                 let message = format!(
@@ -109,7 +109,7 @@ impl Column {
     }
 
     pub(crate) fn tokens(&self) -> TokenStream {
-        let Column {
+        let Self {
             name,
             path,
             priority,

@@ -16,7 +16,7 @@ impl Derives {
             paths.extend(attribute.parse_args_with(parser)?);
         }
         attributes.retain(|attribute| !attribute.path().is_ident("derive"));
-        Ok(Derives(paths))
+        Ok(Self(paths))
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {

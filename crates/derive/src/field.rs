@@ -1,4 +1,5 @@
-//! One field of a struct: its name on the wire, whether it must be given, its default and its limits.
+//! One field of a struct: its name on the wire, whether it must be given, its default and its
+//! limits.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote};
@@ -53,7 +54,7 @@ impl Field {
         let class = types::class(inner.unwrap_or(&field.ty));
         let element = types::element(inner.unwrap_or(&field.ty));
         let element = element.map_or(Class::Other, types::class);
-        let mut parsed = Field {
+        let mut parsed = Self {
             json: names::camel_case(&ident.to_string()),
             ident,
             ty: field.ty.clone(),

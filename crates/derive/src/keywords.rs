@@ -186,7 +186,7 @@ impl Keywords {
 
 impl Rule {
     pub(crate) fn new(rule: String, message: String) -> Self {
-        Rule {
+        Self {
             rule,
             message: Some(message),
             reason: None,
@@ -203,7 +203,7 @@ impl Rule {
     pub(crate) fn parse(word: &Word) -> syn::Result<Self> {
         let shape = "rule(\"self.a <= self.b\", message = \"a is above b\")";
         let (rule, words) = word.named_list(RULE, shape)?;
-        let mut parsed = Rule {
+        let mut parsed = Self {
             rule: rule.value(),
             message: None,
             reason: None,
@@ -220,7 +220,7 @@ impl Rule {
     }
 
     fn tokens(&self) -> TokenStream {
-        let Rule { rule, .. } = self;
+        let Self { rule, .. } = self;
         let option = |text: &Option<String>| match text {
             Some(text) => quote!(::core::option::Option::Some(#text)),
             None => quote!(::core::option::Option::None),
@@ -281,7 +281,8 @@ fn keys(word: &Word) -> syn::Result<Vec<String>> {
     }
 }
 
-/// Checks that the word fits the type of its field; of a type that is not known, only its schema knows.
+/// Checks that the word fits the type of its field; of a type that is not known, only its schema
+/// knows.
 fn check_class(word: &Word, class: Class) -> syn::Result<()> {
     let limits = LIMITS.iter().map(|(name, class, _)| (*name, *class));
     let mut needs = limits.chain(CLASSES);

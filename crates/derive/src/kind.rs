@@ -1,4 +1,5 @@
-//! `#[opkit::kind(...)]`: the spec, the root type with kube's traits, and the definition of the resource.
+//! `#[opkit::kind(...)]`: the spec, the root type with kube's traits, and the definition of the
+//! resource.
 
 mod definition;
 

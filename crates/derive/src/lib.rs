@@ -144,8 +144,8 @@ fn declared(
     }
 }
 
-/// Checks the signature of a reconcile function, or of a finalizer's: the compiler reports which part of it
-/// is wrong, instead of that it is none. The function itself stays as it is.
+/// Checks the signature of a reconcile function, or of a finalizer's: the compiler reports which
+/// part of it is wrong, instead of that it is none. The function itself stays as it is.
 ///
 /// ```text
 /// #[opkit::reconcile]
@@ -159,13 +159,14 @@ pub fn reconcile(attribute: TokenStream, item: TokenStream) -> TokenStream {
     reconcile::expand(attribute.into(), &function).into()
 }
 
-/// Makes a typed client for a custom resource, limited to the verbs that are listed: another one does
-/// not compile. It stands below `#[opkit::kind(...)]`, or beside kube's `CustomResource` on the spec, where it
-/// reads kind, status and scale from the same `#[kube(...)]`.
+/// Makes a typed client for a custom resource, limited to the verbs that are listed: another one
+/// does not compile. It stands below `#[opkit::kind(...)]`, or beside kube's `CustomResource` on
+/// the spec, where it reads kind, status and scale from the same `#[kube(...)]`.
 ///
-/// `#[client(...)]` takes `verbs(get, list, watch, create, update, patch, delete, deletecollection)`, all
-/// of them if it is left out; `no_status` and `no_scale`, which take away what kube declares; and
-/// `name = "..."` for another name than the kind's with `Client` behind it.
+/// `#[client(...)]` takes
+/// `verbs(get, list, watch, create, update, patch, delete, deletecollection)`, all of them if it is
+/// left out; `no_status` and `no_scale`, which take away what kube declares; and `name = "..."` for
+/// another name than the kind's with `Client` behind it.
 ///
 /// ```text
 /// #[derive(CustomResource, TypedClient, Serialize, Deserialize, JsonSchema, Clone, Debug)]

@@ -1,7 +1,8 @@
-//! `#[opkit::reconcile]`: checks the signature of a reconcile or finalizer function, one message for each mistake.
+//! `#[opkit::reconcile]`: checks the signature of a reconcile or finalizer function, one message
+//! for each mistake.
 //!
-//! What the tokens show is checked here; what only types show is checked by code that stands beside the
-//! function, in a constant without a name: it is compiled and never run.
+//! What the tokens show is checked here; what only types show is checked by code that stands beside
+//! the function, in a constant without a name: it is compiled and never run.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};

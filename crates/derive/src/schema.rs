@@ -1,5 +1,5 @@
-//! `#[opkit::schema]`, and what it has in common with a kind's spec and status: serde, schemars and a table
-//! of what schemars does not know.
+//! `#[opkit::schema]`, and what it has in common with a kind's spec and status: serde, schemars and
+//! a table of what schemars does not know.
 
 mod unit_enum;
 
@@ -86,7 +86,7 @@ impl Struct {
             own.rule(rule);
         }
         let derives = Derives::take(&mut input.attrs)?;
-        Ok(Struct {
+        Ok(Self {
             input,
             role,
             derives,
@@ -130,7 +130,7 @@ impl Struct {
         let needs_default = self.role == Role::Status || self.derives.has("Default");
         self.derives.remove("Default");
         let derives = self.derives.tokens(&[]);
-        let Struct {
+        let Self {
             input, fields, own, ..
         } = &self;
         let ident = &input.ident;

@@ -8,7 +8,8 @@ use crate::field::Role;
 use crate::schema::Struct;
 use crate::words::{self, STRUCT};
 
-/// The fields that every status should have: on the wire, as they are declared, and what they are for.
+/// The fields that every status should have: on the wire, as they are declared, and what they are
+/// for.
 const EXPECTED: [(&str, &str, &str); 2] = [
     (
         "observedGeneration",
@@ -40,8 +41,8 @@ pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Res
     })
 }
 
-/// A warning for each expected field that is missing. Stable Rust lets a macro warn in one way only: by the
-/// use of something deprecated. `#[allow(deprecated)]` on the struct turns it off.
+/// A warning for each expected field that is missing. Stable Rust lets a macro warn in one way
+/// only: by the use of something deprecated. `#[allow(deprecated)]` on the struct turns it off.
 fn warnings(parsed: &Struct) -> TokenStream {
     let ident = parsed.ident();
     let levels = parsed.input().attrs.iter().filter(|attribute| {

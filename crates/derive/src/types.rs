@@ -1,4 +1,5 @@
-//! The class of a field's schema, by the type that is written there. An alias or a type of one's own is
+//! The class of a field's schema, by the type that is written there. An alias or a type of one's
+//! own is
 //! [`Class::Other`]: its schema comes from its own declaration.
 
 use syn::{GenericArgument, PathArguments, Type};
@@ -19,13 +20,13 @@ impl Class {
     /// The class in words, for messages.
     pub(crate) fn noun(self) -> &'static str {
         match self {
-            Class::Bool => "a bool",
-            Class::Integer => "an integer",
-            Class::Float => "a float",
-            Class::String => "a string",
-            Class::List => "a list",
-            Class::Map => "a map",
-            Class::Other => "a type of its own",
+            Self::Bool => "a bool",
+            Self::Integer => "an integer",
+            Self::Float => "a float",
+            Self::String => "a string",
+            Self::List => "a list",
+            Self::Map => "a map",
+            Self::Other => "a type of its own",
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The words of `#[opkit::kind(...)]`, `#[opkit::schema]`, `#[opkit::status]` and `#[opkit(...)]`: one table with
-//! the places where each is allowed, and the parser of a list of them.
+//! The words of `#[opkit::kind(...)]`, `#[opkit::schema]`, `#[opkit::status]` and `#[opkit(...)]`:
+//! one table with the places where each is allowed, and the parser of a list of them.
 
 use proc_macro2::{Delimiter, Span, TokenStream};
 use syn::ext::IdentExt;
@@ -50,17 +50,17 @@ const PLACES: [(Place, &str); 10] = [
 ];
 
 impl Place {
-    pub(crate) const fn and(self, other: Place) -> Place {
-        Place(self.0 | other.0)
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
-    fn overlaps(self, other: Place) -> bool {
+    fn overlaps(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// Every word, and where it may be written. A new word needs a row here and its meaning in the module of
-/// its place.
+/// Every word, and where it may be written. A new word needs a row here and its meaning in the
+/// module of its place.
 const WORDS: &[(&str, Place)] = &[
     // What the kind is.
     ("group", KIND),
@@ -145,7 +145,7 @@ impl Parse for Word {
         } else {
             Value::None
         };
-        Ok(Word { name, value })
+        Ok(Self { name, value })
     }
 }
 
@@ -212,7 +212,7 @@ impl Word {
     }
 
     /// The words in the parentheses behind this one, all of `place`.
-    pub(crate) fn list(&self, place: Place) -> syn::Result<Vec<Word>> {
+    pub(crate) fn list(&self, place: Place) -> syn::Result<Vec<Self>> {
         match &self.value {
             Value::List(tokens) => parse(tokens.clone(), place),
             _ => Err(self.expected(&format!("{}(...)", self.name))),
@@ -220,7 +220,7 @@ impl Word {
     }
 
     /// A string and then words of `place` in the parentheses behind this one.
-    pub(crate) fn named_list(&self, place: Place, shape: &str) -> syn::Result<(LitStr, Vec<Word>)> {
+    pub(crate) fn named_list(&self, place: Place, shape: &str) -> syn::Result<(LitStr, Vec<Self>)> {
         let Value::List(tokens) = &self.value else {
             return Err(self.expected(shape));
         };
@@ -232,7 +232,7 @@ impl Word {
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
-            let words = Punctuated::<Word, Token![,]>::parse_terminated(input)?;
+            let words = Punctuated::<Self, Token![,]>::parse_terminated(input)?;
             Ok((text, words))
         };
         let (text, words) = parser.parse2(tokens.clone())?;

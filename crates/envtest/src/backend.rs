@@ -1,4 +1,5 @@
-//! What stands behind a [`ControlPlane`](crate::ControlPlane): one of three, and what a test notices of it.
+//! What stands behind a [`ControlPlane`](crate::ControlPlane): one of three, and what a test
+//! notices of it.
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -22,16 +23,18 @@ const NAMESPACE_MAX: Duration = Duration::from_secs(60);
 /// How long after a failed request the end of a process is known at the latest.
 const NEWS: Duration = Duration::from_millis(500);
 
-/// What a test may need that not every control plane has; see [`ControlPlane::require`](crate::ControlPlane::require).
+/// What a test may need that not every control plane has; see
+/// [`ControlPlane::require`](crate::ControlPlane::require).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Capability {
-    /// Deployments become Pods, dependents of what is deleted go, namespaces end. A directory of `setup-envtest`
-    /// holds no kube-controller-manager, which does that.
+    /// Deployments become Pods, dependents of what is deleted go, namespaces end. A directory of
+    /// `setup-envtest` holds no kube-controller-manager, which does that.
     ControllerManager,
     /// Pods are evicted, as disruption budgets allow.
     Eviction,
-    /// Lists and watches of a shard of a kind: the feature gate `ShardedListAndWatch`, alpha in Kubernetes 1.36.
+    /// Lists and watches of a shard of a kind: the feature gate `ShardedListAndWatch`, alpha in
+    /// Kubernetes 1.36.
     Shards,
     /// Service accounts get tokens, which the server knows again, and rules say what each may do.
     Tokens,
@@ -39,14 +42,15 @@ pub enum Capability {
     Cel,
     /// Custom resources are converted between versions by a webhook.
     ConversionWebhooks,
-    /// Webhooks and policies of `admissionregistration.k8s.io` are asked; quotas and limit ranges limit.
+    /// Webhooks and policies of `admissionregistration.k8s.io` are asked; quotas and limit ranges
+    /// limit.
     Admission,
     /// StatefulSets become Pods.
     StatefulSets,
     /// DaemonSets become Pods.
     DaemonSets,
-    /// Jobs become Pods, and complete with them. [`ControlPlane::complete_job`](crate::ControlPlane::complete_job)
-    /// works without it.
+    /// Jobs become Pods, and complete with them.
+    /// [`ControlPlane::complete_job`](crate::ControlPlane::complete_job) works without it.
     Jobs,
     /// CronJobs start Jobs on their schedule.
     CronJobs,
@@ -181,7 +185,8 @@ impl Backend {
         !matches!(self, Self::Cluster)
     }
 
-    /// Returns the features that objects relied on so far and that the control plane does not model.
+    /// Returns the features that objects relied on so far and that the control plane does not
+    /// model.
     pub(crate) fn unmodelled(&self) -> Vec<String> {
         match self {
             Self::Embedded(server) => server.unmodelled(),
@@ -244,8 +249,8 @@ impl Backend {
         }
     }
 
-    /// Removes the namespace of a test. A cluster that stays is waited for, while the test's operators can still
-    /// clean up; other tests do not wait for one that ends with the process.
+    /// Removes the namespace of a test. A cluster that stays is waited for, while the test's
+    /// operators can still clean up; other tests do not wait for one that ends with the process.
     pub(crate) async fn remove_namespace(&self, client: &RestClient) -> Result<(), TestError> {
         if !self.is_shared() {
             return Ok(());

@@ -1,7 +1,9 @@
-//! Real Kubernetes: etcd, kube-apiserver and, where it is there, kube-controller-manager, as processes.
+//! Real Kubernetes: etcd, kube-apiserver and, where it is there, kube-controller-manager, as
+//! processes.
 //!
-//! They are started once per test process, on loopback ports and in a temporary directory, and shared by its tests.
-//! A [`watchdog`] ends them with the process. There are no scheduler and no kubelet; [`kubelet`] stands in for both.
+//! They are started once per test process, on loopback ports and in a temporary directory, and
+//! shared by its tests. A [`watchdog`] ends them with the process. There are no scheduler and no
+//! kubelet; [`kubelet`] stands in for both.
 
 mod arguments;
 mod assets;
@@ -54,7 +56,8 @@ pub(crate) struct Binaries {
     stop: CancellationToken,
 }
 
-/// The one of this process. Nothing takes it down but the end of the process, which the watchdog sees.
+/// The one of this process. Nothing takes it down but the end of the process, which the watchdog
+/// sees.
 pub(crate) async fn shared() -> Result<Arc<Binaries>, Arc<BinariesError>> {
     static RUNTIME: OnceLock<Result<Runtime, Arc<BinariesError>>> = OnceLock::new();
     static SHARED: OnceCell<Result<Arc<Binaries>, Arc<BinariesError>>> = OnceCell::const_new();

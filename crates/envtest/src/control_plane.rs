@@ -30,12 +30,12 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// A control plane, with the operators that the test has started on it.
 ///
-/// [Embedded](ControlPlane::embedded), it is the test's own. Of [real binaries](ControlPlane::binaries) and on a
-/// [cluster](ControlPlane::cluster) it is shared with other tests: the test has a namespace of its own, and its
-/// operators are held to it.
+/// [Embedded](ControlPlane::embedded), it is the test's own. Of
+/// [real binaries](ControlPlane::binaries) and on a [cluster](ControlPlane::cluster) it is shared
+/// with other tests: the test has a namespace of its own, and its operators are held to it.
 ///
-/// Cloning gives another handle on the same one. `#[opkit::test]` makes the one that `OPKIT_CONTROL_PLANE` names
-/// and takes it down.
+/// Cloning gives another handle on the same one. `#[opkit::test]` makes the one that
+/// `OPKIT_CONTROL_PLANE` names and takes it down.
 ///
 /// # Examples
 /// ```
@@ -67,7 +67,8 @@ struct Inner {
     metrics: Mutex<Vec<MetricsRegistry>>,
     stop: CancellationToken,
     tasks: TaskTracker,
-    /// Held by a test of cluster-scoped kinds on a shared control plane: no namespace keeps such tests apart.
+    /// Held by a test of cluster-scoped kinds on a shared control plane: no namespace keeps such
+    /// tests apart.
     turn: Mutex<Option<OwnedMutexGuard<()>>>,
     /// Why an operator ended before the test did.
     failures: Arc<Mutex<Vec<TestError>>>,
@@ -82,7 +83,8 @@ impl fmt::Debug for ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts an embedded control plane on the present tokio runtime. [`ControlPlane::shutdown`] ends it.
+    /// Starts an embedded control plane on the present tokio runtime. [`ControlPlane::shutdown`]
+    /// ends it.
     ///
     /// # Errors
     /// If it does not start.
@@ -90,10 +92,12 @@ impl ControlPlane {
         Ok(Self::new(Backend::embedded()?))
     }
 
-    /// A namespace on real Kubernetes: etcd, kube-apiserver and, where it is there, kube-controller-manager, started
-    /// once per process and ended with it. Pods run at once on a node that is none.
+    /// A namespace on real Kubernetes: etcd, kube-apiserver and, where it is there,
+    /// kube-controller-manager, started once per process and ended with it. Pods run at once on a
+    /// node that is none.
     ///
-    /// The executables are those of `cargo xtask control-plane`, or of `KUBEBUILDER_ASSETS` and `TEST_ASSET_*`.
+    /// The executables are those of `cargo xtask control-plane`, or of `KUBEBUILDER_ASSETS` and
+    /// `TEST_ASSET_*`.
     ///
     /// # Errors
     /// If an executable is missing or ends; the error names it and its log.
@@ -115,8 +119,8 @@ impl ControlPlane {
         Ok(Self::new(Backend::cluster().await?))
     }
 
-    /// The one that `OPKIT_CONTROL_PLANE` (`embedded`, `binaries`, `cluster`) or else `USE_EXISTING_CLUSTER` names;
-    /// embedded by default.
+    /// The one that `OPKIT_CONTROL_PLANE` (`embedded`, `binaries`, `cluster`) or else
+    /// `USE_EXISTING_CLUSTER` names; embedded by default.
     ///
     /// # Errors
     /// If the variable names none, or as the function of that name.
@@ -149,8 +153,8 @@ impl ControlPlane {
         }
     }
 
-    /// Says what the rest of the test needs. Where the control plane lacks it, `?` ends the test, which counts as
-    /// skipped: `SKIPPED name: reason` is printed.
+    /// Says what the rest of the test needs. Where the control plane lacks it, `?` ends the test,
+    /// which counts as skipped: `SKIPPED name: reason` is printed.
     ///
     /// # Errors
     /// [`TestError::Skipped`] if the control plane lacks it.
@@ -175,8 +179,8 @@ impl ControlPlane {
         self.inner.client.kube()
     }
 
-    /// Serves this control plane over HTTPS as well, for other processes; returns a kubeconfig for it. One that is
-    /// served already stays at its address.
+    /// Serves this control plane over HTTPS as well, for other processes; returns a kubeconfig for
+    /// it. One that is served already stays at its address.
     ///
     /// # Errors
     /// If the address cannot be listened on.
@@ -199,9 +203,10 @@ impl ControlPlane {
         &self.inner.log
     }
 
-    /// Installs the CRDs of an operator and runs it until the end of the test; returns once it reconciles. On a
-    /// shared control plane it is held to the namespace of the test. Flags of the operator's own have their defaults;
-    /// neither the arguments of the test process nor its environment are read for them.
+    /// Installs the CRDs of an operator and runs it until the end of the test; returns once it
+    /// reconciles. On a shared control plane it is held to the namespace of the test. Flags of the
+    /// operator's own have their defaults; neither the arguments of the test process nor its
+    /// environment are read for them.
     ///
     /// # Errors
     /// If a CRD is refused or the operator does not start.
@@ -209,8 +214,8 @@ impl ControlPlane {
         self.start_with(operator, [""; 0]).await
     }
 
-    /// As [`start`](ControlPlane::start), with values of the operator's own [flags](Operator::args), as on a command
-    /// line.
+    /// As [`start`](ControlPlane::start), with values of the operator's own
+    /// [flags](Operator::args), as on a command line.
     ///
     /// # Examples
     /// ```
@@ -232,8 +237,8 @@ impl ControlPlane {
     /// ```
     ///
     /// # Errors
-    /// If a flag is not the operator's own or a required one is missing, a CRD is refused, or the operator does not
-    /// start.
+    /// If a flag is not the operator's own or a required one is missing, a CRD is refused, or the
+    /// operator does not start.
     pub async fn start_with<A>(&self, operator: Operator, args: A) -> Result
     where
         A: IntoIterator<Item: Into<OsString>>,
@@ -319,7 +324,8 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Stops the operators, then the control plane; a shared one only loses the namespace of the test.
+    /// Stops the operators, then the control plane; a shared one only loses the namespace of the
+    /// test.
     ///
     /// # Errors
     /// If an operator ended before, or with an error, or the namespace does not go.

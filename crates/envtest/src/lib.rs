@@ -1,8 +1,9 @@
 //! Control planes for tests.
 //!
-//! A test takes a [`ControlPlane`] and starts its operator on it. Which one it is, the environment says: an
-//! embedded API server of the test's own, in this process, which starts in milliseconds and of which nothing
-//! outlives the test; real etcd and Kubernetes, as processes that end with this one; or a cluster.
+//! A test takes a [`ControlPlane`] and starts its operator on it. Which one it is, the environment
+//! says: an embedded API server of the test's own, in this process, which starts in milliseconds
+//! and of which nothing outlives the test; real etcd and Kubernetes, as processes that end with
+//! this one; or a cluster.
 
 mod backend;
 mod binaries;

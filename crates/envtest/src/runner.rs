@@ -13,8 +13,8 @@ use crate::{ControlPlane, TestError};
 
 /// Runs `test` and panics if it fails: what `#[opkit::test]` expands to.
 ///
-/// The control plane is the one that the environment names, and is taken down whether the test passes, fails
-/// or panics.
+/// The control plane is the one that the environment names, and is taken down whether the test
+/// passes, fails or panics.
 #[expect(clippy::panic, reason = "a test fails by a panic")]
 pub fn run<F: Future<Output = Result>>(
     module: &str,

@@ -1,9 +1,9 @@
 //! What an informer tells, in the words of kube-runtime.
 //!
-//! kube's helpers for streams (`WatchStreamExt`: predicates, `applied_objects`, `reflect`) take streams
-//! of [`watcher::Event`]. [`watcher_events`] makes one of a listener, so they compose with informers:
-//! the watch is shared, survives gaps exactly, and deletes are told. It is a room of its own because
-//! nobody else should pay for compiling kube-runtime.
+//! kube's helpers for streams (`WatchStreamExt`: predicates, `applied_objects`, `reflect`) take
+//! streams of [`watcher::Event`]. [`watcher_events`] makes one of a listener, so they compose with
+//! informers: the watch is shared, survives gaps exactly, and deletes are told. It is a room of its
+//! own because nobody else should pay for compiling kube-runtime.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,10 +13,11 @@ use opkit_cache::{Delta, Event, Listener, Stored};
 use opkit_client::{Object, ObjectKey};
 use tracing::warn;
 
-/// The events of a listener: `Init`, an `InitApply` for each object of the first list, `InitDone`, then
-/// `Apply` and `Delete`. What is gone before the first list is complete is a `Delete` after `InitDone`: as
-/// with kube's own watcher none comes before, where kube's store would not hear it. The stream never ends and never fails. An object that does not fit `K` is left
-/// out; what a [resync](Listener::resync) tells again is an `Apply`.
+/// The events of a listener: `Init`, an `InitApply` for each object of the first list, `InitDone`,
+/// then `Apply` and `Delete`. What is gone before the first list is complete is a `Delete` after
+/// `InitDone`: as with kube's own watcher none comes before, where kube's store would not hear it.
+/// The stream never ends and never fails. An object that does not fit `K` is left out; what a
+/// [resync](Listener::resync) tells again is an `Apply`.
 ///
 /// # Examples
 /// ```

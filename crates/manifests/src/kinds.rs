@@ -157,7 +157,8 @@ impl Scale {
     }
 }
 
-/// Returns the type of column for the value that `path` leads to; a string if the path has more than names.
+/// Returns the type of column for the value that `path` leads to; a string if the path has more
+/// than names.
 fn type_at(schema: &Value, path: &str) -> &'static str {
     if path == ".metadata.creationTimestamp" || path == ".metadata.deletionTimestamp" {
         return "date";

@@ -27,7 +27,7 @@ pub struct Rbac {
 impl Rbac {
     /// An operator that may do this, in all namespaces.
     pub fn new(operator: impl Into<String>, rules: Vec<PolicyRule>) -> Self {
-        Rbac {
+        Self {
             operator: operator.into(),
             rules,
             namespaces: Vec::new(),

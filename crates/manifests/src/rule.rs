@@ -36,7 +36,7 @@ impl PolicyRule {
         resources: impl IntoIterator<Item = R>,
         verbs: impl IntoIterator<Item = V>,
     ) -> Self {
-        PolicyRule {
+        Self {
             group: group.into(),
             resources: resources.into_iter().map(Into::into).collect(),
             verbs: verbs.into_iter().map(Into::into).collect(),

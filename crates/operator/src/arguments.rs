@@ -11,8 +11,8 @@ use clap::{ArgAction, Args, Parser, ValueEnum};
 pub(crate) use self::own::CommandLine;
 pub(crate) use self::own::{ArgsType, ParsedArgs};
 
-/// One level: the command is an argument and not clap's subcommand, so that the flags before and after it are
-/// checked together. Without groups, whose names an operator's own types could have.
+/// One level: the command is an argument and not clap's subcommand, so that the flags before and
+/// after it are checked together. Without groups, whose names an operator's own types could have.
 #[derive(Debug, Parser)]
 #[command(about = None, disable_version_flag = true)]
 #[group(skip)]
@@ -28,7 +28,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run the operator (the default)
     Run,
-    /// Print what the operator needs in a cluster, as YAML: CRDs, and the permissions for these flags
+    /// Print what the operator needs in a cluster, as YAML: CRDs, and the permissions for these
+    /// flags
     Manifests,
     /// Print the version
     Version,
@@ -55,7 +56,8 @@ pub(crate) struct Flags {
     #[arg(long, default_value = "0", value_name = "ADDRESS", value_parser = bind_address)]
     pub(crate) metrics_bind_address: BindAddress,
 
-    /// Serve metrics over TLS, and only to those who may read them [default: on any address but loopback]
+    /// Serve metrics over TLS, and only to those who may read them [default: on any address but
+    /// loopback]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) metrics_secure: Option<bool>,
 
@@ -95,7 +97,8 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PATH", requires = "debug_bind_address")]
     pub(crate) debug_address_file: Option<PathBuf>,
 
-    /// Show values of changed fields in debug information, never those of Secrets [default: names and paths of fields, and numbers of the status]
+    /// Show values of changed fields in debug information, never those of Secrets [default: names
+    /// and paths of fields, and numbers of the status]
     #[arg(long)]
     pub(crate) record_values: bool,
 }
@@ -114,7 +117,8 @@ impl Flags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BindAddress(pub(crate) Option<SocketAddr>);
 
-/// `0` for none, `:8080` for every address of the machine, of IPv6 and of IPv4, or an address and a port.
+/// `0` for none, `:8080` for every address of the machine, of IPv6 and of IPv4, or an address and a
+/// port.
 fn bind_address(text: &str) -> Result<BindAddress, String> {
     if text.is_empty() || text == "0" {
         return Ok(BindAddress(None));

@@ -69,7 +69,7 @@ impl DebugServer {
             })?;
         }
         info!(address = %local, "serving debug information");
-        Ok(DebugServer { server, subject })
+        Ok(Self { server, subject })
     }
 
     /// Serves until `stop`.

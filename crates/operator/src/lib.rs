@@ -20,7 +20,8 @@ pub use error::OperatorError;
 pub use operator::{MakeState, MakeStateWith, Operator, RunOptions, ServerAddresses};
 
 // What an operator's author names, so that the facade needs no further dependency.
-/// The crate whose derive `Args` declares the flags of [`Operator::args`]; the derive needs `use opkit::clap;`.
+/// The crate whose derive `Args` declares the flags of [`Operator::args`]; the derive needs
+/// `use opkit::clap;`.
 pub use clap;
 pub use opkit_controller::{
     Action, AnyController, AnyRunnable, ApplyError, Cause, Cleanup, Condition, ConditionStatus,

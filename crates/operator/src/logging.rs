@@ -24,7 +24,8 @@ impl Logging {
     }
 }
 
-/// Starts logging for the operator of this name. A subscriber that is there already, as in a test, stays.
+/// Starts logging for the operator of this name. A subscriber that is there already, as in a test,
+/// stays.
 #[cfg_attr(
     not(feature = "otlp"),
     expect(unused_variables, reason = "only traces have a name on them")

@@ -92,7 +92,7 @@ impl Operator {
     /// An operator of this name. The name is part of the field manager of what it applies, so
     /// renaming an operator makes it a stranger to its children's fields.
     pub fn new(name: impl Into<String>) -> Self {
-        Operator {
+        Self {
             name: name.into(),
             crds: Vec::new(),
             controllers: Vec::new(),
@@ -131,14 +131,15 @@ impl Operator {
     }
 
     /// Adds flags of the operator's own to its command line: the fields of `A`, which derives
-    /// [`clap::Args`]. They are in `--help` beside those of every operator, may have environment variables
-    /// (`#[arg(env = "..")]`), and are given to the functions of [`state`](Operator::state) and
-    /// [`state_with`](Operator::state_with) that take an `A`. May be called for several types.
+    /// [`clap::Args`]. They are in `--help` beside those of every operator, may have environment
+    /// variables (`#[arg(env = "..")]`), and are given to the functions of
+    /// [`state`](Operator::state) and [`state_with`](Operator::state_with) that take an `A`. May be
+    /// called for several types.
     ///
-    /// The derive names `clap::..`: bring it into scope with `use opkit::clap;`. A required flag is required
-    /// by `run`, not by `manifests` and `version`. A flag, environment variable or id that another argument has
-    /// is an error with its name before anything else happens, and so are positional arguments and
-    /// subcommands.
+    /// The derive names `clap::..`: bring it into scope with `use opkit::clap;`. A required flag is
+    /// required by `run`, not by `manifests` and `version`. A flag, environment variable or id that
+    /// another argument has is an error with its name before anything else happens, and so are
+    /// positional arguments and subcommands.
     ///
     /// In a test the values are given to `ControlPlane::start_with`, in other programs to
     /// [`RunOptions::args`].
@@ -175,8 +176,8 @@ impl Operator {
         self
     }
 
-    /// Sets the state of the controllers that read an `S`: of those whose reconcile takes a `Context<S>` or, in
-    /// kube's shape, an `Arc<S>`. States of several types may be set.
+    /// Sets the state of the controllers that read an `S`: of those whose reconcile takes a
+    /// `Context<S>` or, in kube's shape, an `Arc<S>`. States of several types may be set.
     ///
     /// # Examples
     /// ```
@@ -204,23 +205,24 @@ impl Operator {
         self
     }
 
-    /// As [`state_value`](Operator::state_value), of what `make` returns: an `async fn() -> Result<S, E>`, or with
-    /// the operator's own [flags](Operator::args) an `async fn(MyArgs) -> Result<S, E>`. It is called once,
-    /// when the operator runs, before anything else; an error ends the operator.
+    /// As [`state_value`](Operator::state_value), of what `make` returns: an
+    /// `async fn() -> Result<S, E>`, or with the operator's own [flags](Operator::args) an
+    /// `async fn(MyArgs) -> Result<S, E>`. It is called once, when the operator runs, before
+    /// anything else; an error ends the operator.
     pub fn state<M>(mut self, make: impl MakeState<M>) -> Self {
         self.states.push(state::Declared::once(make));
         self
     }
 
-    /// As [`state`](Operator::state), created with a client of the cluster, the caches and a recorder
-    /// of events: `make` is an `async fn(StateContext) -> Result<S, E>`, or with the operator's own
-    /// [flags](Operator::args) an `async fn(StateContext, MyArgs) -> Result<S, E>`. A closure names
-    /// the types of its arguments.
+    /// As [`state`](Operator::state), created with a client of the cluster, the caches and a
+    /// recorder of events: `make` is an `async fn(StateContext) -> Result<S, E>`, or with the
+    /// operator's own [flags](Operator::args) an `async fn(StateContext, MyArgs) -> Result<S, E>`.
+    /// A closure names the types of its arguments.
     ///
     /// With leader election, `make` is called again for each term in which this process leads, with
-    /// a client that refuses to write once that term is over: a task that the state has spawned cannot
-    /// write in a later term. Controllers and runnables that need no leadership read a state of their
-    /// own, created once, whose client always writes.
+    /// a client that refuses to write once that term is over: a task that the state has spawned
+    /// cannot write in a later term. Controllers and runnables that need no leadership read a state
+    /// of their own, created once, whose client always writes.
     ///
     /// # Examples
     /// ```
@@ -247,11 +249,12 @@ impl Operator {
         self
     }
 
-    /// Lets objects that a controller reconciles refer to objects of kind `C` in other namespaces, and
-    /// have children of kind `C` there ([`apply_unowned`](opkit_controller::Context::apply_unowned)), where `grant` returns
-    /// true; [`Reference::is_applied`] is which of both. Without it such references are refused:
-    /// otherwise whoever may write an object in one namespace could read, through the operator, what is
-    /// in another, or write there.
+    /// Lets objects that a controller reconciles refer to objects of kind `C` in other namespaces,
+    /// and have children of kind `C` there
+    /// ([`apply_unowned`](opkit_controller::Context::apply_unowned)), where `grant` returns true;
+    /// [`Reference::is_applied`] is which of both. Without it such references are refused:
+    /// otherwise whoever may write an object in one namespace could read, through the operator,
+    /// what is in another, or write there.
     pub fn cross_namespace<C: Object>(
         mut self,
         grant: impl Fn(&Reference, &MapContext) -> bool + Send + Sync + 'static,
@@ -281,10 +284,10 @@ impl Operator {
         self
     }
 
-    /// Elects a leader by the Lease of this name: of several replicas, one works at a time. The Lease
-    /// is in the namespace of the pod. Outside of a pod, or where the pod's service account is not
-    /// mounted, `--leader-election-namespace` names it; without it the operator does not start, unless
-    /// `--leader-elect=false` turns the election off.
+    /// Elects a leader by the Lease of this name: of several replicas, one works at a time. The
+    /// Lease is in the namespace of the pod. Outside of a pod, or where the pod's service account
+    /// is not mounted, `--leader-election-namespace` names it; without it the operator does not
+    /// start, unless `--leader-elect=false` turns the election off.
     ///
     /// # Examples
     /// ```
@@ -308,8 +311,8 @@ impl Operator {
 
     /// Runs the controllers against a further cluster as well; `connect` is called once, when the
     /// operator runs. [`Context::cluster`](opkit_controller::Context::cluster) and
-    /// [`Request::cluster`](opkit_controller::Request) are the name for its objects. The operator's CRDs and
-    /// roles have to be there too; the lease is in the first cluster alone.
+    /// [`Request::cluster`](opkit_controller::Request) are the name for its objects. The operator's
+    /// CRDs and roles have to be there too; the lease is in the first cluster alone.
     ///
     /// # Examples
     /// ```
@@ -377,9 +380,9 @@ impl Operator {
         self
     }
 
-    /// Adds a check to `/healthz`: whether this process works, or had better be started again. It is
-    /// served where `--health-probe-bind-address` says, below `/healthz` under its name as well; 5 s
-    /// without an answer are a failure. There is always `ping`, and with leader election
+    /// Adds a check to `/healthz`: whether this process works, or had better be started again. It
+    /// is served where `--health-probe-bind-address` says, below `/healthz` under its name as well;
+    /// 5 s without an answer are a failure. There is always `ping`, and with leader election
     /// `leaderElection`, which fails when the lease is neither renewed nor given up.
     ///
     /// # Examples
@@ -415,9 +418,9 @@ impl Operator {
         self
     }
 
-    /// As [`health_check`](Operator::health_check), for `/readyz`: whether this process is ready for
-    /// what others want of it. There is always `ping`, and `caches`, which fails until the caches are
-    /// filled.
+    /// As [`health_check`](Operator::health_check), for `/readyz`: whether this process is ready
+    /// for what others want of it. There is always `ping`, and `caches`, which fails until the
+    /// caches are filled.
     pub fn ready_check<E, Fut>(
         mut self,
         name: impl Into<String>,

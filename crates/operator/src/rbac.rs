@@ -22,8 +22,8 @@ pub(crate) struct Declared<'a> {
 }
 
 impl Declared<'_> {
-    /// The rules of the operator, least privilege: reading what is watched, writing children, and of
-    /// the reconciled kind the status and the finalizers.
+    /// The rules of the operator, least privilege: reading what is watched, writing children, and
+    /// of the reconciled kind the status and the finalizers.
     pub(crate) fn rules(&self) -> Vec<PolicyRule> {
         let mut rules = self.needed();
         // Without these it works, silently.
@@ -32,8 +32,8 @@ impl Declared<'_> {
             _ => "events.k8s.io",
         };
         let events = PolicyRule::new(group, ["events"], ["create", "patch"]);
-        // Those about objects of the cluster scope are in the namespace `default`, which an operator
-        // that is held to namespaces has no role in.
+        // Those about objects of the cluster scope are in the namespace `default`, which an
+        // operator that is held to namespaces has no role in.
         let mut kinds = self.controllers.iter().map(AnyController::kind);
         rules.push(match kinds.all(|kind| kind.namespaced) {
             true => events,
@@ -42,8 +42,8 @@ impl Declared<'_> {
         merge(&rules)
     }
 
-    /// What must be allowed, or the operator does not start. That kinds can be listed and watched is
-    /// found by doing so.
+    /// What must be allowed, or the operator does not start. That kinds can be listed and watched
+    /// is found by doing so.
     pub(crate) fn permissions(&self) -> Vec<Permission> {
         let mut permissions = BTreeSet::new();
         for rule in self.needed() {

@@ -1,9 +1,9 @@
 //! Traces over OTLP: the span of each reconcile, and those of the operator's own within it.
 //!
-//! They are sent where `OTEL_EXPORTER_OTLP_ENDPOINT` (or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`) says, as
-//! protobuf over HTTP, and not at all without it. OpenTelemetry's other variables hold as well:
-//! headers, sampler, batches, resource attributes. Its own HTTP clients are not used: they would be a
-//! second stack beside the one that every operator has.
+//! They are sent where `OTEL_EXPORTER_OTLP_ENDPOINT` (or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`)
+//! says, as protobuf over HTTP, and not at all without it. OpenTelemetry's other variables hold as
+//! well: headers, sampler, batches, resource attributes. Its own HTTP clients are not used: they
+//! would be a second stack beside the one that every operator has.
 
 use std::fmt;
 use std::future::Future;

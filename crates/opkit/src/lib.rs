@@ -1,7 +1,7 @@
 //! The operator SDK for Rust: one library and one command, with a Kubernetes API server inside.
 //!
-//! An operator is a kind, an async function that reconciles it, and an [`Operator`] that composes both
-//! (the example needs a cluster to run):
+//! An operator is a kind, an async function that reconciles it, and an [`Operator`] that composes
+//! both (the example needs a cluster to run):
 //!
 //! ```no_run
 //! use opkit::k8s_openapi::api::apps::v1::Deployment;
@@ -100,10 +100,12 @@
 //!
 //! # Guides
 //!
-//! In the repository: `docs/kinds.md`, `docs/controller.md`, `docs/testing.md`, `docs/observability.md`, `docs/client.md`,
-//! `docs/cache.md`. Whole operators are in `examples`: `robot-operator` (a Deployment), `database-operator` (six kinds of children, flags, metrics, a
-//! finalizer with a Job), `shop-operator` (children in order), `bucket-operator` (outside of the cluster), `namespace-operator` (a built-in
-//! kind), `secret-operator` (other namespaces), `demo-operator` (kube's derive).
+//! In the repository: `docs/kinds.md`, `docs/controller.md`, `docs/testing.md`,
+//! `docs/observability.md`, `docs/client.md`, `docs/cache.md`. Whole operators are in `examples`:
+//! `robot-operator` (a Deployment), `database-operator` (six kinds of children, flags, metrics, a
+//! finalizer with a Job), `shop-operator` (children in order), `bucket-operator` (outside of the
+//! cluster), `namespace-operator` (a built-in kind), `secret-operator` (other namespaces),
+//! `demo-operator` (kube's derive).
 
 pub use k8s_openapi;
 pub use kube;
@@ -148,8 +150,8 @@ pub use opkit_client as client;
 /// }
 /// ```
 ///
-/// Nor does a status that the kind does not declare, or that `no_status` takes away ("this client has no
-/// `status`"):
+/// Nor does a status that the kind does not declare, or that `no_status` takes away ("this client
+/// has no `status`"):
 ///
 /// ```compile_fail,E0277
 /// # use opkit::prelude::*;

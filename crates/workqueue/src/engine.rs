@@ -2,8 +2,8 @@
 //!
 //! Time comes in as a [`Duration`] since an origin of the caller's choice; it never runs backwards,
 //! an earlier one counts as the latest seen. One key has at most one entry that waits, ready or
-//! delayed: a second `add` merges its payload, the higher priority and the earlier ready time win, as
-//! in controller-runtime's priority queue. A key in work (handed out and not yet
+//! delayed: a second `add` merges its payload, the higher priority and the earlier ready time win,
+//! as in controller-runtime's priority queue. A key in work (handed out and not yet
 //! [`done`](Engine::done)) is ready again once that ends.
 
 mod entries;
@@ -86,7 +86,7 @@ pub struct Ticket(u32);
 
 impl<K: Eq + Hash + Clone + Send + 'static, P: Merge> Default for Engine<K, P> {
     fn default() -> Self {
-        Engine::new(QueueOptions::default())
+        Self::new(QueueOptions::default())
     }
 }
 
@@ -104,7 +104,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
     /// An empty queue.
     pub fn new(options: QueueOptions<K>) -> Self {
         let step = options.ageing.map_or(0, nanos);
-        Engine {
+        Self {
             entries: Entries::default(),
             ready: Ready::new(step, options.fair_by.is_some()),
             timers: Heap::default(),
@@ -147,10 +147,10 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
 
     /// Marks `key` as needing work, and answers the delay until then; more than a year is a year.
     ///
-    /// A key that already waits merges the payload. It takes the higher of the two priorities, and if
-    /// that is the new one it goes to the end of that priority, but never behind where it was. Of two
-    /// delays the shorter wins; a key that is ready stays so. A key in work is queued again once that
-    /// ends. Ignored after [`shut_down`](Engine::shut_down).
+    /// A key that already waits merges the payload. It takes the higher of the two priorities, and
+    /// if that is the new one it goes to the end of that priority, but never behind where it was.
+    /// Of two delays the shorter wins; a key that is ready stays so. A key in work is queued again
+    /// once that ends. Ignored after [`shut_down`](Engine::shut_down).
     pub fn add_with(&mut self, now: Duration, key: K, payload: P, add: AddOptions) -> Duration {
         let hash = self.hasher.hash_one(&key);
         self.add_hashed(|| now, hash, key, payload, add)

@@ -59,8 +59,8 @@ impl<K, L: RateLimiter<K> + ?Sized> RateLimiter<K> for Box<L> {
 }
 
 /// client-go's default for controllers: the longer of [`ItemExponential`] and a [`TokenBucket`] of
-/// 10 per second with a burst of 100 that the whole queue shares. controller-runtime's priority queue
-/// goes without the bucket, and so does the default of [`QueueOptions`](crate::QueueOptions).
+/// 10 per second with a burst of 100 that the whole queue shares. controller-runtime's priority
+/// queue goes without the bucket, and so does the default of [`QueueOptions`](crate::QueueOptions).
 ///
 /// # Examples
 /// ```
@@ -82,7 +82,7 @@ struct Failures<K>(HashMap<K, u32, foldhash::fast::RandomState>);
 
 impl<K> Default for Failures<K> {
     fn default() -> Self {
-        Failures(HashMap::default())
+        Self(HashMap::default())
     }
 }
 
@@ -141,7 +141,7 @@ pub struct ItemExponential<K> {
 impl<K> ItemExponential<K> {
     /// Delays from `base` to `max`.
     pub fn new(base: Duration, max: Duration) -> Self {
-        ItemExponential {
+        Self {
             base,
             max,
             failures: Failures::default(),
@@ -151,7 +151,7 @@ impl<K> ItemExponential<K> {
 
 impl<K> Default for ItemExponential<K> {
     fn default() -> Self {
-        ItemExponential::new(Duration::from_millis(5), Duration::from_secs(1000))
+        Self::new(Duration::from_millis(5), Duration::from_secs(1000))
     }
 }
 
@@ -195,7 +195,7 @@ pub struct ItemFastSlow<K> {
 impl<K> ItemFastSlow<K> {
     /// `fast` for the first `max_fast_attempts` failures, then `slow`.
     pub fn new(fast: Duration, slow: Duration, max_fast_attempts: u32) -> Self {
-        ItemFastSlow {
+        Self {
             fast,
             slow,
             max_fast_attempts,
@@ -250,7 +250,7 @@ impl TokenBucket {
             true => Duration::try_from_secs_f64(1.0 / per_second).unwrap_or(YEAR),
             false => YEAR,
         };
-        TokenBucket {
+        Self {
             interval,
             fill: interval.saturating_mul(burst.max(1)),
             full_at: Duration::ZERO,
@@ -292,7 +292,7 @@ pub struct MaxOf<K> {
 impl<K> MaxOf<K> {
     /// The longest of these; no delay if there are none.
     pub fn new(limiters: Vec<Box<dyn RateLimiter<K>>>) -> Self {
-        MaxOf { limiters }
+        Self { limiters }
     }
 }
 
@@ -348,7 +348,7 @@ pub struct WithMaxWait<L> {
 impl<L> WithMaxWait<L> {
     /// At most `max_wait`.
     pub fn new(limiter: L, max_wait: Duration) -> Self {
-        WithMaxWait { limiter, max_wait }
+        Self { limiter, max_wait }
     }
 }
 
@@ -366,8 +366,8 @@ impl<K, L: RateLimiter<K>> RateLimiter<K> for WithMaxWait<L> {
     }
 }
 
-/// The delay of another limiter, made longer by a random part, so that keys that failed together are
-/// not retried together.
+/// The delay of another limiter, made longer by a random part, so that keys that failed together
+/// are not retried together.
 ///
 /// # Examples
 /// ```
@@ -387,12 +387,12 @@ pub struct Jittered<L> {
 impl<L> Jittered<L> {
     /// Up to `max_factor` of the delay is added to it.
     pub fn new(limiter: L, max_factor: f64) -> Self {
-        Jittered::with_seed(limiter, max_factor, Random::seed())
+        Self::with_seed(limiter, max_factor, Random::seed())
     }
 
     /// The same, repeatable.
     pub fn with_seed(limiter: L, max_factor: f64, seed: u64) -> Self {
-        Jittered {
+        Self {
             limiter,
             max_factor: max_factor.max(0.0),
             random: Random::new(seed),

@@ -25,19 +25,19 @@ const OTHER_PRIORITIES: &str = "exceeded_cardinality_limit";
 
 /// The metrics of several queues, which share their names:
 ///
-/// - `workqueue_depth`, also by `priority`: keys that can be handed out. The first 25 priorities of a
-///   queue have values of their own, the others are one, `exceeded_cardinality_limit`.
+/// - `workqueue_depth`, also by `priority`: keys that can be handed out. The first 25 priorities of
+///   a queue have values of their own, the others are one, `exceeded_cardinality_limit`.
 /// - `workqueue_adds_total`: keys that became ready, or were marked while in work.
 /// - `workqueue_queue_duration_seconds`: how long keys were ready before they were handed out.
 /// - `workqueue_work_duration_seconds`: how long the work on them took.
 /// - `workqueue_unfinished_work_seconds`: how long the work in progress takes, in sum.
 /// - `workqueue_longest_running_processor_seconds`: how long the longest of it takes.
 /// - `workqueue_retries_total`: keys that were added with a delay.
-/// - `opkit_workqueue_oldest_key_age_seconds`: how long the key that waits longest in its place in the
-///   queue has been there; one whose priority was raised counts from then.
+/// - `opkit_workqueue_oldest_key_age_seconds`: how long the key that waits longest in its place in
+///   the queue has been there; one whose priority was raised counts from then.
 ///
-/// The labels `name` and `controller` both hold the name of the queue. A queue that is dropped takes
-/// its metrics along; of two queues with one name the later one is shown.
+/// The labels `name` and `controller` both hold the name of the queue. A queue that is dropped
+/// takes its metrics along; of two queues with one name the later one is shown.
 ///
 /// # Examples
 /// ```

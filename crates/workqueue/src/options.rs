@@ -24,13 +24,13 @@ pub struct QueueOptions<K> {
     /// How long a key that is added rate limited waits. The default is [`ItemExponential`], without
     /// the bucket that client-go shares over the whole queue.
     pub rate_limiter: Box<dyn RateLimiter<K>>,
-    /// How long a ready key waits until it counts as one priority higher; `None` for priorities that
-    /// are strict, as upstream. The default is one second: a key of priority -100, which is what the
-    /// initial list has, goes before a new one of priority 0 after 100 seconds.
+    /// How long a ready key waits until it counts as one priority higher; `None` for priorities
+    /// that are strict, as upstream. The default is one second: a key of priority -100, which is
+    /// what the initial list has, goes before a new one of priority 0 after 100 seconds.
     pub ageing: Option<Duration>,
-    /// What keys of one group have in common, such as [the hash](group_of) of their namespace. Keys of
-    /// one priority then leave in turns between groups, and in order of arrival within a group. Two
-    /// groups with the same number share their turns.
+    /// What keys of one group have in common, such as [the hash](group_of) of their namespace. Keys
+    /// of one priority then leave in turns between groups, and in order of arrival within a group.
+    /// Two groups with the same number share their turns.
     pub fair_by: Option<fn(&K) -> u64>,
     /// The metrics of this queue; without them nothing is measured.
     pub metrics: Option<QueueMetrics>,
@@ -38,7 +38,7 @@ pub struct QueueOptions<K> {
 
 impl<K: Eq + Hash + Clone + Send + 'static> Default for QueueOptions<K> {
     fn default() -> Self {
-        QueueOptions {
+        Self {
             rate_limiter: Box::new(ItemExponential::default()),
             ageing: Some(Duration::from_secs(1)),
             fair_by: None,
@@ -88,7 +88,7 @@ pub struct AddOptions {
     pub priority: Option<i32>,
     /// How long the key waits before it is ready.
     pub after: Duration,
-    /// Whether this counts as a failure of the key, which then waits as its limiter says. If `after`
-    /// is set too, the smaller of the two is waited for, as in controller-runtime.
+    /// Whether this counts as a failure of the key, which then waits as its limiter says. If
+    /// `after` is set too, the smaller of the two is waited for, as in controller-runtime.
     pub rate_limited: bool,
 }

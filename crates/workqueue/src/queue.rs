@@ -68,7 +68,7 @@ struct State<K, P> {
 
 impl<K: Eq + Hash + Clone, P: Merge> Clone for Queue<K, P> {
     fn clone(&self) -> Self {
-        Queue {
+        Self {
             shared: self.shared.clone(),
         }
     }
@@ -80,7 +80,7 @@ where
     P: Merge + Send + 'static,
 {
     fn default() -> Self {
-        Queue::new(QueueOptions::default())
+        Self::new(QueueOptions::default())
     }
 }
 
@@ -118,7 +118,7 @@ where
             let source: Arc<dyn Source> = shared.clone();
             metrics.observe(Arc::downgrade(&source));
         }
-        Queue { shared }
+        Self { shared }
     }
 }
 
@@ -188,9 +188,9 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
         Some(Item::new(self.shared.clone(), work, now))
     }
 
-    /// Waits for a key to work on. `None` once the queue is shut down and empty; while it is drained,
-    /// once the last work is done. Dropping the [`Item`] ends the work on its key, also when the
-    /// worker panics.
+    /// Waits for a key to work on. `None` once the queue is shut down and empty; while it is
+    /// drained, once the last work is done. Dropping the [`Item`] ends the work on its key, also
+    /// when the worker panics.
     ///
     /// # Cancel safety
     /// Nothing is taken from the queue before the future completes.
@@ -239,8 +239,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
     }
 
     /// Stops accepting keys and drops the delayed ones. What is ready still comes out of
-    /// [`get`](Queue::get), and so does a key that was marked while in work. Does not wait, and lets
-    /// those go on that wait for [`shut_down_with_drain`](Queue::shut_down_with_drain).
+    /// [`get`](Queue::get), and so does a key that was marked while in work. Does not wait, and
+    /// lets those go on that wait for [`shut_down_with_drain`](Queue::shut_down_with_drain).
     pub fn shut_down(&self) {
         let mut state = self.shared.state.lock();
         state.engine.shut_down();

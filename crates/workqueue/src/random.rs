@@ -7,7 +7,7 @@ pub(crate) struct Random(u64);
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Random(seed)
+        Self(seed)
     }
 
     /// A seed from the operating system, by way of the standard library's hash keys.

@@ -21,8 +21,8 @@ impl Merge for () {
 /// How many distinct reasons are kept; the rest is only counted.
 const KEPT: usize = 16;
 
-/// The distinct reasons of one key in the order of arrival: the first fifteen, the last, and a count
-/// of those between.
+/// The distinct reasons of one key in the order of arrival: the first fifteen, the last, and a
+/// count of those between.
 ///
 /// # Examples
 /// ```
@@ -48,7 +48,7 @@ struct Others<T> {
 
 impl<T> Default for Reasons<T> {
     fn default() -> Self {
-        Reasons {
+        Self {
             first: None,
             others: None,
         }
@@ -57,7 +57,7 @@ impl<T> Default for Reasons<T> {
 
 impl<T: PartialEq> From<T> for Reasons<T> {
     fn from(reason: T) -> Self {
-        Reasons {
+        Self {
             first: Some(reason),
             others: None,
         }

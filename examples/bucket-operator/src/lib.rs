@@ -1,8 +1,8 @@
 //! An operator that keeps buckets in an object store: something outside the cluster.
 //!
-//! It shows what such operators need: a state that reaches the outside, a finalizer that cleans up there, errors
-//! that are retried as each of them asks for, a look at the outside now and then, and a web hook that saves the
-//! wait.
+//! It shows what such operators need: a state that reaches the outside, a finalizer that cleans up
+//! there, errors that are retried as each of them asks for, a look at the outside now and then, and
+//! a web hook that saves the wait.
 
 mod bucket;
 mod store;
@@ -19,15 +19,16 @@ const DRIFT_CHECK: Duration = Duration::from_secs(600);
 /// How long to wait before asking again whether a bucket is empty.
 const EMPTYING: Duration = Duration::from_secs(2);
 
-/// What reconciles work with beside the cluster: here the store, elsewhere a pool of connections or settings.
+/// What reconciles work with beside the cluster: here the store, elsewhere a pool of connections or
+/// settings.
 pub(crate) struct App {
     store: Box<dyn ObjectStore>,
 }
 
 impl App {
     /// A real store would be connected to here: an error ends the operator with one clear sentence.
-    async fn connect(store: impl ObjectStore) -> Result<App> {
-        Ok(App {
+    async fn connect(store: impl ObjectStore) -> Result<Self> {
+        Ok(Self {
             store: Box::new(store),
         })
     }
@@ -108,7 +109,8 @@ fn tell(bucket: &Bucket, put: &Result<Put, StoreError>, ready: &Condition, cx: &
     }
 }
 
-/// Deletes the bucket before its object goes. Called until it is done, also after a restart in between.
+/// Deletes the bucket before its object goes. Called until it is done, also after a restart in
+/// between.
 async fn clean_up(bucket: Arc<Bucket>, cx: Context<App>) -> Result<Cleanup> {
     let (name, owner) = (bucket.name_any(), cx.key().to_string());
     match cx.state().store.delete(&name, &owner).await {

@@ -18,14 +18,16 @@ pub trait ObjectStore: Send + Sync + 'static {
     /// Deletes the bucket of this owner. The store empties it first, which takes its time.
     fn delete<'a>(&'a self, name: &'a str, owner: &'a str) -> Answer<'a, Deletion>;
 
-    /// Waits for the next call of the store's web hook, and answers the owner of the bucket that somebody changed.
+    /// Waits for the next call of the store's web hook, and answers the owner of the bucket that
+    /// somebody changed.
     fn changed(&self) -> Answer<'_, String>;
 }
 
 /// How a bucket shall be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Whose it is, as `namespace/name`. The store keeps it as a tag: two operators, or two objects, never fight for a bucket.
+    /// Whose it is, as `namespace/name`. The store keeps it as a tag: two operators, or two
+    /// objects, never fight for a bucket.
     pub owner: String,
     /// Whether former versions of objects are kept.
     pub versioning: bool,
@@ -79,10 +81,10 @@ impl StoreError {
     /// The reason for a condition or an event.
     pub fn reason(&self) -> &'static str {
         match self {
-            StoreError::Throttled(_) => "Throttled",
-            StoreError::InvalidName(_) => "InvalidName",
-            StoreError::Taken { .. } => "NameTaken",
-            StoreError::Unavailable => "StoreUnavailable",
+            Self::Throttled(_) => "Throttled",
+            Self::InvalidName(_) => "InvalidName",
+            Self::Taken { .. } => "NameTaken",
+            Self::Unavailable => "StoreUnavailable",
         }
     }
 }

@@ -52,8 +52,8 @@ pub(crate) fn service(db: &Database) -> Result<Service> {
     }))?)
 }
 
-/// The servers. `secret_hash` makes a new password a new template, which replaces the pods. `storage` is
-/// what they were created with: a template of a claim cannot change.
+/// The servers. `secret_hash` makes a new password a new template, which replaces the pods.
+/// `storage` is what they were created with: a template of a claim cannot change.
 pub(crate) fn stateful_set(
     db: &Database,
     registry: &str,

@@ -27,7 +27,8 @@ pub struct DatabaseSpec {
     pub storage: Quantity,
     /// Backups; none by default.
     pub backup: Option<Backup>,
-    /// The Secret with the key `password`; without one, the operator creates a Secret with a password.
+    /// The Secret with the key `password`; without one, the operator creates a Secret with a
+    /// password.
     pub password_secret_ref: Option<SecretRef>,
 }
 
@@ -47,8 +48,8 @@ impl Engine {
     /// The name of the image, and the value of the label of metrics.
     pub fn name(self) -> &'static str {
         match self {
-            Engine::Postgres => "postgres",
-            Engine::Mysql => "mysql",
+            Self::Postgres => "postgres",
+            Self::Mysql => "mysql",
         }
     }
 }

@@ -1,4 +1,5 @@
-//! An operator for database servers: children of six kinds, a password that is created once, a last backup.
+//! An operator for database servers: children of six kinds, a password that is created once, a last
+//! backup.
 
 mod children;
 mod database;
@@ -83,9 +84,9 @@ impl std::error::Error for Trouble {}
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::NoSecret(name) => write!(f, "there is no Secret {name}"),
-            Trouble::NoPassword(name) => write!(f, "Secret {name} has no key password"),
-            Trouble::Shrinks { from, to } => write!(f, "storage cannot shrink from {from} to {to}"),
+            Self::NoSecret(name) => write!(f, "there is no Secret {name}"),
+            Self::NoPassword(name) => write!(f, "Secret {name} has no key password"),
+            Self::Shrinks { from, to } => write!(f, "storage cannot shrink from {from} to {to}"),
         }
     }
 }

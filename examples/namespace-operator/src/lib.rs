@@ -1,5 +1,5 @@
-//! An operator that gives namespaces their quota, limits and network policy. It defines no kind: users put a label on
-//! a Namespace, and take it off again.
+//! An operator that gives namespaces their quota, limits and network policy. It defines no kind:
+//! users put a label on a Namespace, and take it off again.
 //!
 //! ```yaml
 //! apiVersion: v1
@@ -32,7 +32,8 @@ pub fn operator() -> Operator {
             .owns::<ResourceQuota>()
             .owns::<LimitRange>()
             .owns::<NetworkPolicy>()
-            // Not `label_selector` alone: a namespace that has just lost the label would not pass, and keep its children.
+            // Not `label_selector` alone: a namespace that has just lost the label would not pass,
+            // and keep its children.
             .primary(|namespaces| namespaces.only(predicate::labels_changed())),
     )
 }
@@ -45,21 +46,22 @@ enum Size {
 }
 
 impl Size {
-    fn parse(text: &str) -> Option<Size> {
+    fn parse(text: &str) -> Option<Self> {
         match text {
-            "small" => Some(Size::Small),
-            "large" => Some(Size::Large),
+            "small" => Some(Self::Small),
+            "large" => Some(Self::Large),
             _ => None,
         }
     }
 }
 
-/// Gives one namespace what its label asks for, or takes it away. A namespace that is being deleted does not come
-/// here: Kubernetes takes everything out of it, and lets nothing new in.
+/// Gives one namespace what its label asks for, or takes it away. A namespace that is being deleted
+/// does not come here: Kubernetes takes everything out of it, and lets nothing new in.
 async fn reconcile(namespace: Arc<PartialObjectMeta<Namespace>>, cx: Context) -> Result<Action> {
     if let Some(text) = namespace.labels().get(SIZE) {
         let Some(size) = Size::parse(text) else {
-            // An early return prunes nothing: a typing error does not open the namespace to the network.
+            // An early return prunes nothing: a typing error does not open the namespace to the
+            // network.
             let note = format!("the label {SIZE} is {text:?}, not small or large");
             cx.event(Warning, "UnknownSize", note.as_str());
             return Err(Error::terminal(Error::msg(note)));

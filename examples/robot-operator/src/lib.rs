@@ -18,7 +18,8 @@ pub fn operator() -> Operator {
         .controller(Controller::new(reconcile).owns::<Deployment>())
 }
 
-/// Brings one robot to what its spec asks for. Called on every change of the robot or its deployment; safe to repeat.
+/// Brings one robot to what its spec asks for. Called on every change of the robot or its
+/// deployment; safe to repeat.
 async fn reconcile(robot: Arc<Robot>, cx: Context) -> Result<Action> {
     let before = cx.get::<Deployment>(robot.name_any())?;
     let deployment = cx.apply(desired_deployment(&robot)).await?;

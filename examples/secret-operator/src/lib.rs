@@ -1,9 +1,10 @@
 //! An operator that copies Secrets to namespaces that they are shared with.
 //!
-//! Whoever may write a SecretCopy in one namespace must not thereby read the Secrets of all others, which the
-//! operator can. So opkit refuses to read across namespaces what an object merely names, unless the operator
-//! declares such references and a function of its own grants the one in question. Here the owner of a Secret grants
-//! it, by an annotation on the Secret that lists namespaces.
+//! Whoever may write a SecretCopy in one namespace must not thereby read the Secrets of all others,
+//! which the operator can. So opkit refuses to read across namespaces what an object merely names,
+//! unless the operator declares such references and a function of its own grants the one in
+//! question. Here the owner of a Secret grants it, by an annotation on the Secret that lists
+//! namespaces.
 
 mod secret_copy;
 
@@ -28,14 +29,15 @@ pub fn operator() -> Operator {
         .cross_namespace::<Secret>(granted)
 }
 
-/// The Secrets whose changes matter to a copy: the original, its annotation included, and what has the copy's own
-/// name, which may be somebody else's and go away.
+/// The Secrets whose changes matter to a copy: the original, its annotation included, and what has
+/// the copy's own name, which may be somebody else's and go away.
 fn secrets_of(copy: &SecretCopy) -> Vec<ObjectKey> {
     vec![copy.spec.key(), copy.name_any().into()]
 }
 
-/// Whether the owner of a Secret shares it with the namespace of the object that names it. A Secret that does not
-/// exist is shared with nobody: who may not read it does not learn whether it is there.
+/// Whether the owner of a Secret shares it with the namespace of the object that names it. A Secret
+/// that does not exist is shared with nobody: who may not read it does not learn whether it is
+/// there.
 fn granted(reference: &Reference, cx: &MapContext) -> bool {
     let Ok(Some(secret)) = cx.get::<Secret>(reference.to.clone()) else {
         return false;

@@ -1,7 +1,8 @@
-//! An operator that opens shops: six kinds of children, each applied when those before it are ready.
+//! An operator that opens shops: six kinds of children, each applied when those before it are
+//! ready.
 //!
-//! A second controller of the same kind sees to the number of web servers. Each has a field manager of its own, so
-//! neither touches the fields and conditions of the other.
+//! A second controller of the same kind sees to the number of web servers. Each has a field manager
+//! of its own, so neither touches the fields and conditions of the other.
 
 mod children;
 mod scaler;
@@ -34,14 +35,16 @@ pub fn operator() -> Operator {
                 .owns::<PodDisruptionBudget>()
                 .owns::<Ingress>()
                 .references::<ConfigMap>(|shop: &Shop| vec![shop.spec.config_map.as_str().into()])
-                // Only names and labels are needed: what is in the Secrets never reaches this process.
+                // Only names and labels are needed: what is in the Secrets never reaches this
+                // process.
                 .watches_metadata::<Secret>(|secret, _| shop_of(secret))
                 .max_concurrent_reconciles(4),
         )
         .controller(
             Controller::new(scaler::scale)
                 .named("scaler")
-                // Children of the other controller: read and listened to, never applied or pruned here.
+                // Children of the other controller: read and listened to, never applied or pruned
+                // here.
                 .watches_owners::<Deployment>(),
         )
         // The scaler asks the API itself, which opkit cannot know.
@@ -73,8 +76,8 @@ async fn reconcile(shop: Arc<Shop>, cx: Context) -> Result<Action> {
     }
 }
 
-/// Applies the children in order. Whoever is waited for has the shop reconciled when it changes, so every run starts
-/// at the top; what is there already costs no request.
+/// Applies the children in order. Whoever is waited for has the shop reconciled when it changes, so
+/// every run starts at the top; what is there already costs no request.
 async fn open(shop: &Arc<Shop>, cx: &Context) -> Result<Action> {
     let Some(settings) = cx.get::<ConfigMap>(&shop.spec.config_map)? else {
         return waiting(shop, cx, "ConfigMap").await;
@@ -101,8 +104,8 @@ async fn open(shop: &Arc<Shop>, cx: &Context) -> Result<Action> {
         cx.apply(children::ingress(shop, host)).await?;
     }
 
-    // What an earlier spec asked for and this one does not: the database, the ingress. A run that returned above
-    // comes not here, and prunes nothing.
+    // What an earlier spec asked for and this one does not: the database, the ingress. A run that
+    // returned above comes not here, and prunes nothing.
     cx.prune().await?;
     say(shop, cx, Condition::new("Ready", true).reason("Open")).await
 }

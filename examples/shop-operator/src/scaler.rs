@@ -8,8 +8,8 @@ use opkit::serde_json::json;
 
 use crate::Shop;
 
-/// Scales the web servers of one shop through `deployments/scale`, which the other controller leaves alone, and keeps
-/// the condition `Scaled`.
+/// Scales the web servers of one shop through `deployments/scale`, which the other controller
+/// leaves alone, and keeps the condition `Scaled`.
 pub(crate) async fn scale(shop: Arc<Shop>, cx: Context) -> Result<Action> {
     // Children, not whatever has the name: a stranger's deployment is not scaled.
     let Some(web) = cx.children::<Deployment>()?.into_iter().next() else {

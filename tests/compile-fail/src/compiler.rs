@@ -21,7 +21,8 @@ pub(crate) fn check(file: &Path, directory: &Path) -> String {
     String::from_utf8(output.stderr).expect("rustc writes UTF-8")
 }
 
-/// Where the dependencies are, and `opkit` among them. Linker arguments and lints are of no use here.
+/// Where the dependencies are, and `opkit` among them. Linker arguments and lints are of no use
+/// here.
 fn dependencies() -> Vec<String> {
     let mut found = Vec::new();
     let mut arguments = ARGUMENTS.iter().copied();

@@ -1,5 +1,6 @@
-//! The part of the compiler's output that is compared: the messages, where they point, and the notes that are opkit's. The rest of what rustc writes
-//! (which other types implement a trait, where a bound stands) differs from version to version.
+//! The part of the compiler's output that is compared: the messages, where they point, and the
+//! notes that are opkit's. The rest of what rustc writes (which other types implement a trait,
+//! where a bound stands) differs from version to version.
 
 use serde_json::Value;
 
@@ -55,7 +56,8 @@ fn one(diagnostic: &Value) -> Option<String> {
         let is_bare = note["spans"].as_array().is_some_and(Vec::is_empty);
         let message = note["message"].as_str().unwrap_or_default();
         let level = note["level"].as_str().unwrap_or_default();
-        // "within this future, `Send` is not implemented for `Rc<..>`" is the only help that is needed.
+        // "within this future, `Send` is not implemented for `Rc<..>`" is the only help that is
+        // needed.
         let is_needed = (level == "note" && !is_rustcs(message)) || message.starts_with("within");
         if is_bare && is_needed {
             text += &format!("  {level}: {message}\n");

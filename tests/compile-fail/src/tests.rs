@@ -5,8 +5,8 @@ use std::{env, fs, thread};
 
 use crate::{compiler, report};
 
-/// The compiler's messages for each case are those in the text file beside it. The text of a case that compiles
-/// is empty.
+/// The compiler's messages for each case are those in the text file beside it. The text of a case
+/// that compiles is empty.
 #[test]
 fn each_case_gets_its_message() {
     let cases = Mutex::new(cases());

@@ -30,7 +30,7 @@ impl Cache {
         let scope = Scope::Namespaces(vec![plane.namespace().to_owned()]);
         let client = RestClient::new(plane.client());
         let factory = InformerFactory::new(client, scope, tasks.clone(), stop.clone());
-        Cache {
+        Self {
             factory: Arc::new(factory),
             tasks,
             stop,

@@ -86,7 +86,8 @@ where
         .await
     }
 
-    /// Reconciles the object `owner` of this kind, with an operator that is held to these namespaces.
+    /// Reconciles the object `owner` of this kind, with an operator that is held to these
+    /// namespaces.
     async fn start_in(
         plane: &ControlPlane,
         namespaces: Vec<String>,
@@ -111,7 +112,7 @@ where
         let client = seam.wrap(meddle.around(plane.client()));
         let value = declare(Operator::new("rig"), controller);
         operator.spawn(value.run_with(client, options, stop.clone()));
-        let mut rig = Rig {
+        let mut rig = Self {
             plane: plane.clone(),
             seam,
             meddle,

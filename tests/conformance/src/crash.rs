@@ -1,4 +1,5 @@
-//! An operator that is killed in the middle of a reconcile, at every write it makes, and started again.
+//! An operator that is killed in the middle of a reconcile, at every write it makes, and started
+//! again.
 
 mod point;
 mod unowned;
@@ -78,8 +79,8 @@ async fn run(point: CrashPoint) -> opkit::Result<(bool, BTreeMap<&'static str, S
     Ok((crash.has_happened(), end))
 }
 
-/// Only embedded: each crash needs a cluster that nobody has written to, and what is explored is the operator, not
-/// the server.
+/// Only embedded: each crash needs a cluster that nobody has written to, and what is explored is
+/// the operator, not the server.
 #[opkit::test]
 async fn a_crash_at_any_write_converges_to_the_same_state(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::OwnServer)?;
@@ -97,7 +98,8 @@ async fn a_crash_at_any_write_converges_to_the_same_state(plane: ControlPlane) -
             break;
         }
     }
-    // A finalizer or a child, its managed fields, a status: an operator that writes less is not tested.
+    // A finalizer or a child, its managed fields, a status: an operator that writes less is not
+    // tested.
     assert!(crashes >= 6, "only {crashes} crashes happened");
     Ok(())
 }

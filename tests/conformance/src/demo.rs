@@ -1,4 +1,5 @@
-//! The demo operator: a config map under a name that may change, be taken, or have to be cleaned up.
+//! The demo operator: a config map under a name that may change, be taken, or have to be cleaned
+//! up.
 
 use demo_operator::{Demo, DemoSpec, operator};
 use k8s_openapi::api::core::v1::ConfigMap;

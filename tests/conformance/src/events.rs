@@ -7,8 +7,8 @@ use opkit::client::{Client, ListOptions};
 use opkit::prelude::*;
 use serde_json::json;
 
-/// An operator that tells of each ConfigMap what its data say, a reason and how often, with one note or
-/// with many.
+/// An operator that tells of each ConfigMap what its data say, a reason and how often, with one
+/// note or with many.
 fn operator(api: EventApi) -> Operator {
     Operator::new("teller")
         .event_api(api)

@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// An operator that may do what its manifests say and nothing else, and that can be stopped and started anew.
+/// An operator that may do what its manifests say and nothing else, and that can be stopped and
+/// started anew.
 ///
 /// Only a real server refuses what they do not say; the embedded one has no authorization.
 struct Running {
@@ -48,7 +49,7 @@ impl Running {
         let mut ready = options.ready.subscribe();
         let (since, seam, stop) = (Timestamp::now(), Seam::new(), CancellationToken::new());
         let client = seam.wrap(impersonating(plane, &role)?);
-        let mut running = Running {
+        let mut running = Self {
             plane: plane.clone(),
             role,
             since,

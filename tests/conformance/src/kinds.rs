@@ -1,4 +1,5 @@
-//! Kinds that are declared with opkit's attributes: what they are on the wire, and that a server takes them.
+//! Kinds that are declared with opkit's attributes: what they are on the wire, and that a server
+//! takes them.
 
 mod declared;
 
@@ -208,7 +209,8 @@ fn names_columns_and_subresources_are_kubectls() {
     );
 }
 
-/// A kind of an example, declared with kube's derive as it was before, and what opkit's attributes make otherwise.
+/// A kind of an example, declared with kube's derive as it was before, and what opkit's attributes
+/// make otherwise.
 #[test]
 fn a_kind_differs_from_kubes_derive_in_four_ways() {
     let mut kubes = serde_json::to_value(declared::kubes::Robot::crd()).unwrap();

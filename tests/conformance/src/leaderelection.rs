@@ -39,7 +39,7 @@ impl Candidate {
         let stop = CancellationToken::new();
         let mut run = JoinSet::new();
         run.spawn(elector.run(stop.clone()));
-        Ok(Candidate {
+        Ok(Self {
             client,
             seam,
             leadership,

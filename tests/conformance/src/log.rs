@@ -23,7 +23,7 @@ impl Write for Log {
 impl Log {
     /// A log, and what writes it.
     pub(crate) fn subscriber() -> (Self, impl Subscriber + Send + Sync) {
-        let log = Log::default();
+        let log = Self::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_ansi(false)

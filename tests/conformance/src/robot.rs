@@ -45,8 +45,8 @@ where
     Ok(())
 }
 
-/// What the operator has written of a deployment. Its version says less: real controllers write as well, when they
-/// see fit.
+/// What the operator has written of a deployment. Its version says less: real controllers write as
+/// well, when they see fit.
 fn by_operator(deployment: &Deployment) -> (Option<i64>, Vec<ManagedFieldsEntry>) {
     let entries = deployment.metadata.managed_fields.iter().flatten();
     let own = entries.filter(|entry| entry.manager.as_deref() == Some("robot-operator.robot"));

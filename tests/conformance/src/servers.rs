@@ -184,7 +184,8 @@ async fn protected_metrics_are_for_those_who_may_read_them(plane: ControlPlane) 
             let user = format!("system:serviceaccount:{}:stranger", plane.namespace());
             let denied = format!("Authorization denied for user {user}\n");
             assert_eq!((status, said), (403, denied));
-            // Rules take a moment to reach the server that is asked, and a refusal is remembered for 30 s.
+            // Rules take a moment to reach the server that is asked, and a refusal is remembered
+            // for 30 s.
             let mut answer = get(&metrics, "/metrics", Some(&reader)).await?;
             for _ in 0..70 {
                 if answer.0 == 200 {

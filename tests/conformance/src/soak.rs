@@ -1,8 +1,9 @@
 //! An operator in bad weather: thousands of objects that somebody edits, requests that fail or
-//! conflict, watches that break. In the end every status is what its spec asks for, and nothing leaks.
+//! conflict, watches that break. In the end every status is what its spec asks for, and nothing
+//! leaks.
 //!
-//! In virtual time, so minutes take seconds. `cargo test` runs it with few objects, `cargo xtask soak`
-//! with 50,000.
+//! In virtual time, so minutes take seconds. `cargo test` runs it with few objects,
+//! `cargo xtask soak` with 50,000.
 
 mod names;
 mod weather;
@@ -105,8 +106,8 @@ async fn wrong(client: &Client) -> Result<usize> {
     Ok(gauges.items.iter().filter(is_wrong).count())
 }
 
-/// Waits until all are right; the longest wait of an object that fails again and again is bounded by
-/// how often it fails, which with five in a hundred is not often.
+/// Waits until all are right; the longest wait of an object that fails again and again is bounded
+/// by how often it fails, which with five in a hundred is not often.
 async fn converged(client: &Client) -> Result {
     for _ in 0..200 {
         if wrong(client).await? == 0 {

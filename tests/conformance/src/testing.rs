@@ -101,11 +101,11 @@ struct App {
 }
 
 impl App {
-    async fn connect(cx: StateContext, settings: Settings) -> Result<App> {
+    async fn connect(cx: StateContext, settings: Settings) -> Result<Self> {
         let (reads, recorder) = (cx.reads(), cx.recorder());
         // The first lists are in when a reconcile reads.
         reads.synced().await?;
-        Ok(App {
+        Ok(Self {
             settings,
             reads,
             recorder,
@@ -134,7 +134,8 @@ async fn report(map: Arc<ConfigMap>, cx: Context<App>) -> Result<Action> {
     Ok(Action::await_change())
 }
 
-/// Flags come from the test alone; a state has them, the caches and a recorder, with and without leadership.
+/// Flags come from the test alone; a state has them, the caches and a recorder, with and without
+/// leadership.
 #[opkit::test]
 async fn a_state_is_created_with_flags_caches_and_a_recorder(plane: ControlPlane) -> opkit::Result {
     let operator = |name: &str| {

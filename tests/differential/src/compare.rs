@@ -31,7 +31,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Every difference between the answers to `script`. Answers of different status are one difference: their bodies have nothing in common.
+/// Every difference between the answers to `script`. Answers of different status are one
+/// difference: their bodies have nothing in common.
 ///
 /// # Errors
 /// If the answers are not those to the steps: the recording is older than the script.

@@ -11,7 +11,8 @@ use crate::Difference;
 pub struct Known {
     /// Why the embedded server answers differently.
     pub reason: String,
-    /// `script / step / pointer`; what lies below the pointer is meant as well, and a part `*` is any field or item.
+    /// `script / step / pointer`; what lies below the pointer is meant as well, and a part `*` is
+    /// any field or item.
     pub places: Vec<String>,
 }
 

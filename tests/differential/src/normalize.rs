@@ -1,7 +1,7 @@
 //! Takes out of answers what no two runs have in common, and nothing else.
 //!
-//! Uids and versions become numbered names, so that it still shows where two are the same: a write that
-//! changes nothing keeps its version. What the script itself says is left as it is.
+//! Uids and versions become numbered names, so that it still shows where two are the same: a write
+//! that changes nothing keeps its version. What the script itself says is left as it is.
 
 use std::{collections::HashMap, sync::LazyLock};
 

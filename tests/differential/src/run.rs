@@ -201,7 +201,8 @@ fn is_met(wait: &Wait, reply: &Reply) -> bool {
             .all(|(pointer, value)| body.pointer(pointer) == Some(value))
 }
 
-/// JSON, YAML and protobuf as the JSON they are, the frames of a watch as a list, anything else as text.
+/// JSON, YAML and protobuf as the JSON they are, the frames of a watch as a list, anything else as
+/// text.
 fn body_of(reply: &Reply) -> Value {
     let bytes = reply.body();
     let content_type = reply.headers().get(header::CONTENT_TYPE);

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 /// A list of requests that belong together. They run in order, in a namespace of their own.
 ///
-/// `${name}` in paths, headers and bodies stands for what an earlier step captured, for one of `vars`, or,
-/// as `${namespace}`, for the namespace of the script.
+/// `${name}` in paths, headers and bodies stands for what an earlier step captured, for one of
+/// `vars`, or, as `${namespace}`, for the namespace of the script.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -37,8 +37,8 @@ pub struct Step {
     pub method: String,
     /// Path and query.
     pub path: String,
-    /// Headers beyond the defaults: `accept: application/json`, and `content-type: application/json` where there
-    /// is a body.
+    /// Headers beyond the defaults: `accept: application/json`, and
+    /// `content-type: application/json` where there is a body.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// The body. A text is sent as it is, anything else as JSON.

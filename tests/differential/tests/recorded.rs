@@ -10,8 +10,9 @@ use http_body_util::{BodyExt, Full};
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
-/// A server in this process. Its clock is paused, so that a watch of some seconds takes none, and its one thread
-/// runs the controllers only while a step waits: the real server was recorded without any.
+/// A server in this process. Its clock is paused, so that a watch of some seconds takes none, and
+/// its one thread runs the controllers only while a step waits: the real server was recorded
+/// without any.
 struct Embedded {
     runtime: Runtime,
     server: opkit_apiserver::Server,

@@ -1,5 +1,5 @@
-//! The steps of a newcomer: copies the README's operator into an empty directory, runs its tests, and
-//! runs it with `opkit dev`.
+//! The steps of a newcomer: copies the README's operator into an empty directory, runs its tests,
+//! and runs it with `opkit dev`.
 
 #[cfg(test)]
 mod project;

@@ -42,7 +42,7 @@ impl Project {
         let patch = format!("[patch.crates-io]\nopkit = {{ path = {opkit:?} }}\n");
         fs::create_dir(parent.path().join(".cargo")).unwrap();
         fs::write(parent.path().join(".cargo/config.toml"), patch).unwrap();
-        Project {
+        Self {
             _parent: parent,
             directory,
         }

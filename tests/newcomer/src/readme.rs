@@ -7,8 +7,8 @@ pub(crate) struct File {
     pub(crate) text: String,
 }
 
-/// Returns the files of a Markdown text: code blocks whose line before is a path in backticks, and a
-/// colon.
+/// Returns the files of a Markdown text: code blocks whose line before is a path in backticks, and
+/// a colon.
 pub(crate) fn files(markdown: &str) -> Vec<File> {
     let mut files = Vec::new();
     let mut named = None;

@@ -47,7 +47,7 @@ impl Server {
             ),
         )?;
         let local = |port: u16| format!("http://127.0.0.1:{port}");
-        let mut server = Server {
+        let mut server = Self {
             processes: Vec::new(),
             kubeconfig,
         };

@@ -53,7 +53,7 @@ impl Copy {
             let (before, _) = files.first()?.split_once("/src/")?;
             Some(Path::new(before).join("src/lib.rs"))
         });
-        Ok(Copy {
+        Ok(Self {
             root: root.to_owned(),
             crates: crates.collect(),
         })

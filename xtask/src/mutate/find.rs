@@ -24,7 +24,7 @@ pub(crate) struct Mutant {
 
 impl Mutant {
     /// Whether both change the same text, so that only one of them can be compiled in.
-    pub(crate) fn overlaps(&self, other: &Mutant) -> bool {
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let (a, b) = (&self.span, &other.span);
         self.file == other.file && (a.start < b.end && b.start < a.end || a == b)
     }

@@ -38,10 +38,10 @@ pub(crate) enum Found {
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Found::Unit => "unit",
-            Found::Conformance => "conform",
-            Found::Hangs => "hangs",
-            Found::Survived => "SURVIVED",
+            Self::Unit => "unit",
+            Self::Conformance => "conform",
+            Self::Hangs => "hangs",
+            Self::Survived => "SURVIVED",
         })
     }
 }
@@ -177,7 +177,7 @@ impl Tests {
             };
             suite.limit = took * SLOWER + MOMENT;
         }
-        Ok(Built::Tests(Tests { suites }))
+        Ok(Built::Tests(Self { suites }))
     }
 
     /// Runs the tests with one mutant on.

@@ -1,4 +1,5 @@
-//! Holds the table against OpenAPI: a message has the properties of its definition, no more and no less.
+//! Holds the table against OpenAPI: a message has the properties of its definition, no more and no
+//! less.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +26,8 @@ pub(crate) fn against_definitions(
     }
     let mut differences = Vec::new();
     for (name, message) in messages {
-        // What is only ever inlined, or has a JSON form of its own, has no definition with properties.
+        // What is only ever inlined, or has a JSON form of its own, has no definition with
+        // properties.
         let Some(published) = properties
             .get(name)
             .filter(|_| message.form == Form::Message)

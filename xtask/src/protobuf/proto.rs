@@ -1,4 +1,5 @@
-//! Reads a `generated.proto`: proto2 as Kubernetes' own generator prints it, one declaration per line.
+//! Reads a `generated.proto`: proto2 as Kubernetes' own generator prints it, one declaration per
+//! line.
 
 use std::collections::BTreeMap;
 

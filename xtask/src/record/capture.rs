@@ -1,4 +1,5 @@
-//! What a client learns from answers and sends again: versions and uids, which are others in each run.
+//! What a client learns from answers and sends again: versions and uids, which are others in each
+//! run.
 
 use serde_json::Value;
 
@@ -44,7 +45,8 @@ impl Captures {
         Some(format!("${{{}}}", found.name))
     }
 
-    /// `text` with names in place of the uids in it. A uid is like nothing else, so it may be anywhere.
+    /// `text` with names in place of the uids in it. A uid is like nothing else, so it may be
+    /// anywhere.
     pub(super) fn uids(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
         for known in self.0.iter_mut().filter(|known| known.pointer == UID) {

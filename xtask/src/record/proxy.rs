@@ -1,4 +1,5 @@
-//! A proxy that speaks as much HTTP/1.1 as the clients of Kubernetes do, and keeps what goes through.
+//! A proxy that speaks as much HTTP/1.1 as the clients of Kubernetes do, and keeps what goes
+//! through.
 //!
 //! One request per connection: every answer closes it.
 
@@ -40,7 +41,8 @@ pub(crate) struct Exchange {
     pub(crate) answer: Value,
 }
 
-/// Answers on `listener` while `work` runs. The exchanges are in the order in which the requests came.
+/// Answers on `listener` while `work` runs. The exchanges are in the order in which the requests
+/// came.
 pub(crate) fn during<T>(
     listener: &TcpListener,
     server: &Curl,
@@ -124,8 +126,8 @@ fn forward(mut request: Request<Vec<u8>>, server: &Curl, watch_limit: Duration) 
         "an upgrade of the connection cannot be recorded"
     );
     let is_endless = is_watch(request.uri().query().unwrap_or_default());
-    // Those that are about the connection, the token, which curl is given, and what would make the answer
-    // one that curl does not print as it is.
+    // Those that are about the connection, the token, which curl is given, and what would make the
+    // answer one that curl does not print as it is.
     for name in [
         header::ACCEPT_ENCODING,
         header::AUTHORIZATION,

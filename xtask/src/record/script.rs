@@ -24,7 +24,8 @@ pub(crate) fn is_discovery(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     match parts.as_slice() {
         ["openapi", ..] | ["version"] => true,
-        // `/api`, `/api/v1`, `/apis`, `/apis/apps`, `/apis/apps/v1`: what is longer names a resource.
+        // `/api`, `/api/v1`, `/apis`, `/apis/apps`, `/apis/apps/v1`: what is longer names a
+        // resource.
         ["api", rest @ ..] => rest.len() < 2,
         ["apis", rest @ ..] => rest.len() < 3,
         _ => false,
@@ -125,7 +126,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The path in the script's namespace. A watch lasts a second: nobody waits for a client's eight minutes.
+    /// The path in the script's namespace. A watch lasts a second: nobody waits for a client's
+    /// eight minutes.
     fn path(&mut self, path: &str) -> String {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let path = literal(path);
@@ -184,8 +186,8 @@ impl Writer<'_> {
         (Some(body), None)
     }
 
-    /// Puts names in place of the namespace, versions and uids, also in the copies that `kubectl apply`
-    /// keeps of objects.
+    /// Puts names in place of the namespace, versions and uids, also in the copies that
+    /// `kubectl apply` keeps of objects.
     fn replace(&mut self, value: &mut Value) {
         match value {
             Value::Object(fields) => {

@@ -1,7 +1,7 @@
 //! Which room may depend on which.
 //!
-//! The table is that of the design: each room's direct neighbours below it. An edge to a room further down
-//! is fine as well, since whoever is allowed to see a room sees what it stands on.
+//! The table is that of the design: each room's direct neighbours below it. An edge to a room
+//! further down is fine as well, since whoever is allowed to see a room sees what it stands on.
 
 use std::collections::BTreeSet;
 

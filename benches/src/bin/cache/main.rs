@@ -1,7 +1,7 @@
 //! The cache beside kube-runtime and client-go: `cargo xtask bench cache` builds and runs it.
 //!
-//! Every measurement is a process of its own, because memory that was once used is rarely given back.
-//! `run` starts them all, several times around, and prints what came of it.
+//! Every measurement is a process of its own, because memory that was once used is rarely given
+//! back. `run` starts them all, several times around, and prints what came of it.
 
 mod allocations;
 mod ours;

@@ -1,5 +1,5 @@
-//! Something outside that answers requests one at a time and in no order, as servers do: while fewer wait
-//! than shall be in flight, nobody is answered.
+//! Something outside that answers requests one at a time and in no order, as servers do: while
+//! fewer wait than shall be in flight, nobody is answered.
 
 use std::sync::{Arc, Mutex};
 

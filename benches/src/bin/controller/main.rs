@@ -1,7 +1,8 @@
-//! The controller and its queue beside kube-runtime and controller-runtime: `cargo xtask bench controller` builds and runs it.
+//! The controller and its queue beside kube-runtime and controller-runtime:
+//! `cargo xtask bench controller` builds and runs it.
 //!
-//! Every measurement is a process of its own. `run` starts them all, several times around, and prints
-//! what came of it.
+//! Every measurement is a process of its own. `run` starts them all, several times around, and
+//! prints what came of it.
 
 mod answers;
 mod ours;

@@ -25,13 +25,13 @@ use super::path::PathElement;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldSet {
     members: BTreeSet<PathElement>,
-    children: BTreeMap<PathElement, FieldSet>,
+    children: BTreeMap<PathElement, Self>,
 }
 
 impl FieldSet {
     /// Whether no path is in the set.
     pub fn is_empty(&self) -> bool {
-        self.members.is_empty() && self.children.values().all(FieldSet::is_empty)
+        self.members.is_empty() && self.children.values().all(Self::is_empty)
     }
 
     /// The paths in the set as Kubernetes prints them, such as `.spec.replicas`.
@@ -65,7 +65,7 @@ impl FieldSet {
     }
 
     /// The paths that are in either set.
-    pub fn union(&self, other: &FieldSet) -> FieldSet {
+    pub fn union(&self, other: &Self) -> Self {
         let mut union = self.clone();
         union.members.extend(other.members.iter().cloned());
         for (element, child) in &other.children {
@@ -76,20 +76,20 @@ impl FieldSet {
     }
 
     /// The paths that are in both sets.
-    pub fn intersection(&self, other: &FieldSet) -> FieldSet {
+    pub fn intersection(&self, other: &Self) -> Self {
         let members = self.members.intersection(&other.members).cloned().collect();
         let children = self.children.iter().filter_map(|(element, child)| {
             let both = child.intersection(other.children.get(element)?);
             (!both.is_empty()).then(|| (element.clone(), both))
         });
-        FieldSet {
+        Self {
             members,
             children: children.collect(),
         }
     }
 
     /// The paths that are in this set and not in the other.
-    pub fn difference(&self, other: &FieldSet) -> FieldSet {
+    pub fn difference(&self, other: &Self) -> Self {
         let members = self.members.difference(&other.members).cloned().collect();
         let children = self.children.iter().filter_map(|(element, child)| {
             let rest = match other.children.get(element) {
@@ -98,7 +98,7 @@ impl FieldSet {
             };
             (!rest.is_empty()).then(|| (element.clone(), rest))
         });
-        FieldSet {
+        Self {
             members,
             children: children.collect(),
         }
@@ -110,7 +110,7 @@ impl FieldSet {
     }
 
     /// The paths below one step, if there are any.
-    pub(crate) fn below(&self, element: &PathElement) -> Option<&FieldSet> {
+    pub(crate) fn below(&self, element: &PathElement) -> Option<&Self> {
         self.children.get(element).filter(|child| !child.is_empty())
     }
 
@@ -121,8 +121,8 @@ impl FieldSet {
         context: Option<&T>,
         add: &impl Fn(&T, &PathElement) -> bool,
         below: &impl Fn(&T, &PathElement) -> Option<T>,
-    ) -> FieldSet {
-        let mut set = FieldSet {
+    ) -> Self {
+        let mut set = Self {
             members: self.members.clone(),
             children: BTreeMap::new(),
         };
@@ -140,8 +140,8 @@ impl FieldSet {
     }
 
     /// Reads the `fieldsV1` of a managed fields entry; nothing when it is malformed.
-    pub fn from_fields_v1(fields: &Value) -> Option<FieldSet> {
-        let mut set = FieldSet::default();
+    pub fn from_fields_v1(fields: &Value) -> Option<Self> {
+        let mut set = Self::default();
         for (name, below) in fields.as_object()? {
             if name == "." {
                 continue;
@@ -151,7 +151,7 @@ impl FieldSet {
             if below_fields.is_empty() || below_fields.contains_key(".") {
                 set.members.insert(element.clone());
             }
-            let child = FieldSet::from_fields_v1(below)?;
+            let child = Self::from_fields_v1(below)?;
             if !child.is_empty() {
                 set.children.insert(element, child);
             }

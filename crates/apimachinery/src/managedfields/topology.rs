@@ -97,7 +97,7 @@ impl<'a> Node<'a> {
     }
 
     /// The place of a field; nothing when the schema does not know it.
-    pub(super) fn field(&self, name: &str) -> Option<Node<'a>> {
+    pub(super) fn field(&self, name: &str) -> Option<Self> {
         let Self::Known {
             typed,
             resource,
@@ -137,7 +137,7 @@ impl<'a> Node<'a> {
     }
 
     /// The place of a list's items.
-    pub(super) fn item(&self) -> Node<'a> {
+    pub(super) fn item(&self) -> Self {
         match self {
             Self::Known {
                 typed, preserve, ..
@@ -231,7 +231,7 @@ impl<'a> Node<'a> {
         typed.property(name)?.default().cloned()
     }
 
-    fn known(typed: Typed<'a>, preserve: bool) -> Node<'a> {
+    fn known(typed: Typed<'a>, preserve: bool) -> Self {
         if typed.is_raw_extension() {
             return Node::Whole;
         }

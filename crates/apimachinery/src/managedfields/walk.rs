@@ -24,14 +24,14 @@ impl FieldSet {
     ///
     /// Scalars, atomic maps and lists, list items, and fields that no schema names are
     /// members; so is an empty or null field.
-    pub fn of(object: &Value, schema: &Typed<'_>) -> FieldSet {
-        let mut set = FieldSet::default();
+    pub fn of(object: &Value, schema: &Typed<'_>) -> Self {
+        let mut set = Self::default();
         collect(object, &Node::root(schema), &mut Vec::new(), &mut set);
         set
     }
 
     /// The same set in which every named field with parts is a member too.
-    pub(super) fn with_named_parents<'n>(&self, node: &Node<'n>) -> FieldSet {
+    pub(super) fn with_named_parents<'n>(&self, node: &Node<'n>) -> Self {
         let add = |node: &Node<'n>, element: &PathElement| match element {
             PathElement::Field(name) => node.names(name),
             _ => false,

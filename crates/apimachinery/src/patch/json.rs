@@ -12,8 +12,8 @@ use crate::size::json_size;
 
 /// How deep an object may nest: as deep as serde_json reads one.
 const DEPTH_MAX: usize = 127;
-/// How many bytes of JSON a patch may copy in all, so that a small patch cannot create a huge object.
-/// This is the limit of the API server, which is that of a request.
+/// How many bytes of JSON a patch may copy in all, so that a small patch cannot create a huge
+/// object. This is the limit of the API server, which is that of a request.
 const COPIED_MAX: usize = 3 * 1024 * 1024;
 
 /// Applies an RFC 6902 JSON patch. When it fails, the object is unchanged.
@@ -33,8 +33,8 @@ const COPIED_MAX: usize = 3 * 1024 * 1024;
 /// # Errors
 ///
 /// [`PatchError::Malformed`] when the document is no list of operations,
-/// [`PatchError::Unprocessable`] when one of them is unknown or does not fit the object, or when the
-/// copies are longer than 3 MiB in all.
+/// [`PatchError::Unprocessable`] when one of them is unknown or does not fit the object, or when
+/// the copies are longer than 3 MiB in all.
 pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     let operations = patch
         .as_array()

@@ -8,8 +8,8 @@ use super::{Form, ONE, Quantity};
 /// A thousandth, in billionths.
 const MILLI: i128 = ONE / 1000;
 
-/// Returns the form of a result, by Kubernetes' rule: that of the first operand, or of the second if the first is
-/// zero.
+/// Returns the form of a result, by Kubernetes' rule: that of the first operand, or of the second
+/// if the first is zero.
 fn form_of(first: Quantity, second: Quantity) -> Form {
     match first.nanos {
         0 => second.form,
@@ -20,7 +20,7 @@ fn form_of(first: Quantity, second: Quantity) -> Form {
 impl Quantity {
     /// Returns a quantity of thousandths, such as of a CPU.
     pub fn from_milli(milli: i64) -> Self {
-        Quantity {
+        Self {
             nanos: i128::from(milli) * MILLI,
             form: Form::Decimal,
         }
@@ -28,20 +28,20 @@ impl Quantity {
 
     /// Returns a quantity that is written with `Ki`, `Mi` and `Gi`, such as of bytes.
     pub fn from_bytes(bytes: i64) -> Self {
-        Quantity {
+        Self {
             nanos: i128::from(bytes) * ONE,
             form: Form::Binary,
         }
     }
 
-    /// Returns the whole number, rounded up as Kubernetes' `Value()` rounds; `None` if it is larger than
-    /// an `i64`.
+    /// Returns the whole number, rounded up as Kubernetes' `Value()` rounds; `None` if it is larger
+    /// than an `i64`.
     pub fn value(self) -> Option<i64> {
         self.in_units(ONE)
     }
 
-    /// Returns the number of thousandths, rounded up as Kubernetes' `MilliValue()` rounds; `None` if it is
-    /// larger than an `i64`.
+    /// Returns the number of thousandths, rounded up as Kubernetes' `MilliValue()` rounds; `None`
+    /// if it is larger than an `i64`.
     pub fn milli_value(self) -> Option<i64> {
         self.in_units(MILLI)
     }
@@ -61,26 +61,26 @@ impl Quantity {
     pub fn checked_add(self, other: Self) -> Option<Self> {
         let nanos = self.nanos.checked_add(other.nanos)?;
         let form = form_of(self, other);
-        Some(Quantity { nanos, form })
+        Some(Self { nanos, form })
     }
 
     /// Returns the difference, or `None` if it cannot be counted.
     pub fn checked_sub(self, other: Self) -> Option<Self> {
         let nanos = self.nanos.checked_sub(other.nanos)?;
         let form = form_of(self, other);
-        Some(Quantity { nanos, form })
+        Some(Self { nanos, form })
     }
 
     /// Returns the product, or `None` if it cannot be counted.
     pub fn checked_mul(self, times: i64) -> Option<Self> {
         let nanos = self.nanos.checked_mul(i128::from(times))?;
-        Some(Quantity { nanos, ..self })
+        Some(Self { nanos, ..self })
     }
 }
 
 impl From<i64> for Quantity {
     fn from(number: i64) -> Self {
-        Quantity {
+        Self {
             nanos: i128::from(number) * ONE,
             form: Form::Decimal,
         }
@@ -89,10 +89,10 @@ impl From<i64> for Quantity {
 
 /// Exact; the largest quantity, about 1.7e29, where the sum cannot be counted.
 impl Add for Quantity {
-    type Output = Quantity;
+    type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Quantity {
+        Self {
             nanos: self.nanos.saturating_add(other.nanos),
             form: form_of(self, other),
         }
@@ -101,10 +101,10 @@ impl Add for Quantity {
 
 /// Exact; as for the sum where the difference cannot be counted.
 impl Sub for Quantity {
-    type Output = Quantity;
+    type Output = Self;
 
     fn sub(self, other: Self) -> Self {
-        Quantity {
+        Self {
             nanos: self.nanos.saturating_sub(other.nanos),
             form: form_of(self, other),
         }
@@ -113,20 +113,20 @@ impl Sub for Quantity {
 
 /// Exact; as for the sum where the product cannot be counted.
 impl Mul<i64> for Quantity {
-    type Output = Quantity;
+    type Output = Self;
 
     fn mul(self, times: i64) -> Self {
         let nanos = self.nanos.saturating_mul(i128::from(times));
-        Quantity { nanos, ..self }
+        Self { nanos, ..self }
     }
 }
 
 impl Neg for Quantity {
-    type Output = Quantity;
+    type Output = Self;
 
     fn neg(self) -> Self {
         let nanos = self.nanos.saturating_neg();
-        Quantity { nanos, ..self }
+        Self { nanos, ..self }
     }
 }
 
@@ -144,6 +144,6 @@ impl SubAssign for Quantity {
 
 impl Sum for Quantity {
     fn sum<I: Iterator<Item = Self>>(quantities: I) -> Self {
-        quantities.fold(Quantity::default(), Add::add)
+        quantities.fold(Self::default(), Add::add)
     }
 }

@@ -9,7 +9,7 @@ use super::{Schema, Typed};
 impl<'a> Typed<'a> {
     /// The schema of a resource's field `name`, for a schema that describes a whole resource:
     /// `metadata` is ObjectMeta however little the schema says about it.
-    pub(crate) fn resource_field(&self, name: &str) -> Option<Typed<'a>> {
+    pub(crate) fn resource_field(&self, name: &str) -> Option<Self> {
         let declared = self.field(name);
         match name {
             "metadata" if !declared.as_ref().is_some_and(Typed::is_referenced) => {

@@ -17,7 +17,7 @@ impl Schema {
     /// # Errors
     ///
     /// When a keyword holds a value of the wrong shape or a pattern does not compile.
-    pub fn parse(openapi: &Value) -> Result<Schema, SchemaError> {
+    pub fn parse(openapi: &Value) -> Result<Self, SchemaError> {
         schema(openapi, "")
     }
 }

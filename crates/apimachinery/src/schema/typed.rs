@@ -60,7 +60,7 @@ impl Deref for Held<'_> {
 
 impl<'a> Held<'a> {
     /// The part of this schema that `choose` picks, held the same way.
-    fn part(&self, choose: impl FnOnce(&Schema) -> Option<&Arc<Schema>>) -> Option<Held<'a>> {
+    fn part(&self, choose: impl FnOnce(&Schema) -> Option<&Arc<Schema>>) -> Option<Self> {
         match self {
             Held::Borrowed(schema) => choose(schema).map(|part| Held::Borrowed(part)),
             Held::Shared(schema) => choose(schema).map(|part| Held::Shared(Arc::clone(part))),
@@ -93,17 +93,17 @@ impl<'a> Typed<'a> {
     }
 
     /// The schema of the field `name`, when it is a named property.
-    pub fn property(&self, name: &str) -> Option<Typed<'a>> {
+    pub fn property(&self, name: &str) -> Option<Self> {
         self.step(|schema| schema.properties.get(name))
     }
 
     /// The schema of a list's items.
-    pub fn items(&self) -> Option<Typed<'a>> {
+    pub fn items(&self) -> Option<Self> {
         self.step(|schema| schema.items.as_ref())
     }
 
     /// The schema of the fields beyond the named ones.
-    pub fn additional(&self) -> Option<Typed<'a>> {
+    pub fn additional(&self) -> Option<Self> {
         self.step(|schema| match &schema.additional_properties {
             Some(AdditionalProperties::Schema(schema)) => Some(schema),
             _ => None,
@@ -111,7 +111,7 @@ impl<'a> Typed<'a> {
     }
 
     /// The schema of the field `name`: its own, or the one for additional properties.
-    pub fn field(&self, name: &str) -> Option<Typed<'a>> {
+    pub fn field(&self, name: &str) -> Option<Self> {
         self.property(name).or_else(|| self.additional())
     }
 
@@ -186,7 +186,7 @@ impl<'a> Typed<'a> {
         }
     }
 
-    fn step(&self, choose: impl FnOnce(&Schema) -> Option<&Arc<Schema>>) -> Option<Typed<'a>> {
+    fn step(&self, choose: impl FnOnce(&Schema) -> Option<&Arc<Schema>>) -> Option<Self> {
         Some(Self::resolve(
             self.schema.part(choose)?,
             self.definitions,

@@ -63,8 +63,8 @@ fn is_hollow(value: &Value) -> bool {
 #[derive(Debug, Clone, Copy)]
 enum Path<'a> {
     Root,
-    Field(&'a Path<'a>, &'a str),
-    Item(&'a Path<'a>, usize),
+    Field(&'a Self, &'a str),
+    Item(&'a Self, usize),
 }
 
 impl std::fmt::Display for Path<'_> {

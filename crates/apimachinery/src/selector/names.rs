@@ -27,7 +27,8 @@ pub(super) fn check_key(key: &str) -> Result<(), String> {
     }
 }
 
-/// What is wrong with the key of a label or an annotation, or with a finalizer, in Kubernetes' words.
+/// What is wrong with the key of a label or an annotation, or with a finalizer, in Kubernetes'
+/// words.
 pub fn label_key_errors(key: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let parts: Vec<&str> = key.split('/').collect();

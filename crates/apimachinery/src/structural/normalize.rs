@@ -94,8 +94,8 @@ fn normalize_field(value: &mut Value, typed: &Typed<'_>, required: bool) -> bool
     required || !is_empty_collection(value, typed.schema())
 }
 
-/// An empty list or map; the empty struct is something else. A field without a type holds any JSON, such as the
-/// default of a schema, and keeps it.
+/// An empty list or map; the empty struct is something else. A field without a type holds any JSON,
+/// such as the default of a schema, and keeps it.
 fn is_empty_collection(value: &Value, schema: &Schema) -> bool {
     match value {
         Value::Array(items) => items.is_empty() && schema.type_ == Some(SchemaType::Array),

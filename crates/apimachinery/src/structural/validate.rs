@@ -77,7 +77,7 @@ impl Outcome {
         }
     }
 
-    fn merge(&mut self, other: Outcome) {
+    fn merge(&mut self, other: Self) {
         self.matched += other.matched;
         for error in other.errors {
             self.add(error);

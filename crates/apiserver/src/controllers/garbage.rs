@@ -153,8 +153,8 @@ enum Owner {
     Waiting,
 }
 
-/// An owner in another namespace, or of another name, counts as absent. What an object of the cluster
-/// says of an owner in a namespace cannot be checked, and so it keeps the object.
+/// An owner in another namespace, or of another name, counts as absent. What an object of the
+/// cluster says of an owner in a namespace cannot be checked, and so it keeps the object.
 fn look_up(registry: &Registry, owner: &Value, dependent: &Key) -> Owner {
     let Some((_, found)) = registry.store.by_uid(object::text(owner, &["uid"])) else {
         return Owner::Absent;

@@ -22,7 +22,8 @@ pub(super) fn kinds() -> &'static [Arc<Kind>] {
     &TABLE
 }
 
-/// The built-in groups in the order in which a real server lists them; the core group is not one of them.
+/// The built-in groups in the order in which a real server lists them; the core group is not one of
+/// them.
 pub(super) fn groups() -> impl Iterator<Item = &'static str> {
     GROUPS.lines()
 }
@@ -32,7 +33,8 @@ pub(super) fn cells() -> BTreeMap<&'static str, Vec<&'static str>> {
     sections(CELLS)
 }
 
-/// The table is part of the program, so that it parses is for a test to show, not for a user to learn.
+/// The table is part of the program, so that it parses is for a test to show, not for a user to
+/// learn.
 fn parse() -> Vec<Arc<Kind>> {
     match serde_json::from_str::<Vec<Kind>>(KINDS) {
         Ok(mut kinds) => {

@@ -1,8 +1,8 @@
 //! Defaults of the built-in kinds that no OpenAPI document publishes.
 //!
-//! `data/defaults.txt` holds them as rules and explains their form; the few that are more than a value are
-//! the functions of [`functions`]. A rule only ever fills in what is unset, so applying them twice changes
-//! nothing.
+//! `data/defaults.txt` holds them as rules and explains their form; the few that are more than a
+//! value are the functions of [`functions`]. A rule only ever fills in what is unset, so applying
+//! them twice changes nothing.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -55,8 +55,9 @@ static RULES: LazyLock<BTreeMap<&'static str, Vec<Rule>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Fills in what a real server would write into an object of a built-in kind. It expects name, namespace
-/// and uid to be there already. Objects of custom kinds have their defaults in their schema.
+/// Fills in what a real server would write into an object of a built-in kind. It expects name,
+/// namespace and uid to be there already. Objects of custom kinds have their defaults in their
+/// schema.
 pub(crate) fn apply(kind: &Kind, object: &mut Value) {
     if matches!(kind.schema, SchemaSource::Definition(_)) {
         apply_section(&kind.resource_line(), object);

@@ -1,7 +1,7 @@
 //! The OpenAPI definitions of the built-in kinds.
 //!
-//! A megabyte of text is too much to parse at start: the lines are only cut into name and JSON, and a
-//! definition is parsed when somebody first asks for it.
+//! A megabyte of text is too much to parse at start: the lines are only cut into name and JSON, and
+//! a definition is parsed when somebody first asks for it.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,4 +1,5 @@
-//! Field selectors of the built-in kinds: which fields may be selected by, and what their values are.
+//! Field selectors of the built-in kinds: which fields may be selected by, and what their values
+//! are.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -9,8 +10,8 @@ use crate::table::jsonpath;
 
 const TEXT: &str = include_str!("../../data/field-selectors.txt");
 
-/// The selectors of one resource: names, and beside each its rule, which is empty where the value is at
-/// the field's own place.
+/// The selectors of one resource: names, and beside each its rule, which is empty where the value
+/// is at the field's own place.
 #[derive(Debug, Default)]
 struct Selectors {
     names: Vec<&'static str>,
@@ -31,16 +32,16 @@ static TABLE: LazyLock<BTreeMap<&'static str, Selectors>> = LazyLock::new(|| {
 });
 
 impl Kind {
-    /// The fields that a selector may name beyond `metadata.name` and `metadata.namespace`. Those of a
-    /// custom kind are in its CRD.
+    /// The fields that a selector may name beyond `metadata.name` and `metadata.namespace`. Those
+    /// of a custom kind are in its CRD.
     pub(crate) fn field_selectors(&self) -> &'static [&'static str] {
         self.selectors()
             .map(|selectors| selectors.names.as_slice())
             .unwrap_or_default()
     }
 
-    /// The value that a selector compares `field` of `object` with; empty if it is unset. A field that no
-    /// selector of this kind may name is read at its own place.
+    /// The value that a selector compares `field` of `object` with; empty if it is unset. A field
+    /// that no selector of this kind may name is read at its own place.
     pub(crate) fn field_value(&self, object: &Value, field: &str) -> String {
         let known = self
             .selectors()

@@ -68,7 +68,8 @@ fn groups_are_those_of_the_kinds() {
     }
 }
 
-/// A server must start in a few milliseconds even in a debug build; the bound is for a busy machine.
+/// A server must start in a few milliseconds even in a debug build; the bound is for a busy
+/// machine.
 #[test]
 fn startup_is_quick() {
     let start = std::time::SystemTime::now();
@@ -81,8 +82,8 @@ fn startup_is_quick() {
     );
 }
 
-/// Every line of a hand-written file must be about a resource, and in `cells.txt` about a column, that the
-/// real server has.
+/// Every line of a hand-written file must be about a resource, and in `cells.txt` about a column,
+/// that the real server has.
 #[test]
 fn cells_and_selectors_are_of_known_resources() {
     let catalog = Catalog::builtin();

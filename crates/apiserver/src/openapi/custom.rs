@@ -45,7 +45,8 @@ pub(super) fn list(kind: &Kind, name: &str) -> Value {
     })
 }
 
-/// Says in plain OpenAPI what Kubernetes' own marks mean: a number or a text, and objects within objects.
+/// Says in plain OpenAPI what Kubernetes' own marks mean: a number or a text, and objects within
+/// objects.
 fn expand(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else {
         return;

@@ -1,8 +1,8 @@
 //! Between the version an object is stored in and the version a request speaks.
 //!
-//! Custom resources convert by their `apiVersion` alone (conversion strategy `None`). Events are one
-//! store behind two APIs that name the fields differently. Kinds whose versions differ in more are served
-//! in one version only.
+//! Custom resources convert by their `apiVersion` alone (conversion strategy `None`). Events are
+//! one store behind two APIs that name the fields differently. Kinds whose versions differ in more
+//! are served in one version only.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,9 @@
 //! Pages of a list: `limit` and `continue`.
 //!
-//! A token says where the next page begins and which revision all pages are read at. The store undoes its
-//! history up to that revision, so pages fit together whatever happens in between; a revision that has left
-//! the history has expired, and the answer then offers to go on with the present state.
+//! A token says where the next page begins and which revision all pages are read at. The store
+//! undoes its history up to that revision, so pages fit together whatever happens in between; a
+//! revision that has left the history has expired, and the answer then offers to go on with the
+//! present state.
 
 use std::sync::Arc;
 

@@ -9,7 +9,8 @@ use crate::{
     object,
 };
 
-/// Built-in resources whose `metadata.generation` counts changes of the spec. Custom resources all do.
+/// Built-in resources whose `metadata.generation` counts changes of the spec. Custom resources all
+/// do.
 const WITH_GENERATION: &[&str] = &[
     "apiservices.apiregistration.k8s.io",
     "cronjobs.batch",
@@ -252,7 +253,8 @@ fn holds_data(kind: &Kind) -> bool {
     kind.group.is_empty() && matches!(kind.plural.as_str(), "configmaps" | "secrets")
 }
 
-/// Keys that a secret of its type must have and does not; of a user's name and password one is enough.
+/// Keys that a secret of its type must have and does not; of a user's name and password one is
+/// enough.
 pub(super) fn missing_keys(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let type_ = object::text(object, &["type"]);
     let (_, keys) = match SECRET_KEYS.iter().find(|(of, _)| *of == type_) {

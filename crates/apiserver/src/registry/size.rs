@@ -13,8 +13,8 @@ use crate::{
 const OBJECT_MAX: usize = 1536 * 1024;
 
 impl Registry {
-    /// Refuses an object that etcd would refuse, with the response that Kubernetes then has: 500, and
-    /// no reason.
+    /// Refuses an object that etcd would refuse, with the response that Kubernetes then has: 500,
+    /// and no reason.
     pub(super) fn check_size(&self, kind: &Kind, object: &Value) -> ApiResult<()> {
         if json_size(object) <= OBJECT_MAX {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Features that objects rely on and this control plane does not have: reported when such an object is
-//! written, as a warning for the client and as a line in the log.
+//! Features that objects rely on and this control plane does not have: reported when such an object
+//! is written, as a warning for the client and as a line in the log.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ const RULES: usize = 3;
 /// How many features are remembered; more than there are.
 const FEATURES: usize = 64;
 
-/// Kinds that are stored and that nothing follows from: group and plural, the feature, what is missing.
+/// Kinds that are stored and that nothing follows from: group and plural, the feature, what is
+/// missing.
 const KINDS: &[(&str, &str, &str)] = &[
     (
         "statefulsets.apps",
@@ -90,8 +91,8 @@ impl Unmodelled {
 }
 
 impl Registry {
-    /// Returns the warnings about what `object`, which was just written, relies on in vain. Logs the first of
-    /// each feature.
+    /// Returns the warnings about what `object`, which was just written, relies on in vain. Logs
+    /// the first of each feature.
     pub(crate) fn warn_unmodelled(
         &self,
         kind: &Kind,

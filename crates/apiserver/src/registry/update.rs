@@ -21,8 +21,8 @@ use crate::{
 const TRIES: usize = 5;
 
 impl Registry {
-    /// Replaces the object by `body`. Some kinds are created where there is nothing to replace: returns whether
-    /// this one was.
+    /// Replaces the object by `body`. Some kinds are created where there is nothing to replace:
+    /// returns whether this one was.
     pub(crate) fn update(
         &self,
         target: &Target,
@@ -127,7 +127,8 @@ impl Registry {
                 .store
                 .remove(&target.storage(), &target.key(), revision)?;
             self.after_delete(&target.kind, &removed);
-            // The answer keeps the version that was read; only the watch event has that of the deletion.
+            // The answer keeps the version that was read; only the watch event has that of the
+            // deletion.
             return Ok(Arc::new(new));
         }
         let stored = self
@@ -199,8 +200,8 @@ fn uid_mismatch(target: &Target, wanted: &str, found: &str) -> ApiError {
     ApiError::conflict(&target.kind, &target.name, &why)
 }
 
-/// Leaves of `new` only what the target may change: the main endpoint not the status, `/status` nothing
-/// else, and neither what only the server writes.
+/// Leaves of `new` only what the target may change: the main endpoint not the status, `/status`
+/// nothing else, and neither what only the server writes.
 fn restrict(target: &Target, live: &Value, new: &mut Value) {
     let kind = &target.kind;
     if target.subresource == "status" {
@@ -208,7 +209,8 @@ fn restrict(target: &Target, live: &Value, new: &mut Value) {
         let metadata = object::at(new, &["metadata"]).clone();
         new.clone_from(live);
         object::set(new, &["status"], status);
-        // Of a custom resource, `/status` takes nothing else; of a built-in kind, also labels and the like.
+        // Of a custom resource, `/status` takes nothing else; of a built-in kind, also labels and
+        // the like.
         if !rules::is_custom(kind) {
             object::set(new, &["metadata"], metadata);
         } else if let Some(managers) = metadata.get("managedFields").filter(|m| !m.is_null()) {

@@ -2,11 +2,12 @@
 //!
 //! `data/cells.txt` says for each column what to show, in a small language:
 //!
-//! - a path (`.spec.nodeName`), or a name with arguments (`ratio .status.readyReplicas .spec.replicas`);
+//! - a path (`.spec.nodeName`), or a name with arguments
+//!   (`ratio .status.readyReplicas .spec.replicas`);
 //! - `RULE else TEXT`: the text to show where the rule finds nothing.
 //!
-//! Without `else`, nothing is what Go would print for an unset field of the column's type: 0, false or the
-//! empty text.
+//! Without `else`, nothing is what Go would print for an unset field of the column's type: 0, false
+//! or the empty text.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -191,8 +191,8 @@ pub(super) fn resource_claim_state(claim: &Value) -> String {
     holding.join(",")
 }
 
-/// The parameters of an admission policy's binding: by name, in any namespace if it says none, or by
-/// selector, which a real server prints in the syntax of Go and we in that of kubectl.
+/// The parameters of an admission policy's binding: by name, in any namespace if it says none, or
+/// by selector, which a real server prints in the syntax of Go and we in that of kubectl.
 pub(super) fn param_reference(binding: &Value) -> Option<String> {
     let reference = binding.pointer("/spec/paramRef")?;
     match (string(reference, ".namespace"), string(reference, ".name")) {

@@ -16,7 +16,7 @@ enum Step {
     Descend,
     /// `[?(@.path OP literal)]`; without an operator, whether the path finds anything.
     Filter {
-        path: Vec<Step>,
+        path: Vec<Self>,
         comparison: Option<(Operator, Value)>,
     },
 }
@@ -31,8 +31,8 @@ enum Operator {
     GreaterOrEqual,
 }
 
-/// Everything in `object` that `path` finds, in order. The path may be wrapped in braces and may begin
-/// with `$`, a dot or a bracket: `.spec.replicas`, `{.spec.replicas}`,
+/// Everything in `object` that `path` finds, in order. The path may be wrapped in braces and may
+/// begin with `$`, a dot or a bracket: `.spec.replicas`, `{.spec.replicas}`,
 /// `.status.conditions[?(@.type=="Ready")].status`.
 pub(crate) fn jsonpath<'a>(object: &'a Value, path: &str) -> Vec<&'a Value> {
     let path = path.trim();

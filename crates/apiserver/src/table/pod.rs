@@ -37,8 +37,8 @@ impl Tally {
 }
 
 impl Summary {
-    /// Follows the order in which the API server looks at a Pod: its reason, its init containers, its
-    /// containers from the last to the first, and its deletion.
+    /// Follows the order in which the API server looks at a Pod: its reason, its init containers,
+    /// its containers from the last to the first, and its deletion.
     pub(super) fn of(pod: &Value) -> Self {
         let mut tally = Tally {
             reason: string(pod, ".status.phase").to_owned(),

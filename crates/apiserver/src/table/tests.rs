@@ -9,9 +9,10 @@ use super::{
 };
 use crate::kinds::{Catalog, Column, Kind, SchemaSource};
 
-/// Objects of a real server with the cells that it printed for them. Edited by hand: managed fields and the
-/// bodies of certificate requests are left out, and so are an age that the server prints for an IPAddress
-/// without having a column for it, and an autoscaler whose metrics `autoscaling/v1` keeps in annotations.
+/// Objects of a real server with the cells that it printed for them. Edited by hand: managed fields
+/// and the bodies of certificate requests are left out, and so are an age that the server prints
+/// for an IPAddress without having a column for it, and an autoscaler whose metrics
+/// `autoscaling/v1` keeps in annotations.
 const TABLES: &str = include_str!("fixtures/tables.json");
 
 /// The custom kind of the fixtures; its columns are its `additionalPrinterColumns`.

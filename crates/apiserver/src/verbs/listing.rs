@@ -98,7 +98,8 @@ pub(super) fn check_watch(query: &Query) -> ApiResult<()> {
     refuse(&errors)
 }
 
-/// The revision that a read asks for. A list says what it was `doing` and blames the client for a bad one.
+/// The revision that a read asks for. A list says what it was `doing` and blames the client for a
+/// bad one.
 pub(super) fn revision(query: &Query, doing: &str) -> ApiResult<u64> {
     let text = query.get("resourceVersion").unwrap_or("0");
     text.parse().map_err(|_| {

@@ -24,7 +24,8 @@ impl Request<'_> {
                 return Err(ApiError::invalid_options(self.options_kind(), &[error]));
             }
         };
-        // Without a name, the client's program is the manager, as in `kubectl/v1.36.3 (linux/amd64)`.
+        // Without a name, the client's program is the manager, as in
+        // `kubectl/v1.36.3 (linux/amd64)`.
         let manager = query
             .get("fieldManager")
             .or_else(|| {

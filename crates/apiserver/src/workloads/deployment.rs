@@ -1,7 +1,7 @@
 //! Deployments: one ReplicaSet for each pod template, and the way from the old ones to the new.
 //!
-//! The arithmetic is that of Kubernetes' deployment controller, without proportional scaling, pausing,
-//! `minReadySeconds` and progress deadlines.
+//! The arithmetic is that of Kubernetes' deployment controller, without proportional scaling,
+//! pausing, `minReadySeconds` and progress deadlines.
 
 use serde_json::{Value, json};
 

@@ -42,7 +42,7 @@ struct State {
 
 impl Server {
     pub(crate) fn new(page: usize) -> Self {
-        Server {
+        Self {
             state: Arc::new(Mutex::new(State {
                 version: 1,
                 objects: BTreeMap::new(),

@@ -50,7 +50,7 @@ impl InformerSink {
         stats: Arc<WatchStats>,
         synced: bool,
     ) -> Self {
-        InformerSink {
+        Self {
             shared,
             part,
             generation,

@@ -29,7 +29,7 @@ impl Fed {
     fn with<K: Object>(options: InformerOptions) -> Self {
         let informer = Informer::new(Codec::of::<K>(), options, None, 1, CancellationToken::new());
         let sink = informer.sink(None);
-        Fed { informer, sink }
+        Self { informer, sink }
     }
 
     fn empty() -> Self {

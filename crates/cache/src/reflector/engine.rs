@@ -140,7 +140,7 @@ enum State {
 
 impl Engine {
     pub(crate) fn new(random: Random, page_size: u32, protobuf: bool) -> Self {
-        Engine {
+        Self {
             random,
             backoff: Backoff::default(),
             page_size,

@@ -33,7 +33,7 @@ pub(crate) enum Class {
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Failure {
+        Self {
             code: None,
             too_large: false,
             message: message.into(),
@@ -41,7 +41,7 @@ impl Failure {
     }
 
     pub(crate) fn of_request(error: &RequestError) -> Self {
-        let mut failure = Failure::new(one_line(error));
+        let mut failure = Self::new(one_line(error));
         if let Some(status) = error.status() {
             failure.code = Some(status.code);
             failure.too_large = is_too_large(status);
@@ -50,7 +50,7 @@ impl Failure {
     }
 
     pub(crate) fn of_status(status: &Status) -> Self {
-        Failure {
+        Self {
             code: Some(status.code),
             too_large: is_too_large(status),
             message: format!("{} ({} {})", status.message, status.code, status.reason),

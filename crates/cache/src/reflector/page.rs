@@ -23,32 +23,32 @@ impl Reader {
     /// When it is said to be protobuf and is not. Of JSON this is noticed on the way.
     pub(crate) fn new(page: Page) -> Result<Self, ProtobufError> {
         Ok(match page.encoding {
-            Encoding::Protobuf => Reader::Protobuf(ProtobufPage::new(&page.body)?),
-            _ => Reader::Json(JsonPage::new(page.body)),
+            Encoding::Protobuf => Self::Protobuf(ProtobufPage::new(&page.body)?),
+            _ => Self::Json(JsonPage::new(page.body)),
         })
     }
 
     /// The next object, or `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<Bytes>, PageError> {
         match self {
-            Reader::Json(page) => page.next(),
-            Reader::Protobuf(page) => Ok(page.items.next()),
+            Self::Json(page) => page.next(),
+            Self::Protobuf(page) => Ok(page.items.next()),
         }
     }
 
     /// An object of this page, for whoever keeps it.
     pub(crate) fn raw<'a>(&self, object: &'a [u8]) -> Raw<'a> {
         match self {
-            Reader::Json(_) => Raw::Json(object),
-            Reader::Protobuf(_) => Raw::Protobuf(object),
+            Self::Json(_) => Raw::Json(object),
+            Self::Protobuf(_) => Raw::Protobuf(object),
         }
     }
 
     /// What the list says of itself; complete after the last object.
     pub(crate) fn into_meta(self) -> ListMeta {
         match self {
-            Reader::Json(page) => page.into_meta(),
-            Reader::Protobuf(page) => page.meta,
+            Self::Json(page) => page.into_meta(),
+            Self::Protobuf(page) => page.meta,
         }
     }
 }
@@ -64,7 +64,7 @@ impl ProtobufPage {
     fn new(body: &Bytes) -> Result<Self, ProtobufError> {
         let parts = ListParts::read(envelope(body)?.raw)?;
         let items: Vec<_> = parts.items().map(|item| body.slice_ref(item)).collect();
-        Ok(ProtobufPage {
+        Ok(Self {
             meta: ListMeta {
                 resource_version: Some(parts.resource_version.to_owned()),
                 continue_token: Some(parts.continue_token.to_owned()),
@@ -117,7 +117,7 @@ pub(crate) enum PageError {
 
 impl JsonPage {
     pub(crate) fn new(body: Bytes) -> Self {
-        JsonPage {
+        Self {
             body,
             at: 0,
             place: Place::Begin,

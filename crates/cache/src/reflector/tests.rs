@@ -60,7 +60,7 @@ impl Server {
         let client = RestClient::new(kube::Client::new(service, "default"));
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let factory = InformerFactory::new(client, Scope::All, tasks.clone(), stop.clone());
-        Server {
+        Self {
             script,
             factory,
             stop,
@@ -72,7 +72,7 @@ impl Server {
     fn paged(answers: Vec<(u16, String)>) -> Self {
         let mut all = vec![(400, status(400))];
         all.extend(answers);
-        Server::new(all)
+        Self::new(all)
     }
 
     fn start(&self) -> (Lister<ConfigMap>, Listener) {

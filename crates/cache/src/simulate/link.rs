@@ -72,7 +72,7 @@ impl Link {
     pub(super) fn new(part: Part, sink: Box<dyn Sink>, form: Form, random: &mut Random) -> Self {
         let page_size = 1 + random.below(6) as u32;
         let seed = random.below(u64::MAX);
-        Link {
+        Self {
             part,
             selects: form.selects,
             engine: Engine::new(Random::new(seed), page_size, form.protobuf),

@@ -16,7 +16,7 @@ pub(super) struct Mirror {
 
 impl Mirror {
     pub(super) fn new(subject: &Subject) -> Self {
-        Mirror {
+        Self {
             listener: subject.listen(),
             objects: BTreeMap::new(),
             synced: false,

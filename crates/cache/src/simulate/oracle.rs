@@ -20,9 +20,9 @@ pub(super) struct Oracle {
 }
 
 impl Oracle {
-    /// A response is taken in. `is_listed` is whether every reflector has completed a list since the
-    /// start or the last restore: before, writes need not be shown, and after a restore, versions of
-    /// what it has undone may pass for newer than a deletion.
+    /// A response is taken in. `is_listed` is whether every reflector has completed a list since
+    /// the start or the last restore: before, writes need not be shown, and after a restore,
+    /// versions of what it has undone may pass for newer than a deletion.
     pub(super) fn observed(
         &mut self,
         response: &Response,
@@ -73,7 +73,7 @@ impl Oracle {
 
     /// The server has forgotten what we did, and nothing is known.
     pub(super) fn restored(&mut self) {
-        *self = Oracle::default();
+        *self = Self::default();
     }
 
     /// Whether reads show what they have to.

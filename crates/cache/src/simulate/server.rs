@@ -106,8 +106,8 @@ impl Response {
     /// Namespace and UID of the object.
     pub(super) fn of(&self) -> (&'static str, &str) {
         match self {
-            Response::Object(object) => (object.key.namespace, &object.uid),
-            Response::Gone { key, uid, .. } => (key.namespace, uid),
+            Self::Object(object) => (object.key.namespace, &object.uid),
+            Self::Gone { key, uid, .. } => (key.namespace, uid),
         }
     }
 }
@@ -149,7 +149,7 @@ impl Server {
             6..9 => Streaming::Refuses,
             _ => Streaming::Ignores,
         };
-        Server {
+        Self {
             streaming,
             names: 1 + random.below(NAMES),
             has_shards: random.percent(50),
@@ -307,8 +307,8 @@ impl Server {
         self.compacted += random.below(span + 1);
     }
 
-    /// Goes back to some version that a backup has, and that no reflector is at: one that is would go
-    /// on as if nothing had happened.
+    /// Goes back to some version that a backup has, and that no reflector is at: one that is would
+    /// go on as if nothing had happened.
     pub(super) fn restore(&mut self, links: &[Link], random: &mut Random) {
         let back = random.below(30);
         let mut version = self.version.saturating_sub(back).max(1);

@@ -24,7 +24,7 @@ impl Subject {
         if let Fault::Overlay(fault) = fault {
             informer.build_in(fault);
         }
-        Subject { informer, fault }
+        Self { informer, fault }
     }
 
     pub(super) fn split(&self, parts: Vec<Part>) -> Vec<Box<dyn Sink>> {

@@ -1,16 +1,18 @@
 //! Own writes and deletions that the watch has not reported yet. Older news are refused.
 //!
 //! A key has one entry at most, whose *floor* is a version: news of any UID at or below it are from
-//! before our write or deletion, and are refused. The floor of a write is just below its version. That
-//! of a deletion is the highest version known of the object, from the cache, from own writes or from
-//! the caller, since the response to a deletion that takes effect at once has no version. News of the
-//! deleted UID above the floor are refused too: from between what was known and the deletion.
+//! before our write or deletion, and are refused. The floor of a write is just below its version.
+//! That of a deletion is the highest version known of the object, from the cache, from own writes
+//! or from the caller, since the response to a deletion that takes effect at once has no version.
+//! News of the deleted UID above the floor are refused too: from between what was known and the
+//! deletion.
 //!
-//! An entry ends when the watch of its object reports something later, or with a complete list; that
-//! of a write also when the watch is known to have passed it, by a bookmark. A list that begins while there are entries is a quorum read (see [`Sink::begin_list`]), so it is the
-//! truth about every entry from before. An entry made while a list is in progress is compared by
-//! version. An informer whose watch never catches up keeps no more than [`ABSENT_MAX`] entries of
-//! objects that it does not store: the oldest are dropped, and reads show those objects as the watch
+//! An entry ends when the watch of its object reports something later, or with a complete list;
+//! that of a write also when the watch is known to have passed it, by a bookmark. A list that
+//! begins while there are entries is a quorum read (see [`Sink::begin_list`]), so it is the truth
+//! about every entry from before. An entry made while a list is in progress is compared by version.
+//! An informer whose watch never catches up keeps no more than [`ABSENT_MAX`] entries of objects
+//! that it does not store: the oldest are dropped, and reads show those objects as the watch
 //! reports them.
 //!
 //! [`Sink::begin_list`]: crate::sink::Sink::begin_list
@@ -47,7 +49,8 @@ struct Entry {
     made: u64,
     /// Whether the list in progress contains the object.
     listed: bool,
-    /// Whether a deletion led to this entry. Watches of other shards may still report what was before.
+    /// Whether a deletion led to this entry. Watches of other shards may still report what was
+    /// before.
     after_deletion: bool,
     /// Whether the watch of the object has caught up.
     settled: bool,
@@ -80,16 +83,16 @@ pub(crate) struct Listed<'a> {
     pub(crate) began: u64,
     /// The version of the list; none if it cannot be compared.
     pub(crate) version: Option<u64>,
-    /// The highest version that the list cannot be below: the one that the watch had come to and, of
-    /// a quorum read, that of our last write before it.
+    /// The highest version that the list cannot be below: the one that the watch had come to and,
+    /// of a quorum read, that of our last write before it.
     pub(crate) before: Option<u64>,
 }
 
 impl Life {
     fn uid(&self) -> Option<&str> {
         match self {
-            Life::Written(uid) => uid.as_deref(),
-            Life::Deleted(uid) => Some(uid),
+            Self::Written(uid) => uid.as_deref(),
+            Self::Deleted(uid) => Some(uid),
         }
     }
 }
@@ -108,7 +111,8 @@ impl Entry {
         matches!(&self.life, Life::Deleted(deleted) if uid == Some(deleted))
     }
 
-    /// Whether nothing is waited for any more, if all watches of the namespace have passed the floor.
+    /// Whether nothing is waited for any more, if all watches of the namespace have passed the
+    /// floor.
     fn is_over(&self, passed: impl Fn(u64) -> bool) -> bool {
         self.settled && (!self.after_deletion || passed(self.floor))
     }
@@ -120,8 +124,8 @@ impl Overlay {
         self.entries.is_empty()
     }
 
-    /// Notes that a list of `part` begins. Returns a mark: entries with a higher number were made after
-    /// this call.
+    /// Notes that a list of `part` begins. Returns a mark: entries with a higher number were made
+    /// after this call.
     pub(crate) fn begin_list(&mut self, part: &Part) -> u64 {
         for (key, entry) in &mut self.entries {
             if part.covers(key.namespace.as_deref(), entry.uid()) {
@@ -198,9 +202,9 @@ impl Overlay {
         }
     }
 
-    /// Whether a deletion of an object that was known at a version, if at any, is of before what we did
-    /// last to the key: then all news of the object are below the floor, which is kept until all
-    /// watches have passed it.
+    /// Whether a deletion of an object that was known at a version, if at any, is of before what we
+    /// did last to the key: then all news of the object are below the floor, which is kept until
+    /// all watches have passed it.
     pub(crate) fn covers_deletion(
         &mut self,
         key: &ObjectKey,
@@ -216,7 +220,8 @@ impl Overlay {
         }
         entry.after_deletion = true;
         if entry.is_of_deleted(Some(uid)) {
-            // A list in progress may be of before this deletion: a restore had undone the one before.
+            // A list in progress may be of before this deletion: a restore had undone the one
+            // before.
             self.made = self.made.saturating_add(1);
             entry.made = self.made;
         }
@@ -235,9 +240,9 @@ impl Overlay {
         older && !(self.has(Fault::NoFloor) && matches!(entry.life, Life::Deleted(_)))
     }
 
-    /// Takes in news of the watch, and returns whether they are to be stored. `is_end` is whether they
-    /// prove that the object is gone. `passed` is whether all watches of the namespace have come to a
-    /// version.
+    /// Takes in news of the watch, and returns whether they are to be stored. `is_end` is whether
+    /// they prove that the object is gone. `passed` is whether all watches of the namespace have
+    /// come to a version.
     pub(crate) fn accepts(
         &mut self,
         key: &ObjectKey,
@@ -261,8 +266,8 @@ impl Overlay {
         !refused
     }
 
-    /// Takes in an object of a list in progress, and returns whether it may be stored at once. If not,
-    /// it has to wait for the end of the list, which shows how old the list is.
+    /// Takes in an object of a list in progress, and returns whether it may be stored at once. If
+    /// not, it has to wait for the end of the list, which shows how old the list is.
     pub(crate) fn is_listable(&mut self, key: &ObjectKey, news: News<'_>) -> bool {
         if let Some(entry) = self.entries.get_mut(key)
             && entry.uid() == news.uid
@@ -297,8 +302,8 @@ impl Overlay {
             }
             match &entry.life {
                 Life::Written(_) => entry.settled |= entry.floor < version,
-                // Deleted after the list was taken. A list with a selector may lack the object although it
-                // is there.
+                // Deleted after the list was taken. A list with a selector may lack the object
+                // although it is there.
                 Life::Deleted(_) if entry.listed || list.selects => match went_back {
                     true => entry.floor = version,
                     false if entry.listed => entry.floor = entry.floor.max(version),
@@ -327,8 +332,8 @@ impl Overlay {
         }
     }
 
-    /// Forgets what all watches have passed. `passed` is whether those of a namespace have come to a
-    /// version.
+    /// Forgets what all watches have passed. `passed` is whether those of a namespace have come to
+    /// a version.
     pub(crate) fn forget_passed(&mut self, passed: impl Fn(Option<&str>, u64) -> bool) {
         self.entries.retain(|key, entry| {
             !entry.is_over(|version| passed(key.namespace.as_deref(), version))
@@ -365,8 +370,8 @@ impl Overlay {
             .retain(|key, entry| entry.made >= middle || is_stored(key));
     }
 
-    /// Whether the object of this UID is as a write of ours left it, and the list just completed does
-    /// not know that write.
+    /// Whether the object of this UID is as a write of ours left it, and the list just completed
+    /// does not know that write.
     pub(crate) fn is_written(&self, key: &ObjectKey, uid: Option<&str>) -> bool {
         let entry = self.entries.get(key).filter(|entry| !entry.settled);
         entry.is_some_and(

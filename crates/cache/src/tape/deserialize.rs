@@ -51,7 +51,7 @@ pub(crate) struct TapeDeserializer<'de, 'r> {
 
 impl From<Damaged> for Error {
     fn from(damaged: Damaged) -> Self {
-        Error::custom(damaged)
+        Self::custom(damaged)
     }
 }
 
@@ -190,8 +190,8 @@ impl<'de> Deserializer<'de> for TapeDeserializer<'de, '_> {
         visitor.visit_unit()
     }
 
-    // serde_json's rules: what is asked for is what there must be. Each of these is small, so that a
-    // large type is built where it will be and not moved from call to call.
+    // serde_json's rules: what is asked for is what there must be. Each of these is small, so that
+    // a large type is built where it will be and not moved from call to call.
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,

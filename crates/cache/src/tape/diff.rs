@@ -32,14 +32,15 @@ pub struct FieldChange {
     pub path: String,
     /// What it was and is, if values are shown: none if the field was not there, or is gone.
     pub values: Option<(Option<String>, Option<String>)>,
-    /// A number for what it is, which equal values have in one process; a value cannot be read from it.
+    /// A number for what it is, which equal values have in one process; a value cannot be read from
+    /// it.
     pub fingerprint: u64,
 }
 
 impl FieldChange {
     /// Returns a change without values.
     pub fn new(path: impl Into<String>, fingerprint: u64) -> Self {
-        FieldChange {
+        Self {
             path: path.into(),
             values: None,
             fingerprint,
@@ -105,8 +106,8 @@ impl Walk {
         }
     }
 
-    /// Entry by entry. Versions of one object nearly always have the same names in the same order, so the
-    /// old one is followed in step, and searched only from where it is not.
+    /// Entry by entry. Versions of one object nearly always have the same names in the same order,
+    /// so the old one is followed in step, and searched only from where it is not.
     fn maps(&mut self, old: Reader<'_>, new: Reader<'_>) -> Result<(), Damaged> {
         let (mut before, mut entries) = (old, new);
         before.next()?;
@@ -262,8 +263,8 @@ fn is_noise(path: &str) -> bool {
     )
 }
 
-/// Where `old` ends, if it is the same bytes as `new`, which ends at `end`: most of an object is. That
-/// of equal values is not, if one of them holds a string itself and the other a number for it.
+/// Where `old` ends, if it is the same bytes as `new`, which ends at `end`: most of an object is.
+/// That of equal values is not, if one of them holds a string itself and the other a number for it.
 fn same_bytes(old: Reader<'_>, new: Reader<'_>, end: usize) -> Option<usize> {
     // Numbers for strings are those of one vocabulary.
     if !std::ptr::eq(old.vocabulary, new.vocabulary) {
@@ -274,7 +275,8 @@ fn same_bytes(old: Reader<'_>, new: Reader<'_>, end: usize) -> Option<usize> {
     (old.bytes.get(old.at..old_end)? == bytes).then_some(old_end)
 }
 
-/// How an item of a list is called: by the type of a condition, the name of anything, or its number.
+/// How an item of a list is called: by the type of a condition, the name of anything, or its
+/// number.
 fn step(item: Reader<'_>, n: usize) -> Result<String, Damaged> {
     for name in ["type", "name"] {
         if let Some(mut value) = field(item, name)?
@@ -298,7 +300,7 @@ struct Leaf {
 
 impl Leaf {
     fn absent() -> Self {
-        Leaf {
+        Self {
             text: None,
             is_plain: true,
             fingerprint: fingerprint(None),

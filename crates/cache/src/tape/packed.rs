@@ -125,7 +125,7 @@ impl Short {
     }
 
     fn new() -> Self {
-        Short {
+        Self {
             bytes: [0; 36],
             length: 0,
         }
@@ -150,13 +150,13 @@ impl Short {
 
     #[inline]
     pub(super) fn decimal(number: u64) -> Self {
-        let mut short = Short::new();
+        let mut short = Self::new();
         short.push_number(number, number.checked_ilog10().unwrap_or(0) + 1);
         short
     }
 
     pub(super) fn time(seconds: u64) -> Self {
-        let mut short = Short::new();
+        let mut short = Self::new();
         let days = i64::try_from(seconds / 86_400).unwrap_or(0);
         let (year, month, day) = civil_from_days(days);
         let parts = [
@@ -175,7 +175,7 @@ impl Short {
     }
 
     pub(super) fn uuid(bytes: &[u8]) -> Self {
-        let mut short = Short::new();
+        let mut short = Self::new();
         for (n, byte) in bytes.iter().enumerate() {
             if matches!(n, 4 | 6 | 8 | 10) {
                 short.push(b'-');

@@ -1,7 +1,7 @@
 //! Reading a tape, value by value.
 //!
-//! What is here is called for each field of a Rust type, from code that the user's crate holds: hence
-//! the `inline`s, without which each would be a call into another crate.
+//! What is here is called for each field of a Rust type, from code that the user's crate holds:
+//! hence the `inline`s, without which each would be a call into another crate.
 //!
 //! Tapes are written by this crate only, but they are read as if they were not: what does not
 //! read as a tape is an error, never a panic.

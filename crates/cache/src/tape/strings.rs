@@ -96,7 +96,7 @@ struct Side {
 
 impl Interner {
     pub(crate) fn new() -> Self {
-        Interner {
+        Self {
             hasher: RandomState::default(),
             names: Side::default(),
             values: Side::default(),

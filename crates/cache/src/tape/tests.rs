@@ -22,7 +22,7 @@ struct Tapes {
 
 impl Tapes {
     fn new() -> Self {
-        Tapes {
+        Self {
             vocabulary: Vocabulary::default(),
             interner: Interner::new(),
         }

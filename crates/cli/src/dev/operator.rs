@@ -49,8 +49,8 @@ pub(crate) struct OperatorProcess {
 }
 
 impl OperatorProcess {
-    /// Starts it against the control plane, with `arguments` of the user. Its log goes to stderr, or to a file while a live view has the
-    /// terminal.
+    /// Starts it against the control plane, with `arguments` of the user. Its log goes to stderr,
+    /// or to a file while a live view has the terminal.
     pub(crate) fn start(
         package: &Package,
         executable: &Path,

@@ -27,8 +27,8 @@ pub(crate) struct Package {
 }
 
 impl Package {
-    /// Finds an operator in the workspace of the current directory: `name`, or else the package that the directory is
-    /// in, or else the only one.
+    /// Finds an operator in the workspace of the current directory: `name`, or else the package
+    /// that the directory is in, or else the only one.
     pub(crate) fn find(name: Option<&str>) -> Result<Self> {
         let metadata = MetadataCommand::new().no_deps().exec().map_err(|error| {
             let said = error.to_string();
@@ -69,7 +69,8 @@ impl Package {
         }
     }
 
-    /// Builds the operator while a view is shown; returns its executable, or what the compiler prints.
+    /// Builds the operator while a view is shown; returns its executable, or what the compiler
+    /// prints.
     pub(crate) async fn rebuild(self) -> Result<Result<PathBuf, String>> {
         self.cargo_build(Stdio::piped()).await
     }
@@ -153,7 +154,8 @@ impl Drop for BuildGroup {
     }
 }
 
-/// The binary that `cargo run` would choose: the default one, that of the package's name, or else the first.
+/// The binary that `cargo run` would choose: the default one, that of the package's name, or else
+/// the first.
 fn binary(package: &cargo_metadata::Package) -> Option<String> {
     let binaries = package.targets.iter().filter(|target| target.is_bin());
     let names: Vec<_> = binaries.map(|target| target.name.clone()).collect();

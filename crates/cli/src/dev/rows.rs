@@ -111,8 +111,9 @@ fn last_of(reconcile: &Reconcile, now: Timestamp) -> LastReconcile {
     }
 }
 
-/// The status of an object in one column: of the condition `Ready` the reason; or else of `Available`, or
-/// else of the condition that changed last, its type, status and reason; or else the phase.
+/// The status of an object in one column: of the condition `Ready` the reason; or else of
+/// `Available`, or else of the condition that changed last, its type, status and reason; or else
+/// the phase.
 #[derive(Debug, PartialEq)]
 struct Summary {
     /// The status of the condition `Ready`, or of `Available`.

@@ -84,8 +84,8 @@ impl Session {
     /// Runs the operator, and again after each edit, until it is dropped.
     ///
     /// # Errors
-    /// If the operator cannot be built, installed or started at first. Later, what is wrong is shown, and what ran
-    /// before runs on.
+    /// If the operator cannot be built, installed or started at first. Later, what is wrong is
+    /// shown, and what ran before runs on.
     pub(crate) async fn develop(&mut self) -> Result<()> {
         let begun = SystemTime::now();
         let executable = self.package.build(&mut self.view).await?;
@@ -114,9 +114,11 @@ impl Session {
         Ok(())
     }
 
-    /// Shows what the operator does, and builds it again when its sources change; `edited` has changed already.
+    /// Shows what the operator does, and builds it again when its sources change; `edited` has
+    /// changed already.
     ///
-    /// An edit counts when nothing has changed since the last look: editors and version control write several files.
+    /// An edit counts when nothing has changed since the last look: editors and version control
+    /// write several files.
     async fn follow(&mut self, mut edited: Option<PathBuf>) {
         let mut tick = tokio::time::interval(REFRESH);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -183,7 +185,8 @@ impl Session {
     async fn replace_with(&mut self, executable: &Path) -> Result<()> {
         let was_built = self.built;
         let mut sources = self.package.sources(executable);
-        // What was edited during the build is found at the next look: only what is new to the list counts as built.
+        // What was edited during the build is found at the next look: only what is new to the list
+        // counts as built.
         sources.keep(&self.sources);
         self.sources = sources;
         if self.process.is_some() && was_built.is_some() && written(executable) == was_built {

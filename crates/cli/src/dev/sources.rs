@@ -1,7 +1,7 @@
 //! The files that an operator is built from, and whether they have changed.
 //!
-//! They are looked at, not subscribed to: a few hundred files take a millisecond or two, which works on every file
-//! system, with every editor, and needs no dependency.
+//! They are looked at, not subscribed to: a few hundred files take a millisecond or two, which
+//! works on every file system, with every editor, and needs no dependency.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,8 +27,8 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Sources of the packages that `executable` was built from, as cargo lists them beside it; `package` and
-    /// `workspace` are directories whose manifests count in any case.
+    /// Sources of the packages that `executable` was built from, as cargo lists them beside it;
+    /// `package` and `workspace` are directories whose manifests count in any case.
     pub(crate) fn of(executable: &Path, package: &Path, workspace: &Path) -> Self {
         let mut packages = BTreeSet::from([package.to_owned()]);
         let mut others =
@@ -45,7 +45,7 @@ impl Sources {
             let mut roots = packages.iter();
             !roots.any(|root| file.starts_with(root.join("src")))
         });
-        Sources {
+        Self {
             packages,
             others,
             seen: BTreeMap::new(),
@@ -57,8 +57,9 @@ impl Sources {
         self.seen = self.stamps();
     }
 
-    /// Takes over the recorded state of files that an earlier list has too, and records the present state of the others.
-    pub(crate) fn keep(&mut self, earlier: &Sources) {
+    /// Takes over the recorded state of files that an earlier list has too, and records the present
+    /// state of the others.
+    pub(crate) fn keep(&mut self, earlier: &Self) {
         self.mark();
         for (path, stamp) in &earlier.seen {
             if let Some(seen) = self.seen.get_mut(path) {
@@ -67,7 +68,8 @@ impl Sources {
         }
     }
 
-    /// Returns a file that was changed, added or removed since its state was recorded, if there is one.
+    /// Returns a file that was changed, added or removed since its state was recorded, if there is
+    /// one.
     pub(crate) fn changed(&self) -> Option<PathBuf> {
         let now = self.stamps();
         let new = now
@@ -77,8 +79,8 @@ impl Sources {
         new.or_else(gone).map(|(path, _)| path.clone())
     }
 
-    /// Returns a file that was written since `time`, if there is one: for the first build, before which the files are
-    /// not known. That build may have written the lock file.
+    /// Returns a file that was written since `time`, if there is one: for the first build, before
+    /// which the files are not known. That build may have written the lock file.
     pub(crate) fn written_since(&self, time: SystemTime) -> Option<PathBuf> {
         let mut files = self.stamps().into_iter();
         let found = files.find(|(path, (written, _))| {
@@ -108,7 +110,8 @@ fn add(stamps: &mut BTreeMap<PathBuf, Stamp>, path: PathBuf) {
     }
 }
 
-/// Adds the files below a directory; those that editors keep beside a file that is open are left out.
+/// Adds the files below a directory; those that editors keep beside a file that is open are left
+/// out.
 fn add_all(stamps: &mut BTreeMap<PathBuf, Stamp>, directory: &Path, depth: usize) {
     let Some(depth) = depth.checked_sub(1) else {
         return;
@@ -125,7 +128,8 @@ fn add_all(stamps: &mut BTreeMap<PathBuf, Stamp>, directory: &Path, depth: usize
     }
 }
 
-/// The files in one of cargo's `.d` files: `executable: file file ..`, where a space in a name is escaped.
+/// The files in one of cargo's `.d` files: `executable: file file ..`, where a space in a name is
+/// escaped.
 fn files(list: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in list.lines() {

@@ -1,5 +1,5 @@
-//! What `opkit dev` shows: a table that keeps itself up to date on a terminal, a line for each change
-//! elsewhere.
+//! What `opkit dev` shows: a table that keeps itself up to date on a terminal, a line for each
+//! change elsewhere.
 
 use std::{
     collections::{HashMap, HashSet},

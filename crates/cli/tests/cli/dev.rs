@@ -12,8 +12,8 @@ use kube::{
 
 use super::*;
 
-/// A program that does what `opkit dev` needs of an operator: prints a CRD, and reports that it runs. It notes each
-/// start, with its arguments, in the file `seen`.
+/// A program that does what `opkit dev` needs of an operator: prints a CRD, and reports that it
+/// runs. It notes each start, with its arguments, in the file `seen`.
 const OPERATOR: &str = r##"
 use std::io::{Read, Write};
 
@@ -77,7 +77,7 @@ impl Dev {
         command.arg("dev").args(arguments);
         command.stdout(output("stdout")).stderr(output("stderr"));
         let child = Killed(command.spawn().unwrap());
-        Dev { root, child }
+        Self { root, child }
     }
 
     fn path(&self, name: &str) -> PathBuf {

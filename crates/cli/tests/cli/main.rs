@@ -20,7 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn opkit(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_opkit"));
     command.current_dir(directory).stdin(Stdio::null());
-    // Not that of this test: cargo would wait for cargo, and take the operator of one test for that of another.
+    // Not that of this test: cargo would wait for cargo, and take the operator of one test for that
+    // of another.
     command.env("CARGO_TARGET_DIR", directory.join("target"));
     command
 }

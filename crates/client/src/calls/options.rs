@@ -55,7 +55,7 @@ pub enum VersionMatch {
 
 impl Default for ListOptions {
     fn default() -> Self {
-        ListOptions {
+        Self {
             namespace: None,
             label_selector: String::new(),
             field_selector: String::new(),
@@ -71,7 +71,7 @@ impl Default for ListOptions {
 impl ListOptions {
     /// All objects.
     pub fn new() -> Self {
-        ListOptions::default()
+        Self::default()
     }
 
     /// Only those of a namespace.

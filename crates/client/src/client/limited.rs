@@ -10,8 +10,8 @@ use crate::{
 
 /// Reads and writes objects of one kind; a verb that `V` does not list does not compile.
 ///
-/// The derive `opkit::TypedClient` makes one for a custom resource. It limits what code can do, as a
-/// role limits what a program can do; it is no protection from other code of the same program.
+/// The derive `opkit::TypedClient` makes one for a custom resource. It limits what code can do, as
+/// a role limits what a program can do; it is no protection from other code of the same program.
 ///
 /// # Examples
 /// ```
@@ -45,7 +45,7 @@ pub struct TypedClient<K, V> {
 impl<K, V> Clone for TypedClient<K, V> {
     fn clone(&self) -> Self {
         let (client, of) = (self.client.clone(), PhantomData);
-        TypedClient { client, of }
+        Self { client, of }
     }
 }
 
@@ -59,7 +59,7 @@ impl<K: Object, V> TypedClient<K, V> {
     /// Sends through `client`, with its options.
     pub fn new(client: Client) -> Self {
         let of = PhantomData;
-        TypedClient { client, of }
+        Self { client, of }
     }
 
     /// As [`Client::get`].

@@ -28,7 +28,7 @@ pub struct SubresourceClient {
 impl SubresourceClient {
     pub(super) fn new(client: Client, name: &str) -> Self {
         let name = name.to_owned();
-        SubresourceClient { client, name }
+        Self { client, name }
     }
 
     /// Reads the subresource of an object of the kind `K`, which may be of another kind `T`.

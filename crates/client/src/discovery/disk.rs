@@ -1,8 +1,8 @@
 //! A memory of discovery that processes share, and that outlives them.
 //!
-//! As kubectl's, it lies below `~/.kube/cache/discovery/<server>` and is believed for six hours. It is
-//! one file, which is replaced as a whole by a rename: whoever reads it sees the old or the new one,
-//! however many write. A file that cannot be read counts as none, and is written anew.
+//! As kubectl's, it lies below `~/.kube/cache/discovery/<server>` and is believed for six hours. It
+//! is one file, which is replaced as a whole by a rename: whoever reads it sees the old or the new
+//! one, however many write. A file that cannot be read counts as none, and is written anew.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct DiskCache {
 impl DiskCache {
     /// In `directory`, which is made when it is needed. Each server needs one of its own.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        DiskCache {
+        Self {
             path: directory.into().join("opkit.json"),
             ttl: TTL,
         }
@@ -47,7 +47,7 @@ impl DiskCache {
             Some(root) => PathBuf::from(root),
             None => std::env::home_dir()?.join(".kube/cache"),
         };
-        Some(DiskCache::at(root.join("discovery").join(directory(url))))
+        Some(Self::at(root.join("discovery").join(directory(url))))
     }
 
     /// Believed for this long.

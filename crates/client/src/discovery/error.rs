@@ -43,7 +43,7 @@ pub enum DiscoveryError {
 impl DiscoveryError {
     /// Whether nothing of that name is served.
     pub fn is_no_match(&self) -> bool {
-        matches!(self, DiscoveryError::NoMatch { .. })
+        matches!(self, Self::NoMatch { .. })
     }
 }
 

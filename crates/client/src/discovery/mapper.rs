@@ -40,12 +40,12 @@ pub struct RestMapper {
 impl RestMapper {
     /// With a memory of its own.
     pub fn new(kube: kube::Client) -> Self {
-        RestMapper::of(Discovery::new(kube))
+        Self::of(Discovery::new(kube))
     }
 
     /// Over a memory that others use as well.
     pub fn of(discovery: Discovery) -> Self {
-        RestMapper {
+        Self {
             discovery,
             refreshes: Arc::default(),
         }

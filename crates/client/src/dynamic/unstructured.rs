@@ -45,15 +45,15 @@ pub struct NotAnObject {
 impl From<Value> for Unstructured {
     fn from(value: Value) -> Self {
         match value {
-            Value::Object(fields) => Unstructured { fields },
-            _ => Unstructured::default(),
+            Value::Object(fields) => Self { fields },
+            _ => Self::default(),
         }
     }
 }
 
 impl From<Unstructured> for Value {
     fn from(object: Unstructured) -> Self {
-        Value::Object(object.fields)
+        Self::Object(object.fields)
     }
 }
 
@@ -61,7 +61,7 @@ impl Unstructured {
     /// An object of a kind with a key, and nothing else.
     pub fn new(kind: &Kind, key: impl Into<ObjectKey>) -> Self {
         let key = key.into();
-        let mut object = Unstructured::default();
+        let mut object = Self::default();
         object.identify(kind);
         let mut metadata = Map::new();
         metadata.insert("name".to_owned(), key.name.into());

@@ -23,8 +23,8 @@ impl Encoding {
     pub(super) fn of(headers: &http::HeaderMap) -> Self {
         let content_type = headers.get(http::header::CONTENT_TYPE);
         match content_type.and_then(|value| value.to_str().ok()) {
-            Some(value) if value.starts_with(PROTOBUF) => Encoding::Protobuf,
-            _ => Encoding::Json,
+            Some(value) if value.starts_with(PROTOBUF) => Self::Protobuf,
+            _ => Self::Json,
         }
     }
 }

@@ -21,7 +21,7 @@ pub struct WatchFrames {
 
 impl WatchFrames {
     pub(super) fn new(call: Box<Call>, body: kube::client::Body, encoding: Encoding) -> Self {
-        WatchFrames {
+        Self {
             call,
             body,
             cutter: Cutter::new(encoding),
@@ -90,7 +90,7 @@ pub(super) struct TooLong;
 
 impl Cutter {
     pub(super) fn new(encoding: Encoding) -> Self {
-        Cutter {
+        Self {
             encoding,
             begun: BytesMut::new(),
             rest: Bytes::new(),

@@ -56,7 +56,7 @@ pub(super) struct CutBody {
 
 impl CutBody {
     pub(super) fn new(body: AnswerBody, left: u64) -> Self {
-        CutBody { body, left }
+        Self { body, left }
     }
 }
 

@@ -96,7 +96,7 @@ enum Stop {
 
 impl<E: Into<BoxError>> From<E> for Stop {
     fn from(error: E) -> Self {
-        Stop::Failure(error.into())
+        Self::Failure(error.into())
     }
 }
 

@@ -115,7 +115,7 @@ pub(super) struct Recorder {
 
 impl Recorder {
     pub(super) fn new(exchanges_max: usize, body_max: usize) -> Self {
-        Recorder {
+        Self {
             ring: Arc::default(),
             exchanges_max,
             body_max,

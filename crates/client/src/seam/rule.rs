@@ -37,7 +37,8 @@ pub enum Effect {
 
 type Predicate = Arc<dyn Fn(&RequestInfo, &[u8]) -> bool + Send + Sync>;
 
-/// An effect and the requests that have it. A new rule matches every request; each method narrows it.
+/// An effect and the requests that have it. A new rule matches every request; each method narrows
+/// it.
 ///
 /// # Examples
 /// ```
@@ -79,7 +80,7 @@ impl fmt::Debug for Rule {
 impl Rule {
     /// `effect` for every request.
     pub fn new(effect: Effect) -> Self {
-        Rule {
+        Self {
             effect,
             verb: None,
             resource: None,

@@ -33,7 +33,7 @@ pub(crate) struct TailedBody<F: FnOnce(u64)> {
 
 impl<F: FnOnce(u64)> TailedBody<F> {
     pub(crate) fn new(body: AnswerBody, tail: F) -> Self {
-        TailedBody {
+        Self {
             body,
             bytes: 0,
             tail: Some(tail),

@@ -77,7 +77,7 @@ impl Default for Metrics {
     fn default() -> Self {
         let seconds = || Histograms::new_with_constructor(Buckets(SECONDS));
         let bytes = || Histograms::new_with_constructor(Buckets(BYTES));
-        Metrics {
+        Self {
             families: Arc::new(Families {
                 requests: Counters::default(),
                 retries: Counters::default(),

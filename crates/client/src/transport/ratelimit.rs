@@ -48,7 +48,7 @@ impl Bucket {
     fn new(limit: RateLimit) -> Option<Self> {
         let period = Duration::try_from_secs_f64(limit.qps.recip()).ok();
         let period = period.filter(|period| !period.is_zero() && limit.qps > 0.0)?;
-        Some(Bucket {
+        Some(Self {
             period,
             room: period.saturating_mul(limit.burst.max(1)),
             full_at: Duration::ZERO,
@@ -95,7 +95,7 @@ pub(super) struct Limiter {
 
 impl Limiter {
     pub(super) fn new(limit: RateLimit, metrics: Metrics) -> Self {
-        Limiter {
+        Self {
             bucket: Bucket::new(limit).map(|bucket| Arc::new(Mutex::new(bucket))),
             origin: Instant::now(),
             metrics,

@@ -1,8 +1,8 @@
 //! Sending a request again, where that cannot do a thing twice. The rules are stricter than
 //! client-go's (`rest/with_retry.go`), which repeats any method on 5xx, and GET whatever it does:
 //!
-//! - A response 429 that carries `Retry-After` means that the server did not act: any request is sent
-//!   again after that time.
+//! - A response 429 that carries `Retry-After` means that the server did not act: any request is
+//!   sent again after that time.
 //! - A response 5xx that carries `Retry-After` leaves open whether the server acted: the API server
 //!   sends it on timeouts of etcd too. Reads are sent again, and writes whose repetition changes
 //!   nothing more; see [`Repetition`].
@@ -33,8 +33,8 @@ use crate::RequestInfo;
 use crate::backoff::Backoff;
 use crate::fence::Fences;
 
-/// How often a connection is tried again within one request. An unreachable server is for the caller
-/// to wait for; this bridges the moment in which one of several goes away.
+/// How often a connection is tried again within one request. An unreachable server is for the
+/// caller to wait for; this bridges the moment in which one of several goes away.
 const CONNECTS_MAX: u32 = 3;
 
 /// When a request is sent again. The default is client-go's ten times.
@@ -58,7 +58,7 @@ pub struct RetryOptions {
 
 impl Default for RetryOptions {
     fn default() -> Self {
-        RetryOptions {
+        Self {
             retries_max: 10,
             retry_after_max: Duration::from_secs(30),
             backoff: Backoff {
@@ -75,7 +75,7 @@ impl Default for RetryOptions {
 impl RetryOptions {
     /// Every request once.
     pub fn never() -> Self {
-        RetryOptions {
+        Self {
             retries_max: 0,
             ..Default::default()
         }
@@ -113,18 +113,18 @@ enum Repetition {
     /// None: the request changes nothing. Dry runs and reviews are among these.
     Reads,
     /// None beyond that of the first time: the request contains the wanted state of the object, or
-    /// names the one object to delete. PUT, merge patch, strategic merge patch, apply, and DELETE with a UID as its
-    /// precondition.
+    /// names the one object to delete. PUT, merge patch, strategic merge patch, apply, and DELETE
+    /// with a UID as its precondition.
     Same,
-    /// A second effect, or one on an object that came in between: POST, JSON patch, DELETE without a
-    /// UID, DELETE of a collection, `exec` and the like.
+    /// A second effect, or one on an object that came in between: POST, JSON patch, DELETE without
+    /// a UID, DELETE of a collection, `exec` and the like.
     Acts,
 }
 
 impl Repetition {
     fn of(request: &Request<Body>) -> Self {
         if !RequestInfo::acts(request) {
-            return Repetition::Reads;
+            return Self::Reads;
         }
         let same = match *request.method() {
             Method::PUT => true,
@@ -138,8 +138,8 @@ impl Repetition {
             _ => false,
         };
         match same {
-            true => Repetition::Same,
-            false => Repetition::Acts,
+            true => Self::Same,
+            false => Self::Acts,
         }
     }
 }
@@ -256,7 +256,7 @@ pub(super) struct Retry {
 
 impl Retry {
     pub(super) fn new(options: RetryOptions, metrics: Metrics) -> Self {
-        Retry { options, metrics }
+        Self { options, metrics }
     }
 }
 

@@ -69,7 +69,7 @@ impl Seen {
 
 impl Default for Warnings {
     fn default() -> Self {
-        Warnings::handled(|warning| {
+        Self::handled(|warning| {
             tracing::warn!(text = warning.text, "the API server warns");
         })
     }
@@ -84,7 +84,7 @@ impl fmt::Debug for Warnings {
 impl Warnings {
     /// Calls `handler` with each warning whose text is new.
     pub fn handled(handler: impl Fn(&Warning) + Send + Sync + 'static) -> Self {
-        Warnings {
+        Self {
             handler: Some(Arc::new(handler)),
             seen: Arc::default(),
         }
@@ -92,7 +92,7 @@ impl Warnings {
 
     /// Takes no notice of warnings.
     pub fn ignored() -> Self {
-        Warnings {
+        Self {
             handler: None,
             seen: Arc::default(),
         }

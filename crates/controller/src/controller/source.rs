@@ -1,5 +1,5 @@
-//! The source of a controller as a user declares it: filters of its events, and map functions from events
-//! to objects to reconcile.
+//! The source of a controller as a user declares it: filters of its events, and map functions from
+//! events to objects to reconcile.
 
 use std::fmt;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl<K> fmt::Debug for Source<K> {
 
 impl<K: 'static> Source<K> {
     pub(crate) fn new(reconciled: &Arc<Kind>, decode: fn(&Stored) -> Option<Arc<K>>) -> Self {
-        Source {
+        Self {
             reconciled: reconciled.clone(),
             decode,
             maps: Vec::new(),
@@ -69,16 +69,16 @@ impl<K: 'static> Source<K> {
         }
     }
 
-    /// Lets only those events lead to a reconcile that `predicate` passes. Several combine: an event
-    /// must pass all of them.
+    /// Lets only those events lead to a reconcile that `predicate` passes. Several combine: an
+    /// event must pass all of them.
     pub fn only(mut self, predicate: impl Into<Predicate>) -> Self {
         predicate.into().and_then(&mut self.predicate);
         self
     }
 
-    /// Reconciles also the objects that `map` returns for the object of an event. For an update, `map`
-    /// is called with the object before and after. Keys without a namespace are in that of the
-    /// object of the event.
+    /// Reconciles also the objects that `map` returns for the object of an event. For an update,
+    /// `map` is called with the object before and after. Keys without a namespace are in that of
+    /// the object of the event.
     pub fn map(
         self,
         map: impl Fn(&K, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,

@@ -32,8 +32,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.owns_metadata_with::<C>(|source| source)
     }
 
-    /// As [`owns_metadata`](Controller::owns_metadata), with filters and further map functions on the
-    /// source.
+    /// As [`owns_metadata`](Controller::owns_metadata), with filters and further map functions on
+    /// the source.
     pub fn owns_metadata_with<C: Object>(
         self,
         set: impl FnOnce(Source<PartialObjectMeta<C>>) -> Source<PartialObjectMeta<C>>,
@@ -62,16 +62,16 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.source(Watched::dynamic(kind), Role::Owned, set(source))
     }
 
-    /// Allows [`Context::apply_unowned`](crate::Context::apply_unowned) of kind `C`, for children in other
-    /// namespaces or in none; reconciles the owner when such a child changes, and caches `C`. The
-    /// permissions to read and write `C`, and to record children on the reconciled kind, follow from
-    /// it.
+    /// Allows [`Context::apply_unowned`](crate::Context::apply_unowned) of kind `C`, for children
+    /// in other namespaces or in none; reconciles the owner when such a child changes, and caches
+    /// `C`. The permissions to read and write `C`, and to record children on the reconciled kind,
+    /// follow from it.
     pub fn applies_unowned<C: Object>(self) -> Self {
         self.applies_unowned_with::<C>(|source| source)
     }
 
-    /// As [`applies_unowned`](Controller::applies_unowned), with filters and further map functions on the
-    /// source.
+    /// As [`applies_unowned`](Controller::applies_unowned), with filters and further map functions
+    /// on the source.
     pub fn applies_unowned_with<C: Object>(self, set: impl FnOnce(Source<C>) -> Source<C>) -> Self {
         let kind = Kind::of::<C>();
         let source = self.typed_source().lead(move |event, context| {
@@ -91,9 +91,9 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
     }
 
     /// Reconciles the objects that `map` returns when an object of kind `C` changes, and caches
-    /// `C`. For a change, `map` is called with the object before and after, and, of changes that came
-    /// too fast to be reported one by one, with those in between that had other labels or owners. Keys
-    /// without a namespace are in that of the changed object.
+    /// `C`. For a change, `map` is called with the object before and after, and, of changes that
+    /// came too fast to be reported one by one, with those in between that had other labels or
+    /// owners. Keys without a namespace are in that of the changed object.
     pub fn watches<C: Object>(
         self,
         map: impl Fn(&C, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -101,8 +101,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.watches_with::<C>(|source| source.map(map))
     }
 
-    /// Caches the kind `C`, and reconciles what its [`Source`] leads to: by map functions, or by one
-    /// function for each type of event, and only for the events that its filters pass.
+    /// Caches the kind `C`, and reconciles what its [`Source`] leads to: by map functions, or by
+    /// one function for each type of event, and only for the events that its filters pass.
     ///
     /// # Examples
     /// ```
@@ -168,8 +168,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.source(Watched::dynamic(kind), Role::Watched, set(source))
     }
 
-    /// Sets filters for the events of all sources, declared before or after: an event must pass those
-    /// of its source and these.
+    /// Sets filters for the events of all sources, declared before or after: an event must pass
+    /// those of its source and these.
     pub fn every_source(mut self, set: impl FnOnce(EverySource) -> EverySource) -> Self {
         let predicate = self.spec.event_filter.take();
         self.spec.event_filter = set(EverySource { predicate }).predicate;
@@ -202,7 +202,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
 }
 
 impl<K: Send + Sync + 'static, S: Send + Sync + 'static> Controller<K, S> {
-    /// Sets which events of the reconciled kind itself lead to a reconcile, and what else they lead to.
+    /// Sets which events of the reconciled kind itself lead to a reconcile, and what else they lead
+    /// to.
     ///
     /// # Examples
     /// ```
@@ -238,9 +239,9 @@ impl<K: Send + Sync + 'static, S: Send + Sync + 'static> Controller<K, S> {
 
 impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// Reconciles an object of this kind when an object of kind `C` changes that `keys` says it
-    /// names, and caches `C`. opkit keeps the reverse index. A key without a namespace is in that of the object;
-    /// one in another namespace counts, and can be read, only where the operator declares
-    /// `cross_namespace::<C>` and that grants it.
+    /// names, and caches `C`. opkit keeps the reverse index. A key without a namespace is in that
+    /// of the object; one in another namespace counts, and can be read, only where the operator
+    /// declares `cross_namespace::<C>` and that grants it.
     ///
     /// # Examples
     /// ```
@@ -265,7 +266,8 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
         self.references_with::<C>(keys, |source| source)
     }
 
-    /// As [`references`](Controller::references), with filters and further map functions on the source.
+    /// As [`references`](Controller::references), with filters and further map functions on the
+    /// source.
     pub fn references_with<C: Object>(
         mut self,
         keys: impl Fn(&K) -> Vec<ObjectKey> + Send + Sync + 'static,

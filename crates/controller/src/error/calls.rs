@@ -189,8 +189,8 @@ impl ApplyError {
     /// Whether the child changed since it was read.
     pub fn is_conflict(&self) -> bool {
         match self {
-            ApplyError::Version { found, .. } => found.is_some(),
-            ApplyError::Request { cause, .. } => cause.is_conflict(),
+            Self::Version { found, .. } => found.is_some(),
+            Self::Request { cause, .. } => cause.is_conflict(),
             _ => false,
         }
     }
@@ -198,20 +198,20 @@ impl ApplyError {
     /// Whether the child, its namespace or its kind does not exist.
     pub fn is_not_found(&self) -> bool {
         match self {
-            ApplyError::Version { found, .. } => found.is_none(),
-            ApplyError::Request { cause, .. } => cause.is_not_found(),
+            Self::Version { found, .. } => found.is_none(),
+            Self::Request { cause, .. } => cause.is_not_found(),
             _ => false,
         }
     }
 
     /// Whether the child is being deleted.
     pub fn is_deleting(&self) -> bool {
-        matches!(self, ApplyError::Deleting { .. })
+        matches!(self, Self::Deleting { .. })
     }
 
     /// Whether the name belongs to somebody else's object.
     pub fn is_not_ours(&self) -> bool {
-        matches!(self, ApplyError::NotOurs { .. })
+        matches!(self, Self::NotOurs { .. })
     }
 }
 
@@ -249,7 +249,8 @@ pub enum WriteError {
     /// The record of children on the reconciled object cannot be read.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// A recorded child cannot be deleted with its owner, because its kind is not declared any more.
+    /// A recorded child cannot be deleted with its owner, because its kind is not declared any
+    /// more.
     #[error(
         "cannot delete {kind} {key} with {owner}: the kind is not declared any more; declare it with .applies_unowned::<{kind}>(), or take the child out of the annotation {annotation} of {owner}"
     )]
@@ -282,12 +283,12 @@ pub enum WriteError {
 impl WriteError {
     /// Whether the object changed since it was read.
     pub fn is_conflict(&self) -> bool {
-        matches!(self, WriteError::Request(cause) if cause.is_conflict())
+        matches!(self, Self::Request(cause) if cause.is_conflict())
     }
 
     /// Whether the object does not exist.
     pub fn is_not_found(&self) -> bool {
-        matches!(self, WriteError::Request(cause) if cause.is_not_found())
+        matches!(self, Self::Request(cause) if cause.is_not_found())
     }
 }
 

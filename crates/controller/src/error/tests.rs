@@ -5,7 +5,7 @@ use super::*;
 struct Layer {
     what: &'static str,
     #[source]
-    cause: Option<Box<Layer>>,
+    cause: Option<Box<Self>>,
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Events as the API has them. Written as values, because k8s-openapi's types would tie this room to one
-//! Kubernetes version.
+//! Events as the API has them. Written as values, because k8s-openapi's types would tie this room
+//! to one Kubernetes version.
 
 use jiff::Timestamp;
 use opkit_client::Kind;

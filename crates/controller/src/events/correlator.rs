@@ -1,18 +1,18 @@
 //! Which events are news, which repeat others, and which are too many: client-go's correlator.
 //!
-//! A plain state machine, told the time. Every event goes through three steps, each of which remembers
-//! 4,096 things at most, and forgets them when they no longer matter:
+//! A plain state machine, told the time. Every event goes through three steps, each of which
+//! remembers 4,096 things at most, and forgets them when they no longer matter:
 //!
-//! 1. Aggregation: from the tenth on, events about one object that differ in their note alone are one,
-//!    whose note says that it is combined, until none came for ten minutes.
+//! 1. Aggregation: from the tenth on, events about one object that differ in their note alone are
+//!    one, whose note says that it is combined, until none came for ten minutes.
 //! 2. Counting: an event that repeats another one is a higher count of it. In `events.k8s.io` the
 //!    second is told at once, further ones every half hour and when none came for six minutes; in
 //!    `core` each one is.
 //! 3. A spam filter: 25 posts about an object, and then one more every five minutes.
 //!
-//! It differs from client-go in two ways, for the sake of `events.k8s.io`, where client-go has counting
-//! alone: the other two steps are there as well, and events that differ in their note are not taken
-//! for the same, which would lose the notes.
+//! It differs from client-go in two ways, for the sake of `events.k8s.io`, where client-go has
+//! counting alone: the other two steps are there as well, and events that differ in their note are
+//! not taken for the same, which would lose the notes.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -37,8 +37,8 @@ const REFILL: f64 = 1.0 / 300.0;
 const REFRESH: Duration = Duration::from_secs(30 * 60);
 /// After how long without repetition a series has ended.
 const FINISH: Duration = Duration::from_secs(6 * 60);
-/// After how long without repetition an event in `core` is forgotten: for as long a server keeps it by
-/// default.
+/// After how long without repetition an event in `core` is forgotten: for as long a server keeps it
+/// by default.
 const EXPIRED: Duration = Duration::from_secs(3600);
 /// What the note of combined events begins with.
 const COMBINED: &str = "(combined from similar events): ";
@@ -70,7 +70,7 @@ struct Same {
 impl Similar {
     fn of(event: &Recorded) -> Self {
         let about = &event.about;
-        Similar {
+        Self {
             object: Object {
                 kind: (*about.kind).clone(),
                 namespace: about.key.namespace.clone(),
@@ -146,7 +146,7 @@ pub(super) struct Correlator {
 
 impl Correlator {
     pub(super) fn new(api: EventApi, now: Duration) -> Self {
-        Correlator {
+        Self {
             api,
             similar: Lru::new(REMEMBERED),
             counted: Lru::new(REMEMBERED),

@@ -14,7 +14,7 @@ pub(super) struct Lru<K, V> {
 
 impl<K: Hash + Eq + Clone, V> Lru<K, V> {
     pub(super) fn new(capacity: usize) -> Self {
-        Lru {
+        Self {
             values: HashMap::new(),
             uses: BTreeMap::new(),
             next: 0,

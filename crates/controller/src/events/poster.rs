@@ -42,7 +42,7 @@ impl EventPoster {
         receiver: mpsc::Receiver<Recorded>,
         dropped: Dropped,
     ) -> Self {
-        EventPoster {
+        Self {
             correlator: Correlator::new(reporter.api, Duration::ZERO),
             client,
             reporter,
@@ -174,8 +174,8 @@ impl EventPoster {
             .map(drop)
     }
 
-    /// Whether the server has no `events.k8s.io`, so that from now on events are posted in `core`. It is
-    /// asked once: a namespace that is not there is answered alike.
+    /// Whether the server has no `events.k8s.io`, so that from now on events are posted in `core`.
+    /// It is asked once: a namespace that is not there is answered alike.
     async fn falls_back(&mut self) -> bool {
         if self.knows_api || self.correlator.api() != EventApi::EventsV1 {
             return false;

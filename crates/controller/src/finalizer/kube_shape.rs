@@ -42,9 +42,9 @@ pub enum Error<E: StdError + 'static> {
     UnnamedObject,
 }
 
-/// Calls `reconcile` to apply an object that has the finalizer `name`, or to clean up after one that is being
-/// deleted; stores and removes the finalizer around it. Same signature and rules as kube's, so that a
-/// kube-rs operator moves over by changing its imports.
+/// Calls `reconcile` to apply an object that has the finalizer `name`, or to clean up after one
+/// that is being deleted; stores and removes the finalizer around it. Same signature and rules as
+/// kube's, so that a kube-rs operator moves over by changing its imports.
 ///
 /// # Examples
 /// ```
@@ -72,11 +72,12 @@ pub enum Error<E: StdError + 'static> {
 /// ```
 ///
 /// # Errors
-/// When `reconcile` fails, or the finalizer cannot be written, as when the object changed since it was
-/// read: the next reconcile has it fresh.
+/// When `reconcile` fails, or the finalizer cannot be written, as when the object changed since it
+/// was read: the next reconcile has it fresh.
 ///
 /// # Cancel safety
-/// Dropping it may leave the clean-up done and the finalizer in place; the next call cleans up again.
+/// Dropping it may leave the clean-up done and the finalizer in place; the next call cleans up
+/// again.
 pub async fn finalizer<K, E, Fut>(
     api: &Api<K>,
     name: &str,

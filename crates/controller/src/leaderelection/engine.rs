@@ -102,7 +102,7 @@ impl Elector {
     /// A candidate that has not read the lease yet. A lease that names `identity` is its own, so no
     /// two living processes may share one.
     pub(super) fn new(identity: String, timing: Timing, release: bool, seed: u64) -> Self {
-        Elector {
+        Self {
             identity,
             timing,
             release,
@@ -409,8 +409,8 @@ impl Elector {
         }
     }
 
-    /// The record of somebody who goes on. Its time is later than that of the record it replaces: one
-    /// that came back to an earlier content, by a time of day that stands still or goes back,
+    /// The record of somebody who goes on. Its time is later than that of the record it replaces:
+    /// one that came back to an earlier content, by a time of day that stands still or goes back,
     /// would look to others as if nobody had renewed it.
     fn renewal(&self, record: &Record, wall: i64) -> Record {
         Record {

@@ -32,7 +32,7 @@ pub(super) enum Reply {
 
 impl Reply {
     pub(super) fn late(limit: Duration) -> Self {
-        Reply::Late(limit)
+        Self::Late(limit)
     }
 }
 
@@ -43,7 +43,7 @@ impl Lock {
         name: &str,
         labels: BTreeMap<String, String>,
     ) -> Self {
-        Lock {
+        Self {
             client,
             key: ObjectKey::from((namespace, name)),
             labels,

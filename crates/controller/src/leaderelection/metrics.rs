@@ -8,8 +8,8 @@ use prometheus_client::registry::Registry;
 type Labels = Vec<(&'static str, String)>;
 
 /// `leader_election_master_status{name}`, 1 while this process leads, and
-/// `leader_election_slowpath_total{name}`, how often a leader had to read its lease before it could renew it.
-/// The name is that of the lease. Cloning gives another handle on the same figures.
+/// `leader_election_slowpath_total{name}`, how often a leader had to read its lease before it could
+/// renew it. The name is that of the lease. Cloning gives another handle on the same figures.
 ///
 /// # Examples
 /// ```

@@ -40,8 +40,8 @@ pub struct LeaderElectionOptions {
     /// Who this candidate is; `hostname_uuid` by default. No two living processes may share one: a
     /// lease that names it is taken for this candidate's own.
     pub identity: Option<String>,
-    /// How long candidates wait after they last saw the lease change before they take it; rounded up to
-    /// whole seconds, because the lease holds no others.
+    /// How long candidates wait after they last saw the lease change before they take it; rounded
+    /// up to whole seconds, because the lease holds no others.
     pub lease_duration: Duration,
     /// How long a leader stays one without renewing the lease. Where that is so close to the
     /// lease's duration that two clocks, one 10 % too fast and one 10 % too slow, could not tell
@@ -63,20 +63,20 @@ pub struct LeaderElectionOptions {
 
 impl From<&str> for LeaderElectionOptions {
     fn from(lease_name: &str) -> Self {
-        LeaderElectionOptions::new(lease_name)
+        Self::new(lease_name)
     }
 }
 
 impl From<String> for LeaderElectionOptions {
     fn from(lease_name: String) -> Self {
-        LeaderElectionOptions::new(lease_name)
+        Self::new(lease_name)
     }
 }
 
 impl LeaderElectionOptions {
     /// The defaults for the lease of this name.
     pub fn new(lease_name: impl Into<String>) -> Self {
-        LeaderElectionOptions {
+        Self {
             lease_name: lease_name.into(),
             namespace: None,
             identity: None,
@@ -90,8 +90,9 @@ impl LeaderElectionOptions {
         }
     }
 
-    /// Sets how long a leader may be silent before others take the lease, how long it stays one without
-    /// renewing, and how often it renews; 15 s, 10 s and 2 s by default, as in controller-runtime.
+    /// Sets how long a leader may be silent before others take the lease, how long it stays one
+    /// without renewing, and how often it renews; 15 s, 10 s and 2 s by default, as in
+    /// controller-runtime.
     ///
     /// # Examples
     /// ```

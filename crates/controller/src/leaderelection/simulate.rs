@@ -1,7 +1,7 @@
 //! The model test: several candidates with clocks of their own, one server, a network that loses
-//! requests and answers or holds them back, processes that stand still at any point, crash, stop and
-//! come back. Everything is drawn from one seed and runs without a clock, so that a failure can be
-//! repeated: `cargo xtask simulate --only leader-election --seed N`.
+//! requests and answers or holds them back, processes that stand still at any point, crash, stop
+//! and come back. Everything is drawn from one seed and runs without a clock, so that a failure can
+//! be repeated: `cargo xtask simulate --only leader-election --seed N`.
 //!
 //! What must hold, whatever happens:
 //!
@@ -9,8 +9,9 @@
 //!   process that stands still between the last check and the sending is the exception that nobody
 //!   can exclude; its write still comes before any other term if it stood for less than the slack.
 //! - The deadlines of two candidates do not overlap in true time.
-//! - Once a candidate reaches the server, somebody leads within the lease's duration and two acquire
-//!   intervals of the last write of the lease, as slow as clocks may be; within one of a release.
+//! - Once a candidate reaches the server, somebody leads within the lease's duration and two
+//!   acquire intervals of the last write of the lease, as slow as clocks may be; within one of a
+//!   release.
 //! - No candidate ends unless it was told to.
 
 mod candidate;
@@ -128,7 +129,7 @@ impl World {
             renew_deadline: Duration::from_millis(renew),
             retry_period: Duration::from_millis(retry),
         };
-        let mut world = World {
+        let mut world = Self {
             fault,
             timing,
             now: Duration::from_secs(1000),
@@ -168,7 +169,7 @@ impl World {
     /// How long after the end of a term another one may begin at the earliest.
     fn slack(&self) -> Duration {
         let earliest = self.lease() * 100 / (100 + CLOCK_DRIFT_PERCENT);
-        earliest.saturating_sub(World::slowest(self.timing.term()))
+        earliest.saturating_sub(Self::slowest(self.timing.term()))
     }
 
     fn at(&mut self, delay: Duration, event: Event) {
@@ -198,7 +199,8 @@ impl World {
     }
 
     fn happen(&mut self, event: Event) -> Result<(), String> {
-        // A process that stands still takes nothing in; what came meanwhile it finds when it goes on.
+        // A process that stands still takes nothing in; what came meanwhile it finds when it goes
+        // on.
         if let Event::Wake(who, _)
         | Event::Answer(who, ..)
         | Event::Timeout(who, _)
@@ -335,7 +337,7 @@ impl World {
             true => interval,
             false => self.lease() + interval * 2,
         };
-        let bound = World::slowest(bound) + LATENCY_MAX * 4;
+        let bound = Self::slowest(bound) + LATENCY_MAX * 4;
         for candidate in &self.candidates {
             let Some(since) = candidate.reaches_since else {
                 continue;

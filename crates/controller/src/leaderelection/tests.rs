@@ -135,7 +135,7 @@ impl Process {
         let stop = CancellationToken::new();
         let mut run = tokio::task::JoinSet::new();
         run.spawn(elector.run(stop.clone()));
-        Process {
+        Self {
             client,
             way,
             leadership,
@@ -215,8 +215,8 @@ async fn the_first_one_leads_and_renews() {
     );
 }
 
-/// On a stop the lease is renewed until the work has ended, and then released; the next one leads within
-/// one acquire interval.
+/// On a stop the lease is renewed until the work has ended, and then released; the next one leads
+/// within one acquire interval.
 #[tokio::test(start_paused = true)]
 async fn a_stop_releases_the_lease_after_the_work() {
     let cluster = Cluster::default();
@@ -246,8 +246,8 @@ async fn a_stop_releases_the_lease_after_the_work() {
     assert_eq!(cluster.lease()["spec"]["leaseTransitions"], 1);
 }
 
-/// cilium#42920: the leader could not renew, its work did not end, and it went on writing while another
-/// one led. Here it is fenced, reports itself, and stands again once the work has ended.
+/// cilium#42920: the leader could not renew, its work did not end, and it went on writing while
+/// another one led. Here it is fenced, reports itself, and stands again once the work has ended.
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_cannot_renew_is_fenced_and_stands_again() {
     let cluster = Cluster::default();
@@ -295,8 +295,8 @@ async fn a_leader_that_cannot_renew_is_fenced_and_stands_again() {
     one.write(2).await.unwrap();
 }
 
-/// A server that acts and does not answer: nobody else may lead, and the one who holds the lease finds
-/// out when it can read again.
+/// A server that acts and does not answer: nobody else may lead, and the one who holds the lease
+/// finds out when it can read again.
 #[tokio::test(start_paused = true)]
 async fn answers_that_are_lost_cost_the_term_and_not_the_process() {
     let cluster = Cluster::default();

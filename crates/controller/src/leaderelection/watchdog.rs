@@ -8,9 +8,9 @@ use opkit_client::Fence;
 
 use super::LeaderElectionError;
 
-/// Fails when the elector no longer does its duty: a lease that is held and not renewed, or work that
-/// goes on after its lease was lost. Either way a restart of the process is what helps. A standby is
-/// healthy, whether or not it reaches the server. Made by
+/// Fails when the elector no longer does its duty: a lease that is held and not renewed, or work
+/// that goes on after its lease was lost. Either way a restart of the process is what helps. A
+/// standby is healthy, whether or not it reaches the server. Made by
 /// [`LeaderElector::watchdog`](super::LeaderElector::watchdog).
 ///
 /// # Examples

@@ -92,7 +92,7 @@ impl Clone for WorkGuard {
         state.guards = state.guards.saturating_add(1);
         drop(state);
         let shared = self.shared.clone();
-        WorkGuard { shared }
+        Self { shared }
     }
 }
 

@@ -24,14 +24,14 @@ pub(super) struct Deadline {
 
 impl Deadline {
     pub(super) fn after(grace: Duration) -> Self {
-        Deadline {
+        Self {
             at: Instant::now().checked_add(grace),
             grace,
         }
     }
 
-    /// Waits for `future`; false if it takes too long. Who comes last, after somebody who was late, gets
-    /// a moment still.
+    /// Waits for `future`; false if it takes too long. Who comes last, after somebody who was late,
+    /// gets a moment still.
     pub(super) async fn holds(&self, future: impl Future<Output = ()>) -> bool {
         match self.at {
             Some(at) => {
@@ -112,8 +112,8 @@ impl Crew {
         })
     }
 
-    /// Drops all work at once, as when leadership is lost: nothing of it may write any more. Waits until
-    /// it is gone, also for tasks that block their thread.
+    /// Drops all work at once, as when leadership is lost: nothing of it may write any more. Waits
+    /// until it is gone, also for tasks that block their thread.
     pub(super) async fn abandon(&mut self) {
         self.stop.cancel();
         self.tasks.abort_all();
@@ -122,8 +122,8 @@ impl Crew {
         }
     }
 
-    /// Asks all to end, and aborts those that have not by `deadline`, whose names it adds to `late`.
-    /// An aborted task is not awaited: one that blocks its thread ends when it likes.
+    /// Asks all to end, and aborts those that have not by `deadline`, whose names it adds to
+    /// `late`. An aborted task is not awaited: one that blocks its thread ends when it likes.
     pub(super) async fn stop(&mut self, deadline: Deadline, late: &mut Vec<String>) {
         self.stop.cancel();
         let ended = async {

@@ -40,7 +40,7 @@ impl Election {
         let elector = LeaderElector::try_new(client, options)?;
         watchdog.send_replace(Some(elector.watchdog(TOLERANCE)));
         let (stop, mut task) = (CancellationToken::new(), JoinSet::new());
-        let election = Election {
+        let election = Self {
             leadership: elector.leadership(),
             work: elector.work(),
             fence: elector.fence(),
@@ -49,7 +49,7 @@ impl Election {
             task: JoinSet::new(),
         };
         task.spawn(elector.run(stop));
-        Ok(Election { task, ..election })
+        Ok(Self { task, ..election })
     }
 
     /// Waits until leadership changes.

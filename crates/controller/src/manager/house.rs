@@ -69,8 +69,9 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// Returns the context that a state is created with. With a fence, its client writes only during the term of
-    /// that fence; without one, as for controllers that need no leadership, it always writes.
+    /// Returns the context that a state is created with. With a fence, its client writes only
+    /// during the term of that fence; without one, as for controllers that need no leadership, it
+    /// always writes.
     fn state_context(&self, fence: Option<&Fence>) -> StateContext {
         let client = self.client.kube();
         let (client, events) = match fence {
@@ -103,7 +104,7 @@ impl Cluster {
 
 impl House {
     pub(super) fn new(manager: Manager) -> Self {
-        let mut house = House {
+        let mut house = Self {
             manager,
             clusters: Vec::new(),
             controllers: Vec::new(),

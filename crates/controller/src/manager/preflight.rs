@@ -82,7 +82,7 @@ impl MissingPermissions {
         }
     }
 
-    fn extend(&mut self, other: MissingPermissions) {
+    fn extend(&mut self, other: Self) {
         for ((namespace, group, resource), verbs) in other.verbs {
             for verb in verbs {
                 let permission = Permission {
@@ -114,7 +114,8 @@ impl fmt::Display for MissingPermissions {
     }
 }
 
-/// What a check found out: what is missing, and the first refusal of the server, which names the user.
+/// What a check found out: what is missing, and the first refusal of the server, which names the
+/// user.
 #[derive(Default)]
 struct Found {
     missing: MissingPermissions,
@@ -139,8 +140,8 @@ pub(super) async fn check(
         let namespaces = options.scope.namespaces(permission.namespaced).into_iter();
         namespaces.map(move |namespace| check_permission(client, permission.clone(), namespace))
     });
-    // Together, so that a start takes no longer than the slowest. A kind that is not known is reported
-    // before permissions, and all missing permissions at once.
+    // Together, so that a start takes no longer than the slowest. A kind that is not known is
+    // reported before permissions, and all missing permissions at once.
     let (known, allowed) = futures::join!(join_all(known), join_all(allowed));
     let mut found = Found::default();
     for known in known {
@@ -223,8 +224,8 @@ struct ListMeta {
 }
 
 /// Starts a watch at the version of `list` and ends it at once: an informer that may list but not
-/// watch would miss every change. Returns the refusal, if the watch is forbidden; other failures of a
-/// watch are retried by the informer.
+/// watch would miss every change. Returns the refusal, if the watch is forbidden; other failures of
+/// a watch are retried by the informer.
 async fn check_watch(
     client: &RestClient,
     kind: &Kind,
@@ -255,8 +256,8 @@ struct ReviewStatus {
     allowed: bool,
 }
 
-/// Asks the server for a permission, and returns it if it is missing. A server that cannot be asked,
-/// or does not answer, does not keep the operator from starting.
+/// Asks the server for a permission, and returns it if it is missing. A server that cannot be
+/// asked, or does not answer, does not keep the operator from starting.
 async fn check_permission(
     client: &RestClient,
     permission: Permission,

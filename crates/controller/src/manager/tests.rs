@@ -50,7 +50,7 @@ struct Run {
 
 impl Run {
     async fn start(server: &Server, controller: impl Into<AnyController>) -> Self {
-        Run::start_with_grace(server, controller, Duration::from_secs(3)).await
+        Self::start_with_grace(server, controller, Duration::from_secs(3)).await
     }
 
     async fn start_with_grace(
@@ -62,11 +62,11 @@ impl Run {
             grace_period,
             ..Default::default()
         };
-        Run::start_with(server, options, |manager| manager.controller(controller)).await
+        Self::start_with(server, options, |manager| manager.controller(controller)).await
     }
 
     async fn start_manager(server: &Server, setup: impl FnOnce(Manager) -> Manager) -> Self {
-        Run::start_with(server, ManagerOptions::default(), setup).await
+        Self::start_with(server, ManagerOptions::default(), setup).await
     }
 
     async fn start_with(
@@ -74,7 +74,7 @@ impl Run {
         options: ManagerOptions,
         setup: impl FnOnce(Manager) -> Manager,
     ) -> Self {
-        Run::start_client(server.client(), options, setup).await
+        Self::start_client(server.client(), options, setup).await
     }
 
     async fn start_client(
@@ -88,7 +88,7 @@ impl Run {
         let mut task = JoinSet::new();
         task.spawn(manager.run(stop.clone()));
         ready.wait_for(|ready| *ready).await.unwrap();
-        Run {
+        Self {
             stop,
             log,
             metrics,

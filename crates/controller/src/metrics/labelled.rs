@@ -25,7 +25,7 @@ struct Named<const N: usize> {
 
 impl<const N: usize> Named<N> {
     fn new(name: &str, help: &str, labels: [&str; N]) -> Self {
-        Named {
+        Self {
             name: valid(name, ":"),
             help: help.to_owned(),
             labels: labels.map(|label| valid(label, "")),
@@ -75,8 +75,9 @@ impl MetricsRegistry {
 /// A number that only grows, one for each combination of the values of its labels. Cloning gives
 /// another handle on the same numbers. It is served with `_total` after its name.
 ///
-/// A combination of values is kept as long as the process runs, so a label has few values: an engine or
-/// a result, never the name of an object. Characters that are not allowed in a name become `_`.
+/// A combination of values is kept as long as the process runs, so a label has few values: an
+/// engine or a result, never the name of an object. Characters that are not allowed in a name
+/// become `_`.
 ///
 /// # Examples
 /// ```
@@ -99,7 +100,7 @@ pub struct Counter<const N: usize = 0> {
 impl<const N: usize> Counter<N> {
     /// Returns a counter with these labels; `[]` for none.
     pub fn new(name: &str, help: &str, labels: [&str; N]) -> Self {
-        Counter {
+        Self {
             named: Named::new(name, help, labels),
             family: Family::default(),
         }
@@ -119,8 +120,8 @@ impl<const N: usize> sealed::Sealed for Counter<N> {
 
 impl<const N: usize> Labelled for Counter<N> {}
 
-/// A number that grows and shrinks, one for each combination of the values of its labels. Otherwise as
-/// [`Counter`].
+/// A number that grows and shrinks, one for each combination of the values of its labels. Otherwise
+/// as [`Counter`].
 ///
 /// # Examples
 /// ```
@@ -142,7 +143,7 @@ pub struct Gauge<const N: usize = 0> {
 impl<const N: usize> Gauge<N> {
     /// Returns a gauge with these labels; `[]` for none.
     pub fn new(name: &str, help: &str, labels: [&str; N]) -> Self {
-        Gauge {
+        Self {
             named: Named::new(name, help, labels),
             family: Family::default(),
         }
@@ -162,8 +163,8 @@ impl<const N: usize> sealed::Sealed for Gauge<N> {
 
 impl<const N: usize> Labelled for Gauge<N> {}
 
-/// How often which values were observed, such as durations in seconds; one for each combination of the
-/// values of its labels. Otherwise as [`Counter`].
+/// How often which values were observed, such as durations in seconds; one for each combination of
+/// the values of its labels. Otherwise as [`Counter`].
 ///
 /// # Examples
 /// ```
@@ -201,10 +202,10 @@ impl MetricConstructor<PlainHistogram> for Bounds {
 }
 
 impl<const N: usize> Histogram<N> {
-    /// Returns a histogram with these labels, and with controller-runtime's buckets for durations of
-    /// reconciles: 5 ms to 60 s.
+    /// Returns a histogram with these labels, and with controller-runtime's buckets for durations
+    /// of reconciles: 5 ms to 60 s.
     pub fn new(name: &str, help: &str, labels: [&str; N]) -> Self {
-        Histogram::with_buckets(name, help, labels, SECONDS)
+        Self::with_buckets(name, help, labels, SECONDS)
     }
 
     /// Returns a histogram with these labels and upper bounds of buckets.
@@ -214,7 +215,7 @@ impl<const N: usize> Histogram<N> {
         labels: [&str; N],
         buckets: impl IntoIterator<Item = f64>,
     ) -> Self {
-        Histogram {
+        Self {
             named: Named::new(name, help, labels),
             family: Family::new_with_constructor(Bounds(buckets.into_iter().collect())),
         }

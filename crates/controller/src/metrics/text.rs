@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// Escapes helps, and puts the lines of each family together, which OpenMetrics asks for: several collectors, such as the
-/// caches of several clusters, may have families of one name.
+/// Escapes helps, and puts the lines of each family together, which OpenMetrics asks for: several
+/// collectors, such as the caches of several clusters, may have families of one name.
 pub(super) fn merged(openmetrics: String) -> String {
     let openmetrics = with_escaped_help(openmetrics);
     let families = families(&openmetrics);
@@ -30,8 +30,8 @@ pub(super) fn merged(openmetrics: String) -> String {
     text
 }
 
-/// The same in Prometheus' text format 0.0.4. It has the whole name of a counter in HELP and TYPE, no
-/// units, no exemplars, no end, and fewer types.
+/// The same in Prometheus' text format 0.0.4. It has the whole name of a counter in HELP and TYPE,
+/// no units, no exemplars, no end, and fewer types.
 pub(super) fn prometheus(openmetrics: &str) -> String {
     let mut text = String::with_capacity(openmetrics.len());
     for Family {
@@ -67,8 +67,8 @@ pub(super) fn prometheus(openmetrics: &str) -> String {
     text
 }
 
-/// The text with its helps escaped, which prometheus-client writes as they were given. It writes the
-/// type behind each, so all lines before that are one help.
+/// The text with its helps escaped, which prometheus-client writes as they were given. It writes
+/// the type behind each, so all lines before that are one help.
 fn with_escaped_help(openmetrics: String) -> String {
     let is_odd = |line: &str| line.contains(['\\', '"']);
     let mut is_help = false;

@@ -13,11 +13,11 @@ type DeleteTest<K> = dyn Fn(&DeleteEvent<'_, K>) -> bool + Send + Sync;
 type GenericTest<K> = dyn Fn(&GenericEvent<'_, K>) -> bool + Send + Sync;
 
 /// A predicate of four functions on the Rust objects of events, as controller-runtime's
-/// `predicate.Funcs`. An event whose function is not set passes. An object that does not fit its type
-/// passes: its error shall be seen.
+/// `predicate.Funcs`. An event whose function is not set passes. An object that does not fit its
+/// type passes: its error shall be seen.
 ///
-/// The functions decide alone, also on the update that begins the deletion of an object: one that does
-/// not pass it delays a finalizer.
+/// The functions decide alone, also on the update that begins the deletion of an object: one that
+/// does not pass it delays a finalizer.
 ///
 /// # Examples
 /// ```
@@ -46,7 +46,7 @@ impl<K> fmt::Debug for Funcs<K> {
 
 impl<K> Default for Funcs<K> {
     fn default() -> Self {
-        Funcs {
+        Self {
             create: Box::new(|_| true),
             update: Box::new(|_| true),
             delete: Box::new(|_| true),
@@ -58,7 +58,7 @@ impl<K> Default for Funcs<K> {
 impl<K> Funcs<K> {
     /// Returns a predicate that passes everything.
     pub fn new() -> Self {
-        Funcs::default()
+        Self::default()
     }
 
     /// Sets which creates pass.
@@ -109,7 +109,7 @@ impl<K> Funcs<K> {
 
 impl<K: Object> From<Funcs<K>> for Predicate {
     fn from(funcs: Funcs<K>) -> Self {
-        Predicate::events(move |event| {
+        Self::events(move |event| {
             let passes = event.decoded(|stored| stored.get().ok(), |event| funcs.passes(event));
             passes.unwrap_or(true)
         })

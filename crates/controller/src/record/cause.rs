@@ -44,12 +44,12 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Kind and name of the object that changed or was deleted, and the fields that changed; none for other
-    /// causes. The kind is none for the object itself.
+    /// Kind and name of the object that changed or was deleted, and the fields that changed; none
+    /// for other causes. The kind is none for the object itself.
     pub(crate) fn change(&self) -> Option<(Option<&str>, &str, &[FieldChange])> {
         match self {
-            Cause::Changed { kind, name, fields } => Some((kind.as_deref(), name, fields)),
-            Cause::Deleted { kind, name } => Some((kind.as_deref(), name, &[])),
+            Self::Changed { kind, name, fields } => Some((kind.as_deref(), name, fields)),
+            Self::Deleted { kind, name } => Some((kind.as_deref(), name, &[])),
             _ => None,
         }
     }
@@ -62,8 +62,8 @@ impl fmt::Display for Cause {
             None => write!(f, "{name}"),
         };
         match self {
-            Cause::InitialList => f.write_str("initial list"),
-            Cause::Changed { kind, name, fields } => {
+            Self::InitialList => f.write_str("initial list"),
+            Self::Changed { kind, name, fields } => {
                 object(f, kind, name)?;
                 f.write_str(" changed")?;
                 for (n, field) in fields.iter().enumerate() {
@@ -71,15 +71,15 @@ impl fmt::Display for Cause {
                 }
                 Ok(())
             }
-            Cause::Deleted { kind, name } => {
+            Self::Deleted { kind, name } => {
                 object(f, kind, name)?;
                 f.write_str(" deleted")
             }
-            Cause::Retry(n) => write!(f, "retry {n} after error"),
-            Cause::Requeued => f.write_str("requeued"),
-            Cause::Resync => f.write_str("resync"),
-            Cause::Elected => f.write_str("elected"),
-            Cause::Triggered { by } => f.write_str(by),
+            Self::Retry(n) => write!(f, "retry {n} after error"),
+            Self::Requeued => f.write_str("requeued"),
+            Self::Resync => f.write_str("resync"),
+            Self::Elected => f.write_str("elected"),
+            Self::Triggered { by } => f.write_str(by),
         }
     }
 }

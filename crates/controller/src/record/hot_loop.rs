@@ -1,9 +1,9 @@
 //! Finding loops: an object that is reconciled again and again because of what the reconcile itself
-//! writes, or because somebody else undoes it. Children that are created and pruned in [`turns`], and
-//! objects that are reconciled without a pause for any other reason ([`pace`]), are found too.
+//! writes, or because somebody else undoes it. Children that are created and pruned in [`turns`],
+//! and objects that are reconciled without a pause for any other reason ([`pace`]), are found too.
 //!
-//! Told of each reconcile, it says nothing of busy but healthy ones: a roll-out of many steps is caused
-//! by others' changes, and its values do not come back.
+//! Told of each reconcile, it says nothing of busy but healthy ones: a roll-out of many steps is
+//! caused by others' changes, and its values do not come back.
 
 mod pace;
 mod turns;
@@ -52,7 +52,7 @@ pub struct HotLoop {
 
 impl fmt::Display for HotLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let HotLoop {
+        let Self {
             object,
             field,
             manager,

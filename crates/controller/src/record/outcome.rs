@@ -32,9 +32,9 @@ impl Outcome {
     /// Whether the object is queued again without a change.
     pub(crate) fn is_queued_again(&self) -> bool {
         match self {
-            Outcome::Ok => false,
-            Outcome::Requeue { .. } => true,
-            Outcome::Error { retry_after, .. } => retry_after.is_some(),
+            Self::Ok => false,
+            Self::Requeue { .. } => true,
+            Self::Error { retry_after, .. } => retry_after.is_some(),
         }
     }
 }
@@ -42,15 +42,15 @@ impl Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Outcome::Ok => f.write_str("ok"),
-            Outcome::Requeue { after } => write!(f, "ok, again in {after:?}"),
-            Outcome::Error {
+            Self::Ok => f.write_str("ok"),
+            Self::Requeue { after } => write!(f, "ok, again in {after:?}"),
+            Self::Error {
                 message,
                 retry_after: Some(retry),
             } => {
                 write!(f, "error, again in {retry:?}: {message}")
             }
-            Outcome::Error {
+            Self::Error {
                 message,
                 retry_after: None,
             } => {

@@ -1,6 +1,6 @@
-//! Who may read the metrics: the API server is asked who somebody is (TokenReview) and what they may do
-//! (SubjectAccessReview), as kube-rbac-proxy and controller-runtime's filter do, and with their
-//! times of remembering.
+//! Who may read the metrics: the API server is asked who somebody is (TokenReview) and what they
+//! may do (SubjectAccessReview), as kube-rbac-proxy and controller-runtime's filter do, and with
+//! their times of remembering.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -51,7 +51,7 @@ pub(super) struct Guard {
 
 impl Guard {
     pub(super) fn new(client: RestClient) -> Self {
-        Guard {
+        Self {
             client,
             origin: Instant::now(),
             tokens: Mutex::default(),
@@ -213,7 +213,7 @@ struct Remembered<K, V> {
 
 impl<K, V> Default for Remembered<K, V> {
     fn default() -> Self {
-        Remembered {
+        Self {
             answers: HashMap::new(),
         }
     }

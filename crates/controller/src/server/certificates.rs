@@ -52,7 +52,7 @@ impl Certificates {
         *files.seen.lock() = seen;
         let reads = Counter::default();
         reads.inc();
-        Ok(Certificates {
+        Ok(Self {
             current,
             files: Some(files),
             reads,
@@ -60,8 +60,8 @@ impl Certificates {
         })
     }
 
-    /// One that nobody has signed: what is said is encrypted, though the one who listens cannot know to
-    /// whom.
+    /// One that nobody has signed: what is said is encrypted, though the one who listens cannot
+    /// know to whom.
     pub(super) fn self_signed(what: &'static str) -> Result<Self, ServerError> {
         let failed = |cause| ServerError::SelfSigned { what, cause };
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
@@ -70,7 +70,7 @@ impl Certificates {
         let key = key.map_err(|cause| failed(cause.into()))?;
         let certified = CertifiedKey::from_der(vec![made.cert.der().clone()], key, &provider());
         let certified = certified.map_err(|cause| failed(cause.into()))?;
-        Ok(Certificates {
+        Ok(Self {
             current: RwLock::new(Arc::new(certified)),
             files: None,
             reads: Counter::default(),

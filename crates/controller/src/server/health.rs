@@ -26,9 +26,10 @@ type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), Error>> + Send + Sync
 
 /// Named checks: all of them at a path, each one below it. There is always one, `ping`.
 ///
-/// `/healthz` answers `ok`, and with `?verbose` what each check said; if one fails it answers 500, and
-/// which ones, but not why: that is said at the path of the check, such as `/healthz/database`, and
-/// in the log. `?exclude=database` leaves a check out. A check that takes longer than 5 s has failed.
+/// `/healthz` answers `ok`, and with `?verbose` what each check said; if one fails it answers 500,
+/// and which ones, but not why: that is said at the path of the check, such as `/healthz/database`,
+/// and in the log. `?exclude=database` leaves a check out. A check that takes longer than 5 s has
+/// failed.
 ///
 /// # Examples
 /// ```
@@ -47,7 +48,7 @@ pub struct Health {
 
 impl Default for Health {
     fn default() -> Self {
-        Health::new()
+        Self::new()
     }
 }
 
@@ -61,7 +62,7 @@ impl Health {
     /// `ping` alone, which is well as long as the process answers.
     pub fn new() -> Self {
         let checks = BTreeMap::new();
-        Health { checks }.check("ping", || async { Ok::<_, Error>(()) })
+        Self { checks }.check("ping", || async { Ok::<_, Error>(()) })
     }
 
     /// Adds a check; one of the same name is replaced.
@@ -184,7 +185,7 @@ pub struct HealthServerOptions {
 impl HealthServerOptions {
     /// On this address, with `ping` alone.
     pub fn new(address: SocketAddr) -> Self {
-        HealthServerOptions {
+        Self {
             address,
             healthz: Health::new(),
             readyz: Health::new(),
@@ -223,7 +224,7 @@ impl HealthServer {
     /// May be dropped at any time.
     pub async fn listen(options: HealthServerOptions) -> Result<Self, ServerError> {
         let (listener, address) = listen::bind("health probes", options.address).await?;
-        Ok(HealthServer {
+        Ok(Self {
             listener,
             address,
             healthz: options.healthz,

@@ -45,7 +45,7 @@ impl HttpServer {
     /// May be dropped at any time.
     pub async fn listen(what: &'static str, address: SocketAddr) -> Result<Self, ServerError> {
         let (listener, address) = listen::bind(what, address).await?;
-        Ok(HttpServer { listener, address })
+        Ok(Self { listener, address })
     }
 
     /// Returns the address that the server listens on.
@@ -53,8 +53,8 @@ impl HttpServer {
         self.address
     }
 
-    /// Serves until `stop`; requests that are under way then have 5 s to end. Bodies of requests are
-    /// not read.
+    /// Serves until `stop`; requests that are under way then have 5 s to end. Bodies of requests
+    /// are not read.
     ///
     /// # Cancel safety
     /// Dropping the future ends all connections at once.

@@ -32,9 +32,9 @@ use self::places::{Admitted, Limits, Places, Refusal};
 use super::ServerError;
 
 /// How many connections are kept: enough for scrapers and probes of a large cluster, and a few
-/// megabytes of memory at most. When there are more, the oldest one without a complete request is closed.
-/// While all are busy with requests, further ones wait to be accepted; those of a peer whose share is
-/// busy are closed.
+/// megabytes of memory at most. When there are more, the oldest one without a complete request is
+/// closed. While all are busy with requests, further ones wait to be accepted; those of a peer
+/// whose share is busy are closed.
 const LIMITS: Limits = Limits {
     connections: 512,
     per_peer: 64,
@@ -82,8 +82,8 @@ pub(super) async fn bind(
     Ok((listener, local))
 }
 
-/// Where to listen if it was to be every address, and a machine without IPv6 has none such. Go does the
-/// same.
+/// Where to listen if it was to be every address, and a machine without IPv6 has none such. Go does
+/// the same.
 fn without_ipv6(address: SocketAddr, error: ErrorKind) -> Option<SocketAddr> {
     let is_every = address.is_ipv6() && address.ip().is_unspecified();
     let is_other = matches!(error, ErrorKind::AddrInUse | ErrorKind::PermissionDenied);
@@ -120,8 +120,8 @@ async fn serve_within(
             Some(_) = connections.join_next() => continue,
             accepted = listener.accept() => accepted,
         };
-        // A connection that breaks at once is its client's problem; an error that lasts, such as too
-        // many open files, must not become a loop.
+        // A connection that breaks at once is its client's problem; an error that lasts, such as
+        // too many open files, must not become a loop.
         let Ok((stream, peer)) = accepted else {
             sleep(ACCEPT_PAUSE).await;
             continue;

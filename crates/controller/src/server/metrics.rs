@@ -41,19 +41,19 @@ const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub struct MetricsServerOptions {
     /// Where to listen.
     pub address: SocketAddr,
-    /// Whether it speaks TLS, and answers those only whom the cluster lets `get` the path `/metrics`.
-    /// On by default on any address but loopback. In controller-runtime it is off by default; metrics
-    /// tell the names of what is in a cluster, though, and how to disturb it.
+    /// Whether it speaks TLS, and answers those only whom the cluster lets `get` the path
+    /// `/metrics`. On by default on any address but loopback. In controller-runtime it is off by
+    /// default; metrics tell the names of what is in a cluster, though, and how to disturb it.
     pub is_secure: bool,
-    /// The directory with `tls.crt` and `tls.key`, which are read again when they change; without one
-    /// it makes a certificate of its own.
+    /// The directory with `tls.crt` and `tls.key`, which are read again when they change; without
+    /// one it makes a certificate of its own.
     pub certificates: Option<PathBuf>,
 }
 
 impl MetricsServerOptions {
     /// On this address, protected unless it is loopback.
     pub fn new(address: SocketAddr) -> Self {
-        MetricsServerOptions {
+        Self {
             address,
             is_secure: !address.ip().is_loopback(),
             certificates: None,
@@ -61,13 +61,13 @@ impl MetricsServerOptions {
     }
 }
 
-/// Answers `/metrics`, in Prometheus' text format or in OpenMetrics, whichever is asked for, compressed
-/// for those who take gzip.
+/// Answers `/metrics`, in Prometheus' text format or in OpenMetrics, whichever is asked for,
+/// compressed for those who take gzip.
 ///
 /// Protected, it asks the API server who somebody is and whether they may `get` the nonResourceURL
 /// `/metrics`: 401 without a token that is known, 403 without the permission, 500 if the API server
-/// cannot be asked. The operator needs to be allowed to create TokenReviews and SubjectAccessReviews,
-/// which `manifests` sees to.
+/// cannot be asked. The operator needs to be allowed to create TokenReviews and
+/// SubjectAccessReviews, which `manifests` sees to.
 ///
 /// # Examples
 /// ```
@@ -102,7 +102,7 @@ impl MetricsServer {
             (true, None) => Some(Certificates::self_signed("metrics")?),
         };
         let (listener, address) = listen::bind("metrics", options.address).await?;
-        Ok(MetricsServer {
+        Ok(Self {
             listener,
             address,
             certificates: certificates.map(Arc::new),
@@ -233,8 +233,8 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether OpenMetrics is preferred to Prometheus' own format, which is the answer to those who do not
-/// care.
+/// Whether OpenMetrics is preferred to Prometheus' own format, which is the answer to those who do
+/// not care.
 fn wants_openmetrics(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter();
     let accepted = accepted.filter_map(|value| value.to_str().ok());

@@ -10,7 +10,8 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// The unit of times in `/proc`: Linux has it fixed at a hundredth of a second on what operators run on.
+/// The unit of times in `/proc`: Linux has it fixed at a hundredth of a second on what operators
+/// run on.
 const TICKS: f64 = 100.0;
 
 #[derive(Debug)]
@@ -30,10 +31,10 @@ struct Process {
 impl Process {
     fn read() -> Option<Self> {
         let fds = fs::read_dir("/proc/self/fd").ok()?.count();
-        Some(Process {
+        Some(Self {
             // Without the one that the question itself has open.
             open_fds: fds.saturating_sub(1) as f64,
-            ..Process::parse(
+            ..Self::parse(
                 &fs::read_to_string("/proc/self/stat").ok()?,
                 &fs::read_to_string("/proc/self/status").ok()?,
                 &fs::read_to_string("/proc/self/limits").ok()?,
@@ -55,7 +56,7 @@ impl Process {
             .lines()
             .find_map(|line| line.strip_prefix("Max open files"))
             .and_then(|line| line.split_whitespace().next()?.parse().ok());
-        Some(Process {
+        Some(Self {
             cpu_seconds: (field(14)? + field(15)?) / TICKS,
             start_time_seconds: boot?.trim().parse::<f64>().ok()? + field(22)? / TICKS,
             resident_bytes: kilobytes("VmRSS:")? * 1024.0,

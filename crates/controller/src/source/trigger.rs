@@ -1,5 +1,5 @@
-//! Requests to reconcile that come from elsewhere than the cluster: a web server, a timer, a queue of
-//! another system.
+//! Requests to reconcile that come from elsewhere than the cluster: a web server, a timer, a queue
+//! of another system.
 
 use std::fmt;
 use std::sync::Arc;
@@ -102,7 +102,8 @@ impl Trigger {
     }
 }
 
-/// A stream of keys, or of what can be made one. Implemented for every stream; short for its bounds.
+/// A stream of keys, or of what can be made one. Implemented for every stream; short for its
+/// bounds.
 pub trait WatchStream<R: Into<Request> + 'static>: Stream<Item = R> + Send + 'static {}
 
 impl<R: Into<Request> + 'static, T: Stream<Item = R> + Send + 'static> WatchStream<R> for T {}
@@ -127,7 +128,7 @@ impl Triggers {
         name: impl Into<String>,
         stream: impl WatchStream<R>,
     ) -> Self {
-        Triggers {
+        Self {
             name: name.into().into(),
             requests: stream.map(Into::into).boxed(),
         }

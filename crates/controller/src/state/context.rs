@@ -14,7 +14,8 @@ use crate::source::Declared;
 use crate::spec::Watched;
 use crate::{Kind, ManagerError, ReadError, Selection};
 
-/// The context that a state is created with: a client, the caches and a recorder of events. Cloning is cheap.
+/// The context that a state is created with: a client, the caches and a recorder of events. Cloning
+/// is cheap.
 ///
 /// # Examples
 /// ```
@@ -96,8 +97,8 @@ impl Caches {
     }
 }
 
-/// The caches of an operator: the kinds that its controllers declare, in its own cluster. Cloning is
-/// cheap; a task that a state spawns keeps a clone.
+/// The caches of an operator: the kinds that its controllers declare, in its own cluster. Cloning
+/// is cheap; a task that a state spawns keeps a clone.
 #[derive(Clone)]
 pub struct Reads {
     declared: Arc<Declared>,
@@ -129,8 +130,8 @@ impl Reads {
     /// Returns one object from the cache, or `None` if there is no such object.
     ///
     /// # Errors
-    /// When no controller declares the kind, its first list is not in, or the object does not fit its
-    /// Rust type.
+    /// When no controller declares the kind, its first list is not in, or the object does not fit
+    /// its Rust type.
     pub fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<Arc<K>>, ReadError> {
         Ok(self.lister::<K>()?.get(&key.into())?)
     }

@@ -1,15 +1,16 @@
 //! The record, on an owner, of its children without owner references.
 //!
 //! The record is an annotation of the owner, written together with a finalizer of the same name
-//! before the first child is applied, and a child leaves it only when it is gone. So whatever happens
-//! in between, every child that was ever applied is found again. The name has the field manager in
-//! it: two controllers of one kind have records of their own.
+//! before the first child is applied, and a child leaves it only when it is gone. So whatever
+//! happens in between, every child that was ever applied is found again. The name has the field
+//! manager in it: two controllers of one kind have records of their own.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use opkit_client::{Kind, ObjectKey};
 use serde::{Deserialize, Serialize};
 
-/// A child without an owner reference. The version and the Rust type it was applied as do not matter.
+/// A child without an owner reference. The version and the Rust type it was applied as do not
+/// matter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Recorded {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -22,7 +23,7 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     pub(crate) fn new(kind: &Kind, key: &ObjectKey) -> Self {
-        Recorded {
+        Self {
             group: kind.group.clone(),
             kind: kind.kind.clone(),
             namespace: key.namespace.clone(),

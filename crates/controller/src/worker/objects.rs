@@ -29,7 +29,8 @@ impl Running {
             let unknown = format!("there is no cluster {:?}", request.cluster());
             return Some(Err(Error::terminal(Error::msg(unknown))));
         };
-        // By key the object need not be made, there or gone: its metadata is enough, where it is asked for.
+        // By key the object need not be made, there or gone: its metadata is enough, where it is
+        // asked for.
         if let (Reconciler::Key(function), None) = (&self.spec.reconciler, &self.spec.finalizer)
             && !self.spec.has_unowned()
         {
@@ -96,8 +97,8 @@ impl Running {
         }
     }
 
-    /// Cleans up after an object that is being deleted: the user's finalizer first, then the children
-    /// that Kubernetes does not collect.
+    /// Cleans up after an object that is being deleted: the user's finalizer first, then the
+    /// children that Kubernetes does not collect.
     async fn reconcile_deleting(
         &self,
         request: &Request,
@@ -182,8 +183,8 @@ impl Running {
         })
     }
 
-    /// Applies the controller's error policy to the result of a function that was called with a key. A policy takes
-    /// an object, so the error of an object that is gone stays as it is.
+    /// Applies the controller's error policy to the result of a function that was called with a
+    /// key. A policy takes an object, so the error of an object that is gone stays as it is.
     async fn decided_by_key(
         &self,
         request: &Request,

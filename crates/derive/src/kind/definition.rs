@@ -77,7 +77,7 @@ impl Definition {
         let singular = found
             .singular
             .unwrap_or_else(|| kind.to_string().to_lowercase());
-        Ok(Definition {
+        Ok(Self {
             group: found.group.ok_or_else(|| missing("group"))?,
             version: found.version.ok_or_else(|| missing("version"))?,
             plural: found.plural.unwrap_or_else(|| names::plural(&singular)),
@@ -100,7 +100,7 @@ impl Definition {
 
     /// The implementation of kube's `Resource`.
     pub(super) fn resource(&self) -> TokenStream {
-        let Definition {
+        let Self {
             kind,
             group,
             version,
@@ -155,7 +155,7 @@ impl Definition {
 
     /// The `KindTable`, with the columns of fields before the others.
     pub(super) fn table<'a>(&'a self, of_fields: impl Iterator<Item = &'a Column>) -> TokenStream {
-        let Definition {
+        let Self {
             group,
             version,
             plural,
@@ -256,7 +256,7 @@ impl Scale {
             *part = Some(path.value());
         }
         match (spec, status) {
-            (Some(spec_replicas_path), Some(status_replicas_path)) => Ok(Scale {
+            (Some(spec_replicas_path), Some(status_replicas_path)) => Ok(Self {
                 spec_replicas_path,
                 status_replicas_path,
                 label_selector_path: selector,

@@ -47,9 +47,10 @@ pub(crate) fn etcd(directory: &Path, ports: Ports) -> Vec<String> {
     ]
 }
 
-/// kube-apiserver with a certificate of its own making and one token. Without the plugin ServiceAccount, pods
-/// do not wait for an account that a control plane without kube-controller-manager never makes.
-/// With `shards`, lists and watches may ask for shards: alpha in 1.36.
+/// kube-apiserver with a certificate of its own making and one token. Without the plugin
+/// ServiceAccount, pods do not wait for an account that a control plane without
+/// kube-controller-manager never makes. With `shards`, lists and watches may ask for shards: alpha
+/// in 1.36.
 pub(crate) fn apiserver(directory: &Path, ports: Ports, shards: bool) -> Vec<String> {
     let file = |name: &str| directory.join(name).display().to_string();
     let mut arguments = vec![

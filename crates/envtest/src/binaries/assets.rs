@@ -1,4 +1,5 @@
-//! Where the executables are, by the conventions of controller-runtime's envtest and `cargo xtask control-plane`.
+//! Where the executables are, by the conventions of controller-runtime's envtest and
+//! `cargo xtask control-plane`.
 
 use std::{
     fs,
@@ -26,8 +27,8 @@ pub(crate) struct Assets {
 }
 
 impl Assets {
-    /// Looks where the environment, behind `variable`, says: each by its own variable, then in the first
-    /// directory there is.
+    /// Looks where the environment, behind `variable`, says: each by its own variable, then in the
+    /// first directory there is.
     pub(crate) fn find(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, Box<BinariesError>> {
@@ -62,8 +63,9 @@ impl Assets {
 }
 
 impl Assets {
-    /// Whether the server has the feature gate `ShardedListAndWatch`, as the name of its directory says: `v1.36.3`
-    /// here, `1.36.0-linux-amd64` for `setup-envtest`. A server does not start with a gate that it does not know.
+    /// Whether the server has the feature gate `ShardedListAndWatch`, as the name of its directory
+    /// says: `v1.36.3` here, `1.36.0-linux-amd64` for `setup-envtest`. A server does not start with
+    /// a gate that it does not know.
     pub(crate) fn has_shards(&self) -> bool {
         let directory = self.apiserver.parent().and_then(Path::file_name);
         let name = directory.map(|name| name.to_string_lossy().into_owned());

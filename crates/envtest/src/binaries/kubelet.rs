@@ -1,6 +1,8 @@
-//! A stand-in for scheduler and kubelet: one node, on which every pod runs at once and ends when it is deleted.
+//! A stand-in for scheduler and kubelet: one node, on which every pod runs at once and ends when it
+//! is deleted.
 //!
-//! It does what the embedded control plane does, so that a test is the same on both. No container runs.
+//! It does what the embedded control plane does, so that a test is the same on both. No container
+//! runs.
 
 use std::{
     hash::{DefaultHasher, Hasher},
@@ -138,8 +140,8 @@ async fn look_after(client: &RestClient, pod: &Value) -> Result<(), RequestError
         Some(Step::Finish) => {
             let namespace = key.namespace.clone().unwrap_or_default();
             let pods: Api<Pod> = Api::namespaced(client.kube(), &namespace);
-            // The room of requests has no word for a grace period. Whatever this meets, the next event or
-            // the next list finds the pod again.
+            // The room of requests has no word for a grace period. Whatever this meets, the next
+            // event or the next list finds the pod again.
             let now = DeleteParams::default().grace_period(0);
             let _ = pods.delete(&key.name, &now).await;
             return Ok(());

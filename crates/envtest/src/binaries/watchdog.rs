@@ -1,8 +1,9 @@
 //! Processes that cannot outlive the test.
 //!
-//! A shell in a process group of its own starts them and reads a pipe from this process. However this process
-//! ends (even by SIGKILL, when nothing of ours runs any more) the kernel closes the pipe, and at its end the shell
-//! kills what it started and removes the directory. A signal to the test's group does not reach it.
+//! A shell in a process group of its own starts them and reads a pipe from this process. However
+//! this process ends (even by SIGKILL, when nothing of ours runs any more) the kernel closes the
+//! pipe, and at its end the shell kills what it started and removes the directory. A signal to the
+//! test's group does not reach it.
 
 use std::{
     fs,
@@ -127,8 +128,8 @@ impl Watchdog {
     }
 }
 
-/// Says what the shell says. A control plane without one of its parts answers late or never, so the first to end
-/// ends the others, and the logs stay.
+/// Says what the shell says. A control plane without one of its parts answers late or never, so the
+/// first to end ends the others, and the logs stay.
 async fn listen(
     mut child: Child,
     mut lines: Lines<BufReader<ChildStdout>>,

@@ -10,8 +10,9 @@ use super::ControlPlane;
 use crate::TestError;
 
 impl ControlPlane {
-    /// Installs the CRDs of an operator and waits until they are served. Tests may do so at the same time; on a shared
-    /// control plane those of cluster-scoped kinds wait for each other from here to their end.
+    /// Installs the CRDs of an operator and waits until they are served. Tests may do so at the
+    /// same time; on a shared control plane those of cluster-scoped kinds wait for each other from
+    /// here to their end.
     ///
     /// # Errors
     /// If the server refuses one, or does not serve it in time.
@@ -49,8 +50,8 @@ impl ControlPlane {
         }
     }
 
-    /// Whether the objects of every version can be listed: a server may still refuse for a moment after it has
-    /// said that a CRD is established.
+    /// Whether the objects of every version can be listed: a server may still refuse for a moment
+    /// after it has said that a CRD is established.
     async fn is_served(&self, crd: &CustomResourceDefinition) -> bool {
         for version in crd.spec.versions.iter().filter(|version| version.served) {
             let kind = Kind {

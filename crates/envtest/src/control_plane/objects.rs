@@ -14,7 +14,8 @@ use crate::error::refused;
 const DEFAULT_NAMESPACE: &str = "default";
 
 impl ControlPlane {
-    /// Returns the objects of a kind in the namespace of the test, or in the cluster for a cluster-scoped kind.
+    /// Returns the objects of a kind in the namespace of the test, or in the cluster for a
+    /// cluster-scoped kind.
     ///
     /// # Examples
     /// ```
@@ -63,8 +64,8 @@ impl ControlPlane {
         typed.collect()
     }
 
-    /// Returns the Kubernetes Events about an object of kind `K`, oldest first. They are posted in the background:
-    /// [`eventually_event`](ControlPlane::eventually_event) waits for one.
+    /// Returns the Kubernetes Events about an object of kind `K`, oldest first. They are posted in
+    /// the background: [`eventually_event`](ControlPlane::eventually_event) waits for one.
     ///
     /// # Errors
     /// If the server refuses.
@@ -82,8 +83,9 @@ impl ControlPlane {
         Ok(found)
     }
 
-    /// Writes fields of an object's status, as the controller would that the control plane lacks; fields that `status` does
-    /// not have stay as they are. `status` is the status type of the kind, or JSON.
+    /// Writes fields of an object's status, as the controller would that the control plane lacks;
+    /// fields that `status` does not have stay as they are. `status` is the status type of the
+    /// kind, or JSON.
     ///
     /// # Examples
     /// ```
@@ -104,7 +106,8 @@ impl ControlPlane {
     /// ```
     ///
     /// # Errors
-    /// If there is no such object, its kind has no status subresource, or the server refuses the status.
+    /// If there is no such object, its kind has no status subresource, or the server refuses the
+    /// status.
     pub async fn set_status<K: Object>(
         &self,
         key: impl Into<ObjectKey>,
@@ -127,11 +130,13 @@ impl ControlPlane {
 
     /// Waits until there is a Job of this name, lets it complete, and returns it.
     ///
-    /// Where the control plane has no Job controller, its status is written as that controller does. With one of real
-    /// `binaries`, where no container runs, its pods succeed. On a `cluster` its containers run, and it is waited for.
+    /// Where the control plane has no Job controller, its status is written as that controller
+    /// does. With one of real `binaries`, where no container runs, its pods succeed. On a `cluster`
+    /// its containers run, and it is waited for.
     ///
     /// # Errors
-    /// If there is no such Job in time, or it does not complete; with the Job, its events and the last reconciles.
+    /// If there is no such Job in time, or it does not complete; with the Job, its events and the
+    /// last reconciles.
     pub async fn complete_job(&self, key: impl Into<ObjectKey>) -> Result<Job> {
         let key = self.key::<Job>(key);
         let job = self.eventually(key.clone(), |_: &Job| true).await?;
@@ -167,7 +172,8 @@ impl ControlPlane {
             let owners = pod.metadata.owner_references.iter().flatten();
             let mut owners = owners.filter(|owner| owner.kind == "Job");
             let status = pod.status.unwrap_or_default();
-            // One that does not run yet is about to: whoever plays the kubelet would write over this.
+            // One that does not run yet is about to: whoever plays the kubelet would write over
+            // this.
             let is_running = status.phase.as_deref() == Some("Running");
             if !is_running || !owners.any(|owner| owner.name == job.name) {
                 continue;

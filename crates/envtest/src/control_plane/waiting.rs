@@ -12,8 +12,8 @@ use crate::{TestError, report};
 
 impl ControlPlane {
     /// Returns another handle on the same control plane, which waits for this long: in
-    /// [`eventually`](ControlPlane::eventually) and everything else that waits. 20 s by default on the embedded one,
-    /// 60 s on the others.
+    /// [`eventually`](ControlPlane::eventually) and everything else that waits. 20 s by default on
+    /// the embedded one, 60 s on the others.
     ///
     /// # Examples
     /// ```
@@ -39,7 +39,8 @@ impl ControlPlane {
     /// Waits until an object is as wanted, and returns it.
     ///
     /// # Errors
-    /// If it does not become so, with the object, its events and the last reconciles; or if an operator ends.
+    /// If it does not become so, with the object, its events and the last reconciles; or if an
+    /// operator ends.
     ///
     /// # Cancel safety
     /// It only reads.
@@ -84,11 +85,12 @@ impl ControlPlane {
         }
     }
 
-    /// Waits until there is an event with this reason about an object of kind `K`, and returns it. Events are posted in
-    /// the background, some time after what they report.
+    /// Waits until there is an event with this reason about an object of kind `K`, and returns it.
+    /// Events are posted in the background, some time after what they report.
     ///
     /// # Errors
-    /// If there is none in time, with the object, its events and the last reconciles; or if an operator ends.
+    /// If there is none in time, with the object, its events and the last reconciles; or if an
+    /// operator ends.
     ///
     /// # Cancel safety
     /// It only reads.
@@ -113,9 +115,9 @@ impl ControlPlane {
         }
     }
 
-    /// Checks for `time` that an object is as wanted, and returns it as it was last: for what must not happen. The
-    /// object is read every 2 ms on the embedded control plane and every 25 ms on the others, so that a state
-    /// that lasts shorter may be missed.
+    /// Checks for `time` that an object is as wanted, and returns it as it was last: for what must
+    /// not happen. The object is read every 2 ms on the embedded control plane and every 25 ms on
+    /// the others, so that a state that lasts shorter may be missed.
     ///
     /// # Examples
     /// ```
@@ -134,7 +136,8 @@ impl ControlPlane {
     /// ```
     ///
     /// # Errors
-    /// If it is not as wanted, or gone, with the object, its events and the last reconciles; or if an operator ends.
+    /// If it is not as wanted, or gone, with the object, its events and the last reconciles; or if
+    /// an operator ends.
     ///
     /// # Cancel safety
     /// It only reads.

@@ -100,7 +100,8 @@ impl Transform for SchemaTable {
 }
 
 impl Transform for UnitEnum {
-    /// Puts the values in one list, where schemars writes a schema for each variant that has a comment.
+    /// Puts the values in one list, where schemars writes a schema for each variant that has a
+    /// comment.
     fn transform(&mut self, schema: &mut Schema) {
         let schema = schema.ensure_object();
         let description = schema.remove("description");

@@ -42,8 +42,8 @@ pub(super) fn root(spec: SchemaOf, status: Option<SchemaOf>) -> Value {
     root.to_value()
 }
 
-/// Replaces schemars' types by those of Kubernetes, which knows the integer formats int32 and int64 only, and
-/// requires an extension in a schema without a type.
+/// Replaces schemars' types by those of Kubernetes, which knows the integer formats int32 and int64
+/// only, and requires an extension in a schema without a type.
 #[derive(Debug, Clone)]
 struct KubernetesTypes;
 
@@ -89,7 +89,8 @@ fn bound_integers(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Lets a schema without a type accept any value, by the extension that structural schemas have for it.
+/// Lets a schema without a type accept any value, by the extension that structural schemas have for
+/// it.
 fn take_anything(schema: &mut Value) {
     if *schema == json!(true) {
         *schema = json!({});

@@ -26,7 +26,7 @@ pub struct ArgsType {
 
 impl ArgsType {
     pub(crate) fn of<A: Args + 'static>() -> Self {
-        ArgsType {
+        Self {
             id: TypeId::of::<A>(),
             name: type_name::<A>(),
             augment: A::augment_args,

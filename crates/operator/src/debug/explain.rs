@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::Subject;
 
-/// Returns the last reconciles of the objects that `kind`, `name` and, if given, `namespace` name. A
-/// kind may be called as in Kubernetes, by its plural or by a short name, or by its controller.
+/// Returns the last reconciles of the objects that `kind`, `name` and, if given, `namespace` name.
+/// A kind may be called as in Kubernetes, by its plural or by a short name, or by its controller.
 pub(super) async fn explain(subject: &Subject, query: Option<&str>) -> (StatusCode, String) {
     let query: HashMap<_, _> =
         form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect();

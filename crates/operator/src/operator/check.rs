@@ -7,8 +7,9 @@ use super::Operator;
 use crate::OperatorError;
 
 impl Operator {
-    /// Checks the names that end up in objects (of the operator, its CRDs, lease and namespaces), that the
-    /// flags which states take are declared, and the controllers; `watched` are the namespaces that were chosen when it was started.
+    /// Checks the names that end up in objects (of the operator, its CRDs, lease and namespaces),
+    /// that the flags which states take are declared, and the controllers; `watched` are the
+    /// namespaces that were chosen when it was started.
     pub(super) fn check(&self, watched: &[String]) -> Result<(), OperatorError> {
         let own = &self.name;
         check_name("the operator's name", own, check_dns_label(own))?;

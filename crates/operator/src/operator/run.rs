@@ -35,8 +35,8 @@ use crate::{OperatorError, entry, logging, manifests, namespaces};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunOptions {
-    /// The values of the operator's own [flags](Operator::args), as on a command line after the name of the
-    /// binary. The environment is not read for them.
+    /// The values of the operator's own [flags](Operator::args), as on a command line after the
+    /// name of the binary. The environment is not read for them.
     pub args: Vec<OsString>,
     /// The namespaces to hold the operator to; empty for the operator's own choice.
     pub namespaces: Vec<String>,
@@ -57,13 +57,13 @@ pub struct RunOptions {
     /// Whether metrics are served over TLS, and to those only who may read them: by default on any
     /// address but loopback.
     pub metrics_secure: Option<bool>,
-    /// The directory with `tls.crt` and `tls.key` for the metrics; by default they have a certificate
-    /// of their own.
+    /// The directory with `tls.crt` and `tls.key` for the metrics; by default they have a
+    /// certificate of their own.
     pub metrics_cert_path: Option<PathBuf>,
     /// Where to serve `/healthz` and `/readyz`; none for not at all.
     pub health_probe_bind_address: Option<SocketAddr>,
-    /// Has the addresses of the servers once they listen; subscribe to learn a port that was left to
-    /// the machine.
+    /// Has the addresses of the servers once they listen; subscribe to learn a port that was left
+    /// to the machine.
     pub servers: watch::Sender<ServerAddresses>,
     debug: Option<DebugOptions>,
 }
@@ -94,7 +94,7 @@ impl Default for RunOptions {
             ready,
             ..
         } = ManagerOptions::default();
-        RunOptions {
+        Self {
             args: Vec::new(),
             namespaces: Vec::new(),
             grace_period,
@@ -118,8 +118,8 @@ impl Operator {
     /// `version`. Arguments that cannot be understood, and `--help`, end the process as usual.
     ///
     /// # Errors
-    /// One clear sentence, whatever it is: a flag of one's own that collides with another, no kubeconfig,
-    /// a broken one, an unreachable server, an unknown kind, a missing permission.
+    /// One clear sentence, whatever it is: a flag of one's own that collides with another, no
+    /// kubeconfig, a broken one, an unreachable server, an unknown kind, a missing permission.
     ///
     /// # Cancel safety
     /// Not cancel safe: dropping it abandons what runs.
@@ -195,8 +195,8 @@ impl Operator {
         until_signal(run).await
     }
 
-    /// Runs against `client` until `shutdown`, without the process's arguments, signals or logging: for
-    /// tests and for other programs.
+    /// Runs against `client` until `shutdown`, without the process's arguments, signals or logging:
+    /// for tests and for other programs.
     ///
     /// # Errors
     /// As [`run`](Operator::run).

@@ -24,7 +24,7 @@ pub(super) struct Declared {
 
 impl Declared {
     pub(super) fn once<M, F: MakeState<M>>(make: F) -> Self {
-        Declared {
+        Self {
             state: std::any::type_name::<F::State>(),
             args: F::args(),
             make: Box::new(move |args| {
@@ -40,7 +40,7 @@ impl Declared {
     }
 
     pub(super) fn per_term<M, F: MakeStateWith<M>>(make: F) -> Self {
-        Declared {
+        Self {
             state: std::any::type_name::<F::State>(),
             args: F::args(),
             make: Box::new(move |args| {
@@ -115,8 +115,9 @@ where
     }
 }
 
-/// A function that creates a state for each term of leadership: `async fn(StateContext) -> Result<S, E>`, or with
-/// the operator's own flags `async fn(StateContext, MyArgs) -> Result<S, E>`; see
+/// A function that creates a state for each term of leadership:
+/// `async fn(StateContext) -> Result<S, E>`, or with the operator's own flags
+/// `async fn(StateContext, MyArgs) -> Result<S, E>`; see
 /// [`Operator::state_with`](crate::Operator::state_with).
 ///
 /// `M` is a marker that distinguishes function shapes; users never name it.

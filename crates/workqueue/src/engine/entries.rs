@@ -46,7 +46,7 @@ pub(super) struct Entries<K, P> {
 
 impl<K, P> Default for Entries<K, P> {
     fn default() -> Self {
-        Entries {
+        Self {
             slots: Vec::new(),
             free: Vec::new(),
             table: HashTable::new(),
@@ -67,8 +67,8 @@ impl<K: Eq, P> Entries<K, P> {
         self.slots.get_mut(id as usize)?.as_mut()
     }
 
-    /// The id of the entry of `key`, which is made if there is none. No entry has the id only if all
-    /// are used, which takes four thousand million keys.
+    /// The id of the entry of `key`, which is made if there is none. No entry has the id only if
+    /// all are used, which takes four thousand million keys.
     pub(super) fn entry(&mut self, hash: u64, key: K) -> u32 {
         let slots = &self.slots;
         let at = |id: &u32| slots.get(*id as usize).and_then(Option::as_ref);
@@ -122,7 +122,7 @@ impl<K: Eq, P> Entries<K, P> {
     pub(super) fn shrink(&mut self) -> bool {
         let shrinks = self.is_empty() && self.slots.capacity() > KEPT;
         if shrinks {
-            *self = Entries::default();
+            *self = Self::default();
         }
         shrinks
     }

@@ -15,7 +15,7 @@ pub(super) struct Heap<T> {
 
 impl<T> Default for Heap<T> {
     fn default() -> Self {
-        Heap {
+        Self {
             items: Vec::new(),
             positions: Vec::new(),
         }
@@ -65,7 +65,7 @@ impl<T: Ord + Copy> Heap<T> {
     }
 
     pub(super) fn clear(&mut self) {
-        *self = Heap::default();
+        *self = Self::default();
     }
 
     /// The `limit` least keys with their ids, in order, without looking at the rest.

@@ -46,7 +46,7 @@ pub(super) struct List {
 
 impl Default for List {
     fn default() -> Self {
-        List {
+        Self {
             first: NONE,
             last: NONE,
         }

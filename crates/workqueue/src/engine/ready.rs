@@ -59,10 +59,10 @@ struct Level {
 
 impl Ready {
     pub(super) fn new(step: u64, fair: bool) -> Self {
-        Ready {
+        Self {
             step,
             fair,
-            ..Ready::default()
+            ..Self::default()
         }
     }
 

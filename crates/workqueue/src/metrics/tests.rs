@@ -239,7 +239,8 @@ fn buckets_are_client_gos() {
     assert_eq!((bounds.len(), bounds[0], bounds[11]), (13, 1e-8, 1e3));
 }
 
-/// Without it Prometheus computes no quantiles, and strict readers take nothing of the whole scrape.
+/// Without it Prometheus computes no quantiles, and strict readers take nothing of the whole
+/// scrape.
 #[tokio::test(start_paused = true)]
 async fn the_last_bucket_is_the_infinite_one() {
     let (registry, _provider, queue) = setup();

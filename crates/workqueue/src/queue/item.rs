@@ -42,7 +42,7 @@ struct Hold<K: Eq + Hash + Clone, P: Merge> {
 
 impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
     pub(super) fn new(shared: Arc<Shared<K, P>>, work: Work<K, P>, taken_at: Instant) -> Self {
-        Item {
+        Self {
             hold: Hold {
                 shared,
                 ticket: Some(work.ticket),
@@ -85,8 +85,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
         self.taken_at
     }
 
-    /// Ends the work on the key, as dropping this does, and forgets its failures: both at once, because
-    /// that is how most work ends.
+    /// Ends the work on the key, as dropping this does, and forgets its failures: both at once,
+    /// because that is how most work ends.
     pub fn forget(mut self) {
         let Some(ticket) = self.hold.ticket.take() else {
             return;

@@ -7,8 +7,8 @@ use tokio::sync::{self, mpsc};
 
 use super::{Answer, Deletion, ObjectStore, Put, Settings, StoreError};
 
-/// How many calls of the web hook may wait. More are lost, as with every web hook: the operator looks at
-/// each bucket now and then anyway.
+/// How many calls of the web hook may wait. More are lost, as with every web hook: the operator
+/// looks at each bucket now and then anyway.
 const CALLS: usize = 64;
 
 /// A store in memory. Cloning gives another handle on the same one.
@@ -37,7 +37,7 @@ struct Bucket {
 impl Default for MemoryStore {
     fn default() -> Self {
         let (web_hook, called) = mpsc::channel(CALLS);
-        MemoryStore {
+        Self {
             state: Arc::default(),
             web_hook,
             called: Arc::new(sync::Mutex::new(called)),

@@ -1,5 +1,5 @@
-//! `cx.apply` of many kinds: what the server makes of them causes neither a loop nor a write after a
-//! start.
+//! `cx.apply` of many kinds: what the server makes of them causes neither a loop nor a write after
+//! a start.
 
 use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;

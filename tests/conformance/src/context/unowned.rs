@@ -30,7 +30,7 @@ impl Elsewhere {
         plane.apply(elsewhere).await?;
         let owner: ConfigMap = object(json!({"metadata": {"name": "owner"}}));
         plane.apply(owner).await?;
-        Ok(Elsewhere {
+        Ok(Self {
             plane: plane.clone(),
             namespace,
         })

@@ -113,7 +113,8 @@ async fn a_namespace_that_goes_takes_its_children_along(plane: ControlPlane) -> 
     let key = (team.as_str(), NAME);
     plane.eventually(key, |_: &NetworkPolicy| true).await?;
     plane.delete::<Namespace>(team.as_str()).await?;
-    // It could not go if children were made anew for ever. Of a reconcile on the way, a request may fail.
+    // It could not go if children were made anew for ever. Of a reconcile on the way, a request may
+    // fail.
     plane.eventually_gone::<Namespace>(team.as_str()).await?;
     assert!(plane.get::<ResourceQuota>(key).await?.is_none());
     running.stop().await

@@ -22,7 +22,7 @@ impl Vault {
         plane.apply(namespace).await?;
         let running = Running::start(plane, operator(), &[&name]).await?;
         let plane = plane.clone();
-        Ok(Vault {
+        Ok(Self {
             plane,
             name,
             running,

@@ -48,8 +48,8 @@ fn is_settled(shop: &Shop) -> bool {
     shop.is_ready() && scaled.is_some_and(|(scaled, _)| scaled)
 }
 
-/// Lets the database run: on the embedded control plane nothing follows from a StatefulSet, so the test says what its
-/// controller would. Real ones have it.
+/// Lets the database run: on the embedded control plane nothing follows from a StatefulSet, so the
+/// test says what its controller would. Real ones have it.
 async fn run_database(plane: &ControlPlane) -> opkit::Result {
     if plane.require(Capability::OwnServer).is_err() {
         return Ok(());

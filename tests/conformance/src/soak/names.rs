@@ -1,8 +1,9 @@
 //! Names that come and go: whatever an operator remembers by name is forgotten with the object.
 //!
-//! Each name is a config map with a finalizer that two controllers reconcile, a native one with children
-//! and events, and one by key. Some reconciles fail first, and some clean-ups take two calls. `cargo test` runs it with few
-//! names, `cargo xtask soak --names 1000000` with many, and then measures memory.
+//! Each name is a config map with a finalizer that two controllers reconcile, a native one with
+//! children and events, and one by key. Some reconciles fail first, and some clean-ups take two
+//! calls. `cargo test` runs it with few names, `cargo xtask soak --names 1000000` with many, and
+//! then measures memory.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -43,7 +43,7 @@ enum Fate {
 
 impl Weather {
     pub(crate) fn new(seed: u64) -> Self {
-        Weather {
+        Self {
             dice: Arc::new(Mutex::new(Random::new(seed))),
             watches: Arc::default(),
             failed: Arc::default(),

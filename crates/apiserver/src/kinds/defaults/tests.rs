@@ -3,12 +3,12 @@ use serde_json::{Value, json};
 use super::{Action, RULES, Rule, TEXT, apply, functions};
 use crate::kinds::{Catalog, sections};
 
-/// Objects as they went into a real server, and as they came out; a line each. Edited by hand where a value
-/// is no default of ours:
+/// Objects as they went into a real server, and as they came out; a line each. Edited by hand where
+/// a value is no default of ours:
 ///
-/// - taken out of what came back: uid, times and managed fields, the finalizers that protect volumes, the
-///   taints of new nodes, allocated addresses and node ports, the status of a CRD, the transition time of a
-///   volume, a deprecated annotation of DaemonSets;
+/// - taken out of what came back: uid, times and managed fields, the finalizers that protect
+///   volumes, the taints of new nodes, allocated addresses and node ports, the status of a CRD, the
+///   transition time of a volume, a deprecated annotation of DaemonSets;
 /// - put into what went in: the namespace of the request, the uid of a Job, the priority that a
 ///   PriorityClass gave, and quantities as text (the server turns numbers into text itself);
 /// - left out: empty lists, which the server returns as null.

@@ -191,7 +191,8 @@ fn a_list_that_began_after_a_deletion_is_the_truth() {
     }
 }
 
-/// A cluster that was restored to what it was after our deletion, of which the restored list is older.
+/// A cluster that was restored to what it was after our deletion, of which the restored list is
+/// older.
 #[test]
 fn a_deletion_within_the_first_list_after_a_restore_holds() {
     let mut fed = with_one();

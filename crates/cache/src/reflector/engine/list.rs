@@ -23,7 +23,7 @@ pub(super) struct Paging {
 
 impl Paging {
     pub(super) fn new(limit: u32) -> Self {
-        Paging {
+        Self {
             limit,
             token: None,
             version: None,

@@ -14,7 +14,8 @@ use crate::watch_event::{Bookmark, EventError, EventKind, WatchEvent};
 const TIMEOUT_MIN: Duration = Duration::from_secs(5 * 60);
 /// How long the server may take to begin a watch, or to end one that is over.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a watch may be silent: bookmarks come every minute, so the connection is half-open then.
+/// How long a watch may be silent: bookmarks come every minute, so the connection is half-open
+/// then.
 const SILENCE_MAX: Duration = Duration::from_secs(3 * 60);
 /// How long a streaming list may be silent before it is complete.
 const SILENCE_IN_LIST_MAX: Duration = Duration::from_secs(30);
@@ -56,7 +57,7 @@ enum Told {
 
 impl Watching {
     pub(super) fn new(now: Duration, timeout: Duration, unordered: bool) -> Self {
-        Watching {
+        Self {
             begun: now,
             deadline: now.saturating_add(timeout).saturating_add(PATIENCE),
             events: 0,

@@ -153,7 +153,7 @@ impl TryFrom<String> for Checked {
     fn try_from(text: String) -> Result<Self, Self::Error> {
         match text.len() {
             0 => Err("empty"),
-            length => Ok(Checked(length)),
+            length => Ok(Self(length)),
         }
     }
 }

@@ -24,7 +24,7 @@ struct Tree(TempDir);
 
 impl Tree {
     fn new() -> (Self, Sources) {
-        let tree = Tree(TempDir::new().unwrap());
+        let tree = Self(TempDir::new().unwrap());
         tree.write("Cargo.toml", "");
         tree.write("op/Cargo.toml", "");
         tree.write("op/src/main.rs", "1");

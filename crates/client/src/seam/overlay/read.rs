@@ -186,7 +186,7 @@ impl Selection {
         let bad = |error: opkit_apimachinery::selector::SelectorError| {
             refuse(400, "BadRequest", error.to_string())
         };
-        Ok(Selection {
+        Ok(Self {
             labels: LabelSelector::parse(&value("labelSelector")).map_err(bad)?,
             fields: FieldSelector::parse(&value("fieldSelector")).map_err(bad)?,
         })

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::RecordedBody;
 use crate::RequestInfo;
 
-/// The body as it may be kept: its beginning, or nothing if it might hold secrets and cannot be read.
+/// The body as it may be kept: its beginning, or nothing if it might hold secrets and cannot be
+/// read.
 pub(super) fn recorded(info: &RequestInfo, body: &[u8], length: u64, max: usize) -> RecordedBody {
     let kept = body.get(..max.min(body.len())).unwrap_or_default();
     let whole = u64::try_from(kept.len()).is_ok_and(|kept| kept == length);

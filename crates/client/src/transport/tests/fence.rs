@@ -10,8 +10,8 @@ use super::tls::listen;
 use super::*;
 use crate::{Fence, Fenced};
 
-/// Sends a write over a connection that is made slowly; `closes` before it is made. Returns how many
-/// whole requests came to the server.
+/// Sends a write over a connection that is made slowly; `closes` before it is made. Returns how
+/// many whole requests came to the server.
 async fn send(protocol: &'static [u8], closes: bool) -> (Result<(), Option<Fenced>>, usize) {
     let (acceptor, listener, config) = listen(&[protocol]).await;
     let fence = Fence::new();

@@ -37,7 +37,8 @@ pub(super) async fn listen(protocols: &[&[u8]]) -> (TlsAcceptor, TcpListener, ku
 }
 
 /// A server that takes 100 requests on a connection, as kube-apiserver does. It answers `/hang`
-/// with a body that never ends, and all else with the version of HTTP and the number of connections.
+/// with a body that never ends, and all else with the version of HTTP and the number of
+/// connections.
 async fn serve(protocols: &'static [&'static [u8]]) -> (kube::Config, JoinSet<()>) {
     let (acceptor, listener, config) = listen(protocols).await;
     let mut tasks = JoinSet::new();

@@ -37,7 +37,7 @@ impl Bench {
         if let Some(lease) = lease {
             server.act(Duration::ZERO, lease);
         }
-        Bench {
+        Self {
             elector: Elector::new("baz".to_owned(), TIMING, true, 1),
             server,
             sent: Vec::new(),
@@ -92,8 +92,8 @@ fn failing(_: &Request) -> Option<Answer> {
     Some(Answer::Failed)
 }
 
-/// client-go's table `TestTryAcquireOrRenewLeases`: the lease, how long it was watched, and then what
-/// was sent, whether it was taken, and how often the holder has changed.
+/// client-go's table `TestTryAcquireOrRenewLeases`: the lease, how long it was watched, and then
+/// what was sent, whether it was taken, and how often the holder has changed.
 #[test]
 fn a_lease_is_taken_when_nobody_holds_it() {
     let check = |lease: Option<Record>, watched: u64, sent: &[&str], transitions: Option<u32>| {
@@ -320,7 +320,8 @@ fn a_lost_answer_is_noticed() {
     assert_eq!(bench.lease().transitions, 4);
 }
 
-/// runlore#250: client-go's elector returned when it lost the lease, and the process was a standby for ever.
+/// runlore#250: client-go's elector returned when it lost the lease, and the process was a standby
+/// for ever.
 #[test]
 fn who_loses_the_lease_stands_again() {
     let mut bench = Bench::new(None);

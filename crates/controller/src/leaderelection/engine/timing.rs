@@ -22,8 +22,8 @@ impl Timing {
     /// A candidate takes the lease when it has not seen it change for the lease's duration L by its
     /// own clock. It can see the renewal only after it was sent, and its clock runs too fast by at
     /// most the drift d, so it takes the lease, in true time, no sooner than L / (1 + d) after the
-    /// sending. The holder's clock runs too slow by at most d, so a term of R ends, in true time, at
-    /// most R / (1 - d) after the sending. The two stay apart while R (1 + d) <= L (1 - d). The
+    /// sending. The holder's clock runs too slow by at most d, so a term of R ends, in true time,
+    /// at most R / (1 - d) after the sending. The two stay apart while R (1 + d) <= L (1 - d). The
     /// renew deadline is R, cut to that where the durations are too close to each other.
     pub(in crate::leaderelection) fn term(&self) -> Duration {
         let lease = Duration::from_secs(self.lease_seconds.into());

@@ -19,7 +19,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) const GOOD: Link = Link {
+    pub(super) const GOOD: Self = Self {
         requests_lost: 0,
         answers_lost: 0,
         delay_max: Duration::from_millis(50),
@@ -126,8 +126,8 @@ impl World {
         };
         let link = self.candidates[who].link;
         if self.is_troubled && self.random.percent(risk) {
-            // It stands still before the request has left, or after that; then perhaps it finds the way
-            // gone when it goes on.
+            // It stands still before the request has left, or after that; then perhaps it finds the
+            // way gone when it goes on.
             let pause = self.some(self.lease() * 2);
             self.pause(who, pause);
             match self.random.below(3) {

@@ -12,7 +12,7 @@ pub(super) struct Clock {
 
 impl Clock {
     pub(super) fn new(now: Duration, rate: f64) -> Self {
-        Clock {
+        Self {
             true_origin: now,
             local_origin: Duration::ZERO,
             rate,

@@ -181,8 +181,8 @@ async fn a_kind_that_is_not_owned_is_not_applied() {
     }
 }
 
-/// Runs `reconcile` some times, which makes the secret `child`; the loop that was found, and how many
-/// reconciles there were.
+/// Runs `reconcile` some times, which makes the secret `child`; the loop that was found, and how
+/// many reconciles there were.
 async fn making_a_secret<F>(reconcile: fn(Context) -> F) -> (Option<String>, u64)
 where
     F: Future<Output = Result<()>> + Send + 'static,

@@ -70,7 +70,7 @@ impl Candidate {
             manager.controller(controller).runnable(task)
         })
         .await;
-        Candidate { run, seen }
+        Self { run, seen }
     }
 
     fn seen(&self) -> Vec<String> {
@@ -384,8 +384,8 @@ async fn an_election_without_a_namespace_does_not_start() {
     assert!(error.contains("--leader-elect=false"), "{error}");
 }
 
-/// An object that is gone is not among those that a new term looks at: its key must not get lost with
-/// the work that was dropped.
+/// An object that is gone is not among those that a new term looks at: its key must not get lost
+/// with the work that was dropped.
 #[tokio::test(start_paused = true)]
 async fn work_that_is_dropped_with_its_term_is_queued_again() {
     let server = Server::new(&["configmaps", "leases"]);

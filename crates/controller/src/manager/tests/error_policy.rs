@@ -5,7 +5,8 @@ use kube::ResourceExt;
 
 use crate::Request;
 
-/// Seconds until the retry that it asks for; none waits for the next change, zero is for the backoff.
+/// Seconds until the retry that it asks for; none waits for the next change, zero is for the
+/// backoff.
 #[derive(Debug, thiserror::Error)]
 #[error("after {0:?}")]
 struct After(Option<u64>);

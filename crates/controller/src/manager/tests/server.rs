@@ -44,7 +44,7 @@ impl Server {
             kinds: kinds.iter().copied().collect(),
             ..Default::default()
         };
-        Server {
+        Self {
             state: Arc::new(Mutex::new(state)),
             events: broadcast::Sender::new(1000),
             cuts: broadcast::Sender::new(1),

@@ -1,8 +1,9 @@
-//! Finding objects that are reconciled without a pause, whatever leads to it: a result that asks for
-//! the next reconcile at once, a trigger that fires in each one, writes that are not known to be ours.
+//! Finding objects that are reconciled without a pause, whatever leads to it: a result that asks
+//! for the next reconcile at once, a trigger that fires in each one, writes that are not known to
+//! be ours.
 //!
-//! It counts, per object, the reconciles of one cause in a window of time; the records of the object hold all
-//! else that it needs.
+//! It counts, per object, the reconciles of one cause in a window of time; the records of the
+//! object hold all else that it needs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +13,8 @@ use crate::record::{Cause, ReconcileRecord};
 
 /// The time in which reconciles are counted.
 const WINDOW: Duration = Duration::from_secs(5);
-/// In a window, so many reconciles that the controller itself asked for or caused are a loop: twenty
-/// a second. A backoff of 5 ms that doubles leads to eleven.
+/// In a window, so many reconciles that the controller itself asked for or caused are a loop:
+/// twenty a second. A backoff of 5 ms that doubles leads to eleven.
 const ASKED: u32 = 100;
 /// In a window, so many that a change of one and the same object led to: a hundred a second.
 const CHANGED: u32 = 500;
@@ -30,8 +31,8 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// Takes in a reconcile that has ended, and the records of those before it, the oldest first;
-    /// the loop that it is part of, if there is one. The clock is read only if it matters, which for
-    /// most reconciles it does not.
+    /// the loop that it is part of, if there is one. The clock is read only if it matters, which
+    /// for most reconciles it does not.
     pub(crate) fn observe<'r>(
         &mut self,
         clock: impl FnOnce() -> Duration,
@@ -43,7 +44,7 @@ impl Pace {
             Some(_) if is_own(record, [Some(last), last_but_one]) => ASKED,
             Some(_) if is_alike(record, last) => CHANGED,
             _ => {
-                *self = Pace::default();
+                *self = Self::default();
                 return None;
             }
         };

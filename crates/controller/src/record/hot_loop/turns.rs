@@ -1,5 +1,5 @@
-//! Finding children that are created and pruned in turn: one reconcile applies a child only because it
-//! does not exist, the next one finds it, does not apply it, and so prunes it.
+//! Finding children that are created and pruned in turn: one reconcile applies a child only because
+//! it does not exist, the next one finds it, does not apply it, and so prunes it.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! Which connections a server keeps when there are too many: a plain struct without a clock.
 //!
 //! A connection is *busy* while one of its requests is being handled and *waits* otherwise: for its
-//! first request, for the next one, or for a client that does not read. A waiting connection gives way
-//! to a new one, a busy one never does. So connections that send nothing cannot keep a probe out.
+//! first request, for the next one, or for a client that does not read. A waiting connection gives
+//! way to a new one, a busy one never does. So connections that send nothing cannot keep a probe
+//! out.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -55,7 +56,7 @@ pub(super) struct Admitted {
 
 impl Places {
     pub(super) fn new(limits: Limits) -> Self {
-        Places {
+        Self {
             limits,
             held: HashMap::new(),
             clock: 0,

@@ -200,7 +200,7 @@ impl Run {
             fair,
             ..Oracle::default()
         };
-        Run {
+        Self {
             engine: Engine::new(options),
             oracle,
             random,

@@ -1,4 +1,5 @@
-//! Workers that are given up while they wait, or while they hold a key: no wake-up may go with them.
+//! Workers that are given up while they wait, or while they hold a key: no wake-up may go with
+//! them.
 
 use std::collections::HashSet;
 
