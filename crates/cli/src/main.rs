@@ -12,9 +12,15 @@ mod kubeconfig;
 mod output;
 mod signals;
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode, time::Duration};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// The operator SDK for Rust.
 #[derive(Debug, Parser)]
@@ -64,14 +70,15 @@ struct ControlPlaneArgs {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let logged = match &cli.command {
-        // Its view shows what the control plane does not model.
-        Command::Dev { .. } => "warn,opkit_apiserver::registry::unmodelled=off",
-        _ => "warn",
-    };
+    let mut logged = Targets::new().with_default(LevelFilter::WARN);
+    if let Command::Dev { .. } = &cli.command {
+        // The view shows the features that the control plane does not model.
+        logged = logged.with_target("opkit_apiserver::registry::unmodelled", LevelFilter::OFF);
+    }
     tracing_subscriber::fmt()
-        .with_env_filter(logged)
         .with_writer(std::io::stderr)
+        .finish()
+        .with(logged)
         .init();
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -2,9 +2,11 @@
 //! `~/.kube/config`, in this order (controller-runtime's, whose `--kubeconfig` comes first as
 //! well).
 
+mod kubeconfig;
+
 use std::path::{Path, PathBuf};
 
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::KubeConfigOptions;
 use kube::{Client, Config};
 
 use crate::ClientOptions;
@@ -23,12 +25,12 @@ pub enum ConnectError {
         cause: std::io::Error,
     },
     /// The kubeconfig is there, but does not say which cluster.
-    #[error("cannot use the kubeconfig {path}: {}", first_line(cause))]
+    #[error("cannot use the kubeconfig {path}: {}", first_line(cause.as_ref()))]
     Use {
         /// The file, or the files that `KUBECONFIG` names.
         path: String,
         /// Why; not a source, because its text is part of the message.
-        cause: Box<KubeconfigError>,
+        cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A service account is mounted, but incomplete.
     #[error("cannot use the pod's service account")]
@@ -91,49 +93,39 @@ pub async fn connect_with(
 
 async fn find(explicit: Option<&Path>) -> Result<Config, ConnectError> {
     if let Some(path) = explicit {
-        return read(path).await;
+        return read(&[path.to_owned()]).await;
     }
     if let Some(paths) = std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
-        let mut files = std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty());
-        return match (files.next(), files.next()) {
-            (Some(only), None) => read(&only).await,
-            _ => {
-                let path = paths.to_string_lossy().into_owned();
-                Config::from_kubeconfig(&KubeConfigOptions::default())
-                    .await
-                    .map_err(|cause| ConnectError::Use {
-                        path,
-                        cause: Box::new(cause),
-                    })
-            }
-        };
+        let files = std::env::split_paths(&paths);
+        let files: Vec<PathBuf> = files.filter(|path| !path.as_os_str().is_empty()).collect();
+        return read(&files).await;
     }
     if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
         return Config::incluster().map_err(ConnectError::InCluster);
     }
     let home = std::env::home_dir().map(|home| home.join(".kube/config"));
     match home {
-        Some(path) if path.exists() => read(&path).await,
+        Some(path) if path.exists() => read(&[path]).await,
         _ => Err(ConnectError::NotConfigured),
     }
 }
 
-async fn read(path: &Path) -> Result<Config, ConnectError> {
-    let unusable = |cause| match cause {
-        KubeconfigError::ReadConfig(cause, path) => ConnectError::Read { path, cause },
-        cause => ConnectError::Use {
-            path: path.display().to_string(),
-            cause: Box::new(cause),
-        },
-    };
-    let kubeconfig = Kubeconfig::read_from(path).map_err(unusable)?;
-    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-        .await
-        .map_err(unusable)
+/// Reads the kubeconfig of these files and resolves its current context.
+async fn read(files: &[PathBuf]) -> Result<Config, ConnectError> {
+    let kubeconfig = kubeconfig::read(files.iter().map(PathBuf::as_path))?;
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    config.map_err(|cause| ConnectError::Use {
+        path: std::env::join_paths(files)
+            .unwrap_or_default()
+            .display()
+            .to_string(),
+        cause: cause.into(),
+    })
 }
 
 /// A YAML error quotes the file over several lines; the first says what and where.
-fn first_line(cause: &KubeconfigError) -> String {
+fn first_line(cause: &(dyn std::error::Error + Send + Sync)) -> String {
     cause
         .to_string()
         .lines()

@@ -1,6 +1,8 @@
 //! Logs, to standard error, and with the feature `otlp` traces, to a collector.
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::OperatorError;
 use crate::arguments::LogFormat;
@@ -40,10 +42,12 @@ pub(crate) fn start(
         true => level.to_owned(),
         false => format!("{level},kube_client::client::builder=off"),
     };
-    let filter = EnvFilter::try_new(directives).map_err(|cause| OperatorError::LogLevel {
-        level: level.to_owned(),
-        cause,
-    })?;
+    let filter: Targets = directives
+        .parse()
+        .map_err(|cause| OperatorError::LogLevel {
+            level: level.to_owned(),
+            cause,
+        })?;
     #[cfg(feature = "otlp")]
     if let Some(telemetry) = Telemetry::from_env(operator)? {
         telemetry.start(filter, format);
@@ -52,11 +56,17 @@ pub(crate) fn start(
         });
     }
     let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(tracing::Level::TRACE)
         .with_writer(std::io::stderr);
     let _ = match format {
-        LogFormat::Text => logs.with_ansi(is_terminal()).try_init(),
-        LogFormat::Json => logs.json().flatten_event(true).try_init(),
+        LogFormat::Text => {
+            let logs = logs.with_ansi(is_terminal()).finish();
+            logs.with(filter).try_init()
+        }
+        LogFormat::Json => {
+            let logs = logs.json().flatten_event(true).finish();
+            logs.with(filter).try_init()
+        }
     };
     Ok(Logging {
         #[cfg(feature = "otlp")]

@@ -24,10 +24,11 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 use tokio::runtime::Handle;
 use tracing::warn;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::OperatorError;
 use crate::arguments::LogFormat;
@@ -39,7 +40,7 @@ const ENDPOINTS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 ];
 /// Which spans are sent, whatever is logged.
-const SPANS: &str = "info";
+const SPANS: LevelFilter = LevelFilter::INFO;
 /// How long a batch may take to be sent, and how large the answer may be.
 const SEND: Duration = Duration::from_secs(10);
 const ANSWER_BYTES: usize = 64 * 1024;
@@ -60,7 +61,7 @@ impl Telemetry {
             return Ok(None);
         }
         let named = is_set("OTEL_SERVICE_NAME");
-        Telemetry::new((!named).then_some(operator), None).map(Some)
+        Self::new((!named).then_some(operator), None).map(Some)
     }
 
     /// A service of this name, or of the environment's; an endpoint likewise.
@@ -81,11 +82,11 @@ impl Telemetry {
             .with_resource(resource.build())
             .with_batch_exporter(exporter)
             .build();
-        Ok(Telemetry { provider })
+        Ok(Self { provider })
     }
 
     /// Starts to log and to trace. A subscriber that is there already, as in a test, stays.
-    pub(crate) fn start(&self, filter: EnvFilter, format: LogFormat) {
+    pub(crate) fn start(&self, filter: Targets, format: LogFormat) {
         let traces = tracing_subscriber::registry().with(self.layer());
         let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         let _ = match format {
@@ -107,7 +108,7 @@ impl Telemetry {
         let tracer: SdkTracer = self.provider.tracer("opkit");
         tracing_opentelemetry::layer()
             .with_tracer(tracer)
-            .with_filter(EnvFilter::new(SPANS))
+            .with_filter(SPANS)
     }
 
     /// Sends what was not sent yet.
@@ -137,7 +138,7 @@ impl Sender {
     fn new() -> Result<Self, std::io::Error> {
         let connector = HttpsConnectorBuilder::new().with_native_roots()?;
         let connector = connector.https_or_http().enable_http1().build();
-        Ok(Sender {
+        Ok(Self {
             client: Client::builder(TokioExecutor::new()).build(connector),
             runtime: Handle::current(),
         })

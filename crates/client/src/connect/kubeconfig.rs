@@ -1,0 +1,112 @@
+//! Reads kubeconfig files.
+//!
+//! kube reads them too, straight from YAML into its types. That compiles the YAML parser once for
+//! each of a dozen types, a third of a megabyte in every operator. Here a file is parsed into a
+//! JSON value first, as client-go does.
+
+use std::path::Path;
+
+use kube::config::Kubeconfig;
+use serde_json::Value;
+
+use super::ConnectError;
+
+/// Fields of a kubeconfig that hold a boolean. All other scalars are strings.
+const BOOLEANS: [&str; 3] = [
+    "disable-compression",
+    "insecure-skip-tls-verify",
+    "provideClusterInfo",
+];
+
+/// Reads and merges `paths`. The first file that sets a value wins, as for `kubectl`.
+pub(super) fn read<'a>(
+    paths: impl IntoIterator<Item = &'a Path>,
+) -> Result<Kubeconfig, ConnectError> {
+    let mut merged = Kubeconfig::default();
+    for path in paths {
+        let unusable = |cause| ConnectError::Use {
+            path: path.display().to_string(),
+            cause,
+        };
+        let bytes = std::fs::read(path).map_err(|cause| ConnectError::Read {
+            path: path.to_owned(),
+            cause,
+        })?;
+        let text = decode_text(&bytes).ok_or_else(|| unusable("it is not text".into()))?;
+        let documents: Vec<Value> =
+            serde_saphyr::from_multiple(&text).map_err(|cause| unusable(cause.into()))?;
+        for mut document in documents {
+            write_scalars_as_strings(&mut document);
+            let mut config: Kubeconfig =
+                serde_json::from_value(document).map_err(|cause| unusable(cause.into()))?;
+            if let Some(directory) = path.parent() {
+                resolve_paths(&mut config, directory);
+            }
+            merged = merged
+                .merge(config)
+                .map_err(|cause| unusable(cause.into()))?;
+        }
+    }
+    Ok(merged)
+}
+
+/// Decodes UTF-8 or, after a byte order mark, UTF-16, which PowerShell writes.
+fn decode_text(bytes: &[u8]) -> Option<String> {
+    let utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let (units, rest) = bytes.as_chunks::<2>();
+        let units: Vec<u16> = units.iter().map(|pair| unit(*pair)).collect();
+        String::from_utf16(&units).ok().filter(|_| rest.is_empty())
+    };
+    match bytes {
+        [0xFF, 0xFE, text @ ..] => utf16(text, u16::from_le_bytes),
+        [0xFE, 0xFF, text @ ..] => utf16(text, u16::from_be_bytes),
+        [0xEF, 0xBB, 0xBF, text @ ..] => String::from_utf8(text.to_vec()).ok(),
+        text => String::from_utf8(text.to_vec()).ok(),
+    }
+}
+
+/// Turns numbers and booleans into strings where a kubeconfig holds strings: `name: 1234` is valid
+/// YAML for the name "1234". Extensions hold any type and stay as they are.
+fn write_scalars_as_strings(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter_mut();
+            fields
+                .filter(|(key, _)| !BOOLEANS.contains(&key.as_str()) && *key != "extensions")
+                .for_each(|(_, value)| write_scalars_as_strings(value));
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_scalars_as_strings),
+        Value::Number(_) | Value::Bool(_) => *value = Value::String(value.to_string()),
+        Value::String(_) | Value::Null => {}
+    }
+}
+
+/// Makes the paths of a file's certificates, tokens and plugins relative to the file's directory.
+fn resolve_paths(config: &mut Kubeconfig, directory: &Path) {
+    let resolve = |file: &mut Option<String>| {
+        let path = file.as_deref().map(Path::new);
+        if let Some(path) = path.filter(|path| path.is_relative()) {
+            *file = directory.join(path).to_str().map(str::to_owned);
+        }
+    };
+    let clusters = config.clusters.iter_mut();
+    for cluster in clusters.filter_map(|named| named.cluster.as_mut()) {
+        resolve(&mut cluster.certificate_authority);
+    }
+    let users = config.auth_infos.iter_mut();
+    for user in users.filter_map(|named| named.auth_info.as_mut()) {
+        resolve(&mut user.client_certificate);
+        resolve(&mut user.client_key);
+        resolve(&mut user.token_file);
+        // A command without a separator is looked up in `PATH`, as client-go does.
+        if let Some(exec) = &mut user.exec {
+            let is_path = |command: &String| command.contains(std::path::MAIN_SEPARATOR);
+            if exec.command.as_ref().is_some_and(is_path) {
+                resolve(&mut exec.command);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
