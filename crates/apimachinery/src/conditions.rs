@@ -1,8 +1,8 @@
-//! Conditions: what a controller says about an object's state.
+//! Conditions: a controller's statements about the state of an object.
 //!
-//! [`Condition`] is `metav1.Condition` on the wire. A controller states type, status, reason
-//! and message; *when* a status changed and which generation was looked at is filled in by the
-//! framework just before it writes a status. That way a time changes only when a status does, and a
+//! [`Condition`] is `metav1.Condition` on the wire. A controller sets type, status, reason and
+//! message. The framework sets the transition time and the observed generation just before it
+//! writes a status. The time therefore changes only when a condition's status changes, and a
 //! reconcile that changes nothing writes nothing.
 
 mod schema;
@@ -13,7 +13,7 @@ use std::ops::Deref;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// One statement about an object: `metav1.Condition`.
+/// One statement about the state of an object: `metav1.Condition`.
 ///
 /// # Examples
 ///
@@ -28,35 +28,35 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Condition {
-    /// What is stated, in CamelCase, such as `Ready`.
+    /// Type of the condition in CamelCase, such as `Ready`.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Whether it is so.
+    /// Status of the condition.
     pub status: ConditionStatus,
-    /// The generation that was looked at; set when the status is written.
+    /// Generation of the object that the controller observed; set when the status is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// When the status last changed, in whole seconds; set when the status is written.
+    /// Time of the last change of `status`, in whole seconds; set when the status is written.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "seconds")]
     pub last_transition_time: Option<Timestamp>,
-    /// Why, in one CamelCase word. Kubernetes requires one, so [`Condition::new`] fills in the
-    /// type when the status is true, `Not` and the type when it is false, and `Unknown`
-    /// otherwise.
+    /// Reason of the last change, as one CamelCase word. Kubernetes requires a reason, so
+    /// [`Condition::new`] sets the type if the status is true, `Not` and the type if it is false,
+    /// and `Unknown` otherwise.
     #[serde(default)]
     pub reason: String,
-    /// Why, for people. May be empty.
+    /// Explanation for people. May be empty.
     #[serde(default)]
     pub message: String,
 }
 
-/// Whether a condition holds.
+/// Status of a condition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ConditionStatus {
-    /// It does.
+    /// The condition holds.
     True,
-    /// It does not.
+    /// The condition does not hold.
     False,
-    /// The controller cannot tell.
+    /// The controller cannot determine whether the condition holds.
     #[default]
     Unknown,
 }
@@ -78,7 +78,7 @@ impl fmt::Display for ConditionStatus {
 }
 
 impl Condition {
-    /// A condition with a reason made up from type and status, no message and no time.
+    /// Creates a condition with a reason derived from type and status, no message and no time.
     pub fn new(type_: impl Into<String>, status: impl Into<ConditionStatus>) -> Self {
         let type_ = type_.into();
         let status = status.into();
@@ -97,21 +97,21 @@ impl Condition {
         }
     }
 
-    /// Says why, in one CamelCase word.
+    /// Sets the reason, one CamelCase word.
     #[must_use]
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = reason.into();
         self
     }
 
-    /// Says why, for people.
+    /// Sets the message, an explanation for people.
     #[must_use]
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();
         self
     }
 
-    /// Whether the status is true.
+    /// Reports whether the status is `True`.
     pub fn is_true(&self) -> bool {
         self.status == ConditionStatus::True
     }
@@ -123,10 +123,10 @@ impl From<&Self> for Condition {
     }
 }
 
-/// The conditions of an object, at most one of each type.
+/// Conditions of an object, at most one of each type.
 ///
-/// On the wire it is a plain list; its schema makes it a map keyed by `type`, so that several
-/// controllers can each apply their own conditions.
+/// The wire format is a plain list. The schema declares the list as a map keyed by `type`, so that
+/// several controllers can each apply their own conditions.
 ///
 /// # Examples
 ///
@@ -145,16 +145,16 @@ impl From<&Self> for Condition {
 pub struct Conditions(Vec<Condition>);
 
 impl Conditions {
-    /// No conditions.
+    /// Creates an empty list of conditions.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets a condition, in place of the one of the same type. Takes the condition, or a reference
-    /// to it, so that a function that may be called again needs no clone.
+    /// Adds a condition, or replaces the condition of the same type. Accepts a condition or a
+    /// reference to one, so that a function that may be called again needs no clone.
     ///
-    /// The time of the one before is kept unless the status changes; a new time is set when the
-    /// status is written.
+    /// The transition time of the replaced condition is kept unless the status changes; a new time
+    /// is set when the status is written.
     pub fn set(&mut self, condition: impl Into<Condition>) {
         let mut condition = condition.into();
         match self
@@ -172,7 +172,7 @@ impl Conditions {
         }
     }
 
-    /// Takes a condition away.
+    /// Removes the condition of this type and returns it.
     pub fn remove(&mut self, type_: &str) -> Option<Condition> {
         let index = self
             .0
@@ -181,12 +181,12 @@ impl Conditions {
         Some(self.0.remove(index))
     }
 
-    /// The condition of this type.
+    /// Returns the condition of this type.
     pub fn get(&self, type_: &str) -> Option<&Condition> {
         self.0.iter().find(|condition| condition.type_ == type_)
     }
 
-    /// Whether the condition of this type is there and true.
+    /// Reports whether there is a condition of this type with status `True`.
     pub fn is_true(&self, type_: &str) -> bool {
         self.get(type_).is_some_and(Condition::is_true)
     }
@@ -209,7 +209,7 @@ impl<'a> IntoIterator for &'a Conditions {
     }
 }
 
-/// Conditions set one after the other, so the last of a type counts.
+/// Sets the conditions one after the other: the last one of each type is kept.
 impl FromIterator<Condition> for Conditions {
     fn from_iter<I: IntoIterator<Item = Condition>>(conditions: I) -> Self {
         let mut all = Self::default();
@@ -220,7 +220,7 @@ impl FromIterator<Condition> for Conditions {
     }
 }
 
-/// Times as Kubernetes writes them: RFC 3339 in UTC, whole seconds.
+/// Serialization of times as in Kubernetes: RFC 3339 in UTC, whole seconds.
 mod seconds {
     use jiff::Timestamp;
     use serde::{Deserialize, Deserializer, Serializer};

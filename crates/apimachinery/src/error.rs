@@ -1,32 +1,32 @@
-//! What can go wrong in this room, one enum per family of operations.
+//! Error types of this crate, one enum per family of operations.
 
 use thiserror::Error;
 
 use crate::identity::GroupVersionKind;
 use crate::scheme::Format;
 
-/// A schema that cannot be read.
+/// A schema that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SchemaError {
     /// A keyword holds a value of the wrong shape.
     #[error("schema at {path:?}: {keyword} must be {expected}")]
     Keyword {
-        /// Where in the schema document, as keywords and property names joined by dots.
+        /// Location in the schema document: keywords and property names joined by dots.
         path: String,
         /// The keyword, for example `minLength`.
         keyword: &'static str,
-        /// What the keyword takes.
+        /// Description of the values that the keyword accepts.
         expected: &'static str,
     },
-    /// A regular expression that does not compile.
+    /// A regular expression does not compile.
     #[error("schema at {path:?}: pattern {pattern:?} does not compile: {reason}")]
     Pattern {
-        /// Where in the schema document.
+        /// Location in the schema document.
         path: String,
-        /// The expression as written.
+        /// The expression as written in the schema.
         pattern: String,
-        /// What the expression compiler says.
+        /// Message of the regular expression compiler.
         reason: String,
     },
 }
@@ -35,24 +35,24 @@ pub enum SchemaError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PatchError {
-    /// The patch document itself is wrong: HTTP 400.
+    /// The patch document is not valid: HTTP 400.
     #[error("{0}")]
     Malformed(String),
-    /// The patch is well formed but does not fit the object (a failed `test`, a missing
-    /// path): HTTP 422. Kubernetes keeps the reason to itself and answers `the server rejected
-    /// our request due to an error in our request`.
+    /// The patch is valid but cannot be applied to the object (a failed `test`, a missing path):
+    /// HTTP 422. Kubernetes does not send the reason: its response is `the server rejected our
+    /// request due to an error in our request`.
     #[error("{0}")]
     Unprocessable(String),
 }
 
 impl PatchError {
-    /// Whether the patch document itself is wrong (HTTP 400 rather than 422).
+    /// Reports whether the patch document is not valid (HTTP 400 rather than 422).
     pub fn is_malformed(&self) -> bool {
         matches!(self, Self::Malformed(_))
     }
 }
 
-/// A selector that cannot be parsed. The text is the one Kubernetes answers with.
+/// A selector that cannot be parsed. The message is the one in Kubernetes' response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct SelectorError {
@@ -67,7 +67,7 @@ impl SelectorError {
     }
 }
 
-/// A shard selector that cannot be parsed. The text is the one Kubernetes answers with.
+/// A shard selector that cannot be parsed. The message is the one in Kubernetes' response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct ShardError {
@@ -82,59 +82,59 @@ impl ShardError {
     }
 }
 
-/// A protobuf body that cannot be read or written.
+/// A protobuf body that cannot be decoded or encoded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProtobufError {
-    /// The bytes are no envelope.
+    /// The bytes do not start with the prefix of Kubernetes' protobuf envelope.
     #[error("the body does not begin with the bytes \"k8s\\0\" of Kubernetes' protobuf")]
     NoMagic,
-    /// The envelope says that its content is neither protobuf nor JSON.
+    /// The envelope declares a content that is neither protobuf nor JSON.
     #[error("cannot read an object encoded as {what:?}")]
     Encoding {
         /// The content type or content encoding.
         what: String,
     },
-    /// No built-in kind has this name.
+    /// There is no built-in kind of this name.
     #[error("no kind {kind:?} is registered for version {api_version:?}")]
     UnknownKind {
-        /// Group and version.
+        /// Group and version of the kind.
         api_version: String,
         /// The kind.
         kind: String,
     },
-    /// The bytes do not read as the message of their kind.
+    /// The bytes cannot be decoded as the message of their kind.
     #[error("{field} {reason}")]
     Malformed {
-        /// The message, and the field of it where that is known: `core.v1.PodSpec.containers`.
+        /// The message and, if known, its field: `core.v1.PodSpec.containers`.
         field: String,
-        /// What is wrong with it.
+        /// Description of the defect.
         reason: String,
     },
-    /// The bytes are sound, but what they hold does not fit the type that is read.
+    /// The bytes are a valid message, but a value does not fit the Rust type.
     #[error("{field}: {reason}")]
     Mismatch {
-        /// The message and its field; empty while it is not known.
+        /// The message and its field; empty until the field is known.
         field: String,
-        /// What the type says about it.
+        /// Message of the type's `Deserialize` implementation.
         reason: String,
     },
-    /// A value that the message of its kind cannot hold.
+    /// A value cannot be encoded in the message of its kind.
     #[error("cannot write {field} as protobuf: it {reason}")]
     Unwritable {
         /// The message and its field: `core.v1.PodSpec.containers`.
         field: String,
-        /// What is wrong with the value.
+        /// Description of the defect.
         reason: String,
     },
-    /// An object does not say what it is.
-    #[error("cannot write an object as protobuf that has no {field}")]
+    /// An object has no `apiVersion` or no `kind`.
+    #[error("cannot write an object without {field} as protobuf")]
     NoTypeMeta {
         /// `apiVersion` or `kind`.
         field: &'static str,
     },
-    /// The table of messages in this crate is broken.
-    #[error("internal: a line of the table of messages makes no sense: {line:?}")]
+    /// A line in this crate's table of messages is not valid.
+    #[error("internal: invalid line in the table of messages: {line:?}")]
     Table {
         /// The line.
         line: String,
@@ -142,12 +142,12 @@ pub enum ProtobufError {
 }
 
 impl ProtobufError {
-    /// Whether the kind is not in the table: JSON may be able to carry it.
+    /// Reports whether the kind is not in the table. JSON may be able to carry the object.
     pub fn is_unknown_kind(&self) -> bool {
         matches!(self, Self::UnknownKind { .. })
     }
 
-    /// Says where a type did not fit, unless a field further in has already said so.
+    /// Adds the message and the field to a `Mismatch`, unless an inner field was already added.
     pub(crate) fn located(mut self, message: &str, name: &str) -> Self {
         if let Self::Mismatch { field, .. } = &mut self
             && field.is_empty()
@@ -167,54 +167,55 @@ impl serde::de::Error for ProtobufError {
     }
 }
 
-/// A text that names no kind and no resource.
+/// A text that is not a valid name of a kind or a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum IdentityError {
-    /// Neither `version` nor `group/version`.
+    /// The text is neither `version` nor `group/version`.
     #[error("{text:?} is not a group and a version, such as \"apps/v1\"")]
     GroupVersion {
-        /// What was read.
+        /// The text that was parsed.
         text: String,
     },
-    /// Neither `name` nor `name.group`.
+    /// The text is neither `name` nor `name.group`.
     #[error("{text:?} is not a name and a group, such as \"deployments.apps\"")]
     GroupName {
-        /// What was read.
+        /// The text that was parsed.
         text: String,
     },
-    /// Not `group/version, Kind=name` or `group/version, Resource=name`.
-    #[error("{text:?} is not a group, a version and a name, such as \"apps/v1{between}NAME\"")]
+    /// The text is not `group/version, Kind=name` or `group/version, Resource=name`.
+    #[error("{text:?} is not a group, a version and a name, such as \"apps/v1{separator}NAME\"")]
     GroupVersionName {
-        /// What was read.
+        /// The text that was parsed.
         text: String,
-        /// What stands between the version and the name.
-        between: &'static str,
+        /// Separator between the version and the name.
+        separator: &'static str,
     },
-    /// A field that cannot be in the path of a resource.
+    /// A field is not valid in the path of a resource.
     #[error("the {field} {text:?} cannot be in the path of a resource: it {reason}")]
     Segment {
         /// The field: `group`, `version`, `namespace`, `resource`, `name` or `subresource`.
         field: &'static str,
-        /// Its value.
+        /// Value of the field.
         text: String,
-        /// Why a server would not read the field back.
+        /// The violated rule, such as `may not contain '/'`.
         reason: &'static str,
     },
 }
 
-/// A kind or a type that a scheme cannot handle, or an object that is not what it should be.
+/// Error of a scheme: an unregistered kind or type, or an object that cannot be decoded, encoded or
+/// converted.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SchemeError {
-    /// A kind was registered with two types.
-    #[error("{gvk} cannot be {refused}: it is {registered}")]
+    /// A kind was registered with two different types.
+    #[error("cannot register {gvk} as {refused}: it is registered as {registered}")]
     TwoTypes {
         /// The kind.
         gvk: GroupVersionKind,
-        /// The type that it has.
+        /// The type that is registered.
         registered: &'static str,
-        /// The type that it should also have had.
+        /// The type that could not be registered.
         refused: &'static str,
     },
     /// A kind was not registered.
@@ -229,29 +230,29 @@ pub enum SchemeError {
         /// The type.
         type_name: &'static str,
     },
-    /// An object does not say what it is.
-    #[error("an object has no {field}")]
+    /// An object has no `apiVersion` or no `kind`.
+    #[error("the object has no {field}")]
     NoTypeMeta {
         /// `apiVersion` or `kind`.
         field: &'static str,
     },
-    /// An object's `apiVersion` is not a group and a version.
-    #[error("an object has an apiVersion that is none")]
+    /// The `apiVersion` of an object is not a group and a version.
+    #[error("the object has an invalid apiVersion")]
     ApiVersion {
-        /// What is wrong with it.
+        /// The parse error.
         #[source]
         cause: IdentityError,
     },
-    /// The bytes do not read.
-    #[error("an object does not read as {format}")]
+    /// The bytes cannot be decoded.
+    #[error("cannot decode the object from {format}")]
     Unreadable {
-        /// What the bytes look like.
+        /// The detected format of the bytes.
         format: Format,
-        /// What is wrong with them.
+        /// The decoding error.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A field that the type does not have.
+    /// An object has a field that the type does not have.
     #[error("{gvk} has no field {field}")]
     UnknownField {
         /// The kind.
@@ -259,65 +260,65 @@ pub enum SchemeError {
         /// The field: `spec.tools[1].size`.
         field: String,
     },
-    /// A value that does not fit the type.
+    /// A value does not fit the type.
     #[error("{gvk} does not fit its type{}{field}", if .field.is_empty() { "" } else { " at " })]
     Field {
         /// The kind.
         gvk: GroupVersionKind,
-        /// The field; empty for the object itself.
+        /// The field; empty if the whole object does not fit.
         field: String,
-        /// What the type says.
+        /// The decoding error.
         #[source]
         cause: serde_json::Error,
     },
-    /// An object is of another type than it was asked for.
+    /// An object has a different type than the requested one.
     #[error("{gvk} is not a {expected}")]
     OtherType {
         /// The kind.
         gvk: GroupVersionKind,
-        /// The type that was asked for.
+        /// The requested type.
         expected: &'static str,
     },
-    /// An object cannot be written.
-    #[error("cannot write a {what} as {format}")]
+    /// An object cannot be encoded.
+    #[error("cannot encode {what} as {format}")]
     Unwritable {
-        /// The kind.
+        /// The kind of the object.
         what: String,
         /// The format.
         format: Format,
-        /// Why.
+        /// The encoding error.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// No function leads from one version to another.
+    /// No conversion is registered between the two versions.
     #[error("there is no conversion from {from} to {to}")]
     NoConversion {
-        /// The version that there is.
+        /// The version of the object.
         from: Box<GroupVersionKind>,
-        /// The version that was asked for.
+        /// The requested version.
         to: Box<GroupVersionKind>,
     },
-    /// A conversion has failed.
+    /// A conversion function failed.
     #[error("cannot convert {from} to {to}")]
     Conversion {
-        /// The version that there is.
+        /// The version of the object.
         from: Box<GroupVersionKind>,
-        /// The version that was asked for.
+        /// The requested version.
         to: Box<GroupVersionKind>,
-        /// What the function says.
+        /// Error of the conversion function.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// A server-side apply that was refused.
+/// A server-side apply that was rejected.
 ///
-/// Prints as Kubernetes does:
+/// The text is the same as in Kubernetes:
 /// `Apply failed with 1 conflict: conflict with "kubectl" using apps/v1: .spec.replicas`.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// Others own fields that the configuration sets to other values: HTTP 409.
+    /// Other managers own fields that the configuration sets to different values: HTTP 409.
     #[error("{}", conflict_message(.0))]
     Conflicts(Vec<Conflict>),
     /// The configuration cannot be applied at all: HTTP 400.
@@ -328,26 +329,26 @@ pub enum ApplyError {
     Schema(String),
 }
 
-/// One field that somebody else owns.
+/// One field that another manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
-    /// The owner's name.
+    /// Name of the owner.
     pub manager: String,
-    /// How the owner wrote the field: `Apply` or `Update`.
+    /// Operation with which the owner wrote the field: `Apply` or `Update`.
     pub operation: String,
-    /// The version the owner wrote.
+    /// API version in which the owner wrote the field.
     pub api_version: String,
-    /// The subresource the owner wrote through; empty for the object itself.
+    /// Subresource through which the owner wrote the field; empty for the object itself.
     pub subresource: String,
-    /// When the owner last wrote.
+    /// Time of the owner's last write.
     pub time: Option<String>,
     /// The field, such as `.spec.replicas`.
     pub field: String,
 }
 
 impl Conflict {
-    /// The text of this conflict's cause: `conflict with "kubectl" using apps/v1`.
+    /// Returns the message of this conflict: `conflict with "kubectl" using apps/v1`.
     pub fn message(&self) -> String {
         format!("conflict with {}", self.owner())
     }

@@ -1,8 +1,9 @@
-//! Prints values the way Go's `fmt` and `encoding/json` do, because Kubernetes' messages do.
+//! Formats values as Go's `fmt` and `encoding/json` do, because Kubernetes' messages contain them
+//! in these formats.
 
 use serde_json::{Map, Value};
 
-/// A string as `%q` prints it.
+/// Formats a string as `%q` does.
 pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -30,8 +31,8 @@ pub(crate) fn quote(text: &str) -> String {
     out
 }
 
-/// A float as `%v` prints it: the shortest digits that read back the same, with an exponent
-/// below 1e-4 and from 1e21 on.
+/// Formats a float as `%v` does: the shortest digits that parse back to the same value, with an
+/// exponent below 1e-4 and from 1e21 on.
 pub(crate) fn float(value: f64) -> String {
     let exponential = format!("{value:e}");
     let exponent: i32 = exponential
@@ -46,7 +47,7 @@ pub(crate) fn float(value: f64) -> String {
     format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// A value as `field.Error` prints it: scalars as `%v` (strings as `%q`), the rest as JSON.
+/// Formats a value as `field.Error` does: scalars as `%v` (strings as `%q`), the rest as JSON.
 pub(crate) fn value(value: &Value) -> String {
     match value {
         Value::String(text) => quote(text),
@@ -59,7 +60,7 @@ pub(crate) fn value(value: &Value) -> String {
     }
 }
 
-/// A value as `%v` prints it: `map[a:1 b:[x y]]`.
+/// Formats a value as `%v` does: `map[a:1 b:[x y]]`.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -73,7 +74,7 @@ pub(crate) fn plain(value: &Value) -> String {
     }
 }
 
-/// A value as `%#v` prints it: `map[string]interface {}{"a":1}`.
+/// Formats a value as `%#v` does: `map[string]interface {}{"a":1}`.
 pub(crate) fn syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
@@ -93,7 +94,7 @@ pub(crate) fn syntax(value: &Value) -> String {
     }
 }
 
-/// A value's type as `%T` prints it.
+/// Returns the Go type of a value as `%T` prints it.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -113,7 +114,7 @@ fn entries(fields: &Map<String, Value>, print: fn(&Value) -> String) -> Vec<Stri
         .collect()
 }
 
-/// Compact JSON with the characters escaped that Go's encoder escapes for HTML's sake.
+/// Formats a value as compact JSON, and escapes the characters that Go's encoder escapes for HTML.
 pub(crate) fn json(value: &Value) -> String {
     let plain = value.to_string();
     if !plain.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {

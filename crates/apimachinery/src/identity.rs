@@ -1,8 +1,8 @@
-//! What a kind and a resource are called, and where the API serves them.
+//! Names of kinds and resources, and the paths at which the API serves them.
 //!
-//! A *kind* is a type (`Deployment`), a *resource* the collection that serves it
-//! (`deployments`); both are in a group and have versions. The texts are those that Kubernetes
-//! prints and reads.
+//! A *kind* is a type (`Deployment`); a *resource* is the collection that serves it
+//! (`deployments`). Both belong to a group and have versions. The text forms are those that
+//! Kubernetes prints and parses.
 
 mod path;
 mod plural;
@@ -16,7 +16,7 @@ pub use path::{ResourcePath, segment_flaw};
 pub use plural::guess_plural;
 pub use version::compare_versions;
 
-/// A group and one of its versions: what objects have as `apiVersion`.
+/// A group and one of its versions: the `apiVersion` of objects.
 ///
 /// # Examples
 ///
@@ -37,7 +37,7 @@ pub struct GroupVersion {
 }
 
 impl GroupVersion {
-    /// From its parts.
+    /// Creates a group and version from its parts.
     pub fn new(group: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             group: group.into(),
@@ -45,12 +45,12 @@ impl GroupVersion {
         }
     }
 
-    /// A kind in this group and version.
+    /// Returns the kind of this name in the group and version.
     pub fn with_kind(&self, kind: impl Into<String>) -> GroupVersionKind {
         GroupVersionKind::new(&self.group, &self.version, kind)
     }
 
-    /// A resource in this group and version.
+    /// Returns the resource of this name in the group and version.
     pub fn with_resource(&self, resource: impl Into<String>) -> GroupVersionResource {
         GroupVersionResource::new(&self.group, &self.version, resource)
     }
@@ -81,7 +81,7 @@ impl FromStr for GroupVersion {
     }
 }
 
-/// A kind in all its versions.
+/// A group and a kind, without a version.
 ///
 /// # Examples
 ///
@@ -101,7 +101,7 @@ pub struct GroupKind {
 }
 
 impl GroupKind {
-    /// From its parts.
+    /// Creates a group and kind from its parts.
     pub fn new(group: impl Into<String>, kind: impl Into<String>) -> Self {
         Self {
             group: group.into(),
@@ -109,7 +109,7 @@ impl GroupKind {
         }
     }
 
-    /// The kind in one version.
+    /// Returns the kind in one of its versions.
     pub fn with_version(&self, version: impl Into<String>) -> GroupVersionKind {
         GroupVersionKind::new(&self.group, version, &self.kind)
     }
@@ -130,7 +130,7 @@ impl FromStr for GroupKind {
     }
 }
 
-/// A resource in all its versions.
+/// A group and a resource, without a version.
 ///
 /// # Examples
 ///
@@ -150,7 +150,7 @@ pub struct GroupResource {
 }
 
 impl GroupResource {
-    /// From its parts.
+    /// Creates a group and resource from its parts.
     pub fn new(group: impl Into<String>, resource: impl Into<String>) -> Self {
         Self {
             group: group.into(),
@@ -158,7 +158,7 @@ impl GroupResource {
         }
     }
 
-    /// The resource in one version.
+    /// Returns the resource in one of its versions.
     pub fn with_version(&self, version: impl Into<String>) -> GroupVersionResource {
         GroupVersionResource::new(&self.group, version, &self.resource)
     }
@@ -179,7 +179,7 @@ impl FromStr for GroupResource {
     }
 }
 
-/// A kind in one version.
+/// A group, a version and a kind.
 ///
 /// # Examples
 ///
@@ -203,7 +203,7 @@ pub struct GroupVersionKind {
 }
 
 impl GroupVersionKind {
-    /// From its parts.
+    /// Creates a kind from its parts.
     pub fn new(
         group: impl Into<String>,
         version: impl Into<String>,
@@ -216,11 +216,11 @@ impl GroupVersionKind {
         }
     }
 
-    /// From what an object says of itself.
+    /// Creates a kind from the `apiVersion` and the `kind` of an object.
     ///
     /// # Errors
     ///
-    /// An `apiVersion` that is not a group and a version.
+    /// [`IdentityError::GroupVersion`] if `api_version` is not a group and a version.
     pub fn from_api_version(
         api_version: &str,
         kind: impl Into<String>,
@@ -228,22 +228,23 @@ impl GroupVersionKind {
         Ok(api_version.parse::<GroupVersion>()?.with_kind(kind))
     }
 
-    /// What objects of the kind have as `apiVersion`.
+    /// Returns the `apiVersion` of objects of this kind.
     pub fn api_version(&self) -> String {
         self.group_version().to_string()
     }
 
-    /// Group and version.
+    /// Returns group and version.
     pub fn group_version(&self) -> GroupVersion {
         GroupVersion::new(&self.group, &self.version)
     }
 
-    /// Group and kind.
+    /// Returns group and kind.
     pub fn group_kind(&self) -> GroupKind {
         GroupKind::new(&self.group, &self.kind)
     }
 
-    /// The resource that most likely serves the kind; see [`guess_plural`]. Discovery knows.
+    /// Returns the resource that most likely serves the kind; see [`guess_plural`]. Discovery
+    /// returns the actual one.
     pub fn guess_resource(&self) -> GroupVersionResource {
         self.group_version().with_resource(guess_plural(&self.kind))
     }
@@ -269,7 +270,7 @@ impl FromStr for GroupVersionKind {
     }
 }
 
-/// A resource in one version.
+/// A group, a version and a resource.
 ///
 /// # Examples
 ///
@@ -292,7 +293,7 @@ pub struct GroupVersionResource {
 }
 
 impl GroupVersionResource {
-    /// From its parts.
+    /// Creates a resource from its parts.
     pub fn new(
         group: impl Into<String>,
         version: impl Into<String>,
@@ -305,17 +306,17 @@ impl GroupVersionResource {
         }
     }
 
-    /// What its objects have as `apiVersion`.
+    /// Returns the `apiVersion` of objects of this resource.
     pub fn api_version(&self) -> String {
         self.group_version().to_string()
     }
 
-    /// Group and version.
+    /// Returns group and version.
     pub fn group_version(&self) -> GroupVersion {
         GroupVersion::new(&self.group, &self.version)
     }
 
-    /// Group and resource.
+    /// Returns group and resource.
     pub fn group_resource(&self) -> GroupResource {
         GroupResource::new(&self.group, &self.resource)
     }
@@ -365,13 +366,13 @@ fn parse_dotted(text: &str) -> Result<(&str, &str), IdentityError> {
 
 fn parse_pair<'a>(
     text: &'a str,
-    between: &'static str,
+    separator: &'static str,
 ) -> Result<(GroupVersion, &'a str), IdentityError> {
     let wrong = || IdentityError::GroupVersionName {
         text: text.to_owned(),
-        between,
+        separator,
     };
-    let (group_version, name) = text.split_once(between).ok_or_else(wrong)?;
+    let (group_version, name) = text.split_once(separator).ok_or_else(wrong)?;
     if name.is_empty() {
         return Err(wrong());
     }

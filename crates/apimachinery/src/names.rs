@@ -10,14 +10,14 @@ const SUBDOMAIN_RULE: &str = "a lowercase RFC 1123 subdomain must consist of low
     (e.g. 'example.com', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/// Bytes of a DNS label, such as the name of a namespace.
+/// Maximum length of a DNS label, such as the name of a namespace, in bytes.
 pub const DNS_LABEL_MAX: usize = 63;
-/// Bytes of a DNS subdomain, such as the name of most objects.
+/// Maximum length of a DNS subdomain, such as the name of most objects, in bytes.
 pub const DNS_SUBDOMAIN_MAX: usize = 253;
-/// Bytes of the name of a field manager.
+/// Maximum length of the name of a field manager, in bytes.
 pub const FIELD_MANAGER_MAX: usize = 128;
 
-/// Returns whether `text` has the characters of a DNS label, whatever its length.
+/// Reports whether `text` has the characters of a DNS label, whatever its length.
 pub fn is_dns_label(text: &str) -> bool {
     let is_edge = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let bytes = text.as_bytes();
@@ -26,7 +26,7 @@ pub fn is_dns_label(text: &str) -> bool {
         && bytes.iter().all(|b| is_edge(b) || *b == b'-')
 }
 
-/// Returns whether `text` has the characters of a DNS subdomain, whatever its length.
+/// Reports whether `text` has the characters of a DNS subdomain, whatever its length.
 pub fn is_dns_subdomain(text: &str) -> bool {
     text.split('.').all(is_dns_label)
 }
@@ -34,7 +34,7 @@ pub fn is_dns_subdomain(text: &str) -> bool {
 /// Checks the name of an object whose names are DNS labels, such as a namespace.
 ///
 /// # Errors
-/// What is wrong, in Kubernetes' words.
+/// Returns the violated rule in Kubernetes' words.
 ///
 /// # Examples
 /// ```
@@ -49,7 +49,7 @@ pub fn check_dns_label(text: &str) -> Result<(), String> {
 /// Checks the name of an object whose names are DNS subdomains, such as a Lease.
 ///
 /// # Errors
-/// What is wrong, in Kubernetes' words.
+/// Returns the violated rule in Kubernetes' words.
 pub fn check_dns_subdomain(text: &str) -> Result<(), String> {
     check(text, DNS_SUBDOMAIN_MAX, is_dns_subdomain, SUBDOMAIN_RULE)
 }
@@ -62,11 +62,11 @@ fn check(text: &str, max: usize, holds: fn(&str) -> bool, rule: &str) -> Result<
     }
 }
 
-/// Checks a finalizer of an operator's own: a domain, a slash and a name. Names without a domain
-/// belong to Kubernetes, which refuses those that it does not know.
+/// Checks a finalizer of an operator: a domain, a slash and a name. Names without a domain are
+/// reserved for Kubernetes, which rejects the ones that it does not know.
 ///
 /// # Errors
-/// What is wrong.
+/// Returns the violated rule.
 ///
 /// # Examples
 /// ```
@@ -85,7 +85,7 @@ pub fn check_finalizer(finalizer: &str) -> Result<(), String> {
 /// Checks the name of a field manager.
 ///
 /// # Errors
-/// What is wrong, in Kubernetes' words.
+/// Returns the violated rule in Kubernetes' words.
 pub fn check_field_manager(manager: &str) -> Result<(), String> {
     match manager {
         "" => Err("must not be empty".to_owned()),

@@ -1,8 +1,7 @@
-//! The patches an API server takes: JSON patch, JSON merge patch, strategic merge patch.
+//! Patches that an API server accepts: JSON patch, JSON merge patch, strategic merge patch.
 //!
-//! Each changes the object in place and knows nothing about storage, versions or validation.
-//! Server-side apply, the fourth patch, is [`crate::managedfields::apply`].
-//!
+//! The functions change an object in place. They are independent of storage, versions and
+//! validation. Server-side apply, the fourth kind of patch, is [`crate::managedfields::apply`].
 
 mod json;
 mod strategic;
@@ -13,7 +12,8 @@ pub use crate::error::PatchError;
 pub use json::json_patch;
 pub use strategic::strategic_merge;
 
-/// Applies an RFC 7386 JSON merge patch: objects merge, null deletes, all else replaces.
+/// Applies an RFC 7386 JSON merge patch: objects are merged, null deletes a field, and any other
+/// value replaces it.
 ///
 /// # Examples
 ///

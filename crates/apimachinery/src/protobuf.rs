@@ -1,23 +1,24 @@
-//! Kubernetes' protobuf, read and written as the JSON that Go would have written.
+//! Kubernetes' protobuf encoding of built-in kinds, converted from and to the JSON of the same
+//! object.
 //!
 //! kubectl and client-go send built-in kinds as `application/vnd.kubernetes.protobuf`: four magic
-//! bytes, then a `runtime.Unknown` that names the kind and holds its message. An API server
-//! answers so as well. It knows no kind by itself: numbers, JSON names and types come from one
-//! table, generated from the sources of Kubernetes (`cargo xtask protobuf`), and the wire format
-//! is read and written by hand.
+//! bytes, then a `runtime.Unknown` that names the kind and holds its message. API servers send
+//! responses in this format as well. Field numbers, JSON names and types come from one table,
+//! generated from the sources of Kubernetes (`cargo xtask protobuf`); no kind has code of its own.
+//! The wire format is decoded and encoded by hand.
 //!
 //! - [`from_slice`] and [`to_vec`] are for typed objects, [`decode`] and [`encode`] for JSON.
-//! - [`Deserializer`] reads a message without its envelope, straight from the wire bytes.
-//! - [`ListParts`] and [`WatchEventParts`] take a list or a watch event apart without decoding
-//!   the objects in it.
+//! - [`Deserializer`] decodes a message without its envelope directly from the wire bytes.
+//! - [`ListParts`] and [`WatchEventParts`] split a list or a watch event without decoding the
+//!   objects in it.
 //!
-//! What is read is the JSON of the same server: values that Go's JSON leaves out when empty are
-//! left out, a struct that is not a pointer in Go is `{}` if nothing is in it, and what is a
-//! pointer is kept whatever it holds. Protobuf says less than JSON in one thing: an empty list is
-//! not on the wire at all, so it is absent here where Go prints `null` or `[]`. What is written
-//! is what Go writes: all that is not a pointer, even if it is empty.
+//! Decoding returns the JSON that the same server would send: values that Go's JSON omits when
+//! empty are omitted, an empty struct that is not a pointer in Go is `{}`, and a pointer that is
+//! set is kept even if its value is empty. There is one difference to JSON: an empty list is not on
+//! the wire, so it is missing here where Go prints `null` or `[]`. Encoding writes what Go writes:
+//! every field that is not a pointer, even if it is empty.
 //!
-//! It does not know custom resources, which are never sent so.
+//! Custom resources are not supported: Kubernetes never sends them as protobuf.
 
 mod deserializer;
 mod encode;
@@ -38,13 +39,13 @@ pub use parts::{ListParts, WatchEventParts};
 pub use table::MessageType;
 use wire::{Datum, Reader};
 
-/// The media type of such a body.
+/// Media type of a protobuf body.
 pub const CONTENT_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
-/// What every body begins with.
+/// First bytes of every protobuf body.
 pub const MAGIC: &[u8] = b"k8s\0";
 
-/// Reads an enveloped object of a built-in kind.
+/// Decodes an object of a built-in kind with its envelope.
 ///
 /// The result has the `apiVersion` and `kind` of the envelope.
 ///
@@ -63,15 +64,15 @@ pub const MAGIC: &[u8] = b"k8s\0";
 ///
 /// # Errors
 ///
-/// Bytes that are not an envelope, a kind that is not in the table, and a message that does not
-/// read as its kind's; the latter names the message and the field.
+/// If the bytes are not an envelope, the kind is not in the table, or the message cannot be decoded
+/// as that of its kind; the last error names the message and the field.
 pub fn decode(bytes: &[u8]) -> Result<Value, ProtobufError> {
     from_slice(bytes)
 }
 
-/// Reads an enveloped object into its type.
+/// Decodes an object with its envelope into a type.
 ///
-/// The type is told the `apiVersion` and `kind` of the envelope before the fields.
+/// The type gets the `apiVersion` and `kind` of the envelope before the other fields.
 ///
 /// # Examples
 ///
@@ -91,7 +92,7 @@ pub fn decode(bytes: &[u8]) -> Result<Value, ProtobufError> {
 ///
 /// # Errors
 ///
-/// Those of [`decode`], and a type that the object does not fit.
+/// Those of [`decode`], and if the object does not fit the type.
 pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, ProtobufError> {
     let envelope = envelope(bytes)?;
     if envelope.is_protobuf() {
@@ -101,9 +102,9 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Proto
         .map_err(|error| malformed("runtime.Unknown", "raw", format!("is not JSON: {error}")))
 }
 
-/// Writes an object of a built-in kind with its envelope.
+/// Encodes an object of a built-in kind with its envelope.
 ///
-/// The `apiVersion` and `kind` are those that the object serializes with.
+/// The `apiVersion` and `kind` are taken from the serialized object.
 ///
 /// # Examples
 ///
@@ -127,7 +128,7 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Proto
 ///
 /// # Errors
 ///
-/// Those of [`encode`], and an object that does not serialize.
+/// Those of [`encode`], and if the object cannot be serialized.
 pub fn to_vec<T: Serialize + ?Sized>(object: &T) -> Result<Vec<u8>, ProtobufError> {
     let value = serde_json::to_value(object).map_err(|error| ProtobufError::Unwritable {
         field: "the object".to_owned(),
@@ -136,7 +137,7 @@ pub fn to_vec<T: Serialize + ?Sized>(object: &T) -> Result<Vec<u8>, ProtobufErro
     encode(&value)
 }
 
-/// What is around every object: which kind it is, and how it is written.
+/// Envelope of an object: its kind and its encoding.
 ///
 /// # Examples
 ///
@@ -150,29 +151,28 @@ pub fn to_vec<T: Serialize + ?Sized>(object: &T) -> Result<Vec<u8>, ProtobufErro
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Envelope<'a> {
-    /// Group and version.
+    /// Group and version of the object.
     pub api_version: &'a str,
     /// The kind.
     pub kind: &'a str,
-    /// How `raw` is written: [`CONTENT_TYPE`], nothing, which means the same, or
-    /// `application/json`.
+    /// Encoding of `raw`: [`CONTENT_TYPE`], empty, which means the same, or `application/json`.
     pub content_type: &'a str,
-    /// The object.
+    /// The encoded object.
     pub raw: &'a [u8],
 }
 
 impl Envelope<'_> {
-    /// Whether the object is a protobuf message, and not JSON.
+    /// Reports whether the object is a protobuf message rather than JSON.
     pub fn is_protobuf(&self) -> bool {
         matches!(self.content_type, "" | CONTENT_TYPE)
     }
 }
 
-/// Reads the envelope of an object, and leaves the object as it is.
+/// Decodes the envelope of an object, but not the object in it.
 ///
 /// # Errors
 ///
-/// Bytes that are not an envelope, and contents that are neither protobuf nor JSON.
+/// If the bytes are not an envelope, or the content is neither protobuf nor JSON.
 pub fn envelope(bytes: &[u8]) -> Result<Envelope<'_>, ProtobufError> {
     let bytes = bytes.strip_prefix(MAGIC).ok_or(ProtobufError::NoMagic)?;
     let unknown = Unknown::read(bytes)?;
@@ -209,7 +209,7 @@ impl<'a> Unknown<'a> {
         const NAME: &str = "runtime.Unknown";
         let mut unknown = Self::default();
         for item in Reader::new(bytes) {
-            let (number, datum) = item.map_err(|flaw| malformed(NAME, "", flaw))?;
+            let (number, datum) = item.map_err(|error| malformed(NAME, "", error))?;
             match (number, datum) {
                 (1, Datum::Bytes(type_meta)) => unknown.type_meta(type_meta)?,
                 (2, Datum::Bytes(raw)) => unknown.raw = raw,
@@ -226,7 +226,7 @@ impl<'a> Unknown<'a> {
     fn type_meta(&mut self, bytes: &'a [u8]) -> Result<(), ProtobufError> {
         const NAME: &str = "runtime.TypeMeta";
         for item in Reader::new(bytes) {
-            match item.map_err(|flaw| malformed(NAME, "", flaw))? {
+            match item.map_err(|error| malformed(NAME, "", error))? {
                 (1, datum) => self.api_version = text(NAME, "apiVersion", datum)?,
                 (2, datum) => self.kind = text(NAME, "kind", datum)?,
                 _ => {}
@@ -237,10 +237,12 @@ impl<'a> Unknown<'a> {
 }
 
 fn text<'a>(message: &str, field: &str, datum: Datum<'a>) -> Result<&'a str, ProtobufError> {
-    datum.text().map_err(|flaw| malformed(message, field, flaw))
+    datum
+        .text()
+        .map_err(|error| malformed(message, field, error))
 }
 
-/// An error at a field of a message; the field is empty when it is not known which.
+/// Creates an error at a field of a message. An empty `field` means that the field is not known.
 fn malformed(message: &str, field: &str, reason: impl Into<String>) -> ProtobufError {
     let field = match field {
         "" => message.to_owned(),

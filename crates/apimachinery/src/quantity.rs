@@ -1,7 +1,7 @@
 //! Quantities: `resource.Quantity`, such as `500m` of a CPU or `1Gi` of memory.
 //!
-//! Built-in kinds are stored with their quantities in canonical form, so what a server answers may
-//! be written otherwise than what it was sent: `1000m` becomes `1`, `0.5Gi` becomes `512Mi`.
+//! Built-in kinds are stored with their quantities in canonical form, so a response may contain
+//! another text than the request: `1000m` becomes `1`, `0.5Gi` becomes `512Mi`.
 
 mod arithmetic;
 mod wire;
@@ -10,12 +10,12 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-/// A number with the precision and the spelling of Kubernetes: whole billionths.
+/// A number with Kubernetes' precision (whole billionths) and text form.
 ///
-/// Two quantities are equal if their numbers are, however they were written. They have an order,
-/// and are added, subtracted and multiplied exactly: there are no floating-point numbers. In a kind
-/// of one's own a field of this type reads what Kubernetes reads, and is written in the canonical
-/// form.
+/// Two quantities are equal if their numbers are equal, whatever their text forms. Quantities are
+/// ordered. Addition, subtraction and multiplication are exact: there are no floating-point
+/// numbers. In a custom kind, a field of this type accepts what Kubernetes accepts, and is written
+/// in canonical form.
 ///
 /// # Examples
 /// ```
@@ -42,14 +42,14 @@ pub struct Quantity {
     form: Form,
 }
 
-/// How a quantity was written, and is written again.
+/// Notation of a quantity, kept from the parsed text to the printed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// `k`, `M`, `G`.
+    /// The suffixes `k`, `M`, `G`.
     Decimal,
-    /// `Ki`, `Mi`, `Gi`.
+    /// The suffixes `Ki`, `Mi`, `Gi`.
     Binary,
-    /// `e3`, `e6`, `e9`.
+    /// The exponents `e3`, `e6`, `e9`.
     Exponent,
 }
 
@@ -79,19 +79,19 @@ impl Hash for Quantity {
     }
 }
 
-/// Zero.
+/// The default quantity is zero.
 impl Default for Quantity {
     fn default() -> Self {
         Self::from(0)
     }
 }
 
-/// A text is not a quantity.
+/// A text that is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a quantity, such as 500m, 1.5 or 10Gi")]
 #[non_exhaustive]
 pub struct QuantityError {
-    /// The text.
+    /// The text that was parsed.
     pub text: String,
 }
 
@@ -105,15 +105,15 @@ impl FromStr for Quantity {
     }
 }
 
-/// The places of a billionth.
+/// Decimal places of a billionth, the smallest unit of a quantity.
 const PLACES: i32 = 9;
 const ONE: i128 = 1_000_000_000;
 const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 impl Quantity {
-    /// Reads a quantity; `None` if `text` is none, or is larger than Kubernetes can count.
-    /// Less than a billionth is rounded away from zero, as there.
+    /// Parses a quantity. Returns `None` if `text` is not a quantity, or is larger than Kubernetes
+    /// can represent. A fraction of a billionth is rounded away from zero, as in Kubernetes.
     pub fn parse(text: &str) -> Option<Self> {
         let (sign, rest) = match text.as_bytes().first()? {
             b'-' => (-1, text.get(1..)?),
@@ -153,7 +153,7 @@ impl Quantity {
     }
 }
 
-/// The form of a suffix, its power of two and its power of ten.
+/// Parses a suffix into its notation, its power of two and its power of ten.
 fn suffix_of(suffix: &str) -> Option<(Form, u32, i32)> {
     if let Some(n) = DECIMAL.iter().position(|known| *known == suffix) {
         let exponent = i32::try_from(n).ok()? * 3 - PLACES;
@@ -167,7 +167,8 @@ fn suffix_of(suffix: &str) -> Option<(Form, u32, i32)> {
 }
 
 impl fmt::Display for Quantity {
-    /// The canonical form: no fraction, no number lost, the largest suffix that allows it.
+    /// Writes the canonical form: no fraction, no loss of precision, and the largest suffix that
+    /// allows both.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_small = self.nanos.abs() < 1024 * ONE;
         if self.nanos == 0 {
@@ -189,7 +190,8 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// Divides by `base` as often as nothing is lost, less often than `limit`; how often that was.
+/// Divides `number` by `base` while there is no remainder, but less than `limit` times. Returns the
+/// quotient and the number of divisions.
 fn reduce(mut number: i128, base: i128, limit: usize) -> (i128, usize) {
     let mut times = 0;
     while times + 1 < limit && number % base == 0 {

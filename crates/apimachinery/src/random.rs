@@ -1,9 +1,9 @@
-//! Random numbers from a seed, for jitter and for model tests: splitmix64, so that a run can be
-//! repeated. Not for secrets.
+//! Random numbers from a seed, for jitter and for model tests. The generator is splitmix64, so a
+//! run can be repeated with its seed. Not for secrets.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Random numbers that are the same for the same seed.
+/// A generator that returns the same random numbers for the same seed.
 ///
 /// # Examples
 /// ```
@@ -16,22 +16,22 @@ use std::hash::{BuildHasher, RandomState};
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of this seed.
+    /// Creates a generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A seed from the operating system, by way of the standard library's hash keys.
+    /// Returns a seed from the operating system, by way of the standard library's hash keys.
     pub fn seed() -> u64 {
         RandomState::new().hash_one(0u8)
     }
 
-    /// A number from 0 up to, not including, 1.
+    /// Returns a number between 0 (included) and 1 (excluded).
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -40,12 +40,12 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.bits() % bound.max(1)
     }
 
-    /// True in so many of a hundred cases.
+    /// Returns `true` with a probability of `of_hundred` percent.
     pub fn percent(&mut self, of_hundred: u64) -> bool {
         self.below(100) < of_hundred
     }

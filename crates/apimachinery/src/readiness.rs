@@ -1,17 +1,17 @@
-//! Whether an object has become what its spec asks for.
+//! Readiness: whether an object has reached the state that its spec asks for.
 //!
-//! The rules are those operators and `kubectl wait` / `kubectl rollout status` go by: the
-//! controller has seen the present generation, and the status says that the work is done.
-//! Kinds that have no status (ConfigMap, Secret, Service) are ready as soon as they exist.
+//! The rules are those of `kubectl wait` and `kubectl rollout status`: the controller has observed
+//! the current generation, and the status reports that the work is done. Kinds that have no status
+//! (ConfigMap, Secret, Service) are ready as soon as they exist.
 
 use serde_json::Value;
 
-/// Whether `object`, of the kind its `kind` field says, is ready.
+/// Reports whether `object` is ready by the rule for its `kind`.
 ///
-/// Deployments, StatefulSets, ReplicaSets and DaemonSets are ready when all replicas are
-/// updated and available; Jobs when they are complete; others when their condition `Ready` is
-/// true for the present generation, or when they state no conditions at all. An object that is
-/// being deleted is not ready.
+/// Deployments, StatefulSets, ReplicaSets and DaemonSets are ready when all replicas are updated
+/// and available; Jobs when they are complete; other kinds when their condition `Ready` is true for
+/// the current generation, or when they have no conditions at all. An object that is being deleted
+/// is not ready.
 ///
 /// # Examples
 ///
@@ -32,7 +32,7 @@ pub fn is_ready(object: &Value) -> bool {
     let kind = object
         .get("kind")
         .and_then(Value::as_str)
-        // A custom kind may have any name.
+        // A custom kind may have the same name as a built-in one.
         .filter(|_| is_builtin(object))
         .unwrap_or_default();
     let workload = matches!(
@@ -44,14 +44,14 @@ pub fn is_ready(object: &Value) -> bool {
     }
     match kind {
         "Deployment" => {
-            let replicas = wanted_replicas(object);
+            let replicas = desired_replicas(object);
             count(object, "/status/updatedReplicas") == replicas
                 && count(object, "/status/replicas") == replicas
                 && count(object, "/status/availableReplicas") == replicas
         }
         "StatefulSet" => is_stateful_set_ready(object),
         "ReplicaSet" => {
-            let replicas = wanted_replicas(object);
+            let replicas = desired_replicas(object);
             count(object, "/status/replicas") == replicas
                 && count(object, "/status/availableReplicas") == replicas
         }
@@ -67,8 +67,8 @@ pub fn is_ready(object: &Value) -> bool {
     }
 }
 
-/// Whether the condition of type `condition` of `object` is true for the present generation,
-/// whatever the kind. An object that is being deleted is not ready.
+/// Reports whether the condition of type `condition` is true for the current generation, for
+/// objects of any kind. An object that is being deleted is not ready.
 ///
 /// # Examples
 ///
@@ -84,8 +84,8 @@ pub fn is_ready_by(object: &Value, condition: &str) -> bool {
     !is_deleting(object) && is_observed(object, false) && has_condition(object, condition)
 }
 
-/// How many replicas of a workload are ready: `status.readyReplicas`, or a DaemonSet's
-/// `status.numberReady`; none when the status does not say.
+/// Returns the number of ready replicas of a workload: `status.readyReplicas`, or a DaemonSet's
+/// `status.numberReady`; 0 if the status does not have the field.
 pub fn ready_replicas(object: &Value) -> i32 {
     let ready = match object.get("kind").and_then(Value::as_str) {
         Some("DaemonSet") => count(object, "/status/numberReady"),
@@ -100,8 +100,8 @@ fn is_deleting(object: &Value) -> bool {
         .is_some_and(Value::is_string)
 }
 
-/// Whether the controller has seen the present generation. Kinds other than workloads need
-/// not say what they have seen.
+/// Reports whether the controller has observed the current generation. Kinds other than workloads
+/// may leave out `observedGeneration`.
 fn is_observed(object: &Value, workload: bool) -> bool {
     let generation = object
         .pointer("/metadata/generation")
@@ -112,18 +112,18 @@ fn is_observed(object: &Value, workload: bool) -> bool {
     match (generation, observed) {
         (Some(generation), Some(observed)) => observed >= generation,
         (Some(_), None) => !workload,
-        // An object that was never stored has no generation; it is as good as unseen.
+        // An object that was never stored has no generation, so no controller has observed it.
         (None, _) => !workload,
     }
 }
 
 fn is_stateful_set_ready(object: &Value) -> bool {
-    let replicas = wanted_replicas(object);
+    let replicas = desired_replicas(object);
     let on_delete = object
         .pointer("/spec/updateStrategy/type")
         .and_then(Value::as_str)
         == Some("OnDelete");
-    // Pods below the partition stay as they are; with OnDelete all may.
+    // Pods below the partition are not updated; with OnDelete, none has to be.
     let partition = count(object, "/spec/updateStrategy/rollingUpdate/partition");
     let updated = if on_delete {
         0
@@ -141,8 +141,9 @@ fn is_stateful_set_ready(object: &Value) -> bool {
         && available == replicas
 }
 
-/// A kind nobody here knows: its condition `Ready` if it has one. Without it, a built-in kind
-/// has nothing to wait for, and neither has a custom one that states no conditions at all.
+/// Reports whether an object of any other kind is ready: its condition `Ready` is true. Without
+/// that condition, a built-in kind is ready, and a custom kind is ready if it has no conditions at
+/// all.
 fn is_other_ready(object: &Value) -> bool {
     match condition(object, "Ready") {
         Some(_) => has_condition(object, "Ready"),
@@ -150,7 +151,7 @@ fn is_other_ready(object: &Value) -> bool {
     }
 }
 
-/// Whether the kind is Kubernetes' own: its group has no dot, or ends in `k8s.io`.
+/// Reports whether the kind is Kubernetes' own: its group has no dot, or ends in `k8s.io`.
 fn is_builtin(object: &Value) -> bool {
     let version = object
         .get("apiVersion")
@@ -160,7 +161,7 @@ fn is_builtin(object: &Value) -> bool {
     !group.contains('.') || group.ends_with(".k8s.io")
 }
 
-fn wanted_replicas(object: &Value) -> i64 {
+fn desired_replicas(object: &Value) -> i64 {
     object
         .pointer("/spec/replicas")
         .and_then(Value::as_i64)
@@ -185,7 +186,7 @@ fn condition<'o>(object: &'o Value, type_: &str) -> Option<&'o Value> {
         .find(|condition| condition.get("type").and_then(Value::as_str) == Some(type_))
 }
 
-/// Whether the condition is true, of the present generation if it says of which.
+/// Reports whether the condition is true and, if it has an `observedGeneration`, is up to date.
 fn has_condition(object: &Value, type_: &str) -> bool {
     let Some(condition) = condition(object, type_) else {
         return false;

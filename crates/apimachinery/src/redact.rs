@@ -1,22 +1,22 @@
-//! What is never shown of an object: the values of Secrets, and copies of whole objects.
+//! Redaction of the values of Secrets, and of copies of whole objects in annotations.
 
 use serde_json::Value;
 
-/// The annotation in which `kubectl apply` keeps the whole of what was applied, the data of a
-/// Secret included.
+/// Annotation in which `kubectl apply` stores the whole applied object, including the data of a
+/// Secret.
 pub const LAST_APPLIED_CONFIGURATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What stands for a value that is not shown.
+/// Text that replaces a redacted value.
 pub const REDACTED: &str = "REDACTED";
 
-/// Whether the values of a kind are secret.
+/// Reports whether objects of the kind hold secret values.
 pub fn is_secret(kind: &str) -> bool {
     kind == "Secret"
 }
 
-/// Replaces what must not be shown of an object, or of a list of objects: the values in `data` and
-/// `stringData` of Secrets, and the value of [`LAST_APPLIED_CONFIGURATION`] wherever it is. `kind`
-/// is the kind of the object.
+/// Redacts an object, or a list of objects: replaces the values in `data` and `stringData` of
+/// Secrets, and the value of [`LAST_APPLIED_CONFIGURATION`] in any field. `kind` is the kind of an
+/// object that has no `kind` field.
 ///
 /// # Examples
 /// ```
@@ -47,7 +47,7 @@ pub fn redact(kind: &str, object: &mut Value) {
     }
 }
 
-/// Replaces every leaf, so that the names of the keys still show.
+/// Replaces every scalar in a value with [`REDACTED`]. Field names stay visible.
 pub fn replace(value: &mut Value) {
     match value {
         Value::Object(fields) => fields.values_mut().for_each(replace),

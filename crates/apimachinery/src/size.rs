@@ -1,11 +1,10 @@
-//! How long a value is when it is written down: what limits of requests and of stored objects
-//! count.
+//! Size of a value as JSON, to which the limits of requests and stored objects apply.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
-/// Returns the number of bytes of a value as compact JSON. Nothing is allocated.
+/// Returns the number of bytes of a value as compact JSON. Does not allocate.
 ///
 /// # Examples
 ///
@@ -17,7 +16,7 @@ use serde_json::Value;
 /// ```
 pub fn json_size(value: &Value) -> usize {
     let mut count = Count(0);
-    // Neither a value nor a counter can fail.
+    // Neither serializing a `Value` nor counting bytes can fail.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }

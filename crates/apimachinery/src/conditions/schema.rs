@@ -6,8 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::{Condition, Conditions};
 
-/// Kubernetes' schema of a condition, with its limits, written out: a structural schema knows
-/// no references, and the derived one would lack the patterns.
+/// Kubernetes' schema of a condition with its limits. The schema is written out because structural
+/// schemas have no references, and a derived schema would lack the patterns.
 impl JsonSchema for Condition {
     fn schema_name() -> Cow<'static, str> {
         "Condition".into()
@@ -24,23 +24,23 @@ impl JsonSchema for Condition {
             "required": ["lastTransitionTime", "message", "reason", "status", "type"],
             "properties": {
                 "lastTransitionTime": {
-                    "description": "When the status last changed.",
+                    "description": "Time of the last change of the status.",
                     "type": "string",
                     "format": "date-time",
                 },
                 "message": {
-                    "description": "Why, for people. May be empty.",
+                    "description": "Explanation of the last change for people. May be empty.",
                     "type": "string",
                     "maxLength": 32768,
                 },
                 "observedGeneration": {
-                    "description": "The generation of the object that was looked at.",
+                    "description": "Generation of the object that the controller observed.",
                     "type": "integer",
                     "format": "int64",
                     "minimum": 0,
                 },
                 "reason": {
-                    "description": "Why, in one CamelCase word.",
+                    "description": "Reason of the last change, as one CamelCase word.",
                     "type": "string",
                     "minLength": 1,
                     "maxLength": 1024,
@@ -52,7 +52,7 @@ impl JsonSchema for Condition {
                     "enum": ["True", "False", "Unknown"],
                 },
                 "type": {
-                    "description": "What is stated, in CamelCase.",
+                    "description": "Type of the condition in CamelCase.",
                     "type": "string",
                     "maxLength": 316,
                     "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",

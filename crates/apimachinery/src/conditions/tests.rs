@@ -38,7 +38,7 @@ fn the_wire_form_is_that_of_metav1() {
 }
 
 #[test]
-fn reasons_are_made_up_from_the_status() {
+fn reasons_are_derived_from_the_status() {
     fn check(status: impl Into<ConditionStatus>, expected: &str) {
         assert_eq!(Condition::new("Ready", status).reason, expected);
     }
@@ -48,7 +48,7 @@ fn reasons_are_made_up_from_the_status() {
 }
 
 #[test]
-fn times_are_kept_while_the_status_is() {
+fn the_time_is_kept_while_the_status_is_unchanged() {
     fn check(before: bool, after: bool, expected: Option<Timestamp>) {
         let mut conditions = Conditions::new();
         conditions.set(Condition {
@@ -73,7 +73,7 @@ fn fractions_of_seconds_are_not_written() {
 }
 
 #[test]
-fn a_type_is_there_once() {
+fn each_type_occurs_once() {
     let mut conditions = Conditions::new();
     conditions.set(Condition::new("Ready", false));
     conditions.set(Condition::new("Synced", true));

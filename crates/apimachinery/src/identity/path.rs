@@ -1,4 +1,4 @@
-//! The path of a resource: the one grammar that clients write and servers read.
+//! Paths of resources: clients build them and servers parse them by one grammar.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use super::{GroupVersion, IdentityError};
 
-/// Characters of a path segment that are written as `%XX`: all but RFC 3986's `pchar`.
+/// Characters that are written as `%XX` in a path segment: all but RFC 3986's `pchar`.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -26,14 +26,14 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b':')
     .remove(b'@');
 
-/// Subresources of a Namespace. Any other name behind a Namespace is a resource in it.
-const OF_NAMESPACE: [&str; 2] = ["status", "finalize"];
+/// Subresources of a Namespace. Any other segment after a Namespace's name is a resource in it.
+const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
 /// The address of a resource: a collection, an object of it, or a subresource of an object.
 ///
-/// [`build`](Self::build) writes it, [`parse`](Self::parse) reads it, and what was built parses to
-/// the same value. A field that a server would read as more than one segment, or as another field,
-/// is refused by `build`.
+/// [`build`](Self::build) writes the path and [`parse`](Self::parse) reads it; a built path parses
+/// to the same value. `build` rejects a field that a server would parse as more than one segment or
+/// as another field.
 ///
 /// # Examples
 ///
@@ -57,13 +57,13 @@ pub struct ResourcePath<'a> {
     pub group: Cow<'a, str>,
     /// The version.
     pub version: Cow<'a, str>,
-    /// The namespace; `None` for all namespaces, and for resources of the cluster scope.
+    /// The namespace. `None` selects all namespaces, and is used for cluster-scoped resources.
     pub namespace: Option<Cow<'a, str>>,
     /// The resource, such as `pods`.
     pub plural: Cow<'a, str>,
-    /// The object; `None` for the collection.
+    /// Name of the object. `None` selects the collection.
     pub name: Option<Cow<'a, str>>,
-    /// The subresource, such as `status`. A parsed one includes the rest of the path, as in
+    /// The subresource, such as `status`. A parsed subresource includes the rest of the path, as in
     /// `proxy/a/b`.
     pub subresource: Option<Cow<'a, str>>,
 }
@@ -88,7 +88,7 @@ impl<'a> ResourcePath<'a> {
         self
     }
 
-    /// Sets the object.
+    /// Sets the name of the object.
     #[must_use]
     pub fn name(mut self, name: impl Into<Cow<'a, str>>) -> Self {
         self.name = Some(name.into());
@@ -102,13 +102,15 @@ impl<'a> ResourcePath<'a> {
         self
     }
 
-    /// Returns the path as it is sent. Characters that a path cannot hold are percent-encoded.
+    /// Returns the path as sent in a request. Characters that a path cannot hold are
+    /// percent-encoded.
     ///
     /// # Errors
     ///
     /// [`IdentityError::Segment`] with the name of the field, if a field is not a path segment by
-    /// Kubernetes' rule (it is empty, `.` or `..`, or contains `/` or `%`: servers decode a path
-    /// before they split it), or if a server would read the path as that of another resource.
+    /// Kubernetes' rule (a segment is not empty, `.` or `..`, and has no `/` or `%`, because
+    /// servers decode a path before they split it), or if a server would parse the path as that of
+    /// another resource.
     pub fn build(&self) -> Result<String, IdentityError> {
         self.check_reserved()?;
         let mut path = root(&self.group, &self.version)?;
@@ -126,7 +128,7 @@ impl<'a> ResourcePath<'a> {
         Ok(path)
     }
 
-    /// Refuses fields that have another meaning where they would stand.
+    /// Rejects fields that have a different meaning at their position in the path.
     fn check_reserved(&self) -> Result<(), IdentityError> {
         let subresource = self.subresource.as_deref();
         if subresource.is_some() && self.name.is_none() {
@@ -134,7 +136,7 @@ impl<'a> ResourcePath<'a> {
         }
         let plural = self.plural.as_ref();
         match &self.namespace {
-            Some(_) if OF_NAMESPACE.contains(&plural) => {
+            Some(_) if NAMESPACE_SUBRESOURCES.contains(&plural) => {
                 let reason = "is a subresource of the namespace there";
                 Err(refused("resource", plural, reason))
             }
@@ -142,7 +144,7 @@ impl<'a> ResourcePath<'a> {
                 Err(refused("resource", plural, "is a verb there"))
             }
             None if plural == "namespaces" => match subresource {
-                Some(part) if !OF_NAMESPACE.contains(&part) => {
+                Some(part) if !NAMESPACE_SUBRESOURCES.contains(&part) => {
                     let reason = "is a resource in the namespace there";
                     Err(refused("subresource", part, reason))
                 }
@@ -152,16 +154,16 @@ impl<'a> ResourcePath<'a> {
         }
     }
 
-    /// Parses a path, as Kubernetes' `RequestInfo` does: it is decoded, then split, and an empty
-    /// namespace means all of them. Returns `None` if it is not the path of a resource.
+    /// Parses a path as Kubernetes' `RequestInfo` does: the path is decoded, then split, and an
+    /// empty namespace selects all namespaces. Returns `None` if it is not the path of a resource.
     pub fn parse(path: &str) -> Option<ResourcePath<'static>> {
         let path = percent_decode_str(path).decode_utf8_lossy();
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         from_segments(&segments)
     }
 
-    /// Parses the path of a server that may be below a path of its own, as behind a proxy. Returns
-    /// that path (empty, or beginning with `/`), and the resource.
+    /// Parses the path of a request to a server whose API may be below a path prefix, as behind a
+    /// proxy. Returns the prefix (empty, or starting with `/`) and the resource.
     ///
     /// # Examples
     ///
@@ -176,7 +178,8 @@ impl<'a> ResourcePath<'a> {
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         let is_root = |part: &&str| matches!(*part, "api" | "apis");
         let (before, from_root) = segments.split_at_checked(segments.iter().position(is_root)?)?;
-        // The schemas of a group are at the path of the group below `/openapi`.
+        // The OpenAPI schemas of a group are below `/openapi`, at a path that contains the group's
+        // own.
         if before.contains(&"openapi") {
             return None;
         }
@@ -197,7 +200,7 @@ fn from_segments(segments: &[&str]) -> Option<ResourcePath<'static>> {
     };
     let (namespace, rest) = match rest {
         ["namespaces"] | ["namespaces", _] => (None, rest),
-        ["namespaces", _, part, ..] if OF_NAMESPACE.contains(part) => (None, rest),
+        ["namespaces", _, part, ..] if NAMESPACE_SUBRESOURCES.contains(part) => (None, rest),
         ["namespaces", namespace, rest @ ..] => (Some(*namespace), rest),
         _ => (None, rest),
     };
@@ -218,11 +221,12 @@ fn from_segments(segments: &[&str]) -> Option<ResourcePath<'static>> {
 }
 
 impl GroupVersion {
-    /// Returns where the API serves the group: `/api/v1` or `/apis/apps/v1`.
+    /// Returns the path at which the API serves the group and version: `/api/v1` or
+    /// `/apis/apps/v1`.
     ///
     /// # Errors
     ///
-    /// As [`ResourcePath::build`].
+    /// Same as [`ResourcePath::build`].
     pub fn path(&self) -> Result<String, IdentityError> {
         root(&self.group, &self.version)
     }
@@ -238,7 +242,7 @@ fn root(group: &str, version: &str) -> Result<String, IdentityError> {
     Ok(path)
 }
 
-/// Returns why a text cannot be a segment of a path, in Kubernetes' words; `None` if it can.
+/// Returns the rule of Kubernetes that a path segment violates, or `None` if it is valid.
 ///
 /// # Examples
 ///
@@ -259,7 +263,7 @@ pub fn segment_flaw(text: &str) -> Option<&'static str> {
     }
 }
 
-/// Adds a field to a path, if it is a path segment.
+/// Appends a field to a path, if the field is a valid path segment.
 fn push(path: &mut String, field: &'static str, text: &str) -> Result<(), IdentityError> {
     if let Some(flaw) = segment_flaw(text) {
         return Err(refused(field, text, flaw));

@@ -1,7 +1,7 @@
-//! From a kind to its resource, without asking anybody.
+//! Guesses the resource of a kind without discovery.
 
-/// The resource that most likely serves a kind, as Kubernetes itself guesses it: lower case, and
-/// an English plural of the simplest sort.
+/// Returns the resource that most likely serves a kind, as Kubernetes guesses it: the kind in lower
+/// case, in a simple English plural.
 ///
 /// # Examples
 ///

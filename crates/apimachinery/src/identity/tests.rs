@@ -41,7 +41,7 @@ fn texts_are_those_of_kubernetes() {
 }
 
 #[test]
-fn texts_that_are_none() {
+fn invalid_texts_are_rejected() {
     check_error::<GroupVersion>("", "\"\" is not a group and a version, such as \"apps/v1\"");
     check_error::<GroupVersion>(
         "a/b/c",

@@ -1,12 +1,12 @@
-//! The order of versions.
+//! Kubernetes' order of API versions.
 
 use std::cmp::Ordering;
 
-/// Compares versions by how much Kubernetes prefers them: the greater one is preferred.
+/// Compares versions by Kubernetes' order of preference: the greater one is preferred.
 ///
-/// Released versions come before betas and these before alphas, and higher numbers before lower
-/// ones. A name that is no such version is preferred least, and of two such names the one that
-/// is first in the alphabet is preferred.
+/// Stable versions are preferred over betas, betas over alphas, and higher numbers over lower ones.
+/// A name that is not such a version is preferred least; of two such names, the alphabetically
+/// first one is preferred.
 ///
 /// # Examples
 ///
@@ -26,7 +26,7 @@ pub fn compare_versions(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// How stable a version is, its number, and the number of the alpha or beta.
+/// Parses a version into its stability, its number, and the number of the alpha or beta.
 fn parse(version: &str) -> Option<(Stability, u64, u64)> {
     let rest = version.strip_prefix('v')?;
     if let Some(major) = number(rest) {

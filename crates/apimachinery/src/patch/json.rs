@@ -1,8 +1,8 @@
-//! JSON patch as the API server understands it.
+//! JSON patch with the rules of the API server.
 //!
-//! Kubernetes' library is laxer than RFC 6902 in places that clients have come to rely on:
-//! `replace` sets a field that was not there, `copy` of a missing field copies null, a missing
-//! field passes a `test` for null, and a negative index counts from the end.
+//! Kubernetes' library is laxer than RFC 6902 in places that clients rely on: `replace` sets a
+//! missing field, `copy` of a missing field copies null, a missing field passes a `test` for null,
+//! and a negative index counts from the end.
 
 use serde_json::{Map, Value};
 
@@ -10,10 +10,11 @@ use super::PatchError;
 use crate::golang;
 use crate::size::json_size;
 
-/// How deep an object may nest: as deep as serde_json reads one.
+/// Maximum nesting depth of an object: the depth up to which serde_json parses one.
 const DEPTH_MAX: usize = 127;
-/// How many bytes of JSON a patch may copy in all, so that a small patch cannot create a huge
-/// object. This is the limit of the API server, which is that of a request.
+/// Maximum number of bytes of JSON that all copies of a patch may have together, so that a small
+/// patch cannot create a huge object. The value is the API server's, where it is also the limit of
+/// a request body.
 const COPIED_MAX: usize = 3 * 1024 * 1024;
 
 /// Applies an RFC 6902 JSON patch. When it fails, the object is unchanged.
@@ -32,9 +33,9 @@ const COPIED_MAX: usize = 3 * 1024 * 1024;
 ///
 /// # Errors
 ///
-/// [`PatchError::Malformed`] when the document is no list of operations,
-/// [`PatchError::Unprocessable`] when one of them is unknown or does not fit the object, or when
-/// the copies are longer than 3 MiB in all.
+/// [`PatchError::Malformed`] if the document is not a list of operations,
+/// [`PatchError::Unprocessable`] if one of them is unknown or cannot be applied to the object, or
+/// if the copies together are longer than 3 MiB.
 pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     let operations = patch
         .as_array()
@@ -51,7 +52,7 @@ pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     Ok(())
 }
 
-/// Applies one operation; `copies` is how many bytes may still be copied.
+/// Applies one operation. `copies` is the number of bytes that may still be copied.
 fn apply(
     object: &mut Value,
     operation: &Map<String, Value>,
@@ -62,26 +63,26 @@ fn apply(
     let value = || operation.get("value").cloned().unwrap_or(Value::Null);
     match name {
         "add" => {
-            path.fits(operation.get("value").unwrap_or(&Value::Null))?;
+            path.check_depth(operation.get("value").unwrap_or(&Value::Null))?;
             path.add(object, value())
         }
         "remove" => path.remove(object).map(drop),
         "replace" => {
-            path.fits(operation.get("value").unwrap_or(&Value::Null))?;
+            path.check_depth(operation.get("value").unwrap_or(&Value::Null))?;
             path.replace(object, value())
         }
         "move" => {
             let moved = Path::parse(text(operation, "from")?)?.remove(object)?;
-            path.fits(&moved)?;
+            path.check_depth(&moved)?;
             path.add(object, moved)
         }
         "copy" => {
             let from = Path::parse(text(operation, "from")?)?;
             let copied = from.get(object)?.unwrap_or(&Value::Null);
-            path.fits(copied)?;
+            path.check_depth(copied)?;
             *copies = copies
                 .checked_sub(json_size(copied))
-                .ok_or_else(copies_too_much)?;
+                .ok_or_else(copy_limit_exceeded)?;
             let copied = copied.clone();
             path.add(object, copied)
         }
@@ -99,7 +100,7 @@ fn apply(
     }
 }
 
-/// A JSON pointer: the steps to the parent, and the last step.
+/// A JSON pointer, split into the steps to the parent and the last step.
 struct Path<'t> {
     text: &'t str,
     parents: Vec<String>,
@@ -137,7 +138,7 @@ impl<'t> Path<'t> {
             .ok_or_else(|| self.missing())
     }
 
-    /// The value, or nothing for a missing field of an object that is there.
+    /// Returns the value, or `None` if the parent is an object without the field.
     fn get<'o>(&self, object: &'o mut Value) -> Result<Option<&'o Value>, PatchError> {
         match self.parent(object)? {
             Value::Object(fields) => Ok(fields.get(&self.last)),
@@ -160,7 +161,7 @@ impl<'t> Path<'t> {
                 Ok(())
             }
             Value::Array(items) => {
-                // A negative index counts from behind the last item here.
+                // For an insertion, a negative index counts from the position after the last item.
                 let place = index(&self.last, items.len() + 1);
                 let place = place.filter(|place| *place <= items.len());
                 items.insert(place.ok_or_else(|| self.missing())?, value);
@@ -196,8 +197,8 @@ impl<'t> Path<'t> {
         }
     }
 
-    /// Refuses a value that would nest deeper here than a parser lets one be written.
-    fn fits(&self, value: &Value) -> Result<(), PatchError> {
+    /// Rejects a value that would nest deeper at this path than a parser accepts.
+    fn check_depth(&self, value: &Value) -> Result<(), PatchError> {
         if self.parents.len() + 1 + depth(value) <= DEPTH_MAX {
             return Ok(());
         }
@@ -212,7 +213,8 @@ impl<'t> Path<'t> {
     }
 }
 
-/// How deep a value nests. It was parsed, or has passed `fits`: the recursion has a bound.
+/// Returns the nesting depth of a value. The recursion is bounded because the value was parsed or
+/// has passed `check_depth`.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
@@ -221,7 +223,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// The place an index stands for in a list of this length.
+/// Converts a step of a path to an index into a list of this length.
 fn index(step: &str, length: usize) -> Option<usize> {
     match step.strip_prefix('-') {
         Some(back) => length.checked_sub(back.parse().ok()?),
@@ -247,7 +249,7 @@ fn missing(path: &str) -> PatchError {
     unprocessable(format!("doc is missing path: {}", golang::quote(path)))
 }
 
-fn copies_too_much() -> PatchError {
+fn copy_limit_exceeded() -> PatchError {
     unprocessable(format!(
         "Unable to complete the copy, the accumulated size increase of copy exceeds the limit {COPIED_MAX}"
     ))
@@ -264,7 +266,7 @@ fn not_a(value: &Value, wanted: &str) -> PatchError {
     ))
 }
 
-/// A value's kind in the words of Go's JSON decoder.
+/// Returns the JSON type of a value in the words of Go's JSON decoder.
 pub(super) fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,7 +1,8 @@
-//! Strategic merge patch: a merge patch that knows which lists merge, and by which key.
+//! Strategic merge patch: a merge patch whose schema declares which lists are merged, and by which
+//! key.
 //!
-//! The rules are those of `k8s.io/apimachinery/pkg/util/strategicpatch` on the server's side:
-//! a null deletes and is otherwise forgotten, and lists keep the order of both documents.
+//! The rules are those of `k8s.io/apimachinery/pkg/util/strategicpatch` on the server: null deletes
+//! a field and is otherwise dropped, and merged lists keep the order of both documents.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +16,7 @@ const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList/";
 const SET_ORDER: &str = "$setElementOrder/";
 
 /// Applies a strategic merge patch, with the merge keys and strategies that `schema` declares.
-/// Where the schema says nothing, maps merge as in a JSON merge patch and lists are replaced.
+/// Where the schema declares none, maps are merged as in a JSON merge patch and lists are replaced.
 ///
 /// # Examples
 ///
@@ -39,8 +40,8 @@ const SET_ORDER: &str = "$setElementOrder/";
 ///
 /// # Errors
 ///
-/// [`PatchError::Malformed`] for directives that make no sense and for list items without
-/// their merge key. The object may then be changed in part.
+/// [`PatchError::Malformed`] for unknown or misplaced directives, and for list items without their
+/// merge key. The object may then be partly changed.
 pub fn strategic_merge(
     object: &mut Value,
     patch: &Value,
@@ -159,7 +160,7 @@ fn delete_from_list(fields: &mut Map<String, Value>, name: &str, deleted: &Value
     }
 }
 
-/// Merges the lists whose order the patch sets and returns their names.
+/// Merges the lists for which the patch sets an order, and returns their names.
 fn merge_ordered<'p>(
     fields: &mut Map<String, Value>,
     patch: &'p Map<String, Value>,
@@ -275,8 +276,8 @@ fn merge_list(
     Ok(())
 }
 
-/// Sorts a merged list: items named in `order` follow it, the others keep the order of
-/// `before`, and where both were in `before`, that decides between the two groups.
+/// Sorts a merged list: items in `order` have that order, and the other items the order of
+/// `before`. Two items of different groups that were both in `before` keep their order from there.
 fn in_order(
     merged: Vec<Value>,
     order: &[Value],
@@ -298,7 +299,7 @@ fn in_order(
     let mut others = others.into_iter().peekable();
     for item in named {
         let here = place(before, &item);
-        // An item the server did not have comes before those only the server has.
+        // An item that the server did not have is placed before items that only the server has.
         let comes_first = |other: &Value| {
             here.zip(place(before, other))
                 .is_some_and(|(here, other)| other < here)
@@ -312,7 +313,7 @@ fn in_order(
     sorted
 }
 
-/// Refuses a patch whose own order contradicts the order it sets.
+/// Rejects a patch in which the order of a list contradicts the order that the patch sets.
 fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<(), PatchError> {
     let identity = |item: &Value| match key {
         Some(key) => item.get(key).cloned(),
@@ -335,7 +336,8 @@ fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<()
     )))
 }
 
-/// A value that is new to the object: without nulls, and without what only directs.
+/// Returns the value without nulls and directives, as it is stored in a new field; `None` if the
+/// value has a `$patch` directive.
 fn without_directives(value: &Value) -> Option<Value> {
     match value {
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => None,

@@ -11,7 +11,7 @@ use super::wire::{Datum, Reader};
 use super::{Envelope, malformed};
 use crate::error::ProtobufError;
 
-/// What a deserializer has beside `deserialize_any` whose value is never null.
+/// Methods of a deserializer whose value is never null, except `deserialize_any`.
 macro_rules! never_null {
     () => {
         fn deserialize_option<V: Visitor<'de>>(
@@ -44,15 +44,15 @@ macro_rules! never_null {
     };
 }
 
-/// How deep messages may nest. Schemas of custom resources are the deepest objects there are,
-/// and they must also pass as JSON, whose reader stops at the same depth.
+/// Maximum nesting depth of messages. The deepest objects are schemas of custom resources. They
+/// must also be accepted as JSON, whose parser has the same limit.
 pub(super) const DEPTH_MAX: usize = 128;
 
 /// A serde deserializer over a message without its envelope.
 ///
-/// It walks over the wire bytes and hands out what it finds: texts are borrowed, nothing is
-/// allocated for a field, and what the visitor ignores is skipped without being looked at. What
-/// the visitor hears is the JSON of the object: see the [module](super) for what is left out.
+/// The deserializer walks over the wire bytes: strings are borrowed, fields need no allocation, and
+/// ignored fields are skipped without being decoded. The visitor gets the JSON form of the object;
+/// the documentation of the [module](super) lists what is omitted.
 ///
 /// # Examples
 ///
@@ -80,12 +80,12 @@ pub struct Deserializer<'de> {
     type_: MessageType,
     bytes: &'de [u8],
     type_meta: Option<(&'de str, &'de str)>,
-    /// How many more messages may nest in this one.
+    /// Number of further levels of messages that may nest in this one.
     depth: usize,
 }
 
 impl<'de> Deserializer<'de> {
-    /// Over the bytes of a message of this type.
+    /// Creates a deserializer for the bytes of a message of this type.
     pub fn new(message: MessageType, bytes: &'de [u8]) -> Self {
         Self {
             type_: message,
@@ -95,11 +95,12 @@ impl<'de> Deserializer<'de> {
         }
     }
 
-    /// Over the message in an envelope, with the `apiVersion` and `kind` that the envelope has.
+    /// Creates a deserializer for the message in an envelope, with the envelope's `apiVersion` and
+    /// `kind`.
     ///
     /// # Errors
     ///
-    /// The kind is not in the table, or the content is not protobuf.
+    /// If the kind is not in the table, or the content is not protobuf.
     pub fn enveloped(envelope: &Envelope<'de>) -> Result<Self, ProtobufError> {
         let (api_version, kind) = (envelope.api_version, envelope.kind);
         if !envelope.is_protobuf() {
@@ -115,8 +116,8 @@ impl<'de> Deserializer<'de> {
         Ok(Self::new(message, envelope.raw).with_type_meta(api_version, kind))
     }
 
-    /// Tells the visitor this `apiVersion` and `kind` before the fields, as objects inside of
-    /// lists have neither on the wire.
+    /// Passes this `apiVersion` and `kind` to the visitor before the fields. Objects in lists have
+    /// neither on the wire.
     #[must_use]
     pub fn with_type_meta(mut self, api_version: &'de str, kind: &'de str) -> Self {
         self.type_meta = Some((api_version, kind));
@@ -127,12 +128,12 @@ impl<'de> Deserializer<'de> {
         Self { depth, ..self }
     }
 
-    /// The field that a list is, or the one that a choice has taken.
+    /// Returns the only field of a list message, or the field of a choice message that is set.
     fn only_field(&self, fields: &mut Fields<'de>) -> Result<Option<Found<'de>>, ProtobufError> {
         let message = self.type_.message;
         let mut highest = 0;
         for item in Reader::new(self.bytes) {
-            let (number, _) = item.map_err(|flaw| malformed(message.name, "", flaw))?;
+            let (number, _) = item.map_err(|error| malformed(message.name, "", error))?;
             if message.field(number).is_some() {
                 highest = highest.max(number);
             }
@@ -178,7 +179,7 @@ impl<'de> serde::Deserializer<'de> for Deserializer<'de> {
                 first: datum,
             }
             .deserialize_any(visitor),
-            None if message.form == Form::List => visitor.visit_seq(Nothing),
+            None if message.form == Form::List => visitor.visit_seq(EmptyList),
             None => visitor.visit_unit(),
         }
     }
@@ -186,12 +187,12 @@ impl<'de> serde::Deserializer<'de> for Deserializer<'de> {
     never_null!();
 }
 
-/// What the values of a message are read with.
+/// The message to which a value belongs, and the depth that is left.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Context {
     pub(super) table: &'static Table,
     pub(super) message: &'static Message,
-    /// How many more messages may nest in this one.
+    /// Number of further levels of messages that may nest in this one.
     pub(super) depth: usize,
 }
 
@@ -209,17 +210,18 @@ impl Context {
 struct MessageAccess<'de> {
     context: Context,
     fields: Fields<'de>,
-    /// What is told before the fields; its second half is moved to `kind` in between.
+    /// `apiVersion` and `kind`, which come before the fields. The kind moves to `kind` when the
+    /// visitor has taken the `apiVersion`.
     type_meta: Option<(&'de str, &'de str)>,
     kind: Option<&'de str>,
     current: Option<Current<'de>>,
 }
 
-/// What the next value is.
+/// The value that belongs to the last returned key.
 enum Current<'de> {
     Text(&'de str),
     Field(Found<'de>),
-    /// The value has been taken; more of its field may be left.
+    /// The value was taken; its field may have further values.
     Taken(&'static Field),
 }
 
@@ -280,7 +282,7 @@ impl<'de> MapAccess<'de> for MessageAccess<'de> {
                 value.map_err(|error| error.located(context.message.name, field.name))
             }
             _ => Err(ProtobufError::custom(
-                "a value was asked for before its key",
+                "a value was requested before its key",
             )),
         }
     }
@@ -290,7 +292,7 @@ fn key(text: &str) -> BorrowedStrDeserializer<'_, ProtobufError> {
     BorrowedStrDeserializer::new(text)
 }
 
-/// All of a field: one value, a list or a map.
+/// All values of a field: one value, a list or a map.
 struct FieldValue<'a, 'de> {
     context: Context,
     fields: &'a mut Fields<'de>,
@@ -302,15 +304,15 @@ impl<'de> serde::Deserializer<'de> for FieldValue<'_, 'de> {
     type Error = ProtobufError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProtobufError> {
-        let run = Run {
+        let iter = FieldIter {
             context: self.context,
             fields: self.fields,
             field: self.field,
             first: Some(self.first),
         };
         match self.field.cardinality {
-            Cardinality::List => visitor.visit_seq(ListAccess { run, packed: None }),
-            Cardinality::Map => visitor.visit_map(EntryAccess { run, value: None }),
+            Cardinality::List => visitor.visit_seq(ListAccess { iter, packed: None }),
+            Cardinality::Map => visitor.visit_map(EntryAccess { iter, value: None }),
             Cardinality::One | Cardinality::Inline => self
                 .context
                 .value(self.field, self.first)
@@ -321,15 +323,15 @@ impl<'de> serde::Deserializer<'de> for FieldValue<'_, 'de> {
     never_null!();
 }
 
-/// The values of one field, one after the other.
-struct Run<'a, 'de> {
+/// Iterator over the values of one field.
+struct FieldIter<'a, 'de> {
     context: Context,
     fields: &'a mut Fields<'de>,
     field: &'static Field,
     first: Option<Datum<'de>>,
 }
 
-impl<'de> Run<'_, 'de> {
+impl<'de> FieldIter<'_, 'de> {
     fn next(&mut self) -> Result<Option<Datum<'de>>, ProtobufError> {
         match self.first.take() {
             Some(datum) => Ok(Some(datum)),
@@ -343,9 +345,9 @@ impl<'de> Run<'_, 'de> {
 }
 
 struct ListAccess<'a, 'de> {
-    run: Run<'a, 'de>,
-    /// Several numbers in one value: Kubernetes does not write them so, but every reader takes
-    /// them.
+    iter: FieldIter<'a, 'de>,
+    /// Reader of several numbers in one value. Kubernetes does not write packed numbers, but every
+    /// protobuf decoder has to accept them.
     packed: Option<Reader<'de>>,
 }
 
@@ -360,26 +362,28 @@ impl<'de> SeqAccess<'de> for ListAccess<'_, 'de> {
             if let Some(packed) = &mut self.packed
                 && !packed.is_empty()
             {
-                let bits = packed.varint().map_err(|flaw| self.run.malformed(flaw))?;
+                let bits = packed
+                    .varint()
+                    .map_err(|error| self.iter.malformed(error))?;
                 break Datum::Varint(bits);
             }
-            match self.run.next()? {
+            match self.iter.next()? {
                 None => return Ok(None),
-                Some(Datum::Bytes(bytes)) if self.run.field.type_.is_varint() => {
+                Some(Datum::Bytes(bytes)) if self.iter.field.type_.is_varint() => {
                     self.packed = Some(Reader::new(bytes));
                 }
                 Some(datum) => break datum,
             }
         };
-        seed.deserialize(self.run.context.value(self.run.field, datum))
+        seed.deserialize(self.iter.context.value(self.iter.field, datum))
             .map(Some)
     }
 }
 
-/// An entry of a map is a message of its own: the key is field 1, the value field 2, and what is
-/// not there is empty.
+/// Access to the entries of a map. An entry is a message: the key is field 1, the value is field 2,
+/// and a missing field is empty.
 struct EntryAccess<'a, 'de> {
-    run: Run<'a, 'de>,
+    iter: FieldIter<'a, 'de>,
     value: Option<Datum<'de>>,
 }
 
@@ -390,21 +394,21 @@ impl<'de> MapAccess<'de> for EntryAccess<'_, 'de> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, ProtobufError> {
-        let Some(datum) = self.run.next()? else {
+        let Some(datum) = self.iter.next()? else {
             return Ok(None);
         };
         let bytes = datum
             .bytes("an entry of a map")
-            .map_err(|flaw| self.run.malformed(flaw))?;
+            .map_err(|error| self.iter.malformed(error))?;
         let (mut name, mut value) = ("", None);
         for item in Reader::new(bytes) {
-            match item.map_err(|flaw| self.run.malformed(flaw))? {
-                (1, datum) => name = datum.text().map_err(|flaw| self.run.malformed(flaw))?,
+            match item.map_err(|error| self.iter.malformed(error))? {
+                (1, datum) => name = datum.text().map_err(|error| self.iter.malformed(error))?,
                 (2, datum) => value = Some(datum),
                 _ => {}
             }
         }
-        self.value = Some(value.unwrap_or(match self.run.field.type_ {
+        self.value = Some(value.unwrap_or(match self.iter.field.type_ {
             Type::Bool | Type::Int32 | Type::Int64 => Datum::Varint(0),
             Type::Double => Datum::Fixed64(0),
             _ => Datum::Bytes(&[]),
@@ -417,18 +421,18 @@ impl<'de> MapAccess<'de> for EntryAccess<'_, 'de> {
         seed: V,
     ) -> Result<V::Value, ProtobufError> {
         match self.value.take() {
-            Some(datum) => seed.deserialize(self.run.context.value(self.run.field, datum)),
+            Some(datum) => seed.deserialize(self.iter.context.value(self.iter.field, datum)),
             None => Err(ProtobufError::custom(
-                "a value was asked for before its key",
+                "a value was requested before its key",
             )),
         }
     }
 }
 
-/// A list without anything in it.
-struct Nothing;
+/// Access to a list without items.
+struct EmptyList;
 
-impl<'de> SeqAccess<'de> for Nothing {
+impl<'de> SeqAccess<'de> for EmptyList {
     type Error = ProtobufError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(

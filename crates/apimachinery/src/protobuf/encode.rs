@@ -1,4 +1,4 @@
-//! From JSON to the bytes of a message, as the table says.
+//! Encodes JSON as a protobuf message by the table.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,9 +11,9 @@ use super::table::{Cardinality, Field, Form, Message, MessageType, Table, Type};
 use super::wire::Writer;
 use crate::error::ProtobufError;
 
-/// Writes an object of a built-in kind, or a list of them, with its envelope.
+/// Encodes an object of a built-in kind, or a list of such objects, with its envelope.
 ///
-/// The bytes are those that Go would write.
+/// The bytes are the same as Go's.
 ///
 /// # Examples
 ///
@@ -24,7 +24,7 @@ use crate::error::ProtobufError;
 /// let mut object =
 ///     json!({"apiVersion": "v1", "kind": "Secret", "data": {"password": "c2VjcmV0"}});
 /// let read = decode(&encode(&object)?)?;
-/// // Go has this struct even if nothing is in it.
+/// In Go, this struct is written even if it is empty.
 /// object["metadata"] = json!({});
 /// assert_eq!(read, object);
 /// # Ok::<(), opkit_apimachinery::protobuf::ProtobufError>(())
@@ -32,8 +32,9 @@ use crate::error::ProtobufError;
 ///
 /// # Errors
 ///
-/// An object without `apiVersion` or `kind`, a kind that is not built in, and a field that its
-/// message does not have or cannot hold: it is named, and nothing is dropped in silence.
+/// If the object has no `apiVersion` or `kind`, if the kind is not built in, or if its message does
+/// not have a field or cannot hold its value. The error names the field; no field is dropped
+/// silently.
 pub fn encode(value: &Value) -> Result<Vec<u8>, ProtobufError> {
     let type_meta = |field: &'static str| {
         let text = value.get(field).and_then(Value::as_str);
@@ -49,19 +50,19 @@ pub fn encode(value: &Value) -> Result<Vec<u8>, ProtobufError> {
         table,
         out: Writer::default(),
     };
-    // A runtime.Unknown, from its last field to its first: contentType, contentEncoding, raw,
-    // typeMeta.
-    let out = encoder.out.mark();
+    // The fields of a runtime.Unknown, from the last to the first: contentType, contentEncoding,
+    // raw, typeMeta.
+    let out = encoder.out.position();
     encoder.out.length_since(out, 4);
-    let out = encoder.out.mark();
+    let out = encoder.out.position();
     encoder.out.length_since(out, 3);
-    let raw = encoder.out.mark();
+    let raw = encoder.out.position();
     encoder.message(message, value, DEPTH_MAX)?;
     encoder.out.length_since(raw, 2);
-    let meta = encoder.out.mark();
+    let meta = encoder.out.position();
     encoder.out.bytes(kind.as_bytes());
     encoder.out.length_since(meta, 2);
-    let group_version = encoder.out.mark();
+    let group_version = encoder.out.position();
     encoder.out.bytes(api_version.as_bytes());
     encoder.out.length_since(group_version, 1);
     encoder.out.length_since(meta, 1);
@@ -69,7 +70,7 @@ pub fn encode(value: &Value) -> Result<Vec<u8>, ProtobufError> {
     Ok(encoder.out.finish())
 }
 
-/// Writes messages, each from its end.
+/// Encodes messages, each from its end to its start.
 struct Encoder {
     table: &'static Table,
     out: Writer,
@@ -88,7 +89,7 @@ impl Encoder {
         };
         match (message.form, value) {
             (Form::Message, Value::Object(object)) => {
-                self.known(message, object)?;
+                self.check_fields(message, object)?;
                 self.fields(message, object, depth)
             }
             (Form::Message, Value::Null) => self.fields(message, &Map::new(), depth),
@@ -104,11 +105,15 @@ impl Encoder {
         }
     }
 
-    /// Refuses what has no place in the message.
-    fn known(&self, message: &Message, object: &Map<String, Value>) -> Result<(), ProtobufError> {
+    /// Rejects fields that the message does not have.
+    fn check_fields(
+        &self,
+        message: &Message,
+        object: &Map<String, Value>,
+    ) -> Result<(), ProtobufError> {
         for (name, value) in object {
             let is_type_meta = message.is_kind && (name == "apiVersion" || name == "kind");
-            if !is_type_meta && !value.is_null() && !self.has(message, name) {
+            if !is_type_meta && !value.is_null() && !self.has_field(message, name) {
                 return Err(ProtobufError::Unwritable {
                     field: format!("{}.{name}", message.name),
                     reason: "is not a field of the message".to_owned(),
@@ -118,11 +123,11 @@ impl Encoder {
         Ok(())
     }
 
-    fn has(&self, message: &Message, name: &str) -> bool {
+    fn has_field(&self, message: &Message, name: &str) -> bool {
         message.fields().any(|field| match field.type_ {
             Type::Message(index) if field.cardinality == Cardinality::Inline => {
                 let inner = self.table.message(index);
-                inner.is_some_and(|inner| self.has(inner, name))
+                inner.is_some_and(|inner| self.has_field(inner, name))
             }
             _ => field.name == name,
         })
@@ -137,11 +142,11 @@ impl Encoder {
         for field in message.fields().rev() {
             match field.type_ {
                 Type::Message(index) if field.cardinality == Cardinality::Inline => {
-                    let mark = self.out.mark();
+                    let start = self.out.position();
                     if let Some(inner) = self.table.message(index) {
                         self.fields(inner, object, depth)?;
                     }
-                    self.out.length_since(mark, field.number);
+                    self.out.length_since(start, field.number);
                 }
                 _ => self.field(message, field, object.get(field.name), depth)?,
             }
@@ -158,9 +163,9 @@ impl Encoder {
     ) -> Result<(), ProtobufError> {
         let value = value.unwrap_or(&Value::Null);
         match (field.cardinality, value) {
-            // Go has no pointer but a slice for bytes, which is not written when it is not set.
+            // Bytes are a slice and not a pointer in Go; an unset slice is not written either.
             (Cardinality::One, Value::Null) if field.is_pointer || field.type_ == Type::Bytes => {
-                // JSON that is null and not absent is a pointer to nothing.
+                // In JSON, an explicit null is a pointer that is not set.
                 Ok(())
             }
             (Cardinality::List | Cardinality::Map, Value::Null) => Ok(()),
@@ -175,12 +180,12 @@ impl Encoder {
                 let mut entries: Vec<_> = entries.iter().collect();
                 entries.sort_unstable_by(|left, right| right.0.cmp(left.0));
                 for (key, value) in entries {
-                    let mark = self.out.mark();
+                    let start = self.out.position();
                     self.value(message, field, 2, value, depth)?;
-                    let text = self.out.mark();
+                    let text = self.out.position();
                     self.out.bytes(key.as_bytes());
                     self.out.length_since(text, 1);
-                    self.out.length_since(mark, field.number);
+                    self.out.length_since(start, field.number);
                 }
                 Ok(())
             }
@@ -195,7 +200,7 @@ impl Encoder {
         }
     }
 
-    /// The field whose type the value has. A schema in place of a flag also sets the flag.
+    /// Writes the field whose type fits the value. A schema in place of a flag also sets the flag.
     fn choice(
         &mut self,
         message: &Message,
@@ -219,13 +224,13 @@ impl Encoder {
         match written {
             true => Ok(()),
             false => {
-                let reason = format!("is {}, which it cannot be", type_name(value));
+                let reason = format!("is {}, which the message cannot hold", type_name(value));
                 Err(unwritable(message, None, reason))
             }
         }
     }
 
-    /// One value with its tag; null is the zero of its type.
+    /// Writes one value with its tag. Null is written as the zero value of the type.
     fn value(
         &mut self,
         message: &Message,
@@ -263,7 +268,7 @@ impl Encoder {
             self.out.tag(number, 0);
             return Ok(());
         }
-        let mark = self.out.mark();
+        let start = self.out.position();
         match field.type_ {
             Type::Double => {
                 let double = match value {
@@ -291,7 +296,7 @@ impl Encoder {
                     _ => text()?.to_owned(),
                 };
                 self.out.bytes(quantity.as_bytes());
-                self.out.length_since(mark, 1);
+                self.out.length_since(start, 1);
             }
             Type::IntOrString => {
                 let (is_text, number, text) = match value {
@@ -305,7 +310,7 @@ impl Encoder {
                     }
                 };
                 self.out.bytes(text.as_bytes());
-                self.out.length_since(mark, 3);
+                self.out.length_since(start, 3);
                 self.out.varint(number.cast_unsigned());
                 self.out.tag(2, 0);
                 self.out.varint(is_text);
@@ -338,17 +343,17 @@ impl Encoder {
             Type::Json => {
                 if !value.is_null() {
                     self.out.bytes(value.to_string().as_bytes());
-                    self.out.length_since(mark, 1);
+                    self.out.length_since(start, 1);
                 }
             }
             Type::Bool | Type::Int32 | Type::Int64 => {}
         }
-        self.out.length_since(mark, number);
+        self.out.length_since(start, number);
         Ok(())
     }
 }
 
-/// An integer, also when JSON writes it with a point and nothing behind it.
+/// Returns an integer, including one that JSON writes with a zero fraction such as `1.0`.
 fn integer(value: &Value) -> Option<i64> {
     value
         .as_i64()

@@ -1,34 +1,34 @@
-//! The fields of one message, in an order that a visitor can take.
+//! Iterates over the fields of a message in the order of their numbers.
 //!
-//! A visitor hears of each field once, with all that belongs to it. Kubernetes writes the fields
-//! of a message by number, so the bytes can be walked as they are; every reader of protobuf must
-//! take any order, though, and then the fields are sorted first.
+//! A serde visitor expects each field once, with all of its values. Kubernetes writes the fields of
+//! a message in the order of their numbers, so the bytes are usually read as they are. A protobuf
+//! decoder must accept any order, so in other cases the fields are sorted first.
 
 use super::leaf;
 use super::malformed;
 use super::table::{Cardinality, Field, Form, INLINE_MAX, Message, Table, Type};
-use super::wire::{Datum, Flaw, Reader};
+use super::wire::{Datum, Reader, WireError};
 use crate::error::ProtobufError;
 
-/// A field of the table with a value, as it is found.
+/// A field of the table and one of its values on the wire.
 pub(super) type Found<'de> = (&'static Field, Datum<'de>);
 
-/// Walks over the fields of a message, those of inline messages among them. Fields that the
-/// table does not know are left out: a newer peer may know more than we do.
+/// Iterator over the fields of a message, including those of inline messages. Fields that are not
+/// in the table are skipped: the peer may use a newer version of the API.
 #[derive(Debug)]
 pub(super) enum Fields<'de> {
-    /// The bytes are in order.
+    /// The bytes are in order and are read directly.
     Wire {
         table: &'static Table,
-        /// The message, and the inline messages in it that the walk is inside of.
+        /// The message and the nested inline messages that are being read.
         frames: [Frame<'de>; INLINE_MAX],
         level: usize,
     },
-    /// They were not.
+    /// The bytes were not in order: the fields were decoded and sorted.
     Sorted(std::vec::IntoIter<Found<'de>>),
 }
 
-/// A message and what is left of its bytes.
+/// A message and its bytes that are not read yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame<'de> {
     message: &'static Message,
@@ -36,14 +36,14 @@ pub(super) struct Frame<'de> {
 }
 
 impl<'de> Fields<'de> {
-    /// Looks at the tags of a message, and decides how to walk over it.
+    /// Checks the order of the fields of a message, and chooses the way to read it.
     pub(super) fn open(
         table: &'static Table,
         message: &'static Message,
         bytes: &'de [u8],
     ) -> Result<Self, ProtobufError> {
         let is_sorted =
-            is_sorted(table, message, bytes).map_err(|flaw| malformed(message.name, "", flaw))?;
+            is_sorted(table, message, bytes).map_err(|error| malformed(message.name, "", error))?;
         if !is_sorted {
             return Self::sort(table, message, bytes);
         }
@@ -63,7 +63,7 @@ impl<'de> Fields<'de> {
         let mut found = Vec::new();
         collect(table, message, bytes, &mut Vec::new(), &mut found)?;
         found.sort_by_key(|(order, ..)| *order);
-        // Of a field that has one value the last counts.
+        // If a field has one value but occurs several times, the last value is used.
         found.dedup_by(|later, kept| {
             let is_same = later.0 == kept.0 && later.1.cardinality == Cardinality::One;
             if is_same {
@@ -78,7 +78,7 @@ impl<'de> Fields<'de> {
         Ok(Self::Sorted(found.into_iter()))
     }
 
-    /// The next field.
+    /// Returns the next field.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<Found<'de>>, ProtobufError> {
         let (table, frames, level) = match self {
@@ -97,7 +97,7 @@ impl<'de> Fields<'de> {
                 *level -= 1;
                 continue;
             };
-            let (number, datum) = item.map_err(|flaw| malformed(frame.message.name, "", flaw))?;
+            let (number, datum) = item.map_err(|error| malformed(frame.message.name, "", error))?;
             let Some(field) = frame.message.field(number) else {
                 continue;
             };
@@ -106,7 +106,7 @@ impl<'de> Fields<'de> {
             };
             let bytes = datum
                 .bytes("a message")
-                .map_err(|flaw| malformed(frame.message.name, inner.name, flaw))?;
+                .map_err(|error| malformed(frame.message.name, inner.name, error))?;
             *level += 1;
             if let Some(frame) = frames.get_mut(*level) {
                 *frame = Frame {
@@ -118,7 +118,7 @@ impl<'de> Fields<'de> {
         Err(malformed("an inline message", "", "is nested too deep"))
     }
 
-    /// The next value of a field that has just been found and may have several.
+    /// Returns the next value of the field that `next` has just returned.
     #[inline]
     pub(super) fn next_of(
         &mut self,
@@ -144,7 +144,7 @@ impl<'de> Fields<'de> {
                         frame.reader = ahead;
                         Ok(Some(datum))
                     }
-                    // Anything else, flaws among it, is left to `next`.
+                    // Any other field, and an error, is left to `next`.
                     _ => Ok(None),
                 }
             }
@@ -152,7 +152,7 @@ impl<'de> Fields<'de> {
     }
 }
 
-/// The message whose fields stand in for the field.
+/// Returns the inline message that takes the place of the field.
 #[inline]
 fn inline(table: &'static Table, field: &Field) -> Option<&'static Message> {
     match field.type_ {
@@ -161,8 +161,8 @@ fn inline(table: &'static Table, field: &Field) -> Option<&'static Message> {
     }
 }
 
-/// Whether each field's values stand together, and fields with one value have no more.
-fn is_sorted(table: &'static Table, message: &Message, bytes: &[u8]) -> Result<bool, Flaw> {
+/// Reports whether the values of each field are adjacent, and fields with one value occur once.
+fn is_sorted(table: &'static Table, message: &Message, bytes: &[u8]) -> Result<bool, WireError> {
     let mut last = 0;
     let mut reader = Reader::new(bytes);
     let repeats = |number: u32| {
@@ -171,7 +171,7 @@ fn is_sorted(table: &'static Table, message: &Message, bytes: &[u8]) -> Result<b
     };
     if !message.has_inline {
         while !reader.is_empty() {
-            let number = reader.pass_over()?;
+            let number = reader.skip_field()?;
             if number <= last && (number < last || !repeats(number)) {
                 return Ok(false);
             }
@@ -194,8 +194,8 @@ fn is_sorted(table: &'static Table, message: &Message, bytes: &[u8]) -> Result<b
     Ok(true)
 }
 
-/// Gathers the fields of a message and of its inline messages. The numbers on the way to a field
-/// are what they are sorted by.
+/// Collects the fields of a message and of its inline messages, with the sort key of each: the
+/// field numbers on the path to it.
 fn collect<'de>(
     table: &'static Table,
     message: &'static Message,
@@ -204,7 +204,7 @@ fn collect<'de>(
     found: &mut Vec<(u64, &'static Field, Datum<'de>)>,
 ) -> Result<(), ProtobufError> {
     for item in Reader::new(bytes) {
-        let (number, datum) = item.map_err(|flaw| malformed(message.name, "", flaw))?;
+        let (number, datum) = item.map_err(|error| malformed(message.name, "", error))?;
         let Some(field) = message.field(number) else {
             continue;
         };
@@ -213,7 +213,7 @@ fn collect<'de>(
             Some(inner) => {
                 let bytes = datum
                     .bytes("a message")
-                    .map_err(|flaw| malformed(message.name, inner.name, flaw))?;
+                    .map_err(|error| malformed(message.name, inner.name, error))?;
                 collect(table, inner, bytes, path, found)?;
             }
             None => found.push((order(path), field, datum)),
@@ -223,8 +223,8 @@ fn collect<'de>(
     Ok(())
 }
 
-/// The place of a field among all: its number, then that inside of the inline message. Numbers
-/// that the table has are below 2^16, and no path is longer than [`INLINE_MAX`].
+/// Returns the sort key of a field: its number, then the number inside the inline message. The
+/// numbers in the table are below 2^16, and no path is longer than [`INLINE_MAX`].
 fn order(path: &[u32]) -> u64 {
     let places = path.iter().copied().chain(std::iter::repeat(0));
     places
@@ -232,9 +232,9 @@ fn order(path: &[u32]) -> u64 {
         .fold(0, |order, number| order << 16 | u64::from(number))
 }
 
-/// Whether the value of a field with the mark `?` is one that Go's JSON leaves out. A quantity is
-/// text and never empty: Go prints `"0"`. What does not read is not empty, so that
-/// reading it says what is wrong.
+/// Reports whether Go's JSON omits the value of a field with the mark `?`. A quantity is text and
+/// never empty: Go prints `"0"`. A value that cannot be decoded does not count as empty, so that
+/// decoding it returns the error.
 pub(super) fn is_empty(table: &'static Table, type_: Type, datum: Datum<'_>, depth: usize) -> bool {
     match (type_, datum) {
         (Type::Message(index), Datum::Bytes(bytes)) => {
@@ -272,7 +272,8 @@ fn is_empty_message(
     if bytes.is_empty() {
         return true;
     }
-    // What is too deep is not empty: reading it says so.
+    // A message that is nested too deeply does not count as empty, so that decoding it returns an
+    // error.
     let Some(depth) = depth.checked_sub(1) else {
         return false;
     };

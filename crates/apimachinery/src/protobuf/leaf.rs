@@ -1,14 +1,14 @@
-//! Messages and scalars whose JSON is not an object of their fields, in both directions.
+//! Messages and scalars whose JSON is not an object of their fields: decoding and encoding.
 
 use jiff::Timestamp;
 
-use super::wire::{Datum, Flaw, Reader};
+use super::wire::{Datum, Reader, WireError};
 
-/// The first second of the year 0 and of the year 10000: Go writes no other years as JSON.
+/// Seconds since 1970 of the years 0 to 9999: Go writes no other years as JSON.
 const YEARS: std::ops::Range<i64> = -62_167_219_200..253_402_300_800;
 
-/// The `raw` of a RawExtension, a FieldsV1 or a JSON: their only field.
-pub(super) fn raw(bytes: &[u8]) -> Result<&[u8], Flaw> {
+/// Returns the `raw` of a RawExtension, a FieldsV1 or a JSON, which have no other field.
+pub(super) fn raw(bytes: &[u8]) -> Result<&[u8], WireError> {
     let mut raw: &[u8] = &[];
     for item in Reader::new(bytes) {
         if let (1, datum) = item? {
@@ -18,8 +18,8 @@ pub(super) fn raw(bytes: &[u8]) -> Result<&[u8], Flaw> {
     Ok(raw)
 }
 
-/// A quantity: its text, which is never empty.
-pub(super) fn quantity(bytes: &[u8]) -> Result<&str, Flaw> {
+/// Returns the text of a quantity, which is never empty.
+pub(super) fn quantity(bytes: &[u8]) -> Result<&str, WireError> {
     let mut text = "";
     for item in Reader::new(bytes) {
         if let (1, datum) = item? {
@@ -29,22 +29,22 @@ pub(super) fn quantity(bytes: &[u8]) -> Result<&str, Flaw> {
     Ok(if text.is_empty() { "0" } else { text })
 }
 
-/// A number or a text.
+/// A decoded `intstr.IntOrString`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IntOrString<'a> {
     Int(i32),
     String(&'a str),
 }
 
-/// Which of the two it is, then the number, then the text.
-pub(super) fn int_or_string(bytes: &[u8]) -> Result<IntOrString<'_>, Flaw> {
+/// Decodes an IntOrString: field 1 is its type, field 2 the number, field 3 the text.
+pub(super) fn int_or_string(bytes: &[u8]) -> Result<IntOrString<'_>, WireError> {
     let (mut is_text, mut number, mut text) = (false, 0, "");
     for item in Reader::new(bytes) {
         match item? {
             (1, Datum::Varint(kind)) => is_text = kind != 0,
             (2, Datum::Varint(bits)) => number = bits.cast_signed() as i32,
             (3, datum) => text = datum.text()?,
-            (1 | 2, datum) => return Err(Flaw::Type(datum.name(), "a number")),
+            (1 | 2, datum) => return Err(WireError::Type(datum.name(), "a number")),
             _ => {}
         }
     }
@@ -54,14 +54,14 @@ pub(super) fn int_or_string(bytes: &[u8]) -> Result<IntOrString<'_>, Flaw> {
     })
 }
 
-/// How much of a time there is in JSON.
+/// Precision of a time in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Precision {
     Seconds,
     Microseconds,
 }
 
-/// The text of a time, without an allocation.
+/// Text of a time, without an allocation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimeText {
     digits: [u8; 27],
@@ -79,7 +79,8 @@ impl TimeText {
     }
 }
 
-/// Seconds and nanoseconds since 1970. An empty message is the zero time, which is null in JSON.
+/// Decodes a time: seconds and nanoseconds since 1970. Returns `None` for an empty message, which
+/// is the zero time in Go and null in JSON.
 pub(super) fn time(bytes: &[u8], precision: Precision) -> Result<Option<TimeText>, String> {
     if bytes.is_empty() {
         return Ok(None);
@@ -93,8 +94,9 @@ pub(super) fn time(bytes: &[u8], precision: Precision) -> Result<Option<TimeText
     Ok(Some(time_text(seconds, nanoseconds / 1_000, precision)))
 }
 
-/// The days are turned into a date as in "chrono-compatible low-level date algorithms" by
-/// Howard Hinnant: years begin in March, so that the leap day is the last of its year.
+/// Formats a time as RFC 3339. The date is computed as in "chrono-compatible low-level date
+/// algorithms" by Howard Hinnant: years begin in March, so that the leap day is the last day of its
+/// year.
 fn time_text(seconds: i64, microseconds: i64, precision: Precision) -> TimeText {
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let days = days + 719_468;
@@ -127,11 +129,11 @@ fn time_text(seconds: i64, microseconds: i64, precision: Precision) -> TimeText 
     TimeText { digits, precision }
 }
 
-/// Seconds and nanoseconds of a time as JSON writes it, cut to its precision.
+/// Parses a time in JSON into seconds and nanoseconds, truncated to the precision.
 pub(super) fn parse_time(text: &str, precision: Precision) -> Option<(i64, i64)> {
     let time: Timestamp = text.parse().ok()?;
     let (seconds, nanoseconds) = (time.as_second(), i64::from(time.subsec_nanosecond()));
-    // Before 1970 jiff counts the part of a second backwards.
+    // Before 1970, jiff returns negative fractions of a second.
     let (seconds, nanoseconds) = if nanoseconds < 0 {
         (seconds - 1, nanoseconds + 1_000_000_000)
     } else {
@@ -143,8 +145,8 @@ pub(super) fn parse_time(text: &str, precision: Precision) -> Option<(i64, i64)>
     })
 }
 
-/// Nanoseconds, printed as Go prints a duration: `1h0m0.5s`.
-pub(super) fn duration(bytes: &[u8]) -> Result<String, Flaw> {
+/// Decodes a duration in nanoseconds and formats it as Go does: `1h0m0.5s`.
+pub(super) fn duration(bytes: &[u8]) -> Result<String, WireError> {
     let [nanoseconds, _] = integers(bytes)?;
     Ok(duration_text(nanoseconds))
 }
@@ -174,19 +176,19 @@ fn duration_text(nanoseconds: i64) -> String {
     }
 }
 
-/// `value / unit` with as many digits as it takes; `unit` is a power of ten.
+/// Returns `value / unit` with all significant digits. `unit` is a power of ten.
 fn decimal(value: u64, unit: u64) -> String {
     let (whole, part) = (value / unit, value % unit);
     if part == 0 {
         return whole.to_string();
     }
-    // With the unit's one in front, the zeros after the point are printed as well.
+    // The unit adds a leading 1, so that the zeros after the point are printed as well.
     let digits = (unit + part).to_string();
     let digits = digits.strip_prefix('1').unwrap_or(&digits);
     format!("{whole}.{}", digits.trim_end_matches('0'))
 }
 
-/// The nanoseconds of a duration as Go writes it; none of a text that Go would refuse.
+/// Parses a duration in Go's format into nanoseconds. Returns `None` if Go would reject the text.
 pub(super) fn parse_duration(text: &str) -> Option<i64> {
     let (sign, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
@@ -221,7 +223,7 @@ pub(super) fn parse_duration(text: &str) -> Option<i64> {
             whole.parse().ok()?
         };
         total = total.checked_add(whole.checked_mul(scale)?)?;
-        // Digits below a nanosecond of an hour are cut, as Go does.
+        // Digits below a nanosecond of an hour are truncated, as in Go.
         let part = part.get(..part.len().min(18))?;
         if !part.is_empty() {
             let tenth = 10_i128.checked_pow(u32::try_from(part.len()).ok()?)?;
@@ -235,21 +237,22 @@ pub(super) fn parse_duration(text: &str) -> Option<i64> {
     i64::try_from(sign * total).ok()
 }
 
-/// The integers in fields 1 and 2.
-fn integers(bytes: &[u8]) -> Result<[i64; 2], Flaw> {
+/// Decodes the integers in fields 1 and 2.
+fn integers(bytes: &[u8]) -> Result<[i64; 2], WireError> {
     let (mut first, mut second) = (0, 0);
     for item in Reader::new(bytes) {
         match item? {
             (1, Datum::Varint(bits)) => first = bits.cast_signed(),
             (2, Datum::Varint(bits)) => second = bits.cast_signed(),
-            (1 | 2, datum) => return Err(Flaw::Type(datum.name(), "a number")),
+            (1 | 2, datum) => return Err(WireError::Type(datum.name(), "a number")),
             _ => {}
         }
     }
     Ok([first, second])
 }
 
-/// A whole float is an integer in JSON that Go writes.
+/// Returns the integer that is equal to a float, as Go writes whole floats in JSON; `None` for a
+/// fraction.
 pub(super) fn whole(value: f64) -> Option<i64> {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     (value.fract() == 0.0 && value.abs() <= EXACT_MAX).then_some(value as i64)

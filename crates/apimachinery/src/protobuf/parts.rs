@@ -1,10 +1,10 @@
-//! Lists and watch events, taken apart without decoding the objects in them.
+//! Splits lists and watch events without decoding the objects in them.
 
-use super::wire::{Datum, Flaw, Reader};
+use super::wire::{Datum, Reader, WireError};
 use super::{leaf, malformed};
 use crate::error::ProtobufError;
 
-/// A list, such as a `PodList`: its metadata, and its items as messages that nobody has decoded.
+/// A list, such as a `PodList`: its metadata, and its items as encoded messages.
 ///
 /// # Examples
 ///
@@ -32,21 +32,21 @@ use crate::error::ProtobufError;
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct ListParts<'a> {
-    /// The version of the whole list.
+    /// Resource version of the whole list.
     pub resource_version: &'a str,
-    /// What to ask for the next page with; empty on the last page.
+    /// Token to request the next page; empty on the last page.
     pub continue_token: &'a str,
-    /// How many objects are on later pages, if the server says so.
+    /// Number of objects on later pages, if the server sent it.
     pub remaining_item_count: Option<i64>,
     bytes: &'a [u8],
 }
 
 impl<'a> ListParts<'a> {
-    /// Reads the message of a list: what is in its envelope.
+    /// Decodes the message of a list, which is the content of its envelope.
     ///
     /// # Errors
     ///
-    /// Bytes that are not the message of a list. The items themselves are not looked at.
+    /// If the bytes are not the message of a list. The items are not decoded.
     pub fn read(bytes: &'a [u8]) -> Result<Self, ProtobufError> {
         const NAME: &str = "list";
         let mut list = Self {
@@ -56,10 +56,10 @@ impl<'a> ListParts<'a> {
             bytes,
         };
         for item in Reader::new(bytes) {
-            match item.map_err(|flaw| malformed(NAME, "", flaw))? {
+            match item.map_err(|error| malformed(NAME, "", error))? {
                 (1, Datum::Bytes(metadata)) => list
                     .metadata(metadata)
-                    .map_err(|flaw| malformed("meta.v1.ListMeta", "", flaw))?,
+                    .map_err(|error| malformed("meta.v1.ListMeta", "", error))?,
                 (1, _) => return Err(malformed(NAME, "metadata", "is not a message")),
                 (2, Datum::Bytes(_)) => {}
                 (2, _) => return Err(malformed(NAME, "items", "is not a message")),
@@ -69,20 +69,20 @@ impl<'a> ListParts<'a> {
         Ok(list)
     }
 
-    fn metadata(&mut self, bytes: &'a [u8]) -> Result<(), Flaw> {
+    fn metadata(&mut self, bytes: &'a [u8]) -> Result<(), WireError> {
         for item in Reader::new(bytes) {
             match item? {
                 (2, datum) => self.resource_version = datum.text()?,
                 (3, datum) => self.continue_token = datum.text()?,
                 (4, Datum::Varint(bits)) => self.remaining_item_count = Some(bits.cast_signed()),
-                (4, datum) => return Err(Flaw::Type(datum.name(), "a number")),
+                (4, datum) => return Err(WireError::Type(datum.name(), "a number")),
                 _ => {}
             }
         }
         Ok(())
     }
 
-    /// The items, each a message without an envelope.
+    /// Returns the items, each as a message without an envelope.
     pub fn items(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         Reader::new(self.bytes).filter_map(|item| match item {
             Ok((2, Datum::Bytes(item))) => Some(item),
@@ -91,10 +91,10 @@ impl<'a> ListParts<'a> {
     }
 }
 
-/// An event of a watch: what has happened, and the object that nobody has decoded.
+/// A watch event: its type, and its object as encoded bytes.
 ///
-/// A watch in protobuf is a row of frames, each a length of four bytes, the highest first, and
-/// as many bytes, which are a `meta.v1.WatchEvent` without an envelope.
+/// A watch in protobuf is a sequence of frames. Each frame is a length of four bytes (big-endian),
+/// followed by that many bytes of a `meta.v1.WatchEvent` without an envelope.
 ///
 /// # Examples
 ///
@@ -118,11 +118,11 @@ pub struct WatchEventParts<'a> {
 }
 
 impl<'a> WatchEventParts<'a> {
-    /// Reads an event: what is in a frame.
+    /// Decodes an event, which is the content of a frame.
     ///
     /// # Errors
     ///
-    /// Bytes that are not the message of an event. The object itself is not looked at.
+    /// If the bytes are not the message of an event. The object is not decoded.
     pub fn read(bytes: &'a [u8]) -> Result<Self, ProtobufError> {
         const NAME: &str = "meta.v1.WatchEvent";
         let mut event = Self {
@@ -130,13 +130,15 @@ impl<'a> WatchEventParts<'a> {
             object: &[],
         };
         for item in Reader::new(bytes) {
-            match item.map_err(|flaw| malformed(NAME, "", flaw))? {
+            match item.map_err(|error| malformed(NAME, "", error))? {
                 (1, datum) => {
-                    event.type_ = datum.text().map_err(|flaw| malformed(NAME, "type", flaw))?;
+                    event.type_ = datum
+                        .text()
+                        .map_err(|error| malformed(NAME, "type", error))?;
                 }
                 (2, datum) => {
                     let raw = datum.bytes("a message").and_then(leaf::raw);
-                    event.object = raw.map_err(|flaw| malformed(NAME, "object", flaw))?;
+                    event.object = raw.map_err(|error| malformed(NAME, "object", error))?;
                 }
                 _ => {}
             }
@@ -144,13 +146,13 @@ impl<'a> WatchEventParts<'a> {
         Ok(event)
     }
 
-    /// Writes an event: what [`Self::read`] reads.
+    /// Encodes the event in the form that [`Self::read`] decodes.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut out = super::wire::Writer::default();
         out.bytes(self.object);
         out.length_since(0, 1);
         out.length_since(0, 2);
-        let type_ = out.mark();
+        let type_ = out.position();
         out.bytes(self.type_.as_bytes());
         out.length_since(type_, 1);
         out.finish()

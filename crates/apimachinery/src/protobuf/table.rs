@@ -1,7 +1,8 @@
-//! The table of messages, and the text it is read from.
+//! The table of messages, and the text from which it is parsed.
 //!
-//! A block per message: its form, its name, and the kinds that it is, as `group/version/kind`
-//! (`*/kind` is in every group version). Then a line per field: number, JSON name, type.
+//! There is a block per message. Its first line has the form of the message, its name, and its
+//! kinds as `group/version/kind` (`*/kind` is in every group and version). Each further line is a
+//! field: number, JSON name, type.
 //!
 //! ```text
 //! message core.v1.Volume
@@ -9,11 +10,11 @@
 //! 2 (inline) core.v1.VolumeSource
 //! ```
 //!
-//! - `message` is an object of its fields, `list` is its only field, `choice` is the one of its
-//!   fields with the highest number that is set.
-//! - `name?` is left out of JSON when it is empty, unless its type is a pointer; a struct without
-//!   the mark is `{}` then. `(inline)` puts the fields of a message among those of the message
-//!   around it.
+//! - In JSON, a `message` is an object of its fields, a `list` is the value of its only field, and
+//!   a `choice` is the value of the field with the highest number that is set.
+//! - `name?` is omitted from JSON if it is empty, unless its type is a pointer. An empty struct
+//!   without the mark is `{}`. The fields of an `(inline)` message are among those of the message
+//!   that contains it.
 //! - `*T` is a pointer, `[]T` a list, `map[string]T` a map.
 
 use std::collections::HashMap;
@@ -24,34 +25,34 @@ use crate::error::ProtobufError;
 
 const TEXT: &str = include_str!("../../data/v1.36/protobuf.txt");
 
-/// The highest number that a field may have, as a table of all numbers is kept.
+/// Maximum field number. Fields are stored in a vector indexed by number, which must stay small.
 const NUMBER_MAX: usize = 1_000;
 
-/// How many messages there are where inline messages are in each other, the outermost counted.
+/// Maximum depth of inline messages in each other, including the outermost message.
 pub(super) const INLINE_MAX: usize = 3;
 
-/// Every message that the built-in kinds reach.
+/// All messages that are used by the built-in kinds.
 #[derive(Debug)]
 pub(super) struct Table {
     messages: Vec<Message>,
-    /// By `group/version/kind`.
+    /// Index into `messages` by `group/version/kind`.
     kinds: HashMap<&'static str, usize>,
 }
 
-/// One message.
+/// One message of the table.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) name: &'static str,
     pub(super) form: Form,
-    /// Whether it is a kind, whose `apiVersion` and `kind` are in the envelope.
+    /// Whether the message is that of a kind, with `apiVersion` and `kind` in the envelope.
     pub(super) is_kind: bool,
-    /// Whether fields of other messages stand among its own.
+    /// Whether the message has inline messages.
     pub(super) has_inline: bool,
-    /// By number: numbers are small, and this is read for every field on the wire.
+    /// Fields, indexed by number: numbers are small, and there is a lookup per field on the wire.
     fields: Vec<Option<Field>>,
 }
 
-/// What the JSON of a message is.
+/// JSON form of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Message,
@@ -59,22 +60,22 @@ pub(super) enum Form {
     Choice,
 }
 
-/// One field.
+/// One field of a message.
 #[derive(Debug)]
 pub(super) struct Field {
-    /// The number on the wire.
+    /// Number of the field on the wire.
     pub(super) number: u32,
-    /// The JSON name.
+    /// JSON name of the field.
     pub(super) name: &'static str,
     pub(super) cardinality: Cardinality,
     pub(super) type_: Type,
-    /// JSON has the field only if it holds something.
+    /// Whether JSON omits the field if it is empty.
     pub(super) omit_empty: bool,
-    /// Go has a pointer: protobuf has the field only if it is set.
+    /// Whether the field is a pointer in Go: protobuf then has the field only if it is set.
     pub(super) is_pointer: bool,
 }
 
-/// How many values a field has, and where they go.
+/// Number of values of a field, and the way they are arranged in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cardinality {
     One,
@@ -98,18 +99,18 @@ pub(super) enum Type {
     MicroTime,
     Quantity,
     Time,
-    /// A message, by its place in the table.
+    /// A message, by its index in the table.
     Message(usize),
 }
 
 impl Type {
-    /// Whether its values may be packed, several in one.
+    /// Reports whether the values are varints, of which several may be packed into one value.
     pub(super) fn is_varint(self) -> bool {
         matches!(self, Self::Bool | Self::Int32 | Self::Int64)
     }
 }
 
-/// The type of a message: what its fields are. It is a pair of pointers.
+/// Type of a message: the list of its fields. Cheap to copy, as it holds two references.
 ///
 /// # Examples
 ///
@@ -127,15 +128,15 @@ pub struct MessageType {
 }
 
 impl MessageType {
-    /// The message of a built-in kind, or of a list of it. None of a kind that is not built in:
-    /// custom resources have no protobuf.
+    /// Returns the message of a built-in kind, or of a list of it. Returns `None` if the kind is
+    /// not built in: custom resources have no protobuf.
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
         let table = Table::shared().ok()?;
         let message = table.kind(api_version, kind)?;
         Some(Self { table, message })
     }
 
-    /// What Kubernetes calls the message, without the path of its module: `core.v1.Pod`.
+    /// Returns Kubernetes' name of the message without the path of its module: `core.v1.Pod`.
     pub fn name(self) -> &'static str {
         self.message.name
     }
@@ -148,7 +149,7 @@ impl fmt::Debug for MessageType {
 }
 
 impl Table {
-    /// The one table, read at its first use.
+    /// Returns the shared table, which is parsed at its first use.
     pub(super) fn shared() -> Result<&'static Self, ProtobufError> {
         static TABLE: OnceLock<Result<Table, String>> = OnceLock::new();
         TABLE
@@ -157,7 +158,7 @@ impl Table {
             .map_err(|line| ProtobufError::Table { line: line.clone() })
     }
 
-    /// The message of a kind.
+    /// Returns the message of a kind.
     pub(super) fn kind(&self, api_version: &str, kind: &str) -> Option<&Message> {
         let key = format!("{api_version}/{kind}");
         let index = self.kinds.get(key.as_str());
@@ -165,18 +166,18 @@ impl Table {
         self.message(*index?)
     }
 
-    /// The message at a place that a [`Type`] names.
+    /// Returns the message with the index that a [`Type`] holds.
     pub(super) fn message(&self, index: usize) -> Option<&Message> {
         self.messages.get(index)
     }
 
-    /// The message of a name.
+    /// Returns the message with this name.
     #[cfg(test)]
     pub(super) fn named(&self, name: &str) -> Option<&Message> {
         self.messages.iter().find(|message| message.name == name)
     }
 
-    /// Every kind: `apiVersion`, `kind` and its message.
+    /// Returns every kind: `apiVersion`, `kind` and its message.
     #[cfg(test)]
     pub(super) fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str, &Message)> {
         self.kinds.iter().filter_map(|(key, index)| {
@@ -185,7 +186,7 @@ impl Table {
         })
     }
 
-    /// Reads the text. The error is the line that makes no sense.
+    /// Parses the text. The error is the line that is not valid.
     fn parse(text: &'static str) -> Result<Self, String> {
         let lines = || {
             text.lines()
@@ -244,13 +245,13 @@ impl Table {
 }
 
 impl Message {
-    /// The field of a number.
+    /// Returns the field with this number.
     #[inline]
     pub(super) fn field(&self, number: u32) -> Option<&Field> {
         self.fields.get(number as usize)?.as_ref()
     }
 
-    /// The fields in the order of their numbers.
+    /// Returns the fields in the order of their numbers.
     pub(super) fn fields(&self) -> impl DoubleEndedIterator<Item = &Field> {
         self.fields.iter().flatten()
     }

@@ -1,6 +1,6 @@
-mod answers;
 mod damage;
 mod order;
+mod responses;
 mod round_trip;
 
 use serde_json::json;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::table::Table;
 use super::*;
 
-/// Bodies, with the JSON they are.
+/// Returns recorded request bodies with their JSON.
 fn bodies() -> Vec<(Vec<u8>, Value)> {
     recorded(include_str!("../../testdata/protobuf.txt"))
 }
@@ -30,7 +30,7 @@ fn recorded(text: &str) -> Vec<(Vec<u8>, Value)> {
         .collect()
 }
 
-/// A length-delimited field; its number must be below 16.
+/// Encodes a length-delimited field; its number must be below 16.
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2];
     let mut length = content.len();
@@ -63,7 +63,7 @@ fn bodies_of_kubectl_and_client_go() {
 
 #[test]
 fn zeros_stay_where_go_has_a_pointer() {
-    // replicas (a pointer) and minReadySeconds (not one), both zero.
+    // replicas (a pointer) and minReadySeconds (not a pointer), both zero.
     let spec = field(2, &[1 << 3, 0, 5 << 3, 0]);
     let object = decode(&enveloped("apps/v1", "Deployment", &spec)).unwrap();
     assert_eq!(object["spec"], json!({"replicas": 0}));
@@ -151,7 +151,7 @@ fn errors_name_message_and_field() {
     );
     check_error(
         &enveloped("apps/v1", "Deployment", &field(2, &field(1, b""))),
-        "apps.v1.DeploymentSpec.replicas is length-delimited, which it cannot be",
+        "apps.v1.DeploymentSpec.replicas is length-delimited, which the field cannot hold",
     );
     check_error(
         &enveloped("apps/v1", "ControllerRevision", &field(2, &field(1, b"{"))),
@@ -213,7 +213,7 @@ fn empty_structs_stay_where_go_has_no_pointer() {
     });
     assert_eq!(object, expected);
 
-    // firstTimestamp, lastTimestamp and eventTime of an Event are no pointers.
+    // firstTimestamp, lastTimestamp and eventTime of an Event are not pointers.
     let raw = [field(6, b""), field(7, b""), field(10, b"")].concat();
     let object = decode(&enveloped("v1", "Event", &raw)).unwrap();
     let expected = json!({

@@ -14,7 +14,7 @@ use super::wire::Datum;
 use super::{MAGIC, envelope, malformed};
 use crate::error::ProtobufError;
 
-/// One value, of a field or inside of a field's list or map.
+/// One value of a field, or of its list or map.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value<'de> {
     pub(super) context: Context,
@@ -27,7 +27,7 @@ impl<'de> Value<'de> {
         malformed(self.context.message.name, self.field.name, reason)
     }
 
-    /// Whether JSON has null for this.
+    /// Reports whether the value is null in JSON.
     fn is_null(&self) -> bool {
         let Datum::Bytes(bytes) = self.datum else {
             return false;
@@ -51,20 +51,20 @@ impl<'de> Value<'de> {
     ) -> Result<V::Value, ProtobufError> {
         let Context { table, depth, .. } = self.context;
         let message = table.message(index);
-        let message = message.ok_or_else(|| self.malformed("is of no known message"))?;
+        let message = message.ok_or_else(|| self.malformed("has an unknown message type"))?;
         Deserializer::new(MessageType { table, message }, bytes)
             .nested(depth)
             .deserialize_any(visitor)
     }
 
-    /// JSON inside of protobuf. Nothing is null, as in Go. An object inside of an object, such
+    /// Deserializes JSON inside protobuf. Empty bytes are null, as in Go. An embedded object, such
     /// as an old revision, may have its own envelope.
     fn json<V: Visitor<'de>>(
         self,
         bytes: &'de [u8],
         visitor: V,
     ) -> Result<V::Value, ProtobufError> {
-        let mut raw = leaf::raw(bytes).map_err(|flaw| self.malformed(flaw))?;
+        let mut raw = leaf::raw(bytes).map_err(|error| self.malformed(error))?;
         if raw.starts_with(MAGIC) {
             let envelope = envelope(raw)?;
             if envelope.is_protobuf() {
@@ -103,7 +103,7 @@ impl<'de> Value<'de> {
         match leaf::whole(value) {
             Some(whole) => visitor.visit_i64(whole),
             None if value.is_finite() => visitor.visit_f64(value),
-            None => Err(self.malformed(format!("is {value}, which JSON has not"))),
+            None => Err(self.malformed(format!("is {value}, which JSON cannot represent"))),
         }
     }
 }
@@ -115,10 +115,10 @@ impl<'de> serde::Deserializer<'de> for Value<'de> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProtobufError> {
         match (self.field.type_, self.datum) {
             (Type::String, datum) => {
-                visitor.visit_borrowed_str(datum.text().map_err(|flaw| self.malformed(flaw))?)
+                visitor.visit_borrowed_str(datum.text().map_err(|error| self.malformed(error))?)
             }
             (Type::Message(index), Datum::Bytes(bytes)) => self.message(index, bytes, visitor),
-            // Negative numbers are sign-extended to 64 bits on the wire, 32-bit ones as well.
+            // Negative numbers are sign-extended to 64 bits on the wire, even those of 32 bits.
             (Type::Int32, Datum::Varint(bits)) => visitor.visit_i32(bits.cast_signed() as i32),
             (Type::Int64, Datum::Varint(bits)) => visitor.visit_i64(bits.cast_signed()),
             (Type::Bool, Datum::Varint(bits)) => visitor.visit_bool(bits != 0),
@@ -126,21 +126,23 @@ impl<'de> serde::Deserializer<'de> for Value<'de> {
             (Type::Bytes, Datum::Bytes(bytes)) => visitor.visit_string(STANDARD.encode(bytes)),
             (Type::Json, Datum::Bytes(bytes)) => self.json(bytes, visitor),
             (Type::Quantity, Datum::Bytes(bytes)) => visitor
-                .visit_borrowed_str(leaf::quantity(bytes).map_err(|flaw| self.malformed(flaw))?),
+                .visit_borrowed_str(leaf::quantity(bytes).map_err(|error| self.malformed(error))?),
             (Type::IntOrString, Datum::Bytes(bytes)) => {
-                match leaf::int_or_string(bytes).map_err(|flaw| self.malformed(flaw))? {
+                match leaf::int_or_string(bytes).map_err(|error| self.malformed(error))? {
                     IntOrString::Int(number) => visitor.visit_i32(number),
                     IntOrString::String(text) => visitor.visit_borrowed_str(text),
                 }
             }
             (Type::Duration, Datum::Bytes(bytes)) => {
-                visitor.visit_string(leaf::duration(bytes).map_err(|flaw| self.malformed(flaw))?)
+                visitor.visit_string(leaf::duration(bytes).map_err(|error| self.malformed(error))?)
             }
             (Type::Time, Datum::Bytes(bytes)) => self.time(bytes, Precision::Seconds, visitor),
             (Type::MicroTime, Datum::Bytes(bytes)) => {
                 self.time(bytes, Precision::Microseconds, visitor)
             }
-            (_, datum) => Err(self.malformed(format!("is {}, which it cannot be", datum.name()))),
+            (_, datum) => {
+                Err(self.malformed(format!("is {}, which the field cannot hold", datum.name())))
+            }
         }
     }
 
@@ -159,7 +161,7 @@ impl<'de> serde::Deserializer<'de> for Value<'de> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// A text may be the name of a variant.
+    /// Deserializes a string as the name of a variant.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _name: &'static str,
@@ -167,7 +169,7 @@ impl<'de> serde::Deserializer<'de> for Value<'de> {
         visitor: V,
     ) -> Result<V::Value, ProtobufError> {
         let text = match self.field.type_ {
-            Type::String => self.datum.text().map_err(|flaw| self.malformed(flaw))?,
+            Type::String => self.datum.text().map_err(|error| self.malformed(error))?,
             _ => return self.deserialize_any(visitor),
         };
         let text: StrDeserializer<'_, ProtobufError> = text.into_deserializer();

@@ -1,34 +1,35 @@
-//! The wire format: tags, varints, fixed numbers and lengths, without knowing what they mean.
+//! The wire format of protobuf: tags, varints, fixed-size numbers and lengths.
 //!
-//! Groups, which proto2 has and Kubernetes never uses, are refused.
+//! This module does not know the meaning of fields. Groups, which proto2 has and Kubernetes never
+//! uses, are rejected.
 
 use std::fmt;
 
-/// A value as it is on the wire.
+/// A value of a field on the wire.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Datum<'a> {
     Varint(u64),
     Fixed64(u64),
-    /// Nothing in Kubernetes has 32 bits, so the value is not kept.
+    /// A 32-bit number. Kubernetes has no such fields, so the value is not kept.
     Fixed32,
     Bytes(&'a [u8]),
 }
 
 impl<'a> Datum<'a> {
-    /// The text of a length-delimited value.
-    pub(super) fn text(self) -> Result<&'a str, Flaw> {
-        std::str::from_utf8(self.bytes("a string")?).map_err(|_| Flaw::Utf8)
+    /// Returns the text of a length-delimited value.
+    pub(super) fn text(self) -> Result<&'a str, WireError> {
+        std::str::from_utf8(self.bytes("a string")?).map_err(|_| WireError::Utf8)
     }
 
-    /// The bytes of a length-delimited value; `what` is what they should have been.
-    pub(super) fn bytes(self, what: &'static str) -> Result<&'a [u8], Flaw> {
+    /// Returns the bytes of a length-delimited value. `what` names the expected value in the error.
+    pub(super) fn bytes(self, what: &'static str) -> Result<&'a [u8], WireError> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
-            other => Err(Flaw::Type(other.name(), what)),
+            other => Err(WireError::Type(other.name(), what)),
         }
     }
 
-    /// What kind of value this is, for messages.
+    /// Returns the wire type of the value, for error messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Varint(_) => "a varint",
@@ -39,9 +40,9 @@ impl<'a> Datum<'a> {
     }
 }
 
-/// What is wrong with bytes. It is a plain value, so that reading sound bytes costs nothing for it.
+/// A defect in the wire bytes. The type holds no text, so that decoding valid bytes costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flaw {
+pub(super) enum WireError {
     VarintEnds,
     VarintLong,
     FixedEnds,
@@ -53,22 +54,19 @@ pub(super) enum Flaw {
         left: usize,
     },
     Utf8,
-    /// What it is, and what it should have been.
+    /// The actual and the expected value.
     Type(&'static str, &'static str),
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for WireError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::VarintEnds => out.write_str("ends inside of a varint"),
             Self::VarintLong => out.write_str("has a varint of more than 64 bits"),
             Self::FixedEnds => out.write_str("ends inside of a fixed number"),
-            Self::Number(number) => write!(out, "has the impossible field number {number}"),
+            Self::Number(number) => write!(out, "has the invalid field number {number}"),
             Self::WireType(number, type_) => {
-                write!(
-                    out,
-                    "field {number} is of the unsupported wire type {type_}"
-                )
+                write!(out, "field {number} has the unsupported wire type {type_}")
             }
             Self::Length {
                 number,
@@ -84,15 +82,15 @@ impl fmt::Display for Flaw {
     }
 }
 
-impl From<Flaw> for String {
-    fn from(flaw: Flaw) -> Self {
-        flaw.to_string()
+impl From<WireError> for String {
+    fn from(error: WireError) -> Self {
+        error.to_string()
     }
 }
 
-/// Walks over the fields of a message: the number of each, and its value.
+/// Iterator over the fields of a message: the number and the value of each.
 ///
-/// The first error ends the walk.
+/// The iterator ends after the first error.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
@@ -103,10 +101,11 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// A varint: seven bits a byte, the lowest first. The tenth byte may hold only the last bit.
+    /// Reads a varint: seven bits per byte, the lowest bits first. The tenth byte holds only one
+    /// bit.
     #[inline]
-    pub(super) fn varint(&mut self) -> Result<u64, Flaw> {
-        // Nearly all tags and lengths are one byte or two.
+    pub(super) fn varint(&mut self) -> Result<u64, WireError> {
+        // Nearly all tags and lengths have one or two bytes.
         match *self.rest {
             [byte, ref rest @ ..] if byte < 0x80 => {
                 self.rest = rest;
@@ -120,10 +119,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn long_varint(&mut self) -> Result<u64, Flaw> {
+    fn long_varint(&mut self) -> Result<u64, WireError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
-            let (byte, rest) = self.rest.split_first().ok_or(Flaw::VarintEnds)?;
+            let (byte, rest) = self.rest.split_first().ok_or(WireError::VarintEnds)?;
             self.rest = rest;
             let bits = u64::from(byte & 0x7f);
             if shift == 63 && bits > 1 {
@@ -134,18 +133,18 @@ impl<'a> Reader<'a> {
                 return Ok(value);
             }
         }
-        Err(Flaw::VarintLong)
+        Err(WireError::VarintLong)
     }
 
-    /// Whether nothing is left.
+    /// Reports whether all bytes are read.
     pub(super) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Passes over a field, and tells its number.
+    /// Skips a field and returns its number.
     #[inline]
-    pub(super) fn pass_over(&mut self) -> Result<u32, Flaw> {
-        // A short field with a short length, as most are, is passed over in one step.
+    pub(super) fn skip_field(&mut self) -> Result<u32, WireError> {
+        // Most fields have a one-byte tag and a one-byte length, and are skipped in one step.
         if let [tag, length, ref rest @ ..] = *self.rest
             && tag & 0x87 == 2
             && length < 0x80
@@ -158,13 +157,13 @@ impl<'a> Reader<'a> {
         self.field().map(|(number, _)| number)
     }
 
-    // Always inline: the field then stays in registers, which makes reading a Pod a third faster.
+    // Always inline: the field then stays in registers, which makes decoding a Pod a third faster.
     #[inline(always)]
-    fn field(&mut self) -> Result<(u32, Datum<'a>), Flaw> {
+    fn field(&mut self) -> Result<(u32, Datum<'a>), WireError> {
         let tag = self.varint()?;
         let number = u32::try_from(tag >> 3).unwrap_or_default();
         if number == 0 || number > 0x1fff_ffff {
-            return Err(Flaw::Number(tag >> 3));
+            return Err(WireError::Number(tag >> 3));
         }
         let datum = match tag & 7 {
             0 => Datum::Varint(self.varint()?),
@@ -172,7 +171,7 @@ impl<'a> Reader<'a> {
             2 => {
                 let length = self.varint()?;
                 let at = usize::try_from(length).unwrap_or(usize::MAX);
-                let (bytes, rest) = self.rest.split_at_checked(at).ok_or(Flaw::Length {
+                let (bytes, rest) = self.rest.split_at_checked(at).ok_or(WireError::Length {
                     number,
                     length,
                     left: self.rest.len(),
@@ -184,20 +183,20 @@ impl<'a> Reader<'a> {
                 self.array::<4>()?;
                 Datum::Fixed32
             }
-            other => return Err(Flaw::WireType(number, other as u8)),
+            other => return Err(WireError::WireType(number, other as u8)),
         };
         Ok((number, datum))
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Flaw> {
-        let (array, rest) = self.rest.split_first_chunk().ok_or(Flaw::FixedEnds)?;
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
+        let (array, rest) = self.rest.split_first_chunk().ok_or(WireError::FixedEnds)?;
         self.rest = rest;
         Ok(*array)
     }
 }
 
 impl<'a> Iterator for Reader<'a> {
-    type Item = Result<(u32, Datum<'a>), Flaw>;
+    type Item = Result<(u32, Datum<'a>), WireError>;
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
@@ -212,26 +211,27 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-/// Bytes of a message, written from its end: a length is written after what it is the length of.
+/// Writer of a message from its end to its start, so that a length is written after the content
+/// that it counts.
 ///
-/// What comes first on the wire is put last, and [`Self::finish`] turns everything round.
+/// The bytes are collected in reverse order; [`Self::finish`] reverses them.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     reversed: Vec<u8>,
 }
 
 impl Writer {
-    /// How much is written; what [`Self::length_since`] measures from.
-    pub(super) fn mark(&self) -> usize {
+    /// Returns the number of bytes written, as a start for [`Self::length_since`].
+    pub(super) fn position(&self) -> usize {
         self.reversed.len()
     }
 
-    /// Puts bytes in front, without tag or length.
+    /// Prepends bytes, without tag or length.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.reversed.extend(bytes.iter().rev());
     }
 
-    /// Puts a varint in front.
+    /// Prepends a varint.
     pub(super) fn varint(&mut self, mut value: u64) {
         let at = self.reversed.len();
         while value >= 0x80 {
@@ -244,18 +244,18 @@ impl Writer {
         }
     }
 
-    /// Puts a tag in front.
+    /// Prepends a tag.
     pub(super) fn tag(&mut self, number: u32, wire_type: u8) {
         self.varint(u64::from(number) << 3 | u64::from(wire_type));
     }
 
-    /// Puts the length of everything since `mark` in front, and the tag of field `number`.
-    pub(super) fn length_since(&mut self, mark: usize, number: u32) {
-        self.varint(self.reversed.len().saturating_sub(mark) as u64);
+    /// Prepends the tag of field `number` and the length of all bytes written since `start`.
+    pub(super) fn length_since(&mut self, start: usize, number: u32) {
+        self.varint(self.reversed.len().saturating_sub(start) as u64);
         self.tag(number, 2);
     }
 
-    /// The whole, in the order of the wire.
+    /// Returns the message in the order of the wire.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.reversed.reverse();
         self.reversed

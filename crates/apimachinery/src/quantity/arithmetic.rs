@@ -5,11 +5,11 @@ use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
 
 use super::{Form, ONE, Quantity};
 
-/// A thousandth, in billionths.
+/// One thousandth, in billionths.
 const MILLI: i128 = ONE / 1000;
 
-/// Returns the form of a result, by Kubernetes' rule: that of the first operand, or of the second
-/// if the first is zero.
+/// Returns the notation of a result, by Kubernetes' rule: that of the first operand, or of the
+/// second if the first is zero.
 fn form_of(first: Quantity, second: Quantity) -> Form {
     match first.nanos {
         0 => second.form,
@@ -18,7 +18,7 @@ fn form_of(first: Quantity, second: Quantity) -> Form {
 }
 
 impl Quantity {
-    /// Returns a quantity of thousandths, such as of a CPU.
+    /// Returns a quantity of `milli` thousandths, such as thousandths of a CPU.
     pub fn from_milli(milli: i64) -> Self {
         Self {
             nanos: i128::from(milli) * MILLI,
@@ -26,7 +26,7 @@ impl Quantity {
         }
     }
 
-    /// Returns a quantity that is written with `Ki`, `Mi` and `Gi`, such as of bytes.
+    /// Returns a quantity with the notation `Ki`, `Mi` and `Gi`, such as a number of bytes.
     pub fn from_bytes(bytes: i64) -> Self {
         Self {
             nanos: i128::from(bytes) * ONE,
@@ -46,32 +46,32 @@ impl Quantity {
         self.in_units(MILLI)
     }
 
-    /// Away from zero, as Kubernetes rounds.
+    /// Returns the number of `unit`s, rounded away from zero as Kubernetes does.
     fn in_units(self, unit: i128) -> Option<i64> {
         let rest = (self.nanos % unit).signum();
         i64::try_from(self.nanos / unit + rest).ok()
     }
 
-    /// Whether the number is zero.
+    /// Reports whether the number is zero.
     pub fn is_zero(self) -> bool {
         self.nanos == 0
     }
 
-    /// Returns the sum, or `None` if it cannot be counted.
+    /// Returns the sum, or `None` if it overflows.
     pub fn checked_add(self, other: Self) -> Option<Self> {
         let nanos = self.nanos.checked_add(other.nanos)?;
         let form = form_of(self, other);
         Some(Self { nanos, form })
     }
 
-    /// Returns the difference, or `None` if it cannot be counted.
+    /// Returns the difference, or `None` if it overflows.
     pub fn checked_sub(self, other: Self) -> Option<Self> {
         let nanos = self.nanos.checked_sub(other.nanos)?;
         let form = form_of(self, other);
         Some(Self { nanos, form })
     }
 
-    /// Returns the product, or `None` if it cannot be counted.
+    /// Returns the product, or `None` if it overflows.
     pub fn checked_mul(self, times: i64) -> Option<Self> {
         let nanos = self.nanos.checked_mul(i128::from(times))?;
         Some(Self { nanos, ..self })
@@ -87,7 +87,7 @@ impl From<i64> for Quantity {
     }
 }
 
-/// Exact; the largest quantity, about 1.7e29, where the sum cannot be counted.
+/// The sum is exact. It saturates at the largest quantity, about 1.7e29.
 impl Add for Quantity {
     type Output = Self;
 
@@ -99,7 +99,7 @@ impl Add for Quantity {
     }
 }
 
-/// Exact; as for the sum where the difference cannot be counted.
+/// The difference is exact. It saturates at the largest quantity, about 1.7e29.
 impl Sub for Quantity {
     type Output = Self;
 
@@ -111,7 +111,7 @@ impl Sub for Quantity {
     }
 }
 
-/// Exact; as for the sum where the product cannot be counted.
+/// The product is exact. It saturates at the largest quantity, about 1.7e29.
 impl Mul<i64> for Quantity {
     type Output = Self;
 

@@ -4,7 +4,7 @@ fn canonical(text: &str) -> String {
     Quantity::parse(text).map_or("none".to_owned(), |quantity| quantity.to_string())
 }
 
-/// What kube-apiserver 1.36.3 makes of them in a LimitRange.
+/// Canonical forms that kube-apiserver 1.36.3 stores in a LimitRange.
 #[test]
 fn the_canonical_form() {
     let table = [
@@ -36,9 +36,9 @@ fn the_canonical_form() {
     }
 }
 
-/// The server leaves some of these as they were sent, and has its own mind on the smallest CPU.
+/// The server stores some of these as they were sent, and has another rule for the smallest CPU.
 #[test]
-fn other_forms_are_read() {
+fn other_forms_are_parsed() {
     for (text, want) in [
         ("1.", "1"),
         ("+1", "1"),
@@ -51,7 +51,7 @@ fn other_forms_are_read() {
 }
 
 #[test]
-fn what_is_no_quantity() {
+fn invalid_quantities_are_rejected() {
     for text in [
         "",
         "-",
@@ -144,7 +144,7 @@ fn arithmetic_is_exact_and_keeps_the_form() {
 }
 
 #[test]
-fn what_cannot_be_counted_is_none_or_the_largest() {
+fn overflow_returns_none_or_saturates() {
     let large = quantity("1e28") * 16;
     assert_eq!(large.checked_add(large), None);
     assert_eq!((-large).checked_sub(large), None);
@@ -158,7 +158,7 @@ fn what_cannot_be_counted_is_none_or_the_largest() {
 }
 
 #[test]
-fn numbers_go_in_and_come_out() {
+fn numbers_are_converted() {
     let table = [
         ("1.5Gi", 1_610_612_736),
         ("1500m", 2),
@@ -176,7 +176,7 @@ fn numbers_go_in_and_come_out() {
 }
 
 #[test]
-fn objects_have_them_as_text_or_numbers() {
+fn quantities_are_text_or_numbers_in_objects() {
     let read = |json: &str| serde_json::from_str::<Quantity>(json).map(|it| it.to_string());
     for (json, text) in [
         (r#""1024Mi""#, "1Gi"),

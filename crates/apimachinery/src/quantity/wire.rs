@@ -1,4 +1,4 @@
-//! Quantities in objects: text or a whole number is read, the canonical form is written.
+//! Quantities in objects: reads text or numbers, writes the canonical form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,13 +17,13 @@ impl Serialize for Quantity {
 
 impl<'de> Deserialize<'de> for Quantity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(QuantityVisitor)
     }
 }
 
-struct Reader;
+struct QuantityVisitor;
 
-impl Visitor<'_> for Reader {
+impl Visitor<'_> for QuantityVisitor {
     type Value = Quantity;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,13 +42,13 @@ impl Visitor<'_> for Reader {
         self.visit_str(&number.to_string())
     }
 
-    // YAML and JSON have 1.5 as a number too; its text is exact.
+    // In YAML and JSON, 1.5 may also be a number; its text is exact.
     fn visit_f64<E: Error>(self, number: f64) -> Result<Quantity, E> {
         self.visit_str(&number.to_string())
     }
 }
 
-/// The schema that controller-gen writes for Kubernetes' own type.
+/// Same schema as controller-gen writes for Kubernetes' own `Quantity`.
 impl JsonSchema for Quantity {
     fn schema_name() -> Cow<'static, str> {
         "Quantity".into()

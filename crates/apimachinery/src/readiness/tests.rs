@@ -65,7 +65,7 @@ fn workloads() {
 }
 
 #[test]
-fn conditions_decide_elsewhere() {
+fn other_kinds_are_ready_by_conditions() {
     fn check(kind: &str, conditions: Value, expected: bool) {
         let status = json!({"conditions": conditions});
         assert_eq!(
@@ -150,7 +150,7 @@ fn replicas_that_are_ready() {
 }
 
 #[test]
-fn a_custom_kind_of_the_same_name_is_no_workload() {
+fn a_custom_kind_of_the_same_name_is_not_a_workload() {
     let mut object = object("Deployment", json!({"replicas": 3}), json!({}));
     assert!(!is_ready(&object));
     object["apiVersion"] = json!("example.com/v1");

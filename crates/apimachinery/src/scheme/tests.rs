@@ -109,13 +109,13 @@ fn errors_name_kind_and_field() {
         br#"{"apiVersion": "example.com/v2", "kind": "Robot"}"#,
         "no type is registered for example.com/v2, Kind=Robot",
     );
-    check_error(b"kind: Robot", "an object has no apiVersion");
-    check_error(b"apiVersion: v1", "an object has no kind");
+    check_error(b"kind: Robot", "the object has no apiVersion");
+    check_error(b"apiVersion: v1", "the object has no kind");
     check_error(
         b"{apiVersion: a/b/c, kind: Robot}",
-        "an object has an apiVersion that is none",
+        "the object has an invalid apiVersion",
     );
-    check_error(b"{", "an object does not read as JSON");
+    check_error(b"{", "cannot decode the object from JSON");
     check_error(
         b"{apiVersion: example.com/v1, kind: Robot, spec: {arms: 1, tools: [{name: a}, {name: b, size: 1}]}}",
         "example.com/v1, Kind=Robot has no field spec.tools[1].size",

@@ -12,7 +12,7 @@ fn names_of_kubernetes_are_written_as_they_are() {
     check(roles(), base);
     let name = "system:controller:x";
     check(roles().name(name), &format!("{base}/{name}"));
-    // Kubernetes takes such a name for a role.
+    // Kubernetes accepts such a name for a role.
     check(roles().name("a b?#é"), &format!("{base}/a%20b%3F%23%C3%A9"));
     let namespaces = || ResourcePath::new("", "v1", "namespaces");
     check(namespaces().name("a"), "/api/v1/namespaces/a");
@@ -26,7 +26,7 @@ fn names_of_kubernetes_are_written_as_they_are() {
 }
 
 #[test]
-fn what_is_not_a_segment_is_refused_by_its_field() {
+fn invalid_segments_are_rejected_with_their_field() {
     let check = |path: ResourcePath<'_>, expected: &str| {
         let error = path.build().unwrap_err().to_string();
         assert!(error.starts_with(&format!("the {expected}")), "{error}");
@@ -52,7 +52,7 @@ fn what_is_not_a_segment_is_refused_by_its_field() {
         }
     }
     check(pods().subresource("status"), "name \"\"");
-    // In these places the words mean something else.
+    // At these positions the words have another meaning.
     check(
         ResourcePath::new("", "v1", "watch").name("secrets"),
         "resource",
@@ -67,7 +67,7 @@ fn what_is_not_a_segment_is_refused_by_its_field() {
 }
 
 #[test]
-fn paths_are_read_as_kubernetes_reads_them() {
+fn paths_are_parsed_as_kubernetes_parses_them() {
     // Group, namespace, resource, name, subresource.
     let check = |path: &str, expected: Option<[&str; 5]>| {
         let parsed = ResourcePath::parse(path);
@@ -115,7 +115,7 @@ fn paths_are_read_as_kubernetes_reads_them() {
         "/apis/a.b/v1/roles/system%3Anode",
         Some(["a.b", "-", "roles", "system:node", "-"]),
     );
-    // An empty namespace is none; elsewhere there is simply nothing of that name.
+    // An empty namespace selects all namespaces; elsewhere an empty segment is kept.
     check(
         "/api/v1/namespaces//pods",
         Some(["", "-", "pods", "-", "-"]),
@@ -159,7 +159,7 @@ fn a_server_behind_a_proxy_is_found() {
     check("/metrics", None);
 }
 
-/// A text that is often a segment, often one with a meaning of its own, and often none.
+/// Returns a text that is often a segment, often a reserved one, and often not valid.
 fn arbitrary(random: &mut Random) -> String {
     const WORDS: [&str; 20] = [
         "pods",
@@ -199,7 +199,7 @@ fn arbitrary(random: &mut Random) -> String {
 }
 
 #[test]
-fn what_is_built_parses_to_the_same() {
+fn built_paths_parse_to_the_same_value() {
     let mut built = 0;
     for seed in 0..100_000 {
         let mut random = Random::new(seed);

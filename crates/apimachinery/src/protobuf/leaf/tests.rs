@@ -37,7 +37,7 @@ fn times() {
         Precision::Seconds,
         Some("1970-01-01T00:00:00Z"),
     );
-    // JSON has no part of a second, and Go does not read one.
+    // JSON has no fraction of a second, and Go does not parse one.
     check_time(
         &[8, 1, 16, 0x90, 0x4e],
         Precision::Seconds,
@@ -64,7 +64,7 @@ fn times_are_those_of_jiff() {
     let mut seconds = YEARS.start;
     while seconds < YEARS.end {
         let text = time_text(seconds, 123_456, Precision::Microseconds);
-        // The last hours of the year 9999 are more than jiff has.
+        // The last hours of the year 9999 are out of range for jiff.
         if let Ok(time) = Timestamp::new(seconds, 123_456_000) {
             assert_eq!(
                 text.as_str(),

@@ -40,7 +40,7 @@ fn inline_fields_are_messages() {
     }
 }
 
-/// How deep inline messages are in each other.
+/// Returns the number of nested levels of inline messages in a message.
 fn inline_depth(table: &Table, message: &Message) -> usize {
     let inner = message.fields().filter_map(|field| match field.type_ {
         Type::Message(index) if field.cardinality == Cardinality::Inline => table
@@ -80,7 +80,7 @@ fn inline_messages_are_shallow_and_share_no_name() {
 }
 
 #[test]
-fn lines_that_make_no_sense() {
+fn invalid_lines_are_rejected() {
     fn check(text: &'static str, line: &str) {
         assert_eq!(Table::parse(text).unwrap_err(), line);
     }
@@ -94,7 +94,7 @@ fn lines_that_make_no_sense() {
 }
 
 #[test]
-fn a_marked_struct_is_left_out_when_all_of_it_is_zero() {
+fn a_marked_struct_is_omitted_if_all_of_it_is_zero() {
     use serde::Deserialize;
 
     let text = "message a.B\n1 c? a.C\nmessage a.C\n1 d string\n2 e *string\n3 f a.D\nmessage a.D\n1 g? int32";
@@ -106,7 +106,7 @@ fn a_marked_struct_is_left_out_when_all_of_it_is_zero() {
         let read = serde_json::Value::deserialize(deserializer).unwrap();
         assert_eq!(read, expected);
     };
-    // Zeros on the wire, as Go writes them, are zeros.
+    // Go writes zero values to the wire; they still count as zero.
     check(b"\x0a\x06\x0a\x00\x1a\x02\x08\x00", serde_json::json!({}));
     // A pointer that is set is not zero.
     check(b"\x0a\x02\x12\x00", serde_json::json!({"c": {"e": ""}}));

@@ -1,10 +1,10 @@
-//! Garbage: an error or a value, and never a panic.
+//! Damaged bytes return an error or a value, and never cause a panic.
 
 use serde::de::IgnoredAny;
 
 use super::*;
 
-/// Reads bytes in every way there is; whether they read as an object.
+/// Decodes bytes with every function, and reports whether they are an object.
 fn read_all(bytes: &[u8]) -> bool {
     let object = decode(bytes);
     if let Err(error) = &object {
@@ -38,9 +38,9 @@ fn damage(random: &mut Random, body: &[u8]) -> Vec<u8> {
             0 => damaged[at] = random.below(256) as u8,
             1 => damaged[at] ^= 1 << random.below(8),
             2 => drop(damaged.splice(at..=at, [0xff, random.below(256) as u8])),
-            // Another wire type for what may be a tag.
+            // Another wire type in a byte that may be a tag.
             3 => damaged[at] = damaged[at] & !7 | random.below(8) as u8,
-            // A length of many gigabytes for what may be one.
+            // A length of many gigabytes in a byte that may be a length.
             4 => drop(damaged.splice(at..=at, [0xff, 0xff, 0xff, 0xff, 0x7f])),
             _ => damaged.truncate(at),
         }
@@ -52,10 +52,10 @@ fn damage(random: &mut Random, body: &[u8]) -> Vec<u8> {
 fn damaged_bodies_never_panic() {
     let mut random = Random(42);
     let mut bodies: Vec<Vec<u8>> = bodies().into_iter().map(|(body, _)| body).collect();
-    let answers = include_str!("../../../testdata/protobuf-answers.txt");
-    // The long ones are slow without optimization, and have nothing that the others have not.
+    let responses = include_str!("../../../testdata/protobuf-responses.txt");
+    // Long bodies are slow without optimization, and have no field that the others lack.
     bodies.extend(
-        recorded(answers)
+        recorded(responses)
             .into_iter()
             .map(|(body, _)| body)
             .filter(|body| body.len() < 1_200),
@@ -63,14 +63,14 @@ fn damaged_bodies_never_panic() {
     let (mut read, mut refused) = (0, 0);
     for _ in 0..16_000 {
         let body = random.one_of(&bodies).clone();
-        // The magic bytes stay, or nothing else would be looked at.
+        // The magic bytes stay, or the rest would not be decoded.
         let damaged = [MAGIC, &damage(&mut random, &body[MAGIC.len()..])].concat();
         match read_all(&damaged) {
             true => read += 1,
             false => refused += 1,
         }
     }
-    // Both happen, or the damage would be too large or too small to say anything.
+    // Both must occur: otherwise the damage was too large or too small to test anything.
     assert!(
         read > 1_000 && refused > 1_000,
         "{read} read, {refused} refused"

@@ -1,4 +1,4 @@
-//! Fields in any order, and values that do not stand together.
+//! Fields in any order, and values of a field that are not adjacent.
 
 use super::*;
 
@@ -126,7 +126,7 @@ fn part_of_a_list_may_be_read() {
 }
 
 #[test]
-fn what_does_not_fit_is_named() {
+fn errors_name_the_field_that_does_not_fit() {
     #[derive(Debug, Deserialize)]
     #[expect(dead_code, reason = "it is only read into")]
     struct Namespace {

@@ -3,15 +3,15 @@
 use super::table::{Cardinality, Field, Form, Message, Type};
 use super::*;
 
-/// Makes objects that have everything, as deep as asked for, and until they have grown large:
-/// a schema in a schema in a schema would not end.
-struct Maker {
+/// Generator of objects with all fields set, up to a depth and a number of messages: nested
+/// schemas would otherwise never end.
+struct Generator {
     table: &'static Table,
     messages_left: usize,
     random: Random,
 }
 
-impl Maker {
+impl Generator {
     fn message(&mut self, message: &'static Message, depth: usize) -> Value {
         self.messages_left = self.messages_left.saturating_sub(1);
         let depth = if self.messages_left == 0 { 0 } else { depth };
@@ -28,7 +28,7 @@ impl Maker {
             Form::Choice => {
                 let fields: Vec<&Field> = message.fields().collect();
                 let field = *self.random.one_of(&fields);
-                // A choice is never nothing; a flag always ends the recursion.
+                // A choice always has a value; a flag always ends the recursion.
                 let value = self.field(field, depth);
                 value.unwrap_or_else(|| match field.cardinality {
                     Cardinality::List => json!([{"type": "x"}]),
@@ -73,8 +73,8 @@ impl Maker {
         }
     }
 
-    /// Any value but an empty one, which protobuf does not tell from nothing; a pointer may also
-    /// be to something empty.
+    /// Returns a value that is not empty, because protobuf cannot distinguish an empty one from
+    /// a missing one. The value of a pointer may be empty.
     fn value(&mut self, field: &'static Field, depth: usize) -> Option<Value> {
         let zero = field.is_pointer && self.random.below(4) == 0;
         let number = 1 + self.random.below(1 << 30) as i64;
@@ -120,7 +120,7 @@ impl Maker {
                 if depth == 0 && is_optional {
                     return None;
                 }
-                // What is no pointer is on the wire whether JSON has it or not.
+                // A message that is not a pointer is on the wire even if JSON does not have it.
                 let depth = if zero { 0 } else { depth.saturating_sub(1) };
                 self.message(message, depth)
             }
@@ -128,7 +128,7 @@ impl Maker {
     }
 }
 
-/// Without structs in which nothing is left; lists keep their places.
+/// Returns the value without empty structs; empty structs in lists are kept.
 fn pruned(table: &Table, message: &Message, value: Value) -> Value {
     let Value::Object(object) = value else {
         return value;
@@ -181,7 +181,7 @@ fn prune_into(
     }
 }
 
-/// Where two values differ, as the values themselves are long.
+/// Returns the first difference between two values, which are too long to print.
 fn difference(path: &str, left: &Value, right: &Value) -> Option<String> {
     match (left, right) {
         _ if left == right => None,
@@ -211,12 +211,12 @@ fn every_kind_round_trips() {
     for (at, (api_version, kind, message)) in kinds.into_iter().enumerate() {
         for (seed, depth) in [(1, 2), (2, 4), (3, 8)] {
             let api_version = api_version.replace('*', "v1");
-            let mut maker = Maker {
+            let mut generator = Generator {
                 table,
                 messages_left: 1_500,
                 random: Random(seed * 1_000 + at as u64),
             };
-            let mut object = pruned(table, message, maker.message(message, depth));
+            let mut object = pruned(table, message, generator.message(message, depth));
             object["apiVersion"] = json!(api_version);
             object["kind"] = json!(kind);
             let bytes =
@@ -236,7 +236,7 @@ fn check_unwritable(object: Value, expected: &str) {
 }
 
 #[test]
-fn what_cannot_be_written_is_named() {
+fn errors_name_the_field_that_cannot_be_encoded() {
     let pod = |spec: Value| json!({"apiVersion": "v1", "kind": "Pod", "spec": spec});
     check_unwritable(
         pod(json!({"colour": "red"})),
@@ -264,7 +264,7 @@ fn what_cannot_be_written_is_named() {
     );
     check_unwritable(
         json!({"kind": "Pod"}),
-        "cannot write an object as protobuf that has no apiVersion",
+        "cannot write an object without apiVersion as protobuf",
     );
     check_unwritable(
         json!({"apiVersion": "example.com/v1", "kind": "Robot"}),

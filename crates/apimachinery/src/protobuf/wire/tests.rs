@@ -1,12 +1,12 @@
 use super::*;
 
 fn check(bytes: &[u8], expected: &[(u32, Datum<'_>)]) {
-    let fields: Result<Vec<_>, Flaw> = Reader::new(bytes).collect();
+    let fields: Result<Vec<_>, WireError> = Reader::new(bytes).collect();
     assert_eq!(fields.as_deref(), Ok(expected));
 }
 
 fn check_error(bytes: &[u8], expected: &str) {
-    let fields: Result<Vec<_>, Flaw> = Reader::new(bytes).collect();
+    let fields: Result<Vec<_>, WireError> = Reader::new(bytes).collect();
     assert_eq!(fields.unwrap_err().to_string(), expected);
 }
 
@@ -44,6 +44,6 @@ fn garbage() {
         &[0x0a, 2, 0],
         "field 1 has a length of 2, but 1 bytes are left",
     );
-    check_error(&[0x02, 0], "has the impossible field number 0");
-    check_error(&[0x0b], "field 1 is of the unsupported wire type 3");
+    check_error(&[0x02, 0], "has the invalid field number 0");
+    check_error(&[0x0b], "field 1 has the unsupported wire type 3");
 }

@@ -1,15 +1,15 @@
-//! Answers of a real API server: read, compared with its JSON, and written again.
+//! Responses of a real API server: decoded, compared with its JSON, and encoded again.
 
 use super::*;
 
-fn answers() -> Vec<(Vec<u8>, Value)> {
-    let answers = recorded(include_str!("../../../testdata/protobuf-answers.txt"));
-    assert_eq!(answers.len(), 36);
-    answers
+fn responses() -> Vec<(Vec<u8>, Value)> {
+    let responses = recorded(include_str!("../../../testdata/protobuf-responses.txt"));
+    assert_eq!(responses.len(), 36);
+    responses
 }
 
-/// The JSON without what is not on the wire: lists that Go prints as null, and the kinds of the
-/// claims inside of a StatefulSet.
+/// Removes the fields that are not on the wire: lists that Go prints as null, and the kinds of
+/// the claims in a StatefulSet.
 fn on_the_wire(mut json: Value) -> Value {
     if let Some(Value::Object(status)) = json.get_mut("status")
         && status.get("currentMetrics") == Some(&Value::Null)
@@ -26,16 +26,16 @@ fn on_the_wire(mut json: Value) -> Value {
 }
 
 #[test]
-fn answers_are_the_json_of_the_same_server() {
-    for (bytes, json) in answers() {
+fn responses_decode_to_the_json_of_the_same_server() {
+    for (bytes, json) in responses() {
         let json = on_the_wire(json);
         assert_eq!(decode(&bytes).unwrap(), json, "{}", json["kind"]);
     }
 }
 
 #[test]
-fn answers_are_written_byte_for_byte() {
-    for (bytes, json) in answers() {
+fn responses_are_encoded_byte_for_byte() {
+    for (bytes, json) in responses() {
         let object = decode(&bytes).unwrap();
         let written = encode(&object).unwrap();
         assert!(
@@ -49,8 +49,8 @@ fn answers_are_written_byte_for_byte() {
 }
 
 #[test]
-fn json_of_the_server_is_written_as_its_protobuf() {
-    for (bytes, json) in answers() {
+fn json_of_the_server_is_encoded_as_its_protobuf() {
+    for (bytes, json) in responses() {
         assert_eq!(
             decode(&encode(&json).unwrap()),
             decode(&bytes),
@@ -61,8 +61,8 @@ fn json_of_the_server_is_written_as_its_protobuf() {
 }
 
 #[test]
-fn lists_come_apart() {
-    let mut lists = answers()
+fn lists_are_split() {
+    let mut lists = responses()
         .into_iter()
         .filter(|(_, json)| json["kind"] == "NamespaceList");
     let (bytes, json) = lists.next().unwrap();
