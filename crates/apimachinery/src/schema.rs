@@ -1,12 +1,12 @@
-//! OpenAPI v3 schemas, as Kubernetes uses them, parsed once and shared.
+//! OpenAPI v3 schemas as Kubernetes uses them, parsed once and shared.
 //!
-//! The same type serves both worlds: the *structural schema* of a custom resource, which stands
-//! on its own, and the schema of a built-in kind, whose parts refer to each other by name (see
-//! [`Definitions`]). Functions that walk an object take a [`Typed`]: a schema together with
-//! where its references lead.
+//! One type represents two kinds of schemas: the *structural schema* of a custom resource, which
+//! has no references, and the schema of a built-in kind, whose parts refer to each other by name
+//! (see [`Definitions`]). Functions that walk over an object take a [`Typed`]: a schema with the
+//! definitions that resolve its references.
 //!
-//! It deliberately does not judge whether a schema is a valid structural schema; it reads what
-//! it knows and ignores the rest.
+//! This module does not check whether a schema is a valid structural schema. Unknown keywords are
+//! ignored.
 
 mod object_meta;
 mod parse;
@@ -23,7 +23,7 @@ pub use crate::error::SchemaError;
 pub use pattern::Pattern;
 pub use typed::Typed;
 
-/// A shared schema: what properties, items and definitions hold.
+/// A shared schema, as used in properties, items and definitions.
 pub type SchemaRef = Arc<Schema>;
 
 /// OpenAPI v3 / structural schema of one type (parsed once, shared).
@@ -46,8 +46,8 @@ pub type SchemaRef = Arc<Schema>;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Schema {
-    /// The definition this schema stands for (`$ref`, also when wrapped in a one-element
-    /// `allOf`). Keywords beside the reference stay in this schema and win over it.
+    /// Name of the referenced definition (`$ref`, also if it is wrapped in an `allOf` with one
+    /// element). Keywords beside the reference stay in this schema and take precedence.
     pub reference: Option<String>,
     /// `type`.
     pub type_: Option<SchemaType>,
@@ -89,7 +89,7 @@ pub struct Schema {
     pub max_properties: Option<u64>,
     /// `uniqueItems`.
     pub unique_items: bool,
-    /// `default`; a default of null counts as none, as in Kubernetes.
+    /// `default`; a default of null is ignored, as in Kubernetes.
     pub default: Option<Value>,
     /// `nullable`.
     pub nullable: bool,
@@ -115,13 +115,13 @@ pub struct Schema {
     pub map_type: Option<MapType>,
     /// `x-kubernetes-patch-merge-key`.
     pub patch_merge_key: Option<String>,
-    /// `x-kubernetes-patch-strategy`, which may name several (`merge,retainKeys`).
+    /// `x-kubernetes-patch-strategy`, which may name several strategies (`merge,retainKeys`).
     pub patch_strategy: Vec<PatchStrategy>,
-    /// `x-kubernetes-validations`: the rules as written, for whoever can evaluate CEL.
+    /// `x-kubernetes-validations`: the rules as written. This crate does not evaluate CEL.
     pub validations: Vec<Value>,
 }
 
-/// The JSON type a schema asks for.
+/// The JSON type that a schema requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SchemaType {
@@ -140,7 +140,7 @@ pub enum SchemaType {
 }
 
 impl SchemaType {
-    /// The name in a schema document.
+    /// Returns the name in a schema document.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Array => "array",
@@ -159,57 +159,57 @@ impl fmt::Display for SchemaType {
     }
 }
 
-/// What fields beyond the named ones may hold.
+/// Rule for fields that are not listed in `properties`.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum AdditionalProperties {
-    /// Anything, or nothing.
+    /// Any value is allowed (`true`), or no further field (`false`).
     Allowed(bool),
-    /// Values of this schema.
+    /// Values must match this schema.
     Schema(SchemaRef),
 }
 
-/// How a list merges: `x-kubernetes-list-type`.
+/// Merge strategy of a list: `x-kubernetes-list-type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ListType {
-    /// Replaced as a whole.
+    /// The list is replaced as a whole.
     Atomic,
-    /// Merged by the values themselves.
+    /// The list is a set, merged by the values of its items.
     Set,
-    /// Merged by the fields of `x-kubernetes-list-map-keys`.
+    /// Items are merged by the fields in `x-kubernetes-list-map-keys`.
     Map,
 }
 
-/// How a map merges: `x-kubernetes-map-type`.
+/// Merge strategy of a map: `x-kubernetes-map-type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MapType {
-    /// Replaced as a whole.
+    /// The map is replaced as a whole.
     Atomic,
-    /// Merged field by field.
+    /// The map is merged field by field.
     Granular,
 }
 
-/// How strategic merge patch treats a field: `x-kubernetes-patch-strategy`.
+/// Strategy of strategic merge patch for a field: `x-kubernetes-patch-strategy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatchStrategy {
-    /// Merge lists by the merge key (or by value).
+    /// Lists are merged by the merge key, or by value if there is none.
     Merge,
-    /// Replace the field as a whole.
+    /// The field is replaced as a whole.
     Replace,
-    /// Drop the fields that `$retainKeys` does not list.
+    /// Fields that `$retainKeys` does not list are removed.
     RetainKeys,
 }
 
-/// Where the named schemas of built-in kinds are found.
+/// Lookup of the named schemas of built-in kinds.
 pub trait Definitions: Send + Sync {
-    /// The schema called `name`, for example `io.k8s.api.core.v1.PodSpec`.
+    /// Returns the schema called `name`, for example `io.k8s.api.core.v1.PodSpec`.
     fn definition(&self, name: &str) -> Option<Arc<Schema>>;
 }
 
-/// No definitions at all: custom resources carry their whole schema.
+/// An empty set of definitions, for custom resources: their schemas have no references.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoDefinitions;
 

@@ -1,10 +1,11 @@
-//! Which Rust type is which kind.
+//! Registry of the Rust types of Kubernetes kinds.
 //!
-//! A [`Scheme`] reads an object whose kind is not known beforehand, writes any registered type
-//! with its `apiVersion` and `kind`, fills in defaults, and converts between the versions of a
-//! kind: through one version, the *hub*, so that N versions need 2N functions and not N squared.
+//! A [`Scheme`] decodes an object whose kind is not known beforehand, encodes any registered type
+//! with its `apiVersion` and `kind`, sets defaults, and converts between the versions of a kind.
+//! Conversion goes through one version, the *hub*, so that N versions need 2N functions rather than
+//! N squared.
 //!
-//! It knows nothing of the API: which resource serves a kind is discovery's to say.
+//! A scheme does not know which resource serves a kind: that information comes from discovery.
 
 mod convert;
 mod decoded;
@@ -25,7 +26,7 @@ use convert::Conversions;
 pub use decoded::Decoded;
 pub use format::Format;
 
-/// A registry of types and kinds.
+/// A registry of types and their kinds.
 ///
 /// # Examples
 ///
@@ -61,7 +62,7 @@ pub use format::Format;
 #[derive(Default)]
 pub struct Scheme {
     kinds: HashMap<GroupVersionKind, KindEntry>,
-    /// The kinds of a type, in the order they were registered in.
+    /// Kinds of each type, in the order of registration.
     types: HashMap<TypeId, Vec<GroupVersionKind>>,
     preferred: HashMap<GroupKind, String>,
     defaulting: HashMap<TypeId, Vec<Defaulting>>,
@@ -71,7 +72,7 @@ pub struct Scheme {
 type Boxed = Box<dyn Any + Send + Sync>;
 type Defaulting = Box<dyn Fn(&mut (dyn Any + Send + Sync)) + Send + Sync>;
 
-/// What is known of a kind's type.
+/// Type of a kind, with the functions to decode and encode it.
 #[derive(Clone, Copy)]
 struct KindEntry {
     type_id: TypeId,
@@ -81,17 +82,17 @@ struct KindEntry {
 }
 
 impl Scheme {
-    /// Without any type.
+    /// Creates a scheme without types.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says that `T` is the type of a kind. A type may be the type of several kinds, and saying
-    /// the same again changes nothing.
+    /// Registers `T` as the type of a kind. A type may have several kinds. Registering the same
+    /// pair again has no effect.
     ///
     /// # Errors
     ///
-    /// The kind already has another type.
+    /// [`SchemeError::TwoTypes`] if the kind is already registered with another type.
     pub fn register<T>(&mut self, gvk: GroupVersionKind) -> Result<(), SchemeError>
     where
         T: Serialize + DeserializeOwned + Any + Send + Sync,
@@ -123,12 +124,12 @@ impl Scheme {
         Ok(())
     }
 
-    /// Whether a kind is registered.
+    /// Reports whether a kind is registered.
     pub fn recognizes(&self, gvk: &GroupVersionKind) -> bool {
         self.kinds.contains_key(gvk)
     }
 
-    /// The kinds of a type, in the order they were registered in.
+    /// Returns the kinds of a type, in the order of registration.
     pub fn kinds_of<T: Any>(&self) -> &[GroupVersionKind] {
         self.types
             .get(&TypeId::of::<T>())
@@ -136,8 +137,8 @@ impl Scheme {
             .unwrap_or_default()
     }
 
-    /// The registered versions of a kind, the preferred one first, then as Kubernetes orders
-    /// versions.
+    /// Returns the registered versions of a kind: the preferred one first, then in Kubernetes'
+    /// order of versions.
     pub fn versions(&self, kind: &GroupKind) -> Vec<GroupVersionKind> {
         let mut versions: Vec<GroupVersionKind> = self
             .kinds
@@ -155,8 +156,8 @@ impl Scheme {
         versions
     }
 
-    /// The version of a kind to use where nothing else is said: what
-    /// [`prefer`](Self::prefer) was told, or else the first in Kubernetes' order of versions.
+    /// Returns the version of a kind to use by default: the one set by [`prefer`](Self::prefer), or
+    /// else the first in Kubernetes' order of versions.
     pub fn preferred(&self, kind: &GroupKind) -> Option<GroupVersionKind> {
         self.versions(kind).into_iter().next()
     }
@@ -165,15 +166,15 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// The kind is not registered in this version.
+    /// [`SchemeError::UnknownKind`] if the kind is not registered in this version.
     pub fn prefer(&mut self, gvk: &GroupVersionKind) -> Result<(), SchemeError> {
         self.entry(gvk)?;
         self.preferred.insert(gvk.group_kind(), gvk.version.clone());
         Ok(())
     }
 
-    /// Adds a function that fills in what an object of this type leaves open. Functions run in
-    /// the order they were added in.
+    /// Adds a function that sets default values in objects of this type. The functions run in the
+    /// order in which they were added.
     pub fn add_defaulting<T: Any + Send + Sync>(
         &mut self,
         defaulting: impl Fn(&mut T) + Send + Sync + 'static,
@@ -189,7 +190,7 @@ impl Scheme {
             .push(erased);
     }
 
-    /// Fills in what the object leaves open.
+    /// Runs the defaulting functions of the object's type.
     pub fn default_object(&self, decoded: &mut Decoded) {
         let type_id = (*decoded.object).type_id();
         for defaulting in self.defaulting.get(&type_id).into_iter().flatten() {

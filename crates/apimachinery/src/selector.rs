@@ -1,4 +1,4 @@
-//! Label and field selectors: Kubernetes' grammar, its matching and its error texts.
+//! Label and field selectors with Kubernetes' grammar, matching rules and error texts.
 
 mod field;
 mod label;

@@ -1,11 +1,11 @@
-//! Shards: the objects of a kind split by the hash of their uid or namespace.
+//! Shards: the objects of a kind, split by a hash of their uid or namespace.
 //!
-//! A list or watch with `shardSelector` sees only the objects whose hash is in given ranges (the
-//! feature gate `ShardedListAndWatch`, alpha and off in Kubernetes 1.36). A server without it
-//! ignores the parameter and answers with everything. One with it says so in
-//! `metadata.shardInfo`, but only in full lists of built-in kinds: not for custom resources, not
-//! in lists of metadata and not in watches. A client that cannot know picks its objects by the
-//! same hash once more; that costs a hash for each object.
+//! A list or watch with `shardSelector` returns only the objects whose hash is in the given ranges
+//! (feature gate `ShardedListAndWatch`, alpha and off in Kubernetes 1.36). A server without the
+//! feature ignores the parameter and returns all objects. A server with it sets
+//! `metadata.shardInfo`, but only in full lists of built-in kinds: not for custom resources, not in
+//! lists of metadata and not in watches. A client that cannot know filters its objects again by the
+//! same hash, which costs one hash per object.
 
 mod parser;
 
@@ -14,10 +14,10 @@ use std::str::FromStr;
 
 pub use crate::error::ShardError;
 
-/// The end of all hashes: 2^64, which is one more than the last.
+/// Exclusive end of the range of all hashes: 2^64.
 const END: u128 = 1 << 64;
 
-/// The hash that objects are split by: 64-bit FNV-1a.
+/// Returns the hash by which objects are split: 64-bit FNV-1a.
 ///
 /// # Examples
 ///
@@ -30,7 +30,7 @@ pub fn hash(value: &str) -> u64 {
     })
 }
 
-/// What objects are split by.
+/// The field by whose hash objects are split.
 ///
 /// # Examples
 ///
@@ -41,9 +41,9 @@ pub fn hash(value: &str) -> u64 {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ShardKey {
-    /// The uid: every object for itself.
+    /// The uid: objects are distributed one by one.
     Uid,
-    /// The namespace: the objects of a namespace stay together.
+    /// The namespace: all objects of a namespace are in the same shard.
     Namespace,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for ShardKey {
     }
 }
 
-/// Hashes from `start` up to but without `end`.
+/// A range of hashes from `start` (inclusive) to `end` (exclusive).
 ///
 /// # Examples
 ///
@@ -73,7 +73,7 @@ pub struct ShardRange {
 }
 
 impl ShardRange {
-    /// Hashes from `start` up to but without `end`, which is 2^64 at most.
+    /// Creates a range from `start` (inclusive) to `end` (exclusive). `end` is at most 2^64.
     pub fn new(start: u64, end: u128) -> Self {
         Self {
             start: start.into(),
@@ -81,13 +81,13 @@ impl ShardRange {
         }
     }
 
-    /// Whether a hash is in the range.
+    /// Reports whether a hash is in the range.
     pub fn contains(self, hash: u64) -> bool {
         (self.start..self.end).contains(&hash.into())
     }
 }
 
-/// The objects of one shard: the `shardSelector` of a list or watch.
+/// The `shardSelector` of a list or watch, which selects the objects of one shard.
 ///
 /// # Examples
 ///
@@ -110,13 +110,13 @@ pub struct ShardSelector {
 }
 
 impl ShardSelector {
-    /// The objects whose hash is in one of the ranges.
+    /// Creates a selector of the objects whose hash is in one of the ranges.
     pub fn new(key: ShardKey, ranges: Vec<ShardRange>) -> Self {
         Self { key, ranges }
     }
 
-    /// One of `of` equal parts, counted from 0. The parts are all objects, and no two of them
-    /// share one.
+    /// Creates a selector of one of `of` equal parts; `index` counts from 0. Together the parts
+    /// contain every object exactly once.
     pub fn part(key: ShardKey, index: u32, of: u32) -> Self {
         let of = u128::from(of.max(1));
         let edge = |index: u128| END * index.min(of) / of;
@@ -128,8 +128,8 @@ impl ShardSelector {
         Self::new(key, vec![range])
     }
 
-    /// The shard in `of` parts, about equal. They are all its objects, and no two of them share
-    /// one.
+    /// Splits the shard into `of` parts of about equal size. Together the parts contain every
+    /// object of the shard exactly once.
     ///
     /// # Examples
     ///
@@ -156,17 +156,18 @@ impl ShardSelector {
         (0..of).map(part).collect()
     }
 
-    /// What objects are split by.
+    /// Returns the field by whose hash objects are split.
     pub fn key(&self) -> ShardKey {
         self.key
     }
 
-    /// The ranges.
+    /// Returns the ranges of hashes that are selected.
     pub fn ranges(&self) -> &[ShardRange] {
         &self.ranges
     }
 
-    /// Whether an object is in the shard. The namespace of a cluster-scoped object is empty.
+    /// Reports whether an object is in the shard. The namespace of a cluster-scoped object is
+    /// empty.
     pub fn matches(&self, uid: &str, namespace: &str) -> bool {
         let hash = hash(match self.key {
             ShardKey::Uid => uid,

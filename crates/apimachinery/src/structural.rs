@@ -1,11 +1,11 @@
-//! What an API server does to an object because of its schema: prune, default, validate.
+//! Functions of an API server that follow the schema of an object: prune, default, validate.
 //!
-//! The rules and the messages are those of custom resources in Kubernetes. Built-in kinds go
-//! through the same functions, with two differences the caller should know: their published
-//! defaults (`""`, `0`, `{}`) are not the real ones, so [`apply_defaults`] is not for them; and
-//! their lists may hold duplicates and their fields nulls that a custom resource's may not, so
-//! [`validate`] lets both pass. Whether a schema is that of a built-in kind is told by its
-//! metadata: a reference there, nothing or a plain object in a custom resource's.
+//! The rules and the messages are those of custom resources in Kubernetes. Built-in kinds use the
+//! same functions, with two differences. Their published defaults (`""`, `0`, `{}`) are not the
+//! real ones, so do not call [`apply_defaults`] for them. Their lists may hold duplicates and their
+//! fields nulls that a custom resource may not have, so [`validate`] accepts both. A schema is that
+//! of a built-in kind if its `metadata` is a reference; in a custom resource `metadata` is missing
+//! or a plain object.
 //!
 //! CEL rules (`x-kubernetes-validations`) are not evaluated here.
 

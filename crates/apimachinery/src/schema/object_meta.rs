@@ -1,4 +1,4 @@
-//! The schema of object metadata, which no custom resource definition spells out.
+//! Schema of object metadata, which custom resource definitions do not declare.
 
 use std::sync::LazyLock;
 
@@ -7,8 +7,8 @@ use serde_json::json;
 use super::{Schema, Typed};
 
 impl<'a> Typed<'a> {
-    /// The schema of a resource's field `name`, for a schema that describes a whole resource:
-    /// `metadata` is ObjectMeta however little the schema says about it.
+    /// Returns the schema of the field `name` of a resource. `metadata` has the schema of
+    /// ObjectMeta unless this schema refers to a definition for it.
     pub(crate) fn resource_field(&self, name: &str) -> Option<Self> {
         let declared = self.field(name);
         match name {
@@ -88,6 +88,6 @@ static OBJECT_META: LazyLock<Schema> = LazyLock::new(|| {
             "uid": {"type": "string"},
         },
     });
-    // The document is a constant that the tests parse, so the empty schema is never seen.
+    // The document is a constant that the tests parse, so the empty schema is never used.
     Schema::parse(&document).unwrap_or_default()
 });

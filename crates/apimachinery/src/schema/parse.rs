@@ -1,4 +1,4 @@
-//! Reading a [`Schema`] out of its JSON document.
+//! Parses a [`Schema`] from its JSON document.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use super::{
 };
 
 impl Schema {
-    /// Reads an OpenAPI v3 schema document, for example the `openAPIV3Schema` of a custom
-    /// resource definition. Keywords it does not know are ignored.
+    /// Parses an OpenAPI v3 schema document, for example the `openAPIV3Schema` of a custom resource
+    /// definition. Unknown keywords are ignored.
     ///
     /// # Errors
     ///
-    /// When a keyword holds a value of the wrong shape or a pattern does not compile.
+    /// If a keyword holds a value of the wrong type, or a pattern does not compile.
     pub fn parse(openapi: &Value) -> Result<Self, SchemaError> {
         schema(openapi, "")
     }
 }
 
-/// One schema document and where it is, for messages.
+/// A schema document and its location, for error messages.
 struct Node<'v> {
     keywords: &'v Map<String, Value>,
     path: &'v str,
@@ -31,14 +31,14 @@ struct Node<'v> {
 fn schema(document: &Value, path: &str) -> Result<Schema, SchemaError> {
     let keywords = match document {
         Value::Object(keywords) => keywords,
-        // JSON schema's "anything": schemars writes it for `serde_json::Value`.
+        // In JSON schema, `true` allows any value: schemars writes it for `serde_json::Value`.
         Value::Bool(true) => {
             return Ok(Schema {
                 preserve_unknown_fields: true,
                 ..Schema::default()
             });
         }
-        _ => return Err(wrong(path, "schema", "an object")),
+        _ => return Err(invalid_keyword(path, "schema", "an object")),
     };
     let node = Node { keywords, path };
     let (type_, null_type, two_types) = node.type_()?;
@@ -95,7 +95,8 @@ fn schema(document: &Value, path: &str) -> Result<Schema, SchemaError> {
     Ok(parsed)
 }
 
-/// OpenAPI 3.0 allows nothing beside `$ref`, so Kubernetes writes `{allOf: [{$ref}], default}`.
+/// Moves the reference out of `{allOf: [{$ref}], default}`. Kubernetes writes this form because
+/// OpenAPI 3.0 allows no keyword beside `$ref`.
 fn unwrap_all_of(schema: &mut Schema) {
     if let [only] = schema.all_of.as_slice()
         && let Some(reference) = &only.reference
@@ -120,7 +121,7 @@ impl<'v> Node<'v> {
         value
             .as_str()
             .map(Some)
-            .ok_or_else(|| wrong(self.path, keyword, "a string"))
+            .ok_or_else(|| invalid_keyword(self.path, keyword, "a string"))
     }
 
     fn flag(&self, keyword: &'static str) -> Result<bool, SchemaError> {
@@ -128,7 +129,7 @@ impl<'v> Node<'v> {
             None => Ok(false),
             Some(value) => value
                 .as_bool()
-                .ok_or_else(|| wrong(self.path, keyword, "a boolean")),
+                .ok_or_else(|| invalid_keyword(self.path, keyword, "a boolean")),
         }
     }
 
@@ -139,7 +140,7 @@ impl<'v> Node<'v> {
         value
             .as_f64()
             .map(Some)
-            .ok_or_else(|| wrong(self.path, keyword, "a number"))
+            .ok_or_else(|| invalid_keyword(self.path, keyword, "a number"))
     }
 
     fn count(&self, keyword: &'static str) -> Result<Option<u64>, SchemaError> {
@@ -147,7 +148,7 @@ impl<'v> Node<'v> {
             return Ok(None);
         };
         let whole = value.as_u64().or_else(|| {
-            // YAML written by hand says 3.0 now and then.
+            // YAML written by hand sometimes has 3.0.
             value
                 .as_f64()
                 .filter(|n| n.fract() == 0.0 && *n >= 0.0)
@@ -155,7 +156,7 @@ impl<'v> Node<'v> {
         });
         whole
             .map(Some)
-            .ok_or_else(|| wrong(self.path, keyword, "a whole number"))
+            .ok_or_else(|| invalid_keyword(self.path, keyword, "a whole number"))
     }
 
     fn array(&self, keyword: &'static str) -> Result<Option<&'v [Value]>, SchemaError> {
@@ -165,7 +166,7 @@ impl<'v> Node<'v> {
         value
             .as_array()
             .map(|array| Some(array.as_slice()))
-            .ok_or_else(|| wrong(self.path, keyword, "an array"))
+            .ok_or_else(|| invalid_keyword(self.path, keyword, "an array"))
     }
 
     fn strings(&self, keyword: &'static str) -> Result<Vec<String>, SchemaError> {
@@ -173,7 +174,7 @@ impl<'v> Node<'v> {
         strings
             .map(|value| value.as_str().map(str::to_owned))
             .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| wrong(self.path, keyword, "an array of strings"))
+            .ok_or_else(|| invalid_keyword(self.path, keyword, "an array of strings"))
     }
 
     fn child(&self, keyword: &'static str) -> Result<Option<SchemaRef>, SchemaError> {
@@ -198,7 +199,7 @@ impl<'v> Node<'v> {
         };
         let properties = value
             .as_object()
-            .ok_or_else(|| wrong(self.path, "properties", "an object"))?;
+            .ok_or_else(|| invalid_keyword(self.path, "properties", "an object"))?;
         let read = |(name, document): (&String, &Value)| {
             let path = join(self.path, name);
             Ok((name.clone(), Arc::new(schema(document, &path)?)))
@@ -234,14 +235,14 @@ impl<'v> Node<'v> {
             })
     }
 
-    /// The type, whether null is one of the types, and whether it is "integer or string".
+    /// Returns the type, whether null is one of the types, and whether it is "integer or string".
     fn type_(&self) -> Result<(Option<SchemaType>, bool, bool), SchemaError> {
         let names: Vec<&str> = match self.get("type") {
             None => Vec::new(),
             Some(Value::String(name)) if name.is_empty() => Vec::new(),
             Some(Value::String(name)) => vec![name],
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-            Some(_) => return Err(wrong(self.path, "type", "a string")),
+            Some(_) => return Err(invalid_keyword(self.path, "type", "a string")),
         };
         let null = names.contains(&"null");
         let mut types = Vec::new();
@@ -253,7 +254,7 @@ impl<'v> Node<'v> {
                 "number" => SchemaType::Number,
                 "object" => SchemaType::Object,
                 "string" => SchemaType::String,
-                _ => return Err(wrong(self.path, "type", "a JSON type")),
+                _ => return Err(invalid_keyword(self.path, "type", "a JSON type")),
             });
         }
         let two = types.len() == 2
@@ -272,7 +273,7 @@ impl<'v> Node<'v> {
             Some("atomic") => Ok(Some(ListType::Atomic)),
             Some("set") => Ok(Some(ListType::Set)),
             Some("map") => Ok(Some(ListType::Map)),
-            Some(_) => Err(wrong(self.path, KEYWORD, "atomic, set or map")),
+            Some(_) => Err(invalid_keyword(self.path, KEYWORD, "atomic, set or map")),
         }
     }
 
@@ -282,7 +283,7 @@ impl<'v> Node<'v> {
             None => Ok(None),
             Some("atomic") => Ok(Some(MapType::Atomic)),
             Some("granular") => Ok(Some(MapType::Granular)),
-            Some(_) => Err(wrong(self.path, KEYWORD, "atomic or granular")),
+            Some(_) => Err(invalid_keyword(self.path, KEYWORD, "atomic or granular")),
         }
     }
 
@@ -296,13 +297,17 @@ impl<'v> Node<'v> {
                 "merge" => Ok(PatchStrategy::Merge),
                 "replace" => Ok(PatchStrategy::Replace),
                 "retainKeys" => Ok(PatchStrategy::RetainKeys),
-                _ => Err(wrong(self.path, KEYWORD, "merge, replace or retainKeys")),
+                _ => Err(invalid_keyword(
+                    self.path,
+                    KEYWORD,
+                    "merge, replace or retainKeys",
+                )),
             })
             .collect()
     }
 }
 
-fn wrong(path: &str, keyword: &'static str, expected: &'static str) -> SchemaError {
+fn invalid_keyword(path: &str, keyword: &'static str, expected: &'static str) -> SchemaError {
     SchemaError::Keyword {
         path: path.to_owned(),
         keyword,

@@ -1,14 +1,14 @@
-//! Regular expressions with Go's meaning.
+//! Regular expressions with Go's semantics.
 //!
-//! Kubernetes compiles `pattern` with Go's RE2. The `regex` crate is its close relative; what
-//! differs is that its `\d`, `\w`, `\s` and `\b` know Unicode, and that its classes have set
-//! operations. Both are translated away here.
+//! Kubernetes compiles `pattern` with Go's RE2. The `regex` crate differs in two points: its `\d`,
+//! `\w`, `\s` and `\b` match Unicode, and its character classes have set operations. This module
+//! translates both.
 
 use std::fmt;
 
 use regex::{Regex, RegexBuilder};
 
-/// A compiled `pattern`, with the text it was written as.
+/// A compiled `pattern` with its source text.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     source: String,
@@ -16,7 +16,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles an expression of Go's syntax; the error is the compiler's text.
+    /// Compiles an expression in Go's syntax. The error is the compiler's message.
     pub(crate) fn compile(source: &str) -> Result<Self, String> {
         RegexBuilder::new(&translate(source))
             .size_limit(64 << 20)
@@ -28,12 +28,12 @@ impl Pattern {
             .map_err(|error| error.to_string())
     }
 
-    /// Whether the expression matches somewhere in `text`.
+    /// Reports whether the expression matches somewhere in `text`.
     pub fn is_match(&self, text: &str) -> bool {
         self.compiled.is_match(text)
     }
 
-    /// The expression as written in the schema.
+    /// Returns the expression as written in the schema.
     pub fn as_str(&self) -> &str {
         &self.source
     }

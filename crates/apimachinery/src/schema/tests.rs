@@ -43,7 +43,7 @@ fn types_may_be_lists() {
 }
 
 #[test]
-fn patterns_mean_what_they_mean_in_go() {
+fn patterns_have_the_semantics_of_go() {
     fn check(pattern: &str, text: &str, expected: bool) {
         let compiled = Pattern::compile(pattern).unwrap();
         assert_eq!(compiled.is_match(text), expected, "{pattern} on {text}");
@@ -61,7 +61,7 @@ fn patterns_mean_what_they_mean_in_go() {
 }
 
 #[test]
-fn references_are_followed_and_their_site_wins() {
+fn references_are_followed_and_keywords_beside_them_take_precedence() {
     let mut definitions = BTreeMap::new();
     let node = json!({
         "type": "object",
@@ -91,7 +91,7 @@ fn references_are_followed_and_their_site_wins() {
 }
 
 #[test]
-fn a_loop_of_references_ends() {
+fn a_cycle_of_references_ends() {
     let mut definitions = BTreeMap::new();
     let looped = Schema::parse(&json!({"$ref": "Loop"})).unwrap();
     definitions.insert("Loop".to_owned(), Arc::new(looped));
@@ -117,7 +117,7 @@ fn metadata_is_object_meta_unless_the_schema_refers_to_its_own() {
 }
 
 #[test]
-fn schemas_go_between_threads() {
+fn schemas_are_send_and_sync() {
     fn check<T: Send + Sync>() {}
     check::<Schema>();
     check::<Typed<'_>>();

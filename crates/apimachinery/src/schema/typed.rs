@@ -1,4 +1,4 @@
-//! A schema together with where its references lead.
+//! A schema with the definitions that resolve its references.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::{AdditionalProperties, Definitions, ListType, MapType, PatchStrategy, Schema};
 
-/// References may chain; a longer chain than this is a loop.
+/// Maximum number of references that are followed one after the other. A longer chain is a cycle.
 const REFERENCE_DEPTH_MAX: usize = 16;
 
-/// A schema together with where its references lead.
+/// A schema with the definitions that resolve its references.
 ///
-/// It is a cursor: [`Typed::property`], [`Typed::items`] and [`Typed::additional`] step into an
-/// object's parts and follow references on the way. Cloning it is cheap.
+/// This is a cursor: [`Typed::property`], [`Typed::items`] and [`Typed::additional`] step into the
+/// parts of an object and follow references. Cloning is cheap.
 ///
 /// # Examples
 ///
@@ -33,76 +33,80 @@ const REFERENCE_DEPTH_MAX: usize = 16;
 /// ```
 #[derive(Clone)]
 pub struct Typed<'a> {
-    /// Where the reference was written, whose own keywords win.
-    site: Option<Held<'a>>,
-    schema: Held<'a>,
+    /// The schema that holds the reference to `schema`. Its own keywords take precedence.
+    site: Option<SchemaPtr<'a>>,
+    schema: SchemaPtr<'a>,
     definitions: &'a dyn Definitions,
     built_in: bool,
 }
 
-/// A schema borrowed from the caller or shared by the definitions.
+/// A schema that is borrowed from the caller or shared by the definitions.
 #[derive(Clone)]
-enum Held<'a> {
+enum SchemaPtr<'a> {
     Borrowed(&'a Schema),
     Shared(Arc<Schema>),
 }
 
-impl Deref for Held<'_> {
+impl Deref for SchemaPtr<'_> {
     type Target = Schema;
 
     fn deref(&self) -> &Schema {
         match self {
-            Held::Borrowed(schema) => schema,
-            Held::Shared(schema) => schema,
+            SchemaPtr::Borrowed(schema) => schema,
+            SchemaPtr::Shared(schema) => schema,
         }
     }
 }
 
-impl<'a> Held<'a> {
-    /// The part of this schema that `choose` picks, held the same way.
+impl<'a> SchemaPtr<'a> {
+    /// Returns the part of this schema that `choose` selects, borrowed or shared as this schema is.
     fn part(&self, choose: impl FnOnce(&Schema) -> Option<&Arc<Schema>>) -> Option<Self> {
         match self {
-            Held::Borrowed(schema) => choose(schema).map(|part| Held::Borrowed(part)),
-            Held::Shared(schema) => choose(schema).map(|part| Held::Shared(Arc::clone(part))),
+            SchemaPtr::Borrowed(schema) => choose(schema).map(|part| SchemaPtr::Borrowed(part)),
+            SchemaPtr::Shared(schema) => {
+                choose(schema).map(|part| SchemaPtr::Shared(Arc::clone(part)))
+            }
         }
     }
 }
 
 impl<'a> Typed<'a> {
-    /// A cursor at `schema`.
+    /// Creates a cursor at `schema`.
     pub fn new(schema: &'a Schema, definitions: &'a dyn Definitions) -> Self {
         let metadata = schema.properties.get("metadata");
         let built_in = metadata.is_some_and(|metadata| metadata.reference.is_some());
-        Self::resolve(Held::Borrowed(schema), definitions, built_in)
+        Self::resolve(SchemaPtr::Borrowed(schema), definitions, built_in)
     }
 
-    /// The schema, after following its reference.
+    /// Returns the schema after following its reference.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// Whether a reference led here: true inside built-in kinds, never inside custom ones.
+    /// Reports whether the schema was reached by a reference: true inside built-in kinds, never
+    /// inside custom ones.
     pub fn is_referenced(&self) -> bool {
         self.site.is_some()
     }
 
-    /// Whether this is (part of) a built-in kind, whose metadata is a reference. Kubernetes
-    /// reads such objects into Go types, which take a null for the absence of a value.
+    /// Reports whether the schema is a built-in kind or a part of one. The metadata of a built-in
+    /// kind is a reference. Kubernetes decodes such objects into Go types, where null means a
+    /// missing value.
     pub fn is_built_in(&self) -> bool {
         self.built_in
     }
 
-    /// The schema of the field `name`, when it is a named property.
+    /// Returns the schema of the field `name` if it is in `properties`.
     pub fn property(&self, name: &str) -> Option<Self> {
         self.step(|schema| schema.properties.get(name))
     }
 
-    /// The schema of a list's items.
+    /// Returns the schema of the items of a list.
     pub fn items(&self) -> Option<Self> {
         self.step(|schema| schema.items.as_ref())
     }
 
-    /// The schema of the fields beyond the named ones.
+    /// Returns the schema of the fields that are not in `properties`.
     pub fn additional(&self) -> Option<Self> {
         self.step(|schema| match &schema.additional_properties {
             Some(AdditionalProperties::Schema(schema)) => Some(schema),
@@ -110,18 +114,18 @@ impl<'a> Typed<'a> {
         })
     }
 
-    /// The schema of the field `name`: its own, or the one for additional properties.
+    /// Returns the schema of the field `name`: its own, or the one for additional properties.
     pub fn field(&self, name: &str) -> Option<Self> {
         self.property(name).or_else(|| self.additional())
     }
 
-    /// The default written beside the reference, or else the schema's own.
+    /// Returns the default beside the reference, or else the default of the schema.
     pub fn default(&self) -> Option<&Value> {
         self.at_site(|site| site.default.as_ref())
             .or(self.schema.default.as_ref())
     }
 
-    /// Whether this is RawExtension, whose content nobody merges.
+    /// Reports whether this is RawExtension, whose content is never merged.
     pub(crate) fn is_raw_extension(&self) -> bool {
         let name = self.at_site(|site| site.reference.as_ref());
         name.is_some_and(|name| name.ends_with(".pkg.runtime.RawExtension"))
@@ -165,18 +169,18 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// Whether it stands for `resource.Quantity`.
+    /// Reports whether this is `resource.Quantity`.
     pub(crate) fn is_quantity(&self) -> bool {
         self.at_site(|site| site.reference.as_ref())
             .is_some_and(|name| name.ends_with(QUANTITY))
     }
 
-    /// The same definitions at another schema.
+    /// Returns a cursor at another schema, with the same definitions.
     pub(crate) fn at<'b>(&self, schema: &'b Schema) -> Typed<'b>
     where
         'a: 'b,
     {
-        Typed::resolve(Held::Borrowed(schema), self.definitions, self.built_in)
+        Typed::resolve(SchemaPtr::Borrowed(schema), self.definitions, self.built_in)
     }
 
     fn at_site<'s, T>(&'s self, get: impl FnOnce(&'s Schema) -> Option<&'s T>) -> Option<&'s T> {
@@ -194,18 +198,18 @@ impl<'a> Typed<'a> {
         ))
     }
 
-    fn resolve(start: Held<'a>, definitions: &'a dyn Definitions, built_in: bool) -> Self {
+    fn resolve(start: SchemaPtr<'a>, definitions: &'a dyn Definitions, built_in: bool) -> Self {
         let mut schema = start.clone();
         for _ in 0..REFERENCE_DEPTH_MAX {
             let Some(name) = schema.reference.clone() else {
                 break;
             };
             schema = match lenient(&name) {
-                Some(lenient) => Held::Borrowed(lenient),
-                // An unknown definition says nothing about its values.
+                Some(lenient) => SchemaPtr::Borrowed(lenient),
+                // A missing definition allows any value.
                 None => definitions
                     .definition(&name)
-                    .map_or(Held::Borrowed(&ANYTHING), Held::Shared),
+                    .map_or(SchemaPtr::Borrowed(&ANYTHING), SchemaPtr::Shared),
             };
         }
         let site = start.reference.is_some().then_some(start);
@@ -229,8 +233,8 @@ impl fmt::Debug for Typed<'_> {
 
 const QUANTITY: &str = ".api.resource.Quantity";
 
-/// Quantity and IntOrString are written differently by different versions of the published
-/// documents, some of which refuse what the API server takes.
+/// Returns a lenient schema for Quantity and IntOrString. Their published schemas differ between
+/// versions, and some of them reject values that the API server accepts.
 fn lenient(name: &str) -> Option<&'static Schema> {
     let is_lenient = name.ends_with(QUANTITY) || name.ends_with(".util.intstr.IntOrString");
     is_lenient.then_some(&*SCALAR)

@@ -1,4 +1,4 @@
-//! Conversion between the versions of a kind, through its hub.
+//! Conversion between the versions of a kind, by way of its hub.
 
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use crate::identity::{GroupKind, GroupVersionKind};
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Conversion = Box<dyn Fn(&(dyn Any + Send + Sync)) -> Result<Boxed, BoxError> + Send + Sync>;
 
-/// The functions that are known, and the hub of each kind.
+/// The registered conversion functions, and the hub of each kind.
 #[derive(Default)]
 pub(super) struct Conversions {
     functions: HashMap<(TypeId, TypeId), Conversion>,
@@ -17,7 +17,7 @@ pub(super) struct Conversions {
 }
 
 impl Scheme {
-    /// Adds a function from one version of a kind to another.
+    /// Adds a function that converts one version of a kind to another.
     ///
     /// # Examples
     ///
@@ -63,28 +63,29 @@ impl Scheme {
         self.conversions.functions.insert(types, erased);
     }
 
-    /// Sets the version that all others of its kind are converted through.
+    /// Sets the hub of a kind: the version through which all others are converted.
     ///
     /// # Errors
     ///
-    /// The kind is not registered in this version.
+    /// [`SchemeError::UnknownKind`] if the kind is not registered in this version.
     pub fn set_hub(&mut self, gvk: &GroupVersionKind) -> Result<(), SchemeError> {
         self.entry(gvk)?;
         self.conversions.hubs.insert(gvk.group_kind(), gvk.clone());
         Ok(())
     }
 
-    /// The version that all others of a kind are converted through.
+    /// Returns the hub of a kind: the version through which all others are converted.
     pub fn hub(&self, kind: &GroupKind) -> Option<&GroupVersionKind> {
         self.conversions.hubs.get(kind)
     }
 
-    /// Converts an object to another version of its kind: by a function between the two, if
-    /// there is one, or else to the hub and from there.
+    /// Converts an object to another version of its kind: with a direct conversion function if
+    /// there is one, or else by way of the hub.
     ///
     /// # Errors
     ///
-    /// Kinds that are not registered, functions that were not added, and what a function says.
+    /// If a kind is not registered, a conversion function is missing, or a conversion function
+    /// fails.
     pub fn convert_to(
         &self,
         decoded: Decoded,
@@ -97,17 +98,17 @@ impl Scheme {
         if self.has_function(&decoded.gvk, gvk)? {
             return self.step(&decoded, gvk);
         }
-        let no_way = || SchemeError::NoConversion {
+        let no_conversion = || SchemeError::NoConversion {
             from: Box::new(decoded.gvk.clone()),
             to: Box::new(gvk.clone()),
         };
-        let hub = self.hub(&gvk.group_kind()).ok_or_else(no_way)?;
-        // To the hub there is a function or there is none: going through it again cannot help.
+        let hub = self.hub(&gvk.group_kind()).ok_or_else(no_conversion)?;
+        // If one of the two versions is the hub, only the direct function could have converted.
         if *hub == *gvk || decoded.gvk.group_kind() != gvk.group_kind() {
-            return Err(no_way());
+            return Err(no_conversion());
         }
         if decoded.gvk == *hub {
-            return Err(no_way());
+            return Err(no_conversion());
         }
         let at_hub = self.step(&decoded, hub)?;
         self.step(&at_hub, gvk)
@@ -117,7 +118,7 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// Those of [`convert_to`](Self::convert_to), and no version that has this type.
+    /// Those of [`convert_to`](Self::convert_to), and if no version of the kind has this type.
     pub fn convert<B: Any + Send + Sync>(&self, decoded: Decoded) -> Result<B, SchemeError> {
         let expected = type_name::<B>();
         let kind = decoded.gvk.group_kind();

@@ -1,4 +1,4 @@
-//! An object whose type is known only by its kind.
+//! An object whose type is determined by its kind at run time.
 
 use std::any::{Any, type_name};
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use super::Boxed;
 use crate::identity::GroupVersionKind;
 
-/// An object that a [`Scheme`](super::Scheme) has read: its kind, and the type in a box.
+/// An object decoded by a [`Scheme`](super::Scheme): its kind, and the typed object in a box.
 ///
 /// # Examples
 ///
@@ -24,7 +24,7 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// From an object that was not read but made.
+    /// Creates a value from a kind and an object, without decoding.
     pub fn new<T: Any + Send + Sync>(gvk: GroupVersionKind, object: T) -> Self {
         Self {
             gvk,
@@ -32,31 +32,31 @@ impl Decoded {
         }
     }
 
-    /// The kind that the object says it is.
+    /// Returns the kind of the object.
     pub fn gvk(&self) -> &GroupVersionKind {
         &self.gvk
     }
 
-    /// Whether it is a `T`.
+    /// Reports whether the object is a `T`.
     pub fn is<T: Any>(&self) -> bool {
         self.object.is::<T>()
     }
 
-    /// The object, if it is a `T`.
+    /// Returns a reference to the object if it is a `T`.
     pub fn downcast_ref<T: Any>(&self) -> Option<&T> {
         self.object.downcast_ref()
     }
 
-    /// The object, if it is a `T`.
+    /// Returns a mutable reference to the object if it is a `T`.
     pub fn downcast_mut<T: Any>(&mut self) -> Option<&mut T> {
         self.object.downcast_mut()
     }
 
-    /// The object itself.
+    /// Returns the object if it is a `T`.
     ///
     /// # Errors
     ///
-    /// It is not a `T`; it comes back as it was.
+    /// Returns `self` unchanged if the object is not a `T`.
     pub fn downcast<T: Any>(self) -> Result<T, Self> {
         let gvk = self.gvk;
         match self.object.downcast::<T>() {

@@ -1,4 +1,4 @@
-//! Reading and writing: JSON, YAML and protobuf.
+//! Decodes and encodes objects as JSON, YAML and protobuf.
 
 use std::any::Any;
 use std::any::type_name;
@@ -11,7 +11,7 @@ use super::{Decoded, Scheme, SchemeError};
 use crate::identity::GroupVersionKind;
 use crate::protobuf;
 
-/// How an object is written.
+/// Encoding of an object.
 ///
 /// # Examples
 ///
@@ -27,14 +27,14 @@ use crate::protobuf;
 pub enum Format {
     /// JSON.
     Json,
-    /// YAML, of which JSON is a part.
+    /// YAML, which includes JSON.
     Yaml,
-    /// Kubernetes' protobuf with its envelope, which only built-in kinds have.
+    /// Kubernetes' protobuf with its envelope. Only built-in kinds have this encoding.
     Protobuf,
 }
 
 impl Format {
-    /// What bytes look like: they are not read further than it takes to tell.
+    /// Detects the format of bytes by their first characters, without decoding them.
     pub fn of(bytes: &[u8]) -> Self {
         if bytes.starts_with(protobuf::MAGIC) {
             return Self::Protobuf;
@@ -58,16 +58,16 @@ impl std::fmt::Display for Format {
 }
 
 impl Scheme {
-    /// Reads one object of any registered kind, from JSON, YAML or protobuf.
+    /// Decodes one object of any registered kind from JSON, YAML or protobuf.
     ///
-    /// A field that the type does not have is an error; a type that collects unknown fields, as
-    /// with serde's `flatten`, has every field. An empty struct in protobuf is no such field, as
-    /// it is there whether somebody has set it or not.
+    /// A field that the type does not have is an error. A type that collects unknown fields, as
+    /// with serde's `flatten`, accepts every field. In protobuf, an unknown empty struct is not an
+    /// error, because Go writes it whether or not it was set.
     ///
     /// # Errors
     ///
-    /// Bytes that do not read, an object without `apiVersion` or `kind`, a kind that is not
-    /// registered, and a field that is unknown or does not fit, which is named.
+    /// If the bytes cannot be decoded, the object has no `apiVersion` or `kind`, the kind is not
+    /// registered, or a field is unknown or does not fit; the error names the field.
     pub fn decode(&self, bytes: &[u8]) -> Result<Decoded, SchemeError> {
         let (decoded, unknown) = self.read(bytes)?;
         match unknown.into_iter().next() {
@@ -79,17 +79,17 @@ impl Scheme {
         }
     }
 
-    /// Reads one object as [`decode`](Self::decode) does, and ignores fields that the type does
-    /// not have: an object of a newer server may have more than the type knows.
+    /// Decodes one object as [`decode`](Self::decode) does, but ignores fields that the type does
+    /// not have: a newer server may send fields that the type lacks.
     ///
     /// # Errors
     ///
-    /// Those of [`decode`](Self::decode), without unknown fields.
+    /// Those of [`decode`](Self::decode), except unknown fields.
     pub fn decode_lenient(&self, bytes: &[u8]) -> Result<Decoded, SchemeError> {
         self.read(bytes).map(|(decoded, _)| decoded)
     }
 
-    /// Reads one object as [`decode`](Self::decode) does, and fills in what it leaves open.
+    /// Decodes one object as [`decode`](Self::decode) does, and sets its default values.
     ///
     /// # Errors
     ///
@@ -100,11 +100,11 @@ impl Scheme {
         Ok(decoded)
     }
 
-    /// Reads one object that must be a `T`.
+    /// Decodes one object that must be a `T`.
     ///
     /// # Errors
     ///
-    /// Those of [`decode`](Self::decode), and an object of another kind.
+    /// Those of [`decode`](Self::decode), and if the object is of another type.
     pub fn decode_as<T: Any + Send + Sync>(&self, bytes: &[u8]) -> Result<T, SchemeError> {
         self.decode(bytes)?
             .downcast::<T>()
@@ -114,12 +114,12 @@ impl Scheme {
             })
     }
 
-    /// The object as JSON, with the `apiVersion` and `kind` that it was registered with. A type
-    /// with several kinds is written as the one that was registered first.
+    /// Returns the object as JSON, with the `apiVersion` and `kind` of its type. For a type with
+    /// several kinds, these are the ones that were registered first.
     ///
     /// # Errors
     ///
-    /// A type that is not registered or does not serialize to an object.
+    /// If the type is not registered, or does not serialize to an object.
     pub fn to_value<T: Any + Serialize>(&self, object: &T) -> Result<Value, SchemeError> {
         let gvk = self
             .kinds_of::<T>()
@@ -130,11 +130,11 @@ impl Scheme {
         typed(gvk, serde_json::to_value(object))
     }
 
-    /// The object in a format, with its `apiVersion` and `kind`.
+    /// Encodes the object in a format, with its `apiVersion` and `kind`.
     ///
     /// # Errors
     ///
-    /// Those of [`to_value`](Self::to_value), and what the format cannot hold.
+    /// Those of [`to_value`](Self::to_value), and if the format cannot represent the object.
     pub fn encode<T: Any + Serialize>(
         &self,
         object: &T,
@@ -143,11 +143,11 @@ impl Scheme {
         write(&self.to_value(object)?, format)
     }
 
-    /// An object that was read, in a format, with the `apiVersion` and `kind` it was read with.
+    /// Encodes a decoded object in a format, with the `apiVersion` and `kind` that it had.
     ///
     /// # Errors
     ///
-    /// A kind that this scheme does not have, and what the format cannot hold.
+    /// If the kind is not registered, or the format cannot represent the object.
     pub fn encode_decoded(
         &self,
         decoded: &Decoded,
@@ -161,7 +161,7 @@ impl Scheme {
         write(&typed(&decoded.gvk, value)?, format)
     }
 
-    /// The object, and the fields that its type does not have.
+    /// Decodes an object, and returns it with the fields that its type does not have.
     fn read(&self, bytes: &[u8]) -> Result<(Decoded, Vec<String>), SchemeError> {
         let value = parse(bytes)?;
         let text = |field: &'static str| {
@@ -193,7 +193,7 @@ fn parse(bytes: &[u8]) -> Result<Value, SchemeError> {
     let unreadable =
         |cause: Box<dyn std::error::Error + Send + Sync>| SchemeError::Unreadable { format, cause };
     match format {
-        // A mapping of YAML may begin as an object of JSON does.
+        // A YAML mapping may start with `{`, like a JSON object.
         Format::Json => serde_json::from_slice(bytes)
             .or_else(|cause| serde_saphyr::from_slice(bytes).map_err(|_| unreadable(cause.into()))),
         Format::Yaml => serde_saphyr::from_slice(bytes).map_err(|cause| unreadable(cause.into())),
@@ -220,7 +220,7 @@ fn write(value: &Value, format: Format) -> Result<Vec<u8>, SchemeError> {
     }
 }
 
-/// An object that says what it is.
+/// Adds `apiVersion` and `kind` to a serialized object.
 fn typed(
     gvk: &GroupVersionKind,
     value: Result<Value, serde_json::Error>,

@@ -1,4 +1,4 @@
-//! A deserializer over JSON that remembers which fields nobody wanted, and where it failed.
+//! A deserializer over JSON that records unknown fields and the location of an error.
 
 use std::cell::RefCell;
 
@@ -11,11 +11,11 @@ use serde_json::{Error, Value};
 
 use super::Format;
 
-/// What was found out on the way.
+/// Unknown fields, and the location of an error.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    /// The object was protobuf, which always has the structs that are no pointers in Go: one
-    /// without anything in it is not a field that somebody has set.
+    /// Whether the object was decoded from protobuf, which always has the structs that are not
+    /// pointers in Go. An empty one does not count as an unknown field.
     from_protobuf: bool,
     unknown: RefCell<Vec<String>>,
     failed: RefCell<Option<String>>,
@@ -29,17 +29,17 @@ impl Findings {
         }
     }
 
-    /// The fields that the type does not have, in their order.
+    /// Returns the fields that the type does not have, in their order.
     pub(super) fn unknown(self) -> Vec<String> {
         self.unknown.into_inner()
     }
 
-    /// The innermost field at which an error came up; empty for the object itself.
+    /// Returns the innermost field with an error; empty for the object itself.
     pub(super) fn failed(self) -> String {
         self.failed.into_inner().unwrap_or_default()
     }
 
-    /// Remembers where an error came from: the innermost tells first.
+    /// Records the path of an error. The innermost call is first, and later ones do not replace it.
     fn locate<T>(&self, path: Path<'_>, result: Result<T, Error>) -> Result<T, Error> {
         if result.is_err() {
             self.failed
@@ -50,16 +50,16 @@ impl Findings {
     }
 }
 
-/// Whether nothing is in the value, at any depth.
-fn is_hollow(value: &Value) -> bool {
+/// Reports whether the value is null, or an object whose fields are all empty at any depth.
+fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
-        Value::Object(fields) => fields.values().all(is_hollow),
+        Value::Object(fields) => fields.values().all(is_empty),
         _ => false,
     }
 }
 
-/// Where in the object.
+/// Location of a value in the object.
 #[derive(Debug, Clone, Copy)]
 enum Path<'a> {
     Root,
@@ -78,7 +78,7 @@ impl std::fmt::Display for Path<'_> {
     }
 }
 
-/// One value of the object.
+/// Deserializer of one value of the object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Strict<'de, 'a> {
     value: &'de Value,
@@ -154,16 +154,16 @@ impl<'de> Deserializer<'de> for Strict<'de, '_> {
                 None => Err(Error::custom("expected a variant")),
             },
             _ => Err(Error::custom(
-                "expected the name of a variant, or one with its value",
+                "expected the name of a variant, or an object with one variant",
             )),
         }
     }
 
-    /// Nobody wants this field.
+    /// Records the field as unknown, because serde ignores the fields that a type does not have.
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let is_type_meta = matches!(self.path, Path::Field(Path::Root, "apiVersion" | "kind"));
-        let is_nothing = self.findings.from_protobuf && is_hollow(self.value);
-        if !is_type_meta && !is_nothing {
+        let is_unset = self.findings.from_protobuf && is_empty(self.value);
+        if !is_type_meta && !is_unset {
             let mut unknown = self.findings.unknown.borrow_mut();
             unknown.push(self.path.to_string());
         }
@@ -201,7 +201,7 @@ impl<'de> MapAccess<'de> for Fields<'de, '_> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
         let Some((name, value)) = self.value.take() else {
-            return Err(Error::custom("a value was asked for before its key"));
+            return Err(Error::custom("a value was requested before its key"));
         };
         let path = Path::Field(&self.parent.path, name);
         let result = seed.deserialize(self.parent.at(value, path));

@@ -84,7 +84,7 @@ fn check_error(bytes: &[u8], expected: &str) {
 }
 
 #[test]
-fn every_format_reads_and_writes() {
+fn every_format_is_decoded_and_encoded() {
     let object = ConfigMap {
         data: [("a".to_owned(), "b".to_owned())].into(),
     };
@@ -135,7 +135,7 @@ fn errors_name_kind_and_field() {
 }
 
 #[test]
-fn lenient_reading_ignores_unknown_fields() {
+fn lenient_decoding_ignores_unknown_fields() {
     let bytes = b"{apiVersion: example.com/v1alpha1, kind: Robot, limbs: 4, colour: red}";
     let decoded = scheme().decode_lenient(bytes).unwrap();
     assert_eq!(
@@ -157,7 +157,7 @@ fn a_kind_has_one_type() {
 }
 
 #[test]
-fn a_type_is_asked_for() {
+fn decoding_as_another_type_fails() {
     let bytes = b"{apiVersion: v1, kind: ConfigMap}";
     assert!(scheme().decode_as::<ConfigMap>(bytes).is_ok());
     assert_eq!(

@@ -1,12 +1,12 @@
-//! Selecting objects by their fields.
+//! Selects objects by their fields.
 
 use std::fmt;
 
 use super::SelectorError;
 
-/// Selects objects by fields, such as `metadata.name=a,status.phase!=Failed`.
+/// A selector of objects by fields, such as `metadata.name=a,status.phase!=Failed`.
 ///
-/// Which fields a kind offers is the server's business: it answers through `lookup`.
+/// The server decides which fields a kind supports: `lookup` returns their values.
 ///
 /// # Examples
 ///
@@ -32,18 +32,18 @@ pub struct FieldSelector {
 pub struct FieldRequirement {
     /// The field, such as `metadata.name`.
     pub field: String,
-    /// Whether the field must equal the value, or must not.
+    /// Whether the field must be equal to the value (`true`) or different from it (`false`).
     pub equal: bool,
     /// The value, unescaped.
     pub value: String,
 }
 
 impl FieldSelector {
-    /// Reads a selector; the empty text selects everything.
+    /// Parses a selector. An empty text selects all objects.
     ///
     /// # Errors
     ///
-    /// With Kubernetes' texts, when a term has no operator or a value is not escaped right.
+    /// Kubernetes' text, if a term has no operator or a value is not escaped correctly.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let mut requirements = Vec::new();
         for term in split_terms(text)
@@ -66,13 +66,13 @@ impl FieldSelector {
         Ok(Self { requirements })
     }
 
-    /// The terms, all of which must hold.
+    /// Returns the terms, all of which must match.
     pub fn requirements(&self) -> &[FieldRequirement] {
         &self.requirements
     }
 
-    /// Whether all terms hold for the object whose fields `lookup` reads. A field that is not
-    /// there counts as the empty text.
+    /// Reports whether all terms match the object whose fields `lookup` returns. A missing field
+    /// counts as empty.
     pub fn matches(&self, lookup: impl Fn(&str) -> Option<String>) -> bool {
         self.requirements.iter().all(|requirement| {
             let actual = lookup(&requirement.field).unwrap_or_default();
@@ -80,7 +80,7 @@ impl FieldSelector {
         })
     }
 
-    /// Whether everything is selected.
+    /// Reports whether the selector selects all objects.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Selecting objects by their labels.
+//! Selects objects by their labels.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{SelectorError, names, parser};
 
-/// Selects objects by labels, such as `app=web,tier in (a,b),!legacy`.
+/// A selector of objects by labels, such as `app=web,tier in (a,b),!legacy`.
 ///
 /// # Examples
 ///
@@ -24,7 +24,7 @@ use super::{SelectorError, names, parser};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelSelector {
-    /// No list at all selects nothing; an empty one selects everything.
+    /// `None` selects no object; an empty list selects all objects.
     requirements: Option<Vec<LabelRequirement>>,
 }
 
@@ -32,15 +32,15 @@ pub struct LabelSelector {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LabelRequirement {
-    /// The label's key.
+    /// Key of the label.
     pub key: String,
-    /// How the label's value relates to the values.
+    /// Comparison of the label's value with `values`.
     pub operator: Operator,
     /// The values, sorted.
     pub values: BTreeSet<String>,
 }
 
-/// How a label's value relates to the values of a [`LabelRequirement`].
+/// Comparison of a label's value with the values of a [`LabelRequirement`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operator {
@@ -52,36 +52,36 @@ pub enum Operator {
     Equals,
     /// `key`
     Exists,
-    /// `key>value`, of integers
+    /// `key>value`, for integers
     GreaterThan,
     /// `key in (values)`
     In,
-    /// `key<value`, of integers
+    /// `key<value`, for integers
     LessThan,
-    /// `key!=value`; a missing label holds too
+    /// `key!=value`; also matches if the label is missing
     NotEquals,
-    /// `key notin (values)`; a missing label holds too
+    /// `key notin (values)`; also matches if the label is missing
     NotIn,
 }
 
 impl LabelSelector {
-    /// Selects everything.
+    /// Returns a selector of all objects.
     pub fn everything() -> Self {
         Self {
             requirements: Some(Vec::new()),
         }
     }
 
-    /// Selects nothing.
+    /// Returns a selector that matches no object.
     pub fn nothing() -> Self {
         Self { requirements: None }
     }
 
-    /// Reads a selector of a query (`?labelSelector=`); the empty text selects everything.
+    /// Parses the selector of a query (`?labelSelector=`). An empty text selects all objects.
     ///
     /// # Errors
     ///
-    /// With Kubernetes' texts, when the grammar, a key or a value is wrong.
+    /// Kubernetes' text, if the syntax, a key or a value is not valid.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let mut requirements = parser::parse(text)?;
         requirements.sort_by(|a, b| a.key.cmp(&b.key));
@@ -90,12 +90,12 @@ impl LabelSelector {
         })
     }
 
-    /// Reads the selector of a spec, `{matchLabels, matchExpressions}`. Null selects nothing,
-    /// the empty object everything.
+    /// Parses the selector in a spec, `{matchLabels, matchExpressions}`. Null selects no object, an
+    /// empty object selects all objects.
     ///
     /// # Errors
     ///
-    /// When the object has another shape, or an operator, key or value is wrong.
+    /// If the value is not an object of this form, or an operator, key or value is not valid.
     pub fn from_object(selector: &Value) -> Result<Self, SelectorError> {
         let fields = match selector {
             Value::Null => return Ok(Self::nothing()),
@@ -128,7 +128,7 @@ impl LabelSelector {
         })
     }
 
-    /// Whether an object with these labels is selected.
+    /// Reports whether an object with these labels is selected.
     pub fn matches(&self, labels: Option<&Map<String, Value>>) -> bool {
         let Some(requirements) = &self.requirements else {
             return false;
@@ -138,12 +138,13 @@ impl LabelSelector {
         })
     }
 
-    /// The terms, all of which must hold. Empty for a selector of everything or nothing.
+    /// Returns the terms, all of which must match. Empty for a selector of all objects or of no
+    /// object.
     pub fn requirements(&self) -> &[LabelRequirement] {
         self.requirements.as_deref().unwrap_or_default()
     }
 
-    /// Whether everything is selected.
+    /// Reports whether the selector selects all objects.
     pub fn is_empty(&self) -> bool {
         self.requirements.as_ref().is_some_and(Vec::is_empty)
     }
@@ -190,7 +191,7 @@ impl LabelRequirement {
         })
     }
 
-    /// Whether the term holds for a label's value, or for its absence.
+    /// Reports whether the term matches a label's value, or `None` if the label is missing.
     pub fn matches(&self, value: Option<&str>) -> bool {
         let listed = || value.is_some_and(|value| self.values.contains(value));
         let ordered = |holds: fn(&i64, &i64) -> bool| {

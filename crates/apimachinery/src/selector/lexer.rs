@@ -1,6 +1,6 @@
-//! The words of a label selector.
+//! Splits a label selector into tokens.
 
-/// One word.
+/// One token of a label selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'t> {
     Close,
@@ -19,7 +19,7 @@ pub(super) enum Token<'t> {
 }
 
 impl<'t> Token<'t> {
-    /// The word as it was written.
+    /// Returns the token as written in the selector.
     pub(super) fn literal(self) -> &'t str {
         match self {
             Token::Close => ")",
@@ -38,7 +38,8 @@ impl<'t> Token<'t> {
         }
     }
 
-    /// The word where a value is expected: there `in` and `notin` are values like others.
+    /// Returns the token as read where a value is expected: `in` and `notin` are plain values
+    /// there.
     pub(super) fn as_value(self) -> Self {
         match self {
             Token::In | Token::NotIn => Token::Identifier(self.literal()),
@@ -47,7 +48,7 @@ impl<'t> Token<'t> {
     }
 }
 
-/// Cuts a selector into words.
+/// Splits a selector into tokens.
 pub(super) fn lex(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start_matches(is_space);

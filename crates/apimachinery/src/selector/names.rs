@@ -1,4 +1,4 @@
-//! What may be a label's key and value.
+//! Rules for keys and values of labels.
 
 use crate::golang;
 use crate::names::check_dns_subdomain;
@@ -19,16 +19,16 @@ const SHAPE_RULE: &str = "a valid label key must consist of alphanumeric charact
     '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an \
     optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
 
-/// What is wrong with a label's key, as one text, or nothing.
+/// Checks the key of a label. The error lists all violated rules in one text.
 pub(super) fn check_key(key: &str) -> Result<(), String> {
     match label_key_errors(key).as_slice() {
         [] => Ok(()),
-        wrong => Err(tell("<nil>", key, wrong)),
+        wrong => Err(invalid_value("<nil>", key, wrong)),
     }
 }
 
-/// What is wrong with the key of a label or an annotation, or with a finalizer, in Kubernetes'
-/// words.
+/// Returns the rules that the key of a label or an annotation, or a finalizer, violates, in
+/// Kubernetes' words.
 pub fn label_key_errors(key: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let parts: Vec<&str> = key.split('/').collect();
@@ -55,16 +55,20 @@ pub fn label_key_errors(key: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with a label's value, as one text, or nothing. `index` is its place in the
-/// requirement on `key`.
+/// Checks the value of a label. The error lists all violated rules in one text. `index` is the
+/// position of the value in the requirement on `key`.
 pub(super) fn check_value(key: &str, value: &str, index: usize) -> Result<(), String> {
     match label_value_errors(value).as_slice() {
         [] => Ok(()),
-        wrong => Err(tell(&format!("values[{index}][{key}]"), value, wrong)),
+        wrong => Err(invalid_value(
+            &format!("values[{index}][{key}]"),
+            value,
+            wrong,
+        )),
     }
 }
 
-/// What is wrong with the value of a label, in Kubernetes' words.
+/// Returns the rules that the value of a label violates, in Kubernetes' words.
 pub fn label_value_errors(value: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if value.len() > 63 {
@@ -76,7 +80,7 @@ pub fn label_value_errors(value: &str) -> Vec<String> {
     wrong
 }
 
-fn tell(field: &str, value: &str, wrong: &[String]) -> String {
+fn invalid_value(field: &str, value: &str, wrong: &[String]) -> String {
     format!(
         "{field}: Invalid value: {}: {}",
         golang::quote(value),

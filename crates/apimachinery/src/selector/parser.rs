@@ -1,11 +1,11 @@
-//! The grammar of label selectors.
+//! Parser of label selectors.
 
 use std::collections::BTreeSet;
 
 use super::lexer::{Token, lex};
 use super::{LabelRequirement, Operator, SelectorError, names};
 
-/// Reads the terms of a selector, in the order they are written.
+/// Parses the terms of a selector, in the order in which they are written.
 pub(super) fn parse(text: &str) -> Result<Vec<LabelRequirement>, SelectorError> {
     let tokens = lex(text);
     Parser {
@@ -94,7 +94,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `(a,b)`; a missing value between commas is the empty one.
+    /// Parses `(a,b)`. A missing value between commas is the empty value.
     fn values(&mut self) -> Result<BTreeSet<String>, SelectorError> {
         match self.take() {
             Token::Open => {}

@@ -35,7 +35,7 @@ fn label_selectors_match() {
 }
 
 #[test]
-fn label_selectors_are_refused_in_kubernetes_words() {
+fn label_selectors_are_rejected_in_kubernetes_words() {
     fn check(selector: &str, expected: &str) {
         assert_eq!(
             LabelSelector::parse(selector).unwrap_err().to_string(),
@@ -119,7 +119,7 @@ fn field_selectors() {
 }
 
 #[test]
-fn field_selectors_are_refused_in_kubernetes_words() {
+fn field_selectors_are_rejected_in_kubernetes_words() {
     fn check(selector: &str, expected: &str) {
         assert_eq!(
             FieldSelector::parse(selector).unwrap_err().to_string(),

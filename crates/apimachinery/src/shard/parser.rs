@@ -1,4 +1,4 @@
-//! The grammar of shard selectors: the small part of CEL that Kubernetes takes, with its errors.
+//! Parser of shard selectors: the part of CEL that Kubernetes accepts, with its error texts.
 
 use super::{END, ShardError, ShardKey, ShardRange, ShardSelector};
 
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str) -> Result<ShardSelector, ShardError> {
     Ok(ShardSelector::new(key.unwrap_or(ShardKey::Uid), ranges))
 }
 
-/// How deep parentheses may nest.
+/// Maximum nesting depth of parentheses, so that the recursion is bounded.
 const DEPTH_MAX: usize = 32;
 
 struct Parser<'a> {
@@ -168,7 +168,7 @@ enum Argument<'a> {
     Text(&'a str),
 }
 
-/// An edge of a range: `0x` and 16 digits, or 2^64.
+/// Parses a bound of a range: `0x` and 16 digits, or 2^64.
 fn bound(argument: &Argument<'_>, name: &str) -> Result<u128, ShardError> {
     let Argument::Text(text) = argument else {
         return Err(ShardError::new(format!(

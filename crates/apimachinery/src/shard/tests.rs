@@ -11,7 +11,7 @@ fn check_error(text: &str, expected: &str) {
 fn the_hash_is_that_of_a_real_server() {
     assert_eq!(hash(""), 0xcbf2_9ce4_8422_2325);
     assert_eq!(hash("a"), 0xaf63_dc4c_8601_ec8c);
-    // Namespaces that a kube-apiserver 1.36.3 has put into the lower half.
+    // Namespaces that kube-apiserver 1.36.3 assigns to the lower half.
     let lower = ShardSelector::part(ShardKey::Uid, 0, 2);
     for uid in [
         "d610e45f-7f2f-4c78-8f95-a6d2e9772012",
@@ -22,7 +22,7 @@ fn the_hash_is_that_of_a_real_server() {
 }
 
 #[test]
-fn parts_are_all_objects_once() {
+fn parts_contain_every_object_once() {
     for of in 1..9 {
         let parts: Vec<_> = (0..of)
             .map(|index| ShardSelector::part(ShardKey::Namespace, index, of))

@@ -1,15 +1,15 @@
-//! Writing the defaults of a structural schema into an object.
+//! Sets the defaults of a structural schema in an object.
 
 use serde_json::Value;
 
 use crate::schema::Typed;
 
-/// Fills in the defaults of a custom resource's schema, after dropping the nulls of fields that
-/// are neither nullable nor have a default.
+/// Sets the defaults of a custom resource's schema, after it has removed nulls from fields that are
+/// neither nullable nor have a default.
 ///
-/// A field is defaulted when it is missing, or null and not nullable; defaults inside of a
-/// defaulted value apply too. A missing object is not made up just because a field inside of
-/// it has a default.
+/// A field gets its default if it is missing, or if it is null and not nullable; defaults inside a
+/// default value apply too. A missing object is not created just because one of its fields has a
+/// default.
 ///
 /// Not for built-in kinds: the defaults in their OpenAPI documents are Go's zero values.
 ///
@@ -37,10 +37,10 @@ pub fn apply_defaults(object: &mut Value, schema: &Typed<'_>) {
     fill_defaults(object, schema);
 }
 
-/// Fills in the defaults of a custom resource's schema and leaves other nulls alone.
+/// Sets the defaults of a custom resource's schema, and leaves other nulls unchanged.
 ///
-/// This is what Kubernetes does after a server-side apply, where a null that is left over is
-/// then refused by validation; all other requests go through [`apply_defaults`].
+/// Kubernetes does this after a server-side apply, where validation then rejects the remaining
+/// nulls. For all other requests, use [`apply_defaults`].
 pub fn fill_defaults(object: &mut Value, schema: &Typed<'_>) {
     default(object, schema);
 }
@@ -50,7 +50,7 @@ fn drop_nulls(value: &mut Value, schema: Option<&Typed<'_>>) {
         Value::Object(fields) => fields.retain(|name, value| {
             let field = schema.and_then(|typed| typed.field(name));
             if value.is_null() {
-                // What the schema does not know is left alone.
+                // A null in a field that the schema does not declare is kept.
                 return field.is_none_or(|typed| typed.nullable() || typed.default().is_some());
             }
             drop_nulls(value, field.as_ref());

@@ -1,4 +1,4 @@
-//! One thing wrong with one field, in Kubernetes' words.
+//! Validation errors of single fields, in Kubernetes' words.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::golang;
 
-/// One thing wrong with one field: a *cause* of an `Invalid` answer.
+/// A validation error of one field: a *cause* of an `Invalid` response.
 ///
 /// # Examples
 ///
@@ -21,29 +21,29 @@ use crate::golang;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldError {
-    /// What is wrong.
+    /// Kind of the error.
     pub kind: FieldErrorKind,
-    /// Which field, for example `spec.ports[0].name`.
+    /// Path of the field, for example `spec.ports[0].name`.
     pub field: String,
-    /// Everything after the field: the kind in words, the value, the detail.
+    /// Text after the field: the kind in words, the value, the detail.
     pub detail: String,
 }
 
-/// What is wrong with a field.
+/// Kind of a validation error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldErrorKind {
-    /// The value appears twice where it must not.
+    /// The value occurs more than once, but must be unique.
     Duplicate,
-    /// The field may not be set, or changed, here.
+    /// The field may not be set or changed here.
     Forbidden,
-    /// The server itself failed to judge the field.
+    /// The server failed to validate the field.
     Internal,
     /// The value is malformed or out of range.
     Invalid,
     /// The value refers to something that does not exist.
     NotFound,
-    /// The value is not one of the possible ones.
+    /// The value is not one of the supported values.
     NotSupported,
     /// The field is missing.
     Required,
@@ -51,13 +51,13 @@ pub enum FieldErrorKind {
     TooLong,
     /// The list or map has too many entries.
     TooMany,
-    /// The value has another type than the schema asks for.
+    /// The value has a different type than the schema requires.
     TypeInvalid,
 }
 
 impl FieldErrorKind {
-    /// The kind in the words of a message.
-    fn words(self) -> &'static str {
+    /// Returns the text of the kind in messages.
+    fn as_str(self) -> &'static str {
         match self {
             Self::Duplicate => "Duplicate value",
             Self::Forbidden => "Forbidden",
@@ -73,32 +73,32 @@ impl FieldErrorKind {
 }
 
 impl FieldError {
-    /// The value is malformed or out of range.
+    /// Creates the error for a value that is malformed or out of range.
     pub fn invalid(field: impl Into<String>, value: &Value, detail: impl AsRef<str>) -> Self {
         Self::with_value(FieldErrorKind::Invalid, field, value, detail)
     }
 
-    /// The value has another type than the schema asks for.
+    /// Creates the error for a value of a different type than the schema requires.
     pub fn type_invalid(field: impl Into<String>, value: &Value, detail: impl AsRef<str>) -> Self {
         Self::with_value(FieldErrorKind::TypeInvalid, field, value, detail)
     }
 
-    /// The field is missing.
+    /// Creates the error for a missing field.
     pub fn required(field: impl Into<String>, detail: impl AsRef<str>) -> Self {
         Self::new(FieldErrorKind::Required, field, None, detail)
     }
 
-    /// The field may not be set, or changed, here.
+    /// Creates the error for a field that may not be set or changed here.
     pub fn forbidden(field: impl Into<String>, detail: impl AsRef<str>) -> Self {
         Self::new(FieldErrorKind::Forbidden, field, None, detail)
     }
 
-    /// The value refers to something that does not exist.
+    /// Creates the error for a value that refers to something that does not exist.
     pub fn not_found(field: impl Into<String>, value: &Value) -> Self {
         Self::with_value(FieldErrorKind::NotFound, field, value, "")
     }
 
-    /// The value is none of the `supported` ones.
+    /// Creates the error for a value that is not one of the `supported` values.
     pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
         let quoted: Vec<String> = supported.iter().map(|value| golang::quote(value)).collect();
         let detail = if quoted.is_empty() {
@@ -109,26 +109,26 @@ impl FieldError {
         Self::with_value(FieldErrorKind::NotSupported, field, value, detail)
     }
 
-    /// The value appears twice where it must not.
+    /// Creates the error for a value that occurs more than once, but must be unique.
     pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
         Self::with_value(FieldErrorKind::Duplicate, field, value, "")
     }
 
-    /// The text is longer than `max`.
+    /// Creates the error for a text that is longer than `max` bytes.
     pub fn too_long(field: impl Into<String>, max: u64) -> Self {
         let unit = if max == 1 { "byte" } else { "bytes" };
         let detail = format!("may not be more than {max} {unit}");
         Self::new(FieldErrorKind::TooLong, field, None, detail)
     }
 
-    /// The list or map has `actual` entries, more than `max`.
+    /// Creates the error for a list or map with `actual` entries, which is more than `max`.
     pub fn too_many(field: impl Into<String>, actual: usize, max: u64) -> Self {
         let unit = if max == 1 { "item" } else { "items" };
         let detail = format!("must have at most {max} {unit}");
         Self::with_value(FieldErrorKind::TooMany, field, &Value::from(actual), detail)
     }
 
-    /// The machine-readable reason: `details.causes[].reason` of a Status.
+    /// Returns the machine-readable reason: `details.causes[].reason` of a Status.
     pub fn reason(&self) -> &'static str {
         match self.kind {
             FieldErrorKind::Duplicate => "FieldValueDuplicate",
@@ -159,7 +159,7 @@ impl FieldError {
         value: Option<String>,
         detail: impl AsRef<str>,
     ) -> Self {
-        let mut text = kind.words().to_owned();
+        let mut text = kind.as_str().to_owned();
         for part in [value.as_deref().unwrap_or_default(), detail.as_ref()] {
             if !part.is_empty() {
                 text.push_str(": ");

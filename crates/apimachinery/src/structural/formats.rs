@@ -1,7 +1,7 @@
-//! The string formats Kubernetes checks in custom resources.
+//! String formats that Kubernetes checks in custom resources.
 //!
-//! Names are compared without their dashes (`date-time` and `datetime` are one). Where Go's
-//! parsers take more than the standards say, so does this.
+//! Names of formats are compared without their dashes (`date-time` and `datetime` are the same).
+//! Where Go's parsers accept more than the standards, so does this module.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
@@ -10,12 +10,12 @@ use regex::Regex;
 
 use crate::names;
 
-/// Whether Kubernetes checks this format at all. Others are ignored.
+/// Reports whether Kubernetes checks this format. Other formats are ignored.
 pub(super) fn is_known(format: &str) -> bool {
     matches(format, "").is_some()
 }
 
-/// Whether `text` has the format, or nothing when Kubernetes does not check the format.
+/// Reports whether `text` has the format. Returns `None` if Kubernetes does not check the format.
 pub(super) fn matches(format: &str, text: &str) -> Option<bool> {
     Some(match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && text.bytes().all(|b| b.is_ascii_hexdigit()),
@@ -51,7 +51,7 @@ pub(super) fn matches(format: &str, text: &str) -> Option<bool> {
     })
 }
 
-/// Constant expressions always compile; the tests see to it.
+/// Compiles a constant expression. The tests make sure that all of them compile.
 fn constant(pattern: &str) -> Option<Regex> {
     Regex::new(pattern).ok()
 }
@@ -82,7 +82,7 @@ fn is_base64(text: &str) -> bool {
 }
 
 fn is_ipv4(text: &str) -> bool {
-    // Leading zeros are taken, as before Go 1.17.
+    // Leading zeros are accepted, as before Go 1.17.
     let parts: Vec<&str> = text.split('.').collect();
     let octet = |part: &&str| {
         !part.is_empty()
@@ -115,7 +115,7 @@ fn is_date(text: &str) -> bool {
             4 | 7 => b == b'-',
             _ => b.is_ascii_digit(),
         });
-    // Year zero exists for Go; jiff knows it too.
+    // Both Go and jiff accept the year zero.
     shaped && text.parse::<jiff::civil::Date>().is_ok()
 }
 
@@ -156,7 +156,7 @@ fn is_duration(text: &str) -> bool {
 }
 
 fn is_email(text: &str) -> bool {
-    // `Name <address>` is an address to Go's mail parser.
+    // Go's mail parser accepts `Name <address>` as an address.
     let address = match text.rsplit_once('<') {
         Some((_, rest)) => rest.strip_suffix('>').unwrap_or(""),
         None => text.trim(),
@@ -262,7 +262,7 @@ fn is_isbn13(text: &str) -> bool {
     digits.len() == 13 && !digits.contains(&10) && weighted.sum::<u32>() % 10 == 0
 }
 
-/// The digits of an ISBN, with X as ten; nothing when another character is among them.
+/// Returns the digits of an ISBN, with X as ten; empty if the text has any other character.
 fn isbn_digits(text: &str) -> Vec<u32> {
     let digits = text.chars().filter(|c| !matches!(c, '-' | ' '));
     let value = |c: char| if c == 'X' { Some(10) } else { c.to_digit(10) };

@@ -1,4 +1,4 @@
-//! The uniqueness that list types promise, and what an embedded resource must carry.
+//! Checks the uniqueness of list items, and the type of embedded resources.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::FieldError;
 use crate::golang;
 use crate::schema::{ListType, Typed};
 
-/// Duplicates in lists of type `set` and `map`.
+/// Reports duplicates in lists of type `set` and `map`.
 pub(super) fn check(value: &Value, schema: &Typed<'_>, path: &str, errors: &mut Vec<FieldError>) {
     if schema.is_built_in() {
         return;
@@ -38,7 +38,7 @@ pub(super) fn check(value: &Value, schema: &Typed<'_>, path: &str, errors: &mut 
     }
 }
 
-/// Reports the second appearance of each value, as Kubernetes does, and not the third.
+/// Reports the second occurrence of each value, but no further ones, as Kubernetes does.
 fn check_unique(items: &[Value], path: &str, errors: &mut Vec<FieldError>) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (index, item) in items.iter().enumerate() {
@@ -71,7 +71,7 @@ fn check_map(items: &[Value], keys: &[String], path: &str, errors: &mut Vec<Fiel
     check_unique(&keys, path, errors);
 }
 
-/// `apiVersion` and `kind` of embedded resources.
+/// Checks that embedded resources have a valid `apiVersion` and `kind`.
 pub(super) fn check_embedded(
     value: &Value,
     schema: &Typed<'_>,

@@ -1,16 +1,16 @@
-//! What becomes of a document that is read into a Go struct and written again.
+//! Normalizes a document as decoding into a Go struct and encoding again does.
 
 use serde_json::{Map, Value};
 
 use crate::quantity::Quantity;
 use crate::schema::{Schema, SchemaType, Typed};
 
-/// Writes an object the way Kubernetes would after reading it into its Go types: nulls, empty
-/// lists and empty maps that need not be there are gone, structs that always exist are there, and
-/// quantities are in canonical form.
+/// Normalizes an object as Kubernetes does by decoding it into its Go types and encoding it again:
+/// removes unnecessary nulls, empty lists and empty maps, adds structs that always exist, and
+/// writes quantities in canonical form.
 ///
-/// All of a built-in kind goes through Go types, and the metadata of a custom resource; the
-/// rest of a custom resource is left as it is. Call it on what a client sent.
+/// This applies to all fields of a built-in kind, but only to the metadata of a custom resource,
+/// whose other fields stay unchanged. Call this function on an object that a client sent.
 ///
 /// # Examples
 ///
@@ -47,7 +47,7 @@ fn normalize_value(value: &mut Value, typed: &Typed<'_>) {
                 return normalize_field(value, &property, schema.required.contains(name));
             }
             match typed.additional() {
-                // A null entry of a map is the zero value, which for most maps is a text.
+                // A null entry of a map is the zero value, which is an empty string for most maps.
                 Some(entry) if value.is_null() => {
                     *value = Value::from("");
                     entry.schema().type_ == Some(SchemaType::String)
@@ -79,8 +79,8 @@ fn normalize_value(value: &mut Value, typed: &Typed<'_>) {
     }
 }
 
-/// Normalizes a field of a struct and says whether it stays. The published documents show a
-/// struct that is no pointer, and so always exists, by the default `{}`.
+/// Normalizes a field of a struct, and returns whether the field is kept. In the published schemas,
+/// a struct that is not a pointer, and so always exists, has the default `{}`.
 fn normalize_field(value: &mut Value, typed: &Typed<'_>, required: bool) -> bool {
     if value.is_null() {
         let empty = Value::Object(Map::new());
@@ -94,8 +94,8 @@ fn normalize_field(value: &mut Value, typed: &Typed<'_>, required: bool) -> bool
     required || !is_empty_collection(value, typed.schema())
 }
 
-/// An empty list or map; the empty struct is something else. A field without a type holds any JSON,
-/// such as the default of a schema, and keeps it.
+/// Reports whether the value is an empty list or map, but not an empty struct. A field without a
+/// type holds any JSON, such as the default of a schema, and keeps it.
 fn is_empty_collection(value: &Value, schema: &Schema) -> bool {
     match value {
         Value::Array(items) => items.is_empty() && schema.type_ == Some(SchemaType::Array),

@@ -1,15 +1,15 @@
-//! Dropping the fields a schema does not know.
+//! Removes the fields that a schema does not declare.
 
 use serde_json::Value;
 
 use crate::schema::{AdditionalProperties, Typed};
 
-/// Drops the fields that `schema` does not know and returns their paths, sorted, such as
+/// Removes the fields that `schema` does not declare, and returns their paths, sorted, such as
 /// `spec.foo` or `spec.list[0].bar`.
 ///
 /// `x-kubernetes-preserve-unknown-fields` and `x-kubernetes-embedded-resource` are honoured.
-/// `apiVersion`, `kind` and `metadata` of the root always stay; unknown fields inside
-/// `metadata` go, as the API server drops them too.
+/// `apiVersion`, `kind` and `metadata` of the root are always kept; unknown fields inside
+/// `metadata` are removed, as the API server does.
 ///
 /// # Examples
 ///
@@ -36,7 +36,7 @@ pub fn prune(object: &mut Value, schema: &Typed<'_>) -> Vec<String> {
     pruner.prune(
         object,
         Some(schema),
-        At {
+        Position {
             resource: true,
             preserve: false,
         },
@@ -45,7 +45,7 @@ pub fn prune(object: &mut Value, schema: &Typed<'_>) -> Vec<String> {
     pruner.dropped
 }
 
-/// The paths that [`prune`] would drop: what `fieldValidation=Strict` refuses.
+/// Returns the paths that [`prune`] would remove, which `fieldValidation=Strict` rejects.
 pub fn unknown_fields(object: &Value, schema: &Typed<'_>) -> Vec<String> {
     prune(&mut object.clone(), schema)
 }
@@ -55,38 +55,38 @@ struct Pruner {
     dropped: Vec<String>,
 }
 
-/// What the place of a value says beyond its schema.
+/// Properties that a value has by its position in the object, in addition to its schema.
 #[derive(Clone, Copy, Default)]
-struct At {
-    /// The value is a whole resource, so its type and metadata stay.
+struct Position {
+    /// Whether the value is a whole resource, whose type and metadata are kept.
     resource: bool,
-    /// The value is an item of a list whose unknown fields are preserved.
+    /// Whether the value is an item of a list that preserves unknown fields.
     preserve: bool,
 }
 
 impl Pruner {
-    fn prune(&mut self, value: &mut Value, schema: Option<&Typed<'_>>, at: At) {
+    fn prune(&mut self, value: &mut Value, schema: Option<&Typed<'_>>, position: Position) {
         let embedded = schema.is_some_and(|typed| typed.schema().embedded_resource);
-        let at = At {
-            resource: at.resource || embedded,
-            preserve: at.preserve || schema.is_some_and(preserves),
+        let position = Position {
+            resource: position.resource || embedded,
+            preserve: position.preserve || schema.is_some_and(preserves),
         };
         match value {
             Value::Object(fields) => {
-                fields.retain(|name, value| self.field(name, value, schema, at));
+                fields.retain(|name, value| self.field(name, value, schema, position));
             }
             Value::Array(items) => {
                 let item_schema = schema.and_then(Typed::items);
-                if at.preserve && item_schema.is_none() {
+                if position.preserve && item_schema.is_none() {
                     return;
                 }
-                let at = At {
+                let position = Position {
                     resource: false,
-                    ..at
+                    ..position
                 };
                 for (index, item) in items.iter_mut().enumerate() {
                     self.within(&format!("[{index}]"), |this| {
-                        this.prune(item, item_schema.as_ref(), at);
+                        this.prune(item, item_schema.as_ref(), position);
                     });
                 }
             }
@@ -94,8 +94,14 @@ impl Pruner {
         }
     }
 
-    /// Prunes inside one field and says whether the field itself stays.
-    fn field(&mut self, name: &str, value: &mut Value, schema: Option<&Typed<'_>>, at: At) -> bool {
+    /// Prunes inside one field, and returns whether the field itself is kept.
+    fn field(
+        &mut self,
+        name: &str,
+        value: &mut Value,
+        schema: Option<&Typed<'_>>,
+        position: Position,
+    ) -> bool {
         let segment = if self.path.is_empty() {
             name.to_owned()
         } else {
@@ -105,10 +111,10 @@ impl Pruner {
             self.dropped.push(format!("{}{segment}", self.path));
             return false;
         };
-        if at.resource && matches!(name, "apiVersion" | "kind" | "metadata") {
+        if position.resource && matches!(name, "apiVersion" | "kind" | "metadata") {
             let meta = typed.resource_field(name);
             self.within(&segment, |this| {
-                this.prune(value, meta.as_ref(), At::default())
+                this.prune(value, meta.as_ref(), Position::default())
             });
             return true;
         }
@@ -119,14 +125,14 @@ impl Pruner {
         );
         if declared.is_some() || allowed {
             self.within(&segment, |this| {
-                this.prune(value, declared.as_ref(), At::default())
+                this.prune(value, declared.as_ref(), Position::default())
             });
             return true;
         }
-        if !at.preserve {
+        if !position.preserve {
             self.dropped.push(format!("{}{segment}", self.path));
         }
-        at.preserve
+        position.preserve
     }
 
     fn within(&mut self, segment: &str, act: impl FnOnce(&mut Self)) {
@@ -137,7 +143,8 @@ impl Pruner {
     }
 }
 
-/// A definition of a built-in kind without any fields (RawExtension, JSON) holds anything.
+/// Reports whether unknown fields are preserved. A definition of a built-in kind without any fields
+/// (RawExtension, JSON) holds any value.
 fn preserves(typed: &Typed<'_>) -> bool {
     let schema = typed.schema();
     let free_form = typed.is_referenced()

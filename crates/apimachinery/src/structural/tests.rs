@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::schema::{NoDefinitions, Schema, Typed};
 
-/// A schema with one of each thing that pruning and defaulting know about.
+/// Returns a schema with every keyword that pruning and defaulting handle.
 fn schema() -> Schema {
     let integer = json!({"type": "integer"});
     Schema::parse(&json!({"type": "object", "properties": {"spec": {
@@ -43,10 +43,10 @@ fn schema() -> Schema {
     .unwrap()
 }
 
-// All of these were compared with a kube-apiserver 1.36.3.
+// All results were compared with kube-apiserver 1.36.3.
 
 #[test]
-fn unknown_fields_are_dropped() {
+fn unknown_fields_are_removed() {
     fn check(spec: Value, kept: Value, dropped: &[&str]) {
         let schema = schema();
         let typed = Typed::new(&schema, &NoDefinitions);
@@ -105,7 +105,7 @@ fn the_root_keeps_its_metadata() {
 }
 
 #[test]
-fn defaults_are_filled_in() {
+fn defaults_are_set() {
     fn check(spec: Value, expected: Value) {
         let schema = schema();
         let mut object = json!({"spec": spec});
@@ -133,7 +133,7 @@ fn defaults_are_filled_in() {
 }
 
 #[test]
-fn filling_defaults_alone_leaves_nulls() {
+fn setting_defaults_alone_keeps_nulls() {
     let schema = schema();
     let mut object = json!({"spec": {"a": null, "d": null}});
     fill_defaults(&mut object, &Typed::new(&schema, &NoDefinitions));

@@ -1,9 +1,9 @@
-//! Checking an object against its schema, with Kubernetes' messages.
+//! Validates an object against its schema, with Kubernetes' messages.
 //!
-//! Kubernetes validates custom resources with a fork of go-openapi's validator, and operators,
-//! tests and people have learnt its wording, its order and its choice of which failed
-//! alternative of an `anyOf` to report. So this follows that validator step by step: each
-//! schema yields an [`Outcome`] with errors and a count of what matched.
+//! Kubernetes validates custom resources with a fork of go-openapi's validator. Operators, tests
+//! and people depend on its wording, its order, and its choice of which failed alternative of an
+//! `anyOf` to report. This module therefore follows that validator step by step: each schema yields
+//! an [`Outcome`] with errors and a count of the checks that passed.
 
 mod collections;
 mod combinations;
@@ -18,7 +18,7 @@ use crate::schema::{Schema, SchemaType, Typed};
 use collections::{check_items, check_object};
 use combinations::check_combinations;
 
-/// Everything that is wrong with `object`, in the order Kubernetes would find it.
+/// Validates `object` and returns all errors, in the order in which Kubernetes reports them.
 ///
 /// # Examples
 ///
@@ -57,11 +57,12 @@ pub fn validate(object: &Value, schema: &Typed<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// What checking one value against one schema gave.
+/// Result of checking one value against one schema.
 #[derive(Default)]
 struct Outcome {
     errors: Vec<FieldError>,
-    /// How many checks passed: of several failed alternatives, the one with the most is told.
+    /// Number of checks that passed. Of several failed alternatives, the one with the most is
+    /// reported.
     matched: usize,
 }
 
@@ -70,7 +71,7 @@ impl Outcome {
         self.errors.is_empty()
     }
 
-    /// Adds an error unless the same one was found before.
+    /// Adds an error unless it was already added.
     fn add(&mut self, error: FieldError) {
         if !self.errors.contains(&error) {
             self.errors.push(error);
@@ -102,7 +103,7 @@ fn check(value: &Value, typed: &Typed<'_>, path: &str) -> Outcome {
         Value::String(text) => {
             scalar::check_string(text, schema, path, &mut outcome);
             outcome.matched += 1;
-            // Go's decoder takes an empty text for no bytes.
+            // Go's decoder accepts an empty string as empty bytes.
             let no_bytes = text.is_empty() && typed.is_built_in();
             if let Some(format) = known_format(schema).filter(|f| *f != "byte" || !no_bytes)
                 && let Some(matches) = formats::matches(format, text)
@@ -137,7 +138,7 @@ fn check(value: &Value, typed: &Typed<'_>, path: &str) -> Outcome {
     outcome
 }
 
-/// The format, if Kubernetes checks it for this type. Others are as if not written.
+/// Returns the format if Kubernetes checks it for this type. Other formats are ignored.
 fn known_format(schema: &Schema) -> Option<&str> {
     let format = schema.format.as_deref()?;
     let known = match schema.type_ {
@@ -171,7 +172,8 @@ fn check_type(value: &Value, typed: &Typed<'_>, path: &str) -> Outcome {
     if fits {
         return passed;
     }
-    // With a format, what is neither text nor list is told the format, and its own one.
+    // With a format, the error for a value that is neither a string nor a list names the expected
+    // and the actual format.
     let (wanted, actual) = match (known_format(schema), value) {
         (Some(format), Value::Number(_)) => (
             format,
@@ -182,7 +184,7 @@ fn check_type(value: &Value, typed: &Typed<'_>, path: &str) -> Outcome {
             },
         ),
         (Some(format), Value::Bool(_) | Value::Object(_)) => (format, ""),
-        // A quirk to keep: a list passes for a text with a format.
+        // This quirk of Kubernetes is kept: a list is accepted for a string with a format.
         (Some(_), Value::Array(_)) if schema.type_ == Some(SchemaType::String) => return passed,
         _ => (wanted, actual),
     };
@@ -209,7 +211,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Whether a float is a whole number, which the type integer takes (`1.0`).
+/// Reports whether a number is whole, so that the type integer accepts it (`1.0`).
 fn is_whole(value: &Value) -> bool {
     const SAFE: f64 = 9_007_199_254_740_991.0;
     value
@@ -244,7 +246,7 @@ fn check_enum(value: &Value, schema: &Schema, path: &str, outcome: &mut Outcome)
     outcome.add(FieldError::not_supported(field(path), value, &names));
 }
 
-/// The field of an error: the path without the dot that a root's property begins with.
+/// Returns the field of an error: the path without the leading dot of a property of the root.
 fn field(path: &str) -> String {
     match path.strip_prefix('.').unwrap_or(path) {
         "" => "<nil>".to_owned(),

@@ -1,5 +1,5 @@
 #[test]
-fn formats_take_and_refuse() {
+fn formats_accept_and_reject() {
     fn check(format: &str, good: &[&str], bad: &[&str]) {
         for text in good {
             assert_eq!(super::matches(format, text), Some(true), "{format} {text}");

@@ -1,4 +1,4 @@
-//! Lists and objects: their sizes and their parts.
+//! Checks the sizes and the parts of lists and objects.
 
 use serde_json::{Map, Value};
 

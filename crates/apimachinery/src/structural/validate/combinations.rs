@@ -1,4 +1,4 @@
-//! `anyOf`, `oneOf`, `allOf` and `not`.
+//! Checks of `anyOf`, `oneOf`, `allOf` and `not`.
 
 use serde_json::Value;
 
@@ -7,34 +7,37 @@ use crate::golang;
 use crate::schema::{Schema, SchemaRef, Typed};
 use crate::structural::FieldError;
 
-/// `anyOf`, `oneOf`, `allOf` and `not`. Kubernetes gives these errors no field of their own.
+/// Checks `anyOf`, `oneOf`, `allOf` and `not`. Kubernetes reports these errors without a field.
 pub(super) fn check_combinations(value: &Value, typed: &Typed<'_>, path: &str) -> Outcome {
     let schema = typed.schema();
     let mut outcome = Outcome::default();
-    let tell = |outcome: &mut Outcome, detail: String| {
+    let report = |outcome: &mut Outcome, detail: String| {
         let detail = format!("{} {detail}", golang::quote(path));
         outcome.add(FieldError::invalid("<nil>", &Value::from(""), detail));
     };
-    let run = |schema: &Schema| check(value, &typed.at(schema), path);
+    let check_schema = |schema: &Schema| check(value, &typed.at(schema), path);
     if !schema.any_of.is_empty() {
-        let Alternatives { valid, told, .. } = Alternatives::try_all(&schema.any_of, true, run);
+        let Alternatives {
+            valid, reported, ..
+        } = Alternatives::try_all(&schema.any_of, true, check_schema);
         if valid == 0 {
-            tell(
+            report(
                 &mut outcome,
                 "must validate at least one schema (anyOf)".to_owned(),
             );
         }
-        outcome.merge(told);
+        outcome.merge(reported);
     }
     if !schema.one_of.is_empty() {
-        let Alternatives { valid, told } = Alternatives::try_all(&schema.one_of, false, run);
+        let Alternatives { valid, reported } =
+            Alternatives::try_all(&schema.one_of, false, check_schema);
         match valid {
-            0 => tell(
+            0 => report(
                 &mut outcome,
                 "must validate one and only one schema (oneOf). Found none valid".to_owned(),
             ),
             1 => {}
-            several => tell(
+            several => report(
                 &mut outcome,
                 format!(
                     "must validate one and only one schema (oneOf). \
@@ -43,12 +46,12 @@ pub(super) fn check_combinations(value: &Value, typed: &Typed<'_>, path: &str) -
             ),
         }
         if valid <= 1 {
-            outcome.merge(told);
+            outcome.merge(reported);
         }
     }
     let mut all_valid = 0;
     for part in &schema.all_of {
-        let result = run(part);
+        let result = check_schema(part);
         all_valid += usize::from(result.is_valid());
         outcome.merge(result);
     }
@@ -58,13 +61,17 @@ pub(super) fn check_combinations(value: &Value, typed: &Typed<'_>, path: &str) -
         } else {
             ""
         };
-        tell(
+        report(
             &mut outcome,
             format!("must validate all the schemas (allOf){none}"),
         );
     }
-    if schema.not.as_ref().is_some_and(|not| run(not).is_valid()) {
-        tell(
+    if schema
+        .not
+        .as_ref()
+        .is_some_and(|not| check_schema(not).is_valid())
+    {
+        report(
             &mut outcome,
             "must not validate the schema (not)".to_owned(),
         );
@@ -73,42 +80,42 @@ pub(super) fn check_combinations(value: &Value, typed: &Typed<'_>, path: &str) -
     outcome
 }
 
-/// How many alternatives hold, and the outcome to tell: the first valid one's, or else that of
-/// the one which came closest.
+/// Number of valid alternatives, and the outcome to report: that of the first valid alternative,
+/// or else that of the closest one.
 struct Alternatives {
     valid: usize,
-    told: Outcome,
+    reported: Outcome,
 }
 
 impl Alternatives {
     fn try_all(
         schemas: &[SchemaRef],
         stop_at_first: bool,
-        run: impl Fn(&Schema) -> Outcome,
+        check_schema: impl Fn(&Schema) -> Outcome,
     ) -> Self {
         let mut valid = 0;
-        let mut told: Option<Outcome> = None;
+        let mut reported: Option<Outcome> = None;
         for schema in schemas {
-            let result = run(schema);
+            let result = check_schema(schema);
             if result.is_valid() {
                 if valid == 0 {
-                    told = Some(result);
+                    reported = Some(result);
                 }
                 valid += 1;
                 if stop_at_first {
                     break;
                 }
             } else if valid == 0
-                && told
+                && reported
                     .as_ref()
                     .is_none_or(|best| result.matched > best.matched)
             {
-                told = Some(result);
+                reported = Some(result);
             }
         }
         Self {
             valid,
-            told: told.unwrap_or_default(),
+            reported: reported.unwrap_or_default(),
         }
     }
 }

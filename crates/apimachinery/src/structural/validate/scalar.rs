@@ -1,4 +1,4 @@
-//! Lengths, patterns and ranges.
+//! Checks of lengths, patterns and ranges.
 
 use serde_json::{Number, Value};
 
@@ -7,7 +7,7 @@ use crate::golang;
 use crate::schema::{Schema, SchemaType};
 use crate::structural::FieldError;
 
-/// The first of length and pattern that fails, as Kubernetes tells only that one.
+/// Checks length and pattern, and reports only the first error, as Kubernetes does.
 pub(super) fn check_string(text: &str, schema: &Schema, path: &str, outcome: &mut Outcome) {
     let length = text.chars().count() as u64;
     let value = Value::from(text);
@@ -36,7 +36,7 @@ pub(super) fn check_number(number: &Number, schema: &Schema, path: &str, outcome
     if let Some(factor) = schema.multiple_of {
         check_limit(factor, schema, "MultipleOf", path, outcome);
         let (factor, holds) = match integer {
-            // An integer is measured with the whole part of the factor.
+            // For an integer, only the whole part of the factor is used.
             Some(integer) if factor >= 1.0 => {
                 let factor = factor as i64;
                 (factor.to_string(), integer.checked_rem(factor) == Some(0))
@@ -103,7 +103,8 @@ pub(super) fn check_number(number: &Number, schema: &Schema, path: &str, outcome
     }
 }
 
-/// A limit that the type itself cannot hold is an error of the schema, told with the value's.
+/// Reports a limit that is out of range for the type. This is an error in the schema, but
+/// Kubernetes reports it for the value.
 fn check_limit(limit: f64, schema: &Schema, what: &str, path: &str, outcome: &mut Outcome) {
     let integer = (limit.fract() == 0.0 && limit.abs() < 9.3e18).then_some(limit as i64);
     if let Err(detail) = check_range(limit, integer, schema, what, path) {

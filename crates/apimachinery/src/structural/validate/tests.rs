@@ -14,7 +14,7 @@ fn errors(schema: &Value, object: &Value) -> Vec<FieldError> {
     validate(&object, &typed)
 }
 
-/// What a kube-apiserver 1.36.3 answered to custom resources with one wrong field each.
+/// Responses of kube-apiserver 1.36.3 to custom resources with one invalid field each.
 #[test]
 fn errors_are_those_of_a_real_server() {
     fn check(line: &str) {
@@ -44,7 +44,7 @@ fn errors_are_those_of_a_real_server() {
 }
 
 #[test]
-fn errors_come_in_order() {
+fn errors_are_in_order() {
     fn check(schema: Value, object: Value, expected: &[&str]) {
         let found: Vec<String> = errors(&schema, &object)
             .iter()
@@ -111,7 +111,7 @@ fn built_in_quantities_and_ports_are_lenient() {
 }
 
 #[test]
-fn built_in_kinds_take_nulls_and_duplicates() {
+fn built_in_kinds_accept_nulls_and_duplicates() {
     fn check(metadata: Value, expected: usize) {
         let schema = Schema::parse(
             &json!({"type": "object", "required": ["rules"], "properties": {
