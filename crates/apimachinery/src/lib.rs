@@ -1,22 +1,22 @@
 //! Kubernetes' object rules as pure functions: schemas, patches, apply, selectors, conditions.
 //!
-//! Everything here works on [`serde_json::Value`] and does no I/O: the embedded API server, the
-//! clients and the manifest generator share one implementation of each rule.
+//! All functions work on [`serde_json::Value`] and do no I/O. The embedded API server, the clients
+//! and the manifest generator share one implementation of each rule.
 //!
-//! - [`identity`]: what kinds and resources are called, and where the API serves them.
-//! - [`scheme`]: which Rust type is which kind, with defaults and conversion.
+//! - [`identity`]: names of kinds and resources, and the paths at which the API serves them.
+//! - [`scheme`]: registry of Rust types and their kinds, with defaults and conversion.
 //! - [`schema`]: OpenAPI v3 and structural schemas, parsed once.
 //! - [`structural`]: pruning, defaulting and validation of objects.
 //! - [`patch`]: JSON patch, JSON merge patch, strategic merge patch.
-//! - [`protobuf`]: built-in kinds as clients and servers send them, read and written.
-//! - [`quantity`]: numbers with a unit, and their canonical form.
-//! - [`random`]: numbers from a seed, which engines take as an input.
-//! - [`redact`]: what is never shown of an object.
+//! - [`protobuf`]: the protobuf encoding of built-in kinds.
+//! - [`quantity`]: numbers with a unit suffix, and their canonical form.
+//! - [`random`]: random numbers from a seed, which engines take as an input.
+//! - [`redact`]: removal of secret values from objects that are shown.
 //! - [`selector`]: label and field selectors.
-//! - [`shard`]: objects split by a hash, as a server and a client both do it.
-//! - [`size`]: how long a value is when it is written.
+//! - [`shard`]: objects split by a hash, the same on server and client.
+//! - [`size`]: size of a value as JSON.
 //! - [`managedfields`]: server-side apply and field ownership.
-//! - [`conditions`] and [`readiness`]: what an object says about its own state.
+//! - [`conditions`] and [`readiness`]: the state that an object reports about itself.
 
 pub mod conditions;
 mod error;

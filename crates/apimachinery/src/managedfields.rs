@@ -1,17 +1,18 @@
 //! Field ownership and server-side apply.
 //!
-//! Every write is attributed: [`update`] after a create, update or patch, [`apply`] for a
-//! server-side apply. The algorithm is that of `structured-merge-diff`, in its shape: sets of
-//! field paths, a merge, a comparison and a removal, all directed by the list and map types of
-//! the schema. `metadata` of a custom resource has ObjectMeta's types whatever its schema says.
+//! Every write is attributed to a manager: [`update`] after a create, update or patch, [`apply`]
+//! for a server-side apply. The algorithm is that of `structured-merge-diff`: sets of field paths,
+//! a merge, a comparison and a removal, all of which follow the list and map types of the schema.
+//! `metadata` of a custom resource always has ObjectMeta's types, whatever its schema declares.
 //!
-//! Never owned are `apiVersion`, `kind` and, of `metadata`, `name`, `namespace`,
-//! `creationTimestamp`, `selfLink`, `uid`, `clusterName`, `generation`, `managedFields` and
-//! `resourceVersion`: what Kubernetes leaves out, and no more (`generateName` is owned).
+//! The following fields are never owned: `apiVersion`, `kind` and, of `metadata`, `name`,
+//! `namespace`, `creationTimestamp`, `selfLink`, `uid`, `clusterName`, `generation`,
+//! `managedFields` and `resourceVersion`. These are exactly the fields that Kubernetes excludes
+//! (`generateName` is owned).
 //!
-//! Not modelled: conversion between versions (all managers are judged by the schema passed
-//! in), the reset fields of subresources (the caller drops `status`), and schemas that change
-//! between atomic and granular.
+//! Not implemented: conversion between versions (the schema in the call applies to all managers),
+//! the reset fields of subresources (the caller removes `status`), and schemas that change between
+//! atomic and granular.
 
 mod apply;
 mod last_applied;
@@ -30,14 +31,14 @@ pub use path::PathElement;
 pub use set::FieldSet;
 pub use update::{keep_times, update};
 
-/// Who writes.
+/// The field manager of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Manager<'a> {
-    /// The field manager's name.
+    /// Name of the field manager.
     pub name: &'a str,
-    /// The version the request is written in, such as `apps/v1`.
+    /// API version of the object in the request, such as `apps/v1`.
     pub api_version: &'a str,
-    /// The subresource the request goes to; empty for the object itself.
+    /// Subresource of the request; empty for the object itself.
     pub subresource: &'a str,
 }
 

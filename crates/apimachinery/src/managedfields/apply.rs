@@ -10,24 +10,26 @@ use super::{ApplyError, Conflict, FieldSet, Manager, UNOWNED, last_applied};
 use crate::schema::Typed;
 use crate::structural::normalize;
 
-/// Who owns what was there before anybody's ownership was recorded.
+/// Manager of the fields that were set before any ownership was recorded.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// The name `kubectl apply --server-side` applies by.
+/// Field manager of `kubectl apply --server-side`.
 const KUBECTL: &str = "kubectl";
 
-/// Server-side apply: the object to store, with its `metadata.managedFields`.
+/// Applies a configuration server-side, and returns the object to store, with its
+/// `metadata.managedFields`.
 ///
-/// `config` is laid over `live` (nothing when the object is new). What `manager` applied
-/// before and does not now is removed, unless somebody else owns it. A field that others own
-/// with another value is a conflict, or taken over by `force`; with the same value it is
-/// shared. When nothing changes the result equals `live`, times included.
+/// `config` is merged into `live` (`None` if the object is new). Fields that `manager` applied
+/// before and does not apply now are removed, unless another manager owns them. A field that
+/// another manager owns with a different value is a conflict, or changes its owner if `force` is
+/// set; a field with the same value is shared. If nothing changes, the result is equal to `live`,
+/// including the times.
 ///
-/// Who applies as `kubectl` what was applied on the client's side before takes that over
-/// without conflict, as long as nobody changed it since.
+/// A manager named `kubectl` takes over the fields of an earlier client-side apply without
+/// conflict, as long as they have not changed since.
 ///
-/// The caller drops `status` and other fields that the endpoint does not take, and fills in
-/// what a server sets (`uid`, `creationTimestamp`) afterwards.
+/// The caller removes `status` and other fields that the endpoint does not accept, and afterwards
+/// sets the fields of the server (`uid`, `creationTimestamp`).
 ///
 /// # Examples
 ///
@@ -57,8 +59,8 @@ const KUBECTL: &str = "kubectl";
 ///
 /// # Errors
 ///
-/// [`ApplyError::Conflicts`] when others own what would change and `force` is off; the other
-/// kinds when the configuration carries managed fields or does not fit its schema.
+/// [`ApplyError::Conflicts`] if another manager owns a field that would change and `force` is not
+/// set. The other variants if the configuration contains managed fields or does not fit its schema.
 pub fn apply(
     live: Option<&Value>,
     config: &Value,
@@ -150,8 +152,8 @@ fn apply_config(
     Ok(new)
 }
 
-/// Lays the configuration over the object, takes out what the manager let go, and records the
-/// manager's new fields.
+/// Merges the configuration into the object, removes the fields that the manager no longer applies,
+/// and records the manager's new fields.
 fn merge_applied(
     owners: &mut Managers,
     old: &Value,
@@ -177,8 +179,8 @@ fn merge_applied(
     }
 }
 
-/// Removes what was applied last time, except what anybody owns now, and except what was not
-/// applied last time but went along with it.
+/// Removes the fields of the last apply, except those that any manager owns now, and those that
+/// were not part of the last apply but would be removed along with it.
 fn prune(merged: &Value, last: &FieldSet, owners: &Managers, root: &Node<'_>) -> Value {
     let Node::Known { typed, .. } = root else {
         return merged.clone();
@@ -220,7 +222,7 @@ fn conflicts(owners: &Managers, by: &Identity, comparison: &Comparison) -> Vec<C
     conflicts
 }
 
-/// An object as Kubernetes names it in such errors: `default/web; apps/v1, Kind=Deployment`.
+/// Formats an object as Kubernetes does in these errors: `default/web; apps/v1, Kind=Deployment`.
 fn describe(object: &Value) -> String {
     let text = |pointer: &str| {
         object

@@ -1,8 +1,9 @@
-//! Taking over from `kubectl`'s client-side apply.
+//! Takeover from `kubectl`'s client-side apply.
 //!
-//! Client-side apply keeps what it applied in an annotation, and owns it as an update. The
-//! first server-side apply by `kubectl` would conflict with its own past; and as long as the
-//! annotation is there, it must say what was applied last, for older clients to go on from.
+//! Client-side apply stores the applied object in an annotation, and owns its fields by the
+//! operation `Update`. The first server-side apply by `kubectl` would therefore conflict with its
+//! own earlier writes. As long as the annotation exists, it must hold the last applied object,
+//! because older clients continue from there.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +16,10 @@ use crate::redact::LAST_APPLIED_CONFIGURATION as ANNOTATION;
 use crate::schema::Typed;
 
 const POINTER: &str = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
-/// What all annotations of an object may take.
+/// Maximum size of all annotations of an object, in bytes: the limit of Kubernetes.
 const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
 
-/// The paths that were applied on the client's side and are still as they were.
+/// Returns the paths that were applied client-side and have not changed since.
 pub(super) fn unchanged_fields(
     live: &Value,
     schema: &Typed<'_>,
@@ -45,7 +46,7 @@ pub(super) fn unchanged_fields(
         .collect()
 }
 
-/// Makes the annotation, if there is one, say what was applied now.
+/// Updates the annotation, if there is one, to the configuration that was applied now.
 pub(super) fn refresh(new: &mut Value, config: &Value) {
     if new
         .pointer(POINTER)

@@ -1,4 +1,4 @@
-//! Who owns which fields: `metadata.managedFields`, decoded.
+//! Managers of an object and the fields that they own: `metadata.managedFields`, decoded.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,13 @@ use serde_json::{Map, Value};
 use super::Manager;
 use super::set::FieldSet;
 
-/// How many managers that update are told apart; older ones become [`ANCIENT`].
+/// Maximum number of managers with operation `Update`: the limit of Kubernetes. The entries of
+/// older managers are merged into [`ANCIENT`].
 const UPDATE_MANAGERS_MAX: usize = 10;
 const ANCIENT: &str = "ancient-changes";
 
-/// What makes an entry of `managedFields` a different one. One who applies is the same
-/// whatever version it applies; one who updates is not.
+/// Key of an entry in `managedFields`. The API version is part of the key for `Update`, but not for
+/// `Apply`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity {
     pub(super) manager: String,
@@ -21,7 +22,7 @@ pub(super) struct Identity {
     pub(super) subresource: String,
 }
 
-/// How fields were written.
+/// Operation by which fields were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
     Apply,
@@ -52,7 +53,7 @@ impl Identity {
     }
 }
 
-/// One manager's fields.
+/// Fields of one manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) api_version: String,
@@ -67,7 +68,7 @@ pub(super) struct Managers {
 }
 
 impl Managers {
-    /// Reads `metadata.managedFields` of an object; an error says which entry is wrong.
+    /// Decodes `metadata.managedFields` of an object. The error names the invalid entry.
     pub(super) fn decode(object: &Value) -> Result<Self, String> {
         let mut managers = Self::default();
         let list = object
@@ -117,8 +118,8 @@ impl Managers {
         Ok(managers)
     }
 
-    /// Writes `metadata.managedFields`, in Kubernetes' order; without any manager there is
-    /// none.
+    /// Writes `metadata.managedFields` in Kubernetes' order. Removes the field if there are no
+    /// managers.
     pub(super) fn encode(&self, object: &mut Value) {
         let mut entries: Vec<(&Identity, &Entry)> = self.entries.iter().collect();
         entries.sort_by(|(a, a_entry), (b, b_entry)| {
@@ -162,7 +163,7 @@ impl Managers {
         self.entries.is_empty()
     }
 
-    /// Takes fields away from everybody but `keeper`; who has none left is forgotten.
+    /// Removes fields from all managers but `keeper`, and then managers that own no fields.
     pub(super) fn take(&mut self, fields: &FieldSet, keeper: Option<&Identity>) {
         for (identity, entry) in &mut self.entries {
             if Some(identity) != keeper {
@@ -172,7 +173,7 @@ impl Managers {
         self.entries.retain(|_, entry| !entry.fields.is_empty());
     }
 
-    /// Merges the oldest managers that update until few enough remain, one per version.
+    /// Merges the oldest managers with operation `Update`, per version, until the limit is met.
     pub(super) fn cap(&mut self) {
         let mut oldest: Vec<(Option<String>, Identity)> = self
             .entries
@@ -214,7 +215,7 @@ impl Managers {
     }
 }
 
-/// Takes `metadata.managedFields` off an object.
+/// Removes `metadata.managedFields` from an object.
 pub(super) fn strip(object: &mut Value) {
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.remove("managedFields");

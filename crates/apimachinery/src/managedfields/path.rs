@@ -1,4 +1,4 @@
-//! One step of a path into an object, as field ownership records it.
+//! One element of a path into an object, as field ownership records it.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::golang;
 
-/// One step of a path: a field, a list item by key or value, or an index.
+/// One element of a path: a field, a list item by key or value, or an index.
 ///
-/// Values of keys and sets are held as their JSON text, which is how they are compared,
-/// stored and shown.
+/// Values of keys and of set items are stored as JSON text, in which they are also compared and
+/// displayed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum PathElement {
@@ -19,12 +19,12 @@ pub enum PathElement {
     Key(Vec<(String, String)>),
     /// An item of a set: `v:"a"`.
     Value(String),
-    /// A list item by place: `i:0`.
+    /// A list item by its index: `i:0`.
     Index(u64),
 }
 
 impl PathElement {
-    /// The key of a list item.
+    /// Returns the element of a list item with these key fields.
     pub(crate) fn key(fields: impl IntoIterator<Item = (String, Value)>) -> Self {
         let mut fields: Vec<(String, String)> = fields
             .into_iter()
@@ -34,12 +34,12 @@ impl PathElement {
         Self::Key(fields)
     }
 
-    /// An item of a set.
+    /// Returns the element of an item of a set.
     pub(crate) fn value(value: &Value) -> Self {
         Self::Value(scalar_text(value))
     }
 
-    /// Reads a step as FieldsV1 writes it; nothing when it is none.
+    /// Parses an element in the format of FieldsV1. Returns `None` if the text is not valid.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (kind, rest) = text.split_once(':')?;
         match kind {
@@ -53,7 +53,7 @@ impl PathElement {
         }
     }
 
-    /// The step as FieldsV1 writes it.
+    /// Returns the element in the format of FieldsV1.
     pub(crate) fn encode(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),
@@ -69,7 +69,7 @@ impl PathElement {
     }
 }
 
-/// As Kubernetes prints a path: `.spec.containers[name="a"].image`.
+/// Formats the element as in Kubernetes' paths: `.spec.containers[name="a"].image`.
 impl fmt::Display for PathElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -84,7 +84,7 @@ impl fmt::Display for PathElement {
     }
 }
 
-/// JSON text in which a whole number is the same however it was written.
+/// Returns the JSON text of a value, which is the same for `1` and `1.0`.
 fn scalar_text(value: &Value) -> String {
     match value {
         Value::Number(number) if !number.is_i64() => golang::value(value),

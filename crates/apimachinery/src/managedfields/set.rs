@@ -1,4 +1,4 @@
-//! Sets of fields: what a manager owns, what a change touched.
+//! Sets of fields, such as the fields that a manager owns or that a change modifies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,9 @@ use super::path::PathElement;
 
 /// A set of paths into an object, as a tree.
 ///
-/// A path is in the set by being a *member*; that its parts are members says nothing about
-/// itself. FieldsV1 writes a member without parts as `{}` and one with parts with `.`.
+/// A path is in the set if it is a *member*. Its children may be members whether or not the path
+/// itself is one. FieldsV1 writes a member without children as `{}`, and marks a member with
+/// children by `.`.
 ///
 /// # Examples
 ///
@@ -29,12 +30,12 @@ pub struct FieldSet {
 }
 
 impl FieldSet {
-    /// Whether no path is in the set.
+    /// Reports whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty() && self.children.values().all(Self::is_empty)
     }
 
-    /// The paths in the set as Kubernetes prints them, such as `.spec.replicas`.
+    /// Returns the paths in the set as Kubernetes prints them, such as `.spec.replicas`.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         self.collect_paths("", &mut paths);
@@ -52,7 +53,7 @@ impl FieldSet {
         }
     }
 
-    /// Adds a path; the empty path is none.
+    /// Adds a path. An empty path is ignored.
     pub fn insert(&mut self, path: &[PathElement]) {
         let Some((last, parents)) = path.split_last() else {
             return;
@@ -75,7 +76,7 @@ impl FieldSet {
         union
     }
 
-    /// The paths that are in both sets.
+    /// Returns the paths that are in both sets.
     pub fn intersection(&self, other: &Self) -> Self {
         let members = self.members.intersection(&other.members).cloned().collect();
         let children = self.children.iter().filter_map(|(element, child)| {
@@ -88,7 +89,7 @@ impl FieldSet {
         }
     }
 
-    /// The paths that are in this set and not in the other.
+    /// Returns the paths that are in this set and not in the other.
     pub fn difference(&self, other: &Self) -> Self {
         let members = self.members.difference(&other.members).cloned().collect();
         let children = self.children.iter().filter_map(|(element, child)| {
@@ -104,18 +105,18 @@ impl FieldSet {
         }
     }
 
-    /// Whether a path of one step is in the set.
+    /// Reports whether a path of one element is in the set.
     pub(crate) fn has(&self, element: &PathElement) -> bool {
         self.members.contains(element)
     }
 
-    /// The paths below one step, if there are any.
+    /// Returns the paths below one element, if there are any.
     pub(crate) fn below(&self, element: &PathElement) -> Option<&Self> {
         self.children.get(element).filter(|child| !child.is_empty())
     }
 
-    /// The same set with `add` asked for each step that has paths below whether it is a
-    /// member too, and `below` for what the steps below are asked.
+    /// Returns the set with additional members: each element with children for which `add` returns
+    /// `true`. `below` returns the context for the children of an element.
     pub(crate) fn with_parents<T>(
         &self,
         context: Option<&T>,
@@ -139,7 +140,7 @@ impl FieldSet {
         set
     }
 
-    /// Reads the `fieldsV1` of a managed fields entry; nothing when it is malformed.
+    /// Decodes the `fieldsV1` of a managed fields entry. Returns `None` if it is malformed.
     pub fn from_fields_v1(fields: &Value) -> Option<Self> {
         let mut set = Self::default();
         for (name, below) in fields.as_object()? {
@@ -159,7 +160,7 @@ impl FieldSet {
         Some(set)
     }
 
-    /// The set as the `fieldsV1` of a managed fields entry.
+    /// Encodes the set as the `fieldsV1` of a managed fields entry.
     pub fn to_fields_v1(&self) -> Value {
         let mut fields = Map::new();
         for (element, child) in &self.children {

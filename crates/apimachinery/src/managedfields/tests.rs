@@ -20,7 +20,7 @@ fn by(name: &str) -> Manager<'_> {
     }
 }
 
-/// Each manager's fields, as `manager/operation`.
+/// Returns each manager's fields, as `manager/operation`.
 fn owned(object: &Value) -> BTreeMap<String, Vec<String>> {
     let managers = Managers::decode(object).unwrap();
     let name =
@@ -75,7 +75,7 @@ fn sets_are_combined() {
     check(FieldSet::difference, &[".a", ".b", ".b.d"]);
 }
 
-/// The parts of the built-in documents that matter here.
+/// Returns the parts of the built-in schemas that these tests use.
 fn built_in() -> BTreeMap<String, Arc<Schema>> {
     let string = json!({"type": "string"});
     let port = json!({"type": "object", "required": ["containerPort"], "properties": {
@@ -217,7 +217,7 @@ fn updates_of_subresources_are_kept_apart() {
     update(None, &mut live, &typed, &by("u"), TIME);
     let mut new = live.clone();
     new["status"] = json!({"phase": "Up"});
-    // Through a subresource nobody can send managed fields.
+    // A request to a subresource cannot send managed fields.
     new["metadata"]["managedFields"] = json!([]);
     let status = Manager {
         subresource: "status",

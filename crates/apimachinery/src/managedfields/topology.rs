@@ -1,40 +1,40 @@
-//! How the parts of an object merge: what a schema says about ownership, and nothing else.
+//! Merge rules of the parts of an object, as far as the schema determines them.
 
 use serde_json::{Map, Value};
 
 use super::path::PathElement;
 use crate::schema::{AdditionalProperties, ListType, MapType, PatchStrategy, SchemaType, Typed};
 
-/// A place in an object's schema.
+/// A position in the schema of an object.
 #[derive(Debug, Clone)]
 pub(super) enum Node<'a> {
-    /// A schema is known.
+    /// The schema of the value is known.
     Known {
         typed: Typed<'a>,
-        /// The place is a whole resource, so `metadata` is ObjectMeta.
+        /// Whether the value is a whole resource, so that `metadata` is ObjectMeta.
         resource: bool,
-        /// This or an enclosing schema preserves unknown fields.
+        /// Whether this or an enclosing schema preserves unknown fields.
         preserve: bool,
     },
-    /// Nothing is known: maps merge field by field, lists are replaced.
+    /// There is no schema: maps are merged field by field, lists are replaced.
     Deduced,
-    /// Nothing is known and everything is replaced as a whole (RawExtension).
+    /// There is no schema, and values are replaced as a whole (RawExtension).
     Whole,
 }
 
-/// How a value at a place merges.
+/// Merge rule of a value at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// As a whole: scalars, atomic maps and lists.
+    /// The value is replaced as a whole: scalars, atomic maps and lists.
     Leaf,
-    /// Field by field.
+    /// Maps are merged field by field.
     Map,
-    /// Item by item.
+    /// Lists are merged item by item.
     List,
 }
 
 impl<'a> Node<'a> {
-    /// The place of a whole object.
+    /// Returns the position of a whole object.
     pub(super) fn root(typed: &Typed<'a>) -> Self {
         let preserve = typed.schema().preserve_unknown_fields;
         Self::Known {
@@ -44,7 +44,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// How `value` merges here. A null merges as what the schema wants.
+    /// Returns the merge rule of `value` at this position. Null has the rule of the schema's type.
     pub(super) fn shape(&self, value: &Value) -> Shape {
         let object = match value {
             Value::Object(_) => true,
@@ -75,8 +75,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The keys that items of an associative list merge by, none of them in a set; nothing
-    /// for an atomic list. Old schemas say it with their patch strategy.
+    /// Returns the key fields by which items of an associative list are merged; empty for a set,
+    /// `None` for an atomic list. Old schemas declare them by their patch strategy.
     fn list_keys(&self) -> Option<Vec<String>> {
         let Self::Known { typed, .. } = self else {
             return None;
@@ -96,7 +96,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The place of a field; nothing when the schema does not know it.
+    /// Returns the position of a field, or `None` if the schema does not declare the field.
     pub(super) fn field(&self, name: &str) -> Option<Self> {
         let Self::Known {
             typed,
@@ -124,7 +124,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether the schema names the field, rather than allowing it among others.
+    /// Reports whether the schema lists the field in `properties`, rather than allowing any name.
     pub(super) fn names(&self, name: &str) -> bool {
         let Self::Known {
             typed, resource, ..
@@ -136,7 +136,7 @@ impl<'a> Node<'a> {
         meta || typed.schema().properties.contains_key(name)
     }
 
-    /// The place of a list's items.
+    /// Returns the position of the items of a list.
     pub(super) fn item(&self) -> Self {
         match self {
             Self::Known {
@@ -149,8 +149,9 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// How an item of an associative list is addressed, or what is wrong with it. A key that
-    /// the item leaves out has the schema's default (`protocol: TCP`).
+    /// Returns the path element of an item of an associative list, or an error if the item is not
+    /// valid. A key field that is missing in the item has the default of the schema (`protocol:
+    /// TCP`).
     pub(super) fn item_element(&self, item: &Value) -> Result<PathElement, String> {
         let keys = self.list_keys().unwrap_or_default();
         let problem = match item {
@@ -196,9 +197,9 @@ impl<'a> Node<'a> {
         Ok(PathElement::key(present))
     }
 
-    /// What an object of this place has from the start in Kubernetes: in Go, structs that are
-    /// no pointers exist as soon as what holds them does. The published documents show them by
-    /// the default `{}`.
+    /// Returns the fields that an object has in Kubernetes before any field is set. In Go, a struct
+    /// that is not a pointer exists as soon as its parent does. The published schemas have the
+    /// default `{}` for such a struct.
     pub(super) fn skeleton(&self) -> Value {
         let Self::Known { typed, .. } = self else {
             return Value::Null;
@@ -236,7 +237,8 @@ impl<'a> Node<'a> {
             return Node::Whole;
         }
         let schema = typed.schema();
-        // A definition stands on its own: what encloses its use does not reach into it.
+        // Preservation of unknown fields does not extend from an enclosing schema into a
+        // definition.
         let inherited = preserve && !typed.is_referenced();
         let preserve = inherited || schema.preserve_unknown_fields;
         let resource = schema.embedded_resource;

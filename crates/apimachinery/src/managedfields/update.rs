@@ -1,4 +1,4 @@
-//! Recording who wrote what.
+//! Records the fields that a manager writes by create, update or patch.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,13 @@ use super::topology::Node;
 use super::{Manager, UNOWNED, walk};
 use crate::schema::Typed;
 
-/// Records who wrote what, after a create, update or patch.
+/// Records the owner of the written fields after a create, update or patch.
 ///
-/// What changed between `live` (nothing on create) and `new` becomes `manager`'s, with the
-/// operation `Update`, in `new`'s `metadata.managedFields`; everybody else loses it. `time` is
-/// RFC 3339; the entry keeps its time when it got nothing new. An object that has no managers
-/// gets none by an update, and `managedFields: []` in `new` forgets them all, as in Kubernetes.
+/// Fields that changed between `live` (`None` for a create) and `new` become owned by `manager`,
+/// with the operation `Update`, in `metadata.managedFields` of `new`; all other managers lose them.
+/// `time` is RFC 3339; an entry without new fields keeps its time. As in Kubernetes, an update does
+/// not add managers to an object that has none, and `managedFields: []` in `new` removes all of
+/// them.
 ///
 /// # Examples
 ///
@@ -52,11 +53,11 @@ pub fn update(
     owners.encode(new);
 }
 
-/// Puts the live object's `metadata.managedFields` back when the new object differs from it in
-/// nothing but their times.
+/// Restores the live object's `metadata.managedFields` if the new object differs only in the times
+/// of its managed fields.
 ///
-/// For a server to call last, after defaults and admission, so that a write that changes
-/// nothing is one: no new version, no event.
+/// A server calls this function last, after defaults and admission, so that a write without changes
+/// creates no new version and no event.
 pub fn keep_times(live: &Value, new: &mut Value) {
     let Some(live_fields) = live.pointer("/metadata/managedFields") else {
         return;
@@ -80,7 +81,7 @@ pub fn keep_times(live: &Value, new: &mut Value) {
     }
 }
 
-/// The entries with their order and times left out.
+/// Returns the entries without their order and times.
 fn without_times(managed_fields: &Value) -> BTreeSet<String> {
     let entries = managed_fields.as_array().map_or(&[][..], Vec::as_slice);
     let text = |entry: &Value| {
@@ -93,8 +94,8 @@ fn without_times(managed_fields: &Value) -> BTreeSet<String> {
     entries.iter().map(text).collect()
 }
 
-/// The managers an update starts from: those the client sent, or else the live object's.
-/// Through a subresource a client cannot send any.
+/// Returns the managers before an update: those that the client sent, or else those of the live
+/// object. A request to a subresource cannot send any.
 fn managers_for_update(live: Option<&Value>, new: &Value, manager: &Manager<'_>) -> Managers {
     let of_live = || {
         live.and_then(|live| Managers::decode(live).ok())
@@ -118,7 +119,7 @@ fn managers_for_update(live: Option<&Value>, new: &Value, manager: &Manager<'_>)
     }
 }
 
-/// Makes what changed between the objects `manager`'s.
+/// Records `manager` as the owner of the fields that changed between the objects.
 pub(super) fn record_update(
     owners: &mut Managers,
     live: Option<&Value>,

@@ -1,4 +1,4 @@
-//! The walks over typed values that apply is made of: field sets, merge, compare, remove.
+//! Walks over typed values, of which apply consists: field sets, merge, compare, remove.
 
 mod check;
 mod compare;
@@ -20,17 +20,17 @@ pub(super) use merge::merge;
 pub(super) use remove::remove_items;
 
 impl FieldSet {
-    /// The fields an object sets: what an apply of it would own.
+    /// Returns the fields that an object sets, which an apply of the object would own.
     ///
-    /// Scalars, atomic maps and lists, list items, and fields that no schema names are
-    /// members; so is an empty or null field.
+    /// Members are scalars, atomic maps and lists, list items, and fields that the schema does not
+    /// list by name; an empty or null field is a member as well.
     pub fn of(object: &Value, schema: &Typed<'_>) -> Self {
         let mut set = Self::default();
         collect(object, &Node::root(schema), &mut Vec::new(), &mut set);
         set
     }
 
-    /// The same set in which every named field with parts is a member too.
+    /// Returns the set with every listed field that has children as an additional member.
     pub(super) fn with_named_parents<'n>(&self, node: &Node<'n>) -> Self {
         let add = |node: &Node<'n>, element: &PathElement| match element {
             PathElement::Field(name) => node.names(name),
@@ -41,7 +41,7 @@ impl FieldSet {
     }
 }
 
-/// The place one step below.
+/// Returns the position one element below.
 fn step<'a>(node: &Node<'a>, element: &PathElement) -> Option<Node<'a>> {
     match element {
         PathElement::Field(name) => node.field(name),
@@ -50,7 +50,7 @@ fn step<'a>(node: &Node<'a>, element: &PathElement) -> Option<Node<'a>> {
     }
 }
 
-/// The place of a field, where one that the schema does not know is nobody's to judge.
+/// Returns the position of a field. A field that the schema does not declare has no schema.
 fn field_node<'a>(node: &Node<'a>, name: &str) -> Node<'a> {
     node.field(name).unwrap_or(Node::Deduced)
 }
@@ -95,7 +95,7 @@ fn collect_items(
     for (item, element) in items.iter().zip(&elements) {
         let Some(element) = element else { continue };
         path.push(element.clone());
-        // Of a duplicated item only the whole of its appearances can be owned.
+        // Duplicated items can only be owned together, as a whole.
         if !duplicates.contains(element) {
             collect(item, &item_node, path, set);
         }

@@ -1,4 +1,4 @@
-//! What must hold for any objects: a small generator, the same on every run.
+//! Properties that hold for any objects, tested with a generator that repeats its objects.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::super::*;
 use super::{TIME, by, owned};
 use crate::schema::{NoDefinitions, Schema, Typed};
 
-/// A linear congruential generator: all the randomness these tests need.
+/// A linear congruential generator with the randomness that these tests need.
 struct Random(u64);
 
 impl Random {
@@ -19,7 +19,7 @@ impl Random {
         (self.0 >> 33) % limit
     }
 
-    /// Never none: an emptied list takes a real server, too, two applies to settle.
+    /// Returns at least one name: with an emptied list, a real server needs two applies as well.
     fn names(&mut self) -> Vec<&'static str> {
         let all = ["a", "b", "c", "d"].into_iter();
         let mut names: Vec<&str> = all.filter(|_| self.below(2) == 0).collect();

@@ -1,4 +1,4 @@
-//! Replays what a kube-apiserver 1.36.3 made of creates, merge patches and applies.
+//! Replays creates, merge patches and applies recorded from kube-apiserver 1.36.3.
 
 use serde_json::{Value, json};
 
@@ -59,7 +59,8 @@ fn check(schema: &Schema, live: Option<&Value>, step: &Value) {
     }
 }
 
-/// The recorded times were all different; without them, entries have no order.
+/// Returns the object with its entries sorted. The recorded times were all different; without them,
+/// entries have no order.
 fn sorted(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(Value::Array(entries)) = object.pointer_mut("/metadata/managedFields") {

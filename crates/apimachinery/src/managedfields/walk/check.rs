@@ -1,4 +1,4 @@
-//! Whether an applied configuration fits its schema well enough to be merged.
+//! Checks whether an applied configuration fits its schema well enough to be merged.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::super::topology::{Node, Shape};
 use crate::golang;
 use crate::schema::SchemaType;
 
-/// What keeps the configuration from being merged, in the words of structured-merge-diff.
+/// Checks whether a configuration can be merged. Errors are in the words of structured-merge-diff.
 pub(in super::super) fn check(config: &Value, node: &Node<'_>) -> Result<(), String> {
     let mut wrong = Vec::new();
     check_at(config, node, &mut String::new(), &mut wrong);
@@ -72,7 +72,7 @@ fn check_type(value: &Value, node: &Node<'_>) -> Result<(), String> {
     };
     let schema = typed.schema();
     let scalar = !value.is_object() && !value.is_array();
-    // Times and the like are any scalar to the merge.
+    // For a merge, a string with a format, such as a time, may be any scalar.
     let formatted = schema
         .format
         .as_deref()

@@ -1,4 +1,4 @@
-//! What changed between two objects.
+//! Compares two objects field by field.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub(in super::super) struct Comparison {
 }
 
 impl Comparison {
-    /// What the new object says differently.
+    /// Returns the fields that are added or modified in the new object.
     pub(in super::super) fn changed(&self) -> FieldSet {
         self.modified.union(&self.added)
     }
@@ -47,7 +47,8 @@ impl Walk {
             (None, None) => return,
             (Some(shape), None) | (None, Some(shape)) => self.compare_as(shape, old, new, node),
             (Some(a), Some(b)) if a == b => self.compare_as(a, old, new, node),
-            // A scalar became a map, or the like: both say what changed.
+            // The value changed its shape, such as from a scalar to a map: report the changes of
+            // both shapes.
             (Some(a), Some(b)) => {
                 self.compare_as(a, old, new, node);
                 self.compare_as(b, old, new, node)
@@ -62,7 +63,7 @@ impl Walk {
         }
     }
 
-    /// Compares as one shape and says whether the values were taken as a whole.
+    /// Compares values as one shape, and returns whether they were compared as a whole.
     fn compare_as(
         &mut self,
         shape: Shape,
@@ -160,7 +161,7 @@ impl Walk {
     }
 }
 
-/// Whether two values are the same; `1` and `1.0` are.
+/// Reports whether two values are equal. `1` and `1.0` are equal.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

@@ -1,4 +1,4 @@
-//! Laying an applied configuration over the live object.
+//! Merges an applied configuration into the live object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use super::super::path::PathElement;
 use super::super::topology::{Node, Shape};
 use super::field_node;
 
-/// The live object with the configuration laid over it; nothing when nothing remains. The
-/// configuration wins; items of associative lists keep the order of both.
+/// Returns the live object merged with the configuration, or `None` if no field remains. Values of
+/// the configuration take precedence. Items of associative lists keep the order of both lists.
 pub(in super::super) fn merge(
     live: Option<&Value>,
     config: Option<&Value>,
@@ -64,10 +64,10 @@ fn merge_fields(
     merged
 }
 
-/// The items of one side, each with how it is addressed.
+/// The items of one list, each with its path element.
 struct Side<'v> {
     items: Vec<(PathElement, &'v Value)>,
-    /// Each element once; nothing for one that appears twice, as no one can say which it is.
+    /// Items by path element; `None` for an element that occurs twice, because it is ambiguous.
     by_element: BTreeMap<PathElement, Option<&'v Value>>,
 }
 
@@ -98,7 +98,8 @@ impl<'v> Side<'v> {
     }
 }
 
-/// Both sides keep their own order; where they disagree, the configuration's counts.
+/// Merges two lists. Both keep their order; where they disagree, the order of the configuration is
+/// used.
 fn merge_items(live_items: &[Value], config_items: &[Value], node: &Node<'_>) -> Vec<Value> {
     let live = Side::of(live_items, node);
     let config = Side::of(config_items, node);
@@ -127,7 +128,7 @@ fn merge_items(live_items: &[Value], config_items: &[Value], node: &Node<'_>) ->
                 next_shared = shared.next();
                 continue;
             }
-            // A shared item that comes later in the configuration waits for its turn.
+            // A shared item that comes later in the configuration is added at that position.
             if config.has(live_element) && next_shared.is_some_and(|next| next != live_element) {
                 live_rest.next();
                 continue;

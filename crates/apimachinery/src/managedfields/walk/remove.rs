@@ -1,4 +1,4 @@
-//! Taking fields out of an object.
+//! Removes fields from an object.
 
 use serde_json::{Map, Value};
 
@@ -7,9 +7,9 @@ use super::super::set::FieldSet;
 use super::super::topology::{Node, Shape};
 use super::field_node;
 
-/// The object without the fields of the set; nothing when nothing remains. A field that loses
-/// all its parts and is not in the set itself becomes null: it is the schema's to say whether
-/// it may be so.
+/// Returns the object without the fields of the set, or `None` if no field remains. A field that
+/// loses all its children and is not in the set itself becomes null; validation decides whether
+/// null is allowed.
 pub(in super::super) fn remove_items(
     value: &Value,
     removed: &FieldSet,
@@ -49,7 +49,8 @@ pub(in super::super) fn remove_items(
             }
             (!kept.is_empty()).then_some(Value::Array(kept))
         }
-        // Something inside of what is only a whole: the whole goes, unless it is a scalar.
+        // A path inside a value that merges as a whole removes the whole value, unless it is a
+        // scalar.
         (_, Value::Object(_) | Value::Array(_)) => None,
         (_, scalar) => Some(scalar.clone()),
     }
