@@ -89,7 +89,7 @@ pub enum ProtobufError {
     /// The bytes do not start with the prefix of Kubernetes' protobuf envelope.
     #[error("the body does not begin with the bytes \"k8s\\0\" of Kubernetes' protobuf")]
     NoMagic,
-    /// The envelope declares a content that is neither protobuf nor JSON.
+    /// The envelope declares content that is neither protobuf nor JSON.
     #[error("cannot read an object encoded as {what:?}")]
     Encoding {
         /// The content type or content encoding.
@@ -142,7 +142,7 @@ pub enum ProtobufError {
 }
 
 impl ProtobufError {
-    /// Reports whether the kind is not in the table. JSON may be able to carry the object.
+    /// Reports whether the kind is not in the table. The object may still be sent as JSON.
     pub fn is_unknown_kind(&self) -> bool {
         matches!(self, Self::UnknownKind { .. })
     }
@@ -321,7 +321,7 @@ pub enum ApplyError {
     /// Other managers own fields that the configuration sets to different values: HTTP 409.
     #[error("{}", conflict_message(.0))]
     Conflicts(Vec<Conflict>),
-    /// The configuration cannot be applied at all: HTTP 400.
+    /// The configuration, or the managed fields of the live object, are not valid: HTTP 400.
     #[error("{0}")]
     Invalid(String),
     /// The configuration does not fit the schema: HTTP 500 in Kubernetes.

@@ -1,4 +1,4 @@
-//! Formats values as Go's `fmt` and `encoding/json` do, because Kubernetes' messages contain them
+//! Formats values as Go's `fmt` and `encoding/json` do, because Kubernetes' messages contain values
 //! in these formats.
 
 use serde_json::{Map, Value};

@@ -69,13 +69,13 @@ impl FromStr for GroupVersion {
     type Err = IdentityError;
 
     fn from_str(text: &str) -> Result<Self, IdentityError> {
-        let wrong = || IdentityError::GroupVersion {
+        let invalid = || IdentityError::GroupVersion {
             text: text.to_owned(),
         };
         match text.split_once('/') {
-            None if text.is_empty() => Err(wrong()),
+            None if text.is_empty() => Err(invalid()),
             None => Ok(Self::new("", text)),
-            Some((_, version)) if version.is_empty() || version.contains('/') => Err(wrong()),
+            Some((_, version)) if version.is_empty() || version.contains('/') => Err(invalid()),
             Some((group, version)) => Ok(Self::new(group, version)),
         }
     }
@@ -368,13 +368,13 @@ fn parse_pair<'a>(
     text: &'a str,
     separator: &'static str,
 ) -> Result<(GroupVersion, &'a str), IdentityError> {
-    let wrong = || IdentityError::GroupVersionName {
+    let invalid = || IdentityError::GroupVersionName {
         text: text.to_owned(),
         separator,
     };
-    let (group_version, name) = text.split_once(separator).ok_or_else(wrong)?;
+    let (group_version, name) = text.split_once(separator).ok_or_else(invalid)?;
     if name.is_empty() {
-        return Err(wrong());
+        return Err(invalid());
     }
     Ok((group_version.parse()?, name))
 }

@@ -1,6 +1,6 @@
 //! Kubernetes' object rules as pure functions: schemas, patches, apply, selectors, conditions.
 //!
-//! All functions work on [`serde_json::Value`] and do no I/O. The embedded API server, the clients
+//! The functions work on [`serde_json::Value`] and do no I/O. The embedded API server, the clients
 //! and the manifest generator share one implementation of each rule.
 //!
 //! - [`identity`]: names of kinds and resources, and the paths at which the API serves them.

@@ -1,9 +1,10 @@
 //! Field ownership and server-side apply.
 //!
-//! Every write is attributed to a manager: [`update`] after a create, update or patch, [`apply`]
-//! for a server-side apply. The algorithm is that of `structured-merge-diff`: sets of field paths,
-//! a merge, a comparison and a removal, all of which follow the list and map types of the schema.
-//! `metadata` of a custom resource always has ObjectMeta's types, whatever its schema declares.
+//! Every write is attributed to a manager: [`update()`] after a create, update or patch,
+//! [`apply()`] for a server-side apply. The algorithm is that of `structured-merge-diff`: sets of
+//! field paths, a merge, a comparison and a removal, all of which follow the list and map types of
+//! the schema. `metadata` of a custom resource always has ObjectMeta's types, whatever its schema
+//! declares.
 //!
 //! The following fields are never owned: `apiVersion`, `kind` and, of `metadata`, `name`,
 //! `namespace`, `creationTimestamp`, `selfLink`, `uid`, `clusterName`, `generation`,

@@ -5,9 +5,9 @@
 //! bytes, then a `runtime.Unknown` that names the kind and holds its message. API servers send
 //! responses in this format as well. Field numbers, JSON names and types come from one table,
 //! generated from the sources of Kubernetes (`cargo xtask protobuf`); no kind has code of its own.
-//! The wire format is decoded and encoded by hand.
+//! The wire format is decoded and encoded without a protobuf library.
 //!
-//! - [`from_slice`] and [`to_vec`] are for typed objects, [`decode`] and [`encode`] for JSON.
+//! - [`from_slice`] and [`to_vec`] are for typed objects, [`decode`] and [`encode()`] for JSON.
 //! - [`Deserializer`] decodes a message without its envelope directly from the wire bytes.
 //! - [`ListParts`] and [`WatchEventParts`] split a list or a watch event without decoding the
 //!   objects in it.
@@ -128,7 +128,7 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Proto
 ///
 /// # Errors
 ///
-/// Those of [`encode`], and if the object cannot be serialized.
+/// Those of [`encode()`], and if the object cannot be serialized.
 pub fn to_vec<T: Serialize + ?Sized>(object: &T) -> Result<Vec<u8>, ProtobufError> {
     let value = serde_json::to_value(object).map_err(|error| ProtobufError::Unwritable {
         field: "the object".to_owned(),

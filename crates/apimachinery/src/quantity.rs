@@ -1,7 +1,7 @@
 //! Quantities: `resource.Quantity`, such as `500m` of a CPU or `1Gi` of memory.
 //!
-//! Built-in kinds are stored with their quantities in canonical form, so a response may contain
-//! another text than the request: `1000m` becomes `1`, `0.5Gi` becomes `512Mi`.
+//! Built-in kinds are stored with their quantities in canonical form, so the text of a quantity in
+//! a response may differ from the request: `1000m` becomes `1`, `0.5Gi` becomes `512Mi`.
 
 mod arithmetic;
 mod wire;

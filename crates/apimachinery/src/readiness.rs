@@ -56,9 +56,9 @@ pub fn is_ready(object: &Value) -> bool {
                 && count(object, "/status/availableReplicas") == replicas
         }
         "DaemonSet" => {
-            let wanted = count(object, "/status/desiredNumberScheduled");
-            count(object, "/status/updatedNumberScheduled") == wanted
-                && count(object, "/status/numberAvailable") == wanted
+            let desired = count(object, "/status/desiredNumberScheduled");
+            count(object, "/status/updatedNumberScheduled") == desired
+                && count(object, "/status/numberAvailable") == desired
         }
         "CustomResourceDefinition" => has_condition(object, "Established"),
         "Job" => has_condition(object, "Complete"),
@@ -123,7 +123,7 @@ fn is_stateful_set_ready(object: &Value) -> bool {
         .pointer("/spec/updateStrategy/type")
         .and_then(Value::as_str)
         == Some("OnDelete");
-    // Pods below the partition are not updated; with OnDelete, none has to be.
+    // Pods below the partition are not updated; with OnDelete, no Pod has to be updated.
     let partition = count(object, "/spec/updateStrategy/rollingUpdate/partition");
     let updated = if on_delete {
         0
@@ -186,7 +186,7 @@ fn condition<'o>(object: &'o Value, type_: &str) -> Option<&'o Value> {
         .find(|condition| condition.get("type").and_then(Value::as_str) == Some(type_))
 }
 
-/// Reports whether the condition is true and, if it has an `observedGeneration`, is up to date.
+/// Reports whether the condition is true and its `observedGeneration`, if it has one, is current.
 fn has_condition(object: &Value, type_: &str) -> bool {
     let Some(condition) = condition(object, type_) else {
         return false;

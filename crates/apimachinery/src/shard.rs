@@ -4,8 +4,8 @@
 //! (feature gate `ShardedListAndWatch`, alpha and off in Kubernetes 1.36). A server without the
 //! feature ignores the parameter and returns all objects. A server with it sets
 //! `metadata.shardInfo`, but only in full lists of built-in kinds: not for custom resources, not in
-//! lists of metadata and not in watches. A client that cannot know filters its objects again by the
-//! same hash, which costs one hash per object.
+//! lists of metadata and not in watches. A client therefore does not always know whether the server
+//! has filtered, and filters the objects again by the same hash; this costs one hash per object.
 
 mod parser;
 

@@ -132,21 +132,23 @@ impl<'a> ResourcePath<'a> {
     fn check_reserved(&self) -> Result<(), IdentityError> {
         let subresource = self.subresource.as_deref();
         if subresource.is_some() && self.name.is_none() {
-            return Err(refused("name", "", "is needed for a subresource"));
+            return Err(invalid_segment("name", "", "is needed for a subresource"));
         }
         let plural = self.plural.as_ref();
         match &self.namespace {
             Some(_) if NAMESPACE_SUBRESOURCES.contains(&plural) => {
-                let reason = "is a subresource of the namespace there";
-                Err(refused("resource", plural, reason))
+                let reason = "is a subresource of the namespace at this position";
+                Err(invalid_segment("resource", plural, reason))
             }
-            None if matches!(plural, "watch" | "proxy") => {
-                Err(refused("resource", plural, "is a verb there"))
-            }
+            None if matches!(plural, "watch" | "proxy") => Err(invalid_segment(
+                "resource",
+                plural,
+                "is a verb at this position",
+            )),
             None if plural == "namespaces" => match subresource {
                 Some(part) if !NAMESPACE_SUBRESOURCES.contains(&part) => {
-                    let reason = "is a resource in the namespace there";
-                    Err(refused("subresource", part, reason))
+                    let reason = "is a resource in the namespace at this position";
+                    Err(invalid_segment("subresource", part, reason))
                 }
                 _ => Ok(()),
             },
@@ -242,7 +244,8 @@ fn root(group: &str, version: &str) -> Result<String, IdentityError> {
     Ok(path)
 }
 
-/// Returns the rule of Kubernetes that a path segment violates, or `None` if it is valid.
+/// Checks a path segment. Returns the violated rule in Kubernetes' words, or `None` if the segment
+/// is valid.
 ///
 /// # Examples
 ///
@@ -266,7 +269,7 @@ pub fn segment_flaw(text: &str) -> Option<&'static str> {
 /// Appends a field to a path, if the field is a valid path segment.
 fn push(path: &mut String, field: &'static str, text: &str) -> Result<(), IdentityError> {
     if let Some(flaw) = segment_flaw(text) {
-        return Err(refused(field, text, flaw));
+        return Err(invalid_segment(field, text, flaw));
     }
     push_escaped(path, text);
     Ok(())
@@ -277,7 +280,7 @@ fn push_escaped(path: &mut String, text: &str) {
     path.extend(utf8_percent_encode(text, ESCAPED));
 }
 
-fn refused(field: &'static str, text: &str, reason: &'static str) -> IdentityError {
+fn invalid_segment(field: &'static str, text: &str, reason: &'static str) -> IdentityError {
     IdentityError::Segment {
         field,
         text: text.to_owned(),

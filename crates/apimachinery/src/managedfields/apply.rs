@@ -153,7 +153,7 @@ fn apply_config(
 }
 
 /// Merges the configuration into the object, removes the fields that the manager no longer applies,
-/// and records the manager's new fields.
+/// and records the fields that the manager owns now.
 fn merge_applied(
     owners: &mut Managers,
     old: &Value,
@@ -179,8 +179,8 @@ fn merge_applied(
     }
 }
 
-/// Removes the fields of the last apply, except those that any manager owns now, and those that
-/// were not part of the last apply but would be removed along with it.
+/// Removes each field, list item and map item that the manager applied last time and that no
+/// manager owns now.
 fn prune(merged: &Value, last: &FieldSet, owners: &Managers, root: &Node<'_>) -> Value {
     let Node::Known { typed, .. } = root else {
         return merged.clone();

@@ -8,8 +8,8 @@ use crate::golang;
 
 /// One element of a path: a field, a list item by key or value, or an index.
 ///
-/// Values of keys and of set items are stored as JSON text, in which they are also compared and
-/// displayed.
+/// Values of keys and of set items are stored as JSON text. They are compared and displayed as this
+/// text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum PathElement {

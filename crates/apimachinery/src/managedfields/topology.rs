@@ -44,7 +44,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the merge rule of `value` at this position. Null has the rule of the schema's type.
+    /// Returns the merge rule of `value` at this position. The type in the schema determines the
+    /// rule of a null value.
     pub(super) fn shape(&self, value: &Value) -> Shape {
         let object = match value {
             Value::Object(_) => true,

@@ -30,7 +30,8 @@ impl FieldSet {
         set
     }
 
-    /// Returns the set with every listed field that has children as an additional member.
+    /// Returns the set with additional members: every field of `properties` that has children in
+    /// the set.
     pub(super) fn with_named_parents<'n>(&self, node: &Node<'n>) -> Self {
         let add = |node: &Node<'n>, element: &PathElement| match element {
             PathElement::Field(name) => node.names(name),
@@ -50,7 +51,7 @@ fn step<'a>(node: &Node<'a>, element: &PathElement) -> Option<Node<'a>> {
     }
 }
 
-/// Returns the position of a field. A field that the schema does not declare has no schema.
+/// Returns the position of a field; [`Node::Deduced`] if the schema does not declare the field.
 fn field_node<'a>(node: &Node<'a>, name: &str) -> Node<'a> {
     node.field(name).unwrap_or(Node::Deduced)
 }

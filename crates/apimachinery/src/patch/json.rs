@@ -12,9 +12,9 @@ use crate::size::json_size;
 
 /// Maximum nesting depth of an object: the depth up to which serde_json parses one.
 const DEPTH_MAX: usize = 127;
-/// Maximum number of bytes of JSON that all copies of a patch may have together, so that a small
-/// patch cannot create a huge object. The value is the API server's, where it is also the limit of
-/// a request body.
+/// Maximum size of all values that the `copy` operations of a patch add, in bytes of JSON, so that
+/// a small patch cannot create a huge object. The API server has the same limit, which is also its
+/// limit of a request body.
 const COPIED_MAX: usize = 3 * 1024 * 1024;
 
 /// Applies an RFC 6902 JSON patch. When it fails, the object is unchanged.

@@ -227,7 +227,7 @@ fn merge_list(
         return Err(malformed("cannot merge lists without merge key"));
     };
     let items = schema.and_then(Typed::items);
-    let mut wanted = Vec::new();
+    let mut patch_items = Vec::new();
     let mut replace = false;
     for item in patch {
         let Some(fields) = item.as_object() else {
@@ -241,7 +241,7 @@ fn merge_list(
             .get(DIRECTIVE)
             .map(|directive| (directive, directive.as_str()))
         {
-            None => wanted.push(item.clone()),
+            None => patch_items.push(item.clone()),
             Some((_, Some("delete"))) => {
                 let value = fields.get(key).ok_or_else(|| no_merge_key(fields, key))?;
                 original.retain(|candidate| candidate.get(key) != Some(value));
@@ -256,10 +256,10 @@ fn merge_list(
         }
     }
     if replace {
-        *original = wanted;
+        *original = patch_items;
         return Ok(());
     }
-    for item in &wanted {
+    for item in &patch_items {
         let Some(fields) = item.as_object() else {
             continue;
         };
@@ -272,7 +272,7 @@ fn merge_list(
             None => original.push(item.clone()),
         }
     }
-    *original = in_order(std::mem::take(original), &wanted, &before, Some(key));
+    *original = in_order(std::mem::take(original), &patch_items, &before, Some(key));
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use super::wire::{Datum, Reader};
 use super::{Envelope, malformed};
 use crate::error::ProtobufError;
 
-/// Methods of a deserializer whose value is never null, except `deserialize_any`.
+/// All methods but `deserialize_any` of a deserializer whose value is never null.
 macro_rules! never_null {
     () => {
         fn deserialize_option<V: Visitor<'de>>(
@@ -206,7 +206,7 @@ impl Context {
     }
 }
 
-/// The fields of a message.
+/// Serde access to the fields of a message.
 struct MessageAccess<'de> {
     context: Context,
     fields: Fields<'de>,
@@ -380,8 +380,8 @@ impl<'de> SeqAccess<'de> for ListAccess<'_, 'de> {
     }
 }
 
-/// Access to the entries of a map. An entry is a message: the key is field 1, the value is field 2,
-/// and a missing field is empty.
+/// Serde access to the entries of a map. An entry is a message: the key is field 1, the value is
+/// field 2, and a missing field is empty.
 struct EntryAccess<'a, 'de> {
     iter: FieldIter<'a, 'de>,
     value: Option<Datum<'de>>,
@@ -429,7 +429,7 @@ impl<'de> MapAccess<'de> for EntryAccess<'_, 'de> {
     }
 }
 
-/// Access to a list without items.
+/// Serde access to an empty list.
 struct EmptyList;
 
 impl<'de> SeqAccess<'de> for EmptyList {

@@ -1,4 +1,4 @@
-//! Encodes JSON as a protobuf message by the table.
+//! Encodes JSON as a protobuf message, with the field numbers and types of the table.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,7 +24,7 @@ use crate::error::ProtobufError;
 /// let mut object =
 ///     json!({"apiVersion": "v1", "kind": "Secret", "data": {"password": "c2VjcmV0"}});
 /// let read = decode(&encode(&object)?)?;
-/// In Go, this struct is written even if it is empty.
+/// // In Go, this struct is written even if it is empty.
 /// object["metadata"] = json!({});
 /// assert_eq!(read, object);
 /// # Ok::<(), opkit_apimachinery::protobuf::ProtobufError>(())
@@ -32,9 +32,9 @@ use crate::error::ProtobufError;
 ///
 /// # Errors
 ///
-/// If the object has no `apiVersion` or `kind`, if the kind is not built in, or if its message does
-/// not have a field or cannot hold its value. The error names the field; no field is dropped
-/// silently.
+/// If the object has no `apiVersion` or `kind`, if the kind is not built in, or if the message does
+/// not have a field of the object or cannot hold its value. The error names the field; no field is
+/// dropped silently.
 pub fn encode(value: &Value) -> Result<Vec<u8>, ProtobufError> {
     let type_meta = |field: &'static str| {
         let text = value.get(field).and_then(Value::as_str);
@@ -239,13 +239,13 @@ impl Encoder {
         value: &Value,
         depth: usize,
     ) -> Result<(), ProtobufError> {
-        let wrong = |expected: &str| {
+        let type_mismatch = |expected: &str| {
             let reason = format!("is {} and not {expected}", type_name(value));
             unwritable(message, Some(field), reason)
         };
         let text = || match value {
             Value::Null => Ok(""),
-            other => other.as_str().ok_or_else(|| wrong("a string")),
+            other => other.as_str().ok_or_else(|| type_mismatch("a string")),
         };
         let not = |expected: &str| {
             unwritable(message, Some(field), format!("is not {expected}: {value}"))
@@ -254,10 +254,10 @@ impl Encoder {
             let bits = match (field.type_, value) {
                 (_, Value::Null) => 0,
                 (Type::Bool, value) => {
-                    u64::from(value.as_bool().ok_or_else(|| wrong("a boolean"))?)
+                    u64::from(value.as_bool().ok_or_else(|| type_mismatch("a boolean"))?)
                 }
                 (type_, value) => {
-                    let integer = integer(value).ok_or_else(|| wrong("an integer"))?;
+                    let integer = integer(value).ok_or_else(|| type_mismatch("an integer"))?;
                     if type_ == Type::Int32 && i32::try_from(integer).is_err() {
                         return Err(not("an integer of 32 bits"));
                     }
@@ -273,7 +273,7 @@ impl Encoder {
             Type::Double => {
                 let double = match value {
                     Value::Null => 0.0,
-                    value => value.as_f64().ok_or_else(|| wrong("a number"))?,
+                    value => value.as_f64().ok_or_else(|| type_mismatch("a number"))?,
                 };
                 self.out.bytes(&double.to_le_bytes());
                 self.out.tag(number, 1);
@@ -305,7 +305,7 @@ impl Encoder {
                     value => {
                         let number = integer(value)
                             .filter(|number| i32::try_from(*number).is_ok())
-                            .ok_or_else(|| wrong("a string or an integer of 32 bits"))?;
+                            .ok_or_else(|| type_mismatch("a string or an integer of 32 bits"))?;
                         (0, number, "")
                     }
                 };
@@ -337,7 +337,7 @@ impl Encoder {
                     self.out.varint(seconds.cast_unsigned());
                     self.out.tag(1, 0);
                 } else if !value.is_null() {
-                    return Err(wrong("a time"));
+                    return Err(type_mismatch("a time"));
                 }
             }
             Type::Json => {

@@ -40,7 +40,8 @@ impl<'a> Datum<'a> {
     }
 }
 
-/// A defect in the wire bytes. The type holds no text, so that decoding valid bytes costs nothing.
+/// A defect in the wire bytes. Its text is created only when it is displayed, so that decoding
+/// valid bytes does not pay for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WireError {
     VarintEnds,

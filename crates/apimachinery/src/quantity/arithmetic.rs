@@ -26,7 +26,7 @@ impl Quantity {
         }
     }
 
-    /// Returns a quantity with the notation `Ki`, `Mi` and `Gi`, such as a number of bytes.
+    /// Returns a quantity of bytes, which is written with the suffixes `Ki`, `Mi` and `Gi`.
     pub fn from_bytes(bytes: i64) -> Self {
         Self {
             nanos: i128::from(bytes) * ONE,
@@ -34,14 +34,14 @@ impl Quantity {
         }
     }
 
-    /// Returns the whole number, rounded up as Kubernetes' `Value()` rounds; `None` if it is larger
-    /// than an `i64`.
+    /// Returns the whole number, rounded away from zero as Kubernetes' `Value()` does; `None` if it
+    /// does not fit into an `i64`.
     pub fn value(self) -> Option<i64> {
         self.in_units(ONE)
     }
 
-    /// Returns the number of thousandths, rounded up as Kubernetes' `MilliValue()` rounds; `None`
-    /// if it is larger than an `i64`.
+    /// Returns the number of thousandths, rounded away from zero as Kubernetes' `MilliValue()`
+    /// does; `None` if it does not fit into an `i64`.
     pub fn milli_value(self) -> Option<i64> {
         self.in_units(MILLI)
     }
@@ -87,7 +87,7 @@ impl From<i64> for Quantity {
     }
 }
 
-/// The sum is exact. It saturates at the largest quantity, about 1.7e29.
+/// The sum is exact. It saturates at the limits of a quantity, about 1.7e29 and -1.7e29.
 impl Add for Quantity {
     type Output = Self;
 
@@ -99,7 +99,7 @@ impl Add for Quantity {
     }
 }
 
-/// The difference is exact. It saturates at the largest quantity, about 1.7e29.
+/// The difference is exact. It saturates at the limits of a quantity, about 1.7e29 and -1.7e29.
 impl Sub for Quantity {
     type Output = Self;
 
@@ -111,7 +111,7 @@ impl Sub for Quantity {
     }
 }
 
-/// The product is exact. It saturates at the largest quantity, about 1.7e29.
+/// The product is exact. It saturates at the limits of a quantity, about 1.7e29 and -1.7e29.
 impl Mul<i64> for Quantity {
     type Output = Self;
 

@@ -39,7 +39,7 @@ impl Findings {
         self.failed.into_inner().unwrap_or_default()
     }
 
-    /// Records the path of an error. The innermost call is first, and later ones do not replace it.
+    /// Records the path of an error, unless the path of an inner field is already recorded.
     fn locate<T>(&self, path: Path<'_>, result: Result<T, Error>) -> Result<T, Error> {
         if result.is_err() {
             self.failed
@@ -159,7 +159,7 @@ impl<'de> Deserializer<'de> for Strict<'de, '_> {
         }
     }
 
-    /// Records the field as unknown, because serde ignores the fields that a type does not have.
+    /// Records the field as unknown: serde calls this method for fields that a type does not have.
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let is_type_meta = matches!(self.path, Path::Field(Path::Root, "apiVersion" | "kind"));
         let is_unset = self.findings.from_protobuf && is_empty(self.value);

@@ -151,8 +151,8 @@ fn a_kind_has_one_type() {
     let error = scheme.register::<ConfigMap>(robot("v1")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "example.com/v1, Kind=Robot cannot be opkit_apimachinery::scheme::tests::ConfigMap: \
-         it is opkit_apimachinery::scheme::tests::RobotV1"
+        "cannot register example.com/v1, Kind=Robot as opkit_apimachinery::scheme::tests::ConfigMap: \
+         it is registered as opkit_apimachinery::scheme::tests::RobotV1"
     );
 }
 

@@ -6,7 +6,8 @@ use super::SelectorError;
 
 /// A selector of objects by fields, such as `metadata.name=a,status.phase!=Failed`.
 ///
-/// The server decides which fields a kind supports: `lookup` returns their values.
+/// Which fields a kind supports depends on the server: [`matches`](Self::matches) gets their values
+/// from a function.
 ///
 /// # Examples
 ///

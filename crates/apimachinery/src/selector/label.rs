@@ -40,7 +40,7 @@ pub struct LabelRequirement {
     pub values: BTreeSet<String>,
 }
 
-/// Comparison of a label's value with the values of a [`LabelRequirement`].
+/// Operator of a [`LabelRequirement`], which compares a label's value with the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operator {
@@ -191,7 +191,7 @@ impl LabelRequirement {
         })
     }
 
-    /// Reports whether the term matches a label's value, or `None` if the label is missing.
+    /// Reports whether the term matches a label's value. `None` means that the label is missing.
     pub fn matches(&self, value: Option<&str>) -> bool {
         let listed = || value.is_some_and(|value| self.values.contains(value));
         let ordered = |holds: fn(&i64, &i64) -> bool| {

@@ -38,8 +38,8 @@ impl<'t> Token<'t> {
         }
     }
 
-    /// Returns the token as read where a value is expected: `in` and `notin` are plain values
-    /// there.
+    /// Returns the token at a position where a value is expected: there, `in` and `notin` are
+    /// values.
     pub(super) fn as_value(self) -> Self {
         match self {
             Token::In | Token::NotIn => Token::Identifier(self.literal()),

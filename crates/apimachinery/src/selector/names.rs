@@ -23,36 +23,36 @@ const SHAPE_RULE: &str = "a valid label key must consist of alphanumeric charact
 pub(super) fn check_key(key: &str) -> Result<(), String> {
     match label_key_errors(key).as_slice() {
         [] => Ok(()),
-        wrong => Err(invalid_value("<nil>", key, wrong)),
+        errors => Err(invalid_value("<nil>", key, errors)),
     }
 }
 
-/// Returns the rules that the key of a label or an annotation, or a finalizer, violates, in
+/// Checks the key of a label or an annotation, or a finalizer, and returns the violated rules in
 /// Kubernetes' words.
 pub fn label_key_errors(key: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     let parts: Vec<&str> = key.split('/').collect();
     let name = match parts.as_slice() {
         [name] => name,
         [prefix, name] => {
             if prefix.is_empty() {
-                wrong.push("prefix part must be non-empty".to_owned());
+                errors.push("prefix part must be non-empty".to_owned());
             } else if check_dns_subdomain(prefix).is_err() {
-                wrong.push(PREFIX_RULE.to_owned());
+                errors.push(PREFIX_RULE.to_owned());
             }
             name
         }
         _ => return vec![SHAPE_RULE.to_owned()],
     };
     if name.is_empty() {
-        wrong.push("name part must be non-empty".to_owned());
+        errors.push("name part must be non-empty".to_owned());
     } else if name.len() > 63 {
-        wrong.push("name part must be no more than 63 bytes".to_owned());
+        errors.push("name part must be no more than 63 bytes".to_owned());
     }
     if name.is_empty() || !is_name(name) {
-        wrong.push(NAME_RULE.to_owned());
+        errors.push(NAME_RULE.to_owned());
     }
-    wrong
+    errors
 }
 
 /// Checks the value of a label. The error lists all violated rules in one text. `index` is the
@@ -60,31 +60,31 @@ pub fn label_key_errors(key: &str) -> Vec<String> {
 pub(super) fn check_value(key: &str, value: &str, index: usize) -> Result<(), String> {
     match label_value_errors(value).as_slice() {
         [] => Ok(()),
-        wrong => Err(invalid_value(
+        errors => Err(invalid_value(
             &format!("values[{index}][{key}]"),
             value,
-            wrong,
+            errors,
         )),
     }
 }
 
-/// Returns the rules that the value of a label violates, in Kubernetes' words.
+/// Checks the value of a label, and returns the violated rules in Kubernetes' words.
 pub fn label_value_errors(value: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     if value.len() > 63 {
-        wrong.push("must be no more than 63 bytes".to_owned());
+        errors.push("must be no more than 63 bytes".to_owned());
     }
     if !value.is_empty() && !is_name(value) {
-        wrong.push(VALUE_RULE.to_owned());
+        errors.push(VALUE_RULE.to_owned());
     }
-    wrong
+    errors
 }
 
-fn invalid_value(field: &str, value: &str, wrong: &[String]) -> String {
+fn invalid_value(field: &str, value: &str, errors: &[String]) -> String {
     format!(
         "{field}: Invalid value: {}: {}",
         golang::quote(value),
-        wrong.join("; ")
+        errors.join("; ")
     )
 }
 

@@ -182,7 +182,7 @@ fn bound(argument: &Argument<'_>, name: &str) -> Result<u128, ShardError> {
     };
     let length = hex.chars().count();
     let is_digit = |letter: char| matches!(letter, '0'..='9' | 'a'..='f');
-    let wrong = if hex.is_empty() {
+    let defect = if hex.is_empty() {
         Some("hex value is required after '0x'".to_owned())
     } else if length > 17 {
         Some(format!(
@@ -198,8 +198,8 @@ fn bound(argument: &Argument<'_>, name: &str) -> Result<u128, ShardError> {
     } else {
         None
     };
-    if let Some(wrong) = wrong {
-        return Err(ShardError::new(format!("{name}: {wrong}")));
+    if let Some(defect) = defect {
+        return Err(ShardError::new(format!("{name}: {defect}")));
     }
     if length < 16 {
         let padded = format!("0x{hex:0>16}");

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::schema::Typed;
 
-/// Sets the defaults of a custom resource's schema, after it has removed nulls from fields that are
-/// neither nullable nor have a default.
+/// Removes nulls from fields that are neither nullable nor have a default, and then sets the
+/// defaults of a custom resource's schema.
 ///
 /// A field gets its default if it is missing, or if it is null and not nullable; defaults inside a
 /// default value apply too. A missing object is not created just because one of its fields has a
@@ -76,11 +76,11 @@ fn default(value: &mut Value, schema: &Typed<'_>) {
                 let Some(default) = typed.default() else {
                     continue;
                 };
-                let wanted = match fields.get(name) {
+                let needs_default = match fields.get(name) {
                     None => true,
                     Some(present) => present.is_null() && !typed.nullable(),
                 };
-                if wanted {
+                if needs_default {
                     fields.insert(name.clone(), default.clone());
                 }
             }

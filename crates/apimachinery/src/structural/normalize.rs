@@ -1,13 +1,14 @@
-//! Normalizes a document as decoding into a Go struct and encoding again does.
+//! Normalizes objects as Kubernetes does when it decodes them into Go structs and encodes them
+//! again.
 
 use serde_json::{Map, Value};
 
 use crate::quantity::Quantity;
 use crate::schema::{Schema, SchemaType, Typed};
 
-/// Normalizes an object as Kubernetes does by decoding it into its Go types and encoding it again:
-/// removes unnecessary nulls, empty lists and empty maps, adds structs that always exist, and
-/// writes quantities in canonical form.
+/// Normalizes an object as if it was decoded into Kubernetes' Go types and encoded again: removes
+/// unnecessary nulls, empty lists and empty maps, adds structs that always exist, and writes
+/// quantities in canonical form.
 ///
 /// This applies to all fields of a built-in kind, but only to the metadata of a custom resource,
 /// whose other fields stay unchanged. Call this function on an object that a client sent.
