@@ -15,8 +15,8 @@ pub fn is_secret(kind: &str) -> bool {
 }
 
 /// Redacts an object, or a list of objects: replaces the values in `data` and `stringData` of
-/// Secrets, and the value of [`LAST_APPLIED_CONFIGURATION`] in any field. `kind` is the kind of an
-/// object that has no `kind` field.
+/// Secrets, and the value of [`LAST_APPLIED_CONFIGURATION`] in any field. `kind` applies to objects
+/// without a `kind` field.
 ///
 /// # Examples
 /// ```

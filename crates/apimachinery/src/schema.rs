@@ -26,7 +26,7 @@ pub use typed::Typed;
 /// A shared schema, as used in properties, items and definitions.
 pub type SchemaRef = Arc<Schema>;
 
-/// OpenAPI v3 / structural schema of one type (parsed once, shared).
+/// Parsed schema of one type: an OpenAPI v3 schema or a structural schema.
 ///
 /// # Examples
 ///

@@ -13,13 +13,13 @@ use crate::golang;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum PathElement {
-    /// A field of an object: `f:name`.
+    /// A field of an object, written as `f:name`.
     Field(String),
-    /// A list item by the values of its key fields, sorted by name: `k:{"name":"a"}`.
+    /// A list item, identified by its key fields, which are sorted by name: `k:{"name":"a"}`.
     Key(Vec<(String, String)>),
-    /// An item of a set: `v:"a"`.
+    /// An item of a set, identified by its value: `v:"a"`.
     Value(String),
-    /// A list item by its index: `i:0`.
+    /// A list item, identified by its index: `i:0`.
     Index(u64),
 }
 

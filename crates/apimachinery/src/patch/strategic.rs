@@ -277,7 +277,8 @@ fn merge_list(
 }
 
 /// Sorts a merged list: items in `order` have that order, and the other items the order of
-/// `before`. Two items of different groups that were both in `before` keep their order from there.
+/// `before`. Two items of different groups that were both in `before` keep their relative order
+/// from there.
 fn in_order(
     merged: Vec<Value>,
     order: &[Value],

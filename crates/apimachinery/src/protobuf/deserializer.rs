@@ -128,7 +128,8 @@ impl<'de> Deserializer<'de> {
         Self { depth, ..self }
     }
 
-    /// Returns the only field of a list message, or the field of a choice message that is set.
+    /// Returns the only field of a list message, or the field of a choice message with the highest
+    /// number on the wire.
     fn only_field(&self, fields: &mut Fields<'de>) -> Result<Option<Found<'de>>, ProtobufError> {
         let message = self.type_.message;
         let mut highest = 0;

@@ -61,7 +61,7 @@ pub(super) enum Precision {
     Microseconds,
 }
 
-/// Text of a time, without an allocation.
+/// Text of a time in a fixed-size buffer, so that no allocation is needed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimeText {
     digits: [u8; 27],

@@ -14,7 +14,7 @@ use super::wire::Datum;
 use super::{MAGIC, envelope, malformed};
 use crate::error::ProtobufError;
 
-/// One value of a field, or of its list or map.
+/// One value of a field; for a list or a map, one of its values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value<'de> {
     pub(super) context: Context,

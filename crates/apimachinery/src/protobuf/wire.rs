@@ -55,7 +55,7 @@ pub(super) enum WireError {
         left: usize,
     },
     Utf8,
-    /// The actual and the expected value.
+    /// A value of the wrong type: the actual and the expected type.
     Type(&'static str, &'static str),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Kubernetes compiles `pattern` with Go's RE2. The `regex` crate differs in two points: its `\d`,
 //! `\w`, `\s` and `\b` match Unicode, and its character classes have set operations. This module
-//! translates both.
+//! translates a pattern so that both behave as in Go.
 
 use std::fmt;
 

@@ -56,7 +56,7 @@ pub enum FieldErrorKind {
 }
 
 impl FieldErrorKind {
-    /// Returns the text of the kind in messages.
+    /// Returns the kind as Kubernetes writes it in messages.
     fn as_str(self) -> &'static str {
         match self {
             Self::Duplicate => "Duplicate value",

@@ -96,7 +96,7 @@ fn normalize_field(value: &mut Value, typed: &Typed<'_>, required: bool) -> bool
 }
 
 /// Reports whether the value is an empty list or map, but not an empty struct. A field without a
-/// type holds any JSON, such as the default of a schema, and keeps it.
+/// type holds any JSON, such as the default of a schema, and is never removed.
 fn is_empty_collection(value: &Value, schema: &Schema) -> bool {
     match value {
         Value::Array(items) => items.is_empty() && schema.type_ == Some(SchemaType::Array),
