@@ -16,10 +16,13 @@
 //! atomic and granular.
 
 mod apply;
+mod as_applied;
 mod last_applied;
 mod managers;
 mod path;
+mod projection;
 mod set;
+mod set_ref;
 mod topology;
 mod update;
 mod walk;
@@ -29,7 +32,9 @@ use std::sync::LazyLock;
 pub use crate::error::{ApplyError, Conflict};
 pub use apply::apply;
 pub use path::PathElement;
+pub use projection::Projection;
 pub use set::FieldSet;
+pub use set_ref::FieldSetRef;
 pub use update::{keep_times, update};
 
 /// The field manager of a request.
@@ -43,25 +48,30 @@ pub struct Manager<'a> {
     pub subresource: &'a str,
 }
 
-/// What nobody owns.
+/// Fields of an object that no manager owns, because the server does not track them.
+const UNOWNED_FIELDS: [&str; 2] = ["apiVersion", "kind"];
+
+/// Fields of `metadata` that no manager owns.
+const UNOWNED_METADATA: [&str; 9] = [
+    "clusterName",
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "name",
+    "namespace",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// The fields that no manager owns, as a set.
 static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
-    const METADATA: [&str; 9] = [
-        "clusterName",
-        "creationTimestamp",
-        "generation",
-        "managedFields",
-        "name",
-        "namespace",
-        "resourceVersion",
-        "selfLink",
-        "uid",
-    ];
     let field = |name: &str| PathElement::Field(name.to_owned());
     let mut set = FieldSet::default();
-    for name in ["apiVersion", "kind", "metadata"] {
+    for name in UNOWNED_FIELDS.into_iter().chain(["metadata"]) {
         set.insert(&[field(name)]);
     }
-    for name in METADATA {
+    for name in UNOWNED_METADATA {
         set.insert(&[field("metadata"), field(name)]);
     }
     set

@@ -7,16 +7,16 @@
 
 use std::any::TypeId;
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
+use opkit_apimachinery::managedfields::FieldSetRef;
 use opkit_client::ObjectKey;
 use parking_lot::Mutex;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use crate::as_applied::is_as_applied;
 use crate::desired::{Desired, is_own};
-use crate::hash::hash_of;
 
 #[derive(Debug, Clone)]
 struct Applied {
@@ -157,66 +157,23 @@ pub(crate) fn is_recognised(
             is_own(entry, manager, "Apply") && version == Some(&desired.kind.api_version())
         })
         && fields_of(current, manager)
-            .is_some_and(|fields| is_as_applied(&desired.content, fields, json))
+            .is_some_and(|fields| fields.is_as_applied(&desired.content, json))
 }
 
-/// What `manager` has applied to an object, in the form of `fieldsV1`.
-pub(crate) fn fields_of<'m>(meta: &'m ObjectMeta, manager: &str) -> Option<&'m Value> {
+/// Returns the fields that `manager` has applied to an object.
+fn fields_of<'m>(meta: &'m ObjectMeta, manager: &str) -> Option<FieldSetRef<'m>> {
     let mut entries = meta.managed_fields.iter().flatten();
     let entry = entries.find(|entry| is_own(entry, manager, "Apply"))?;
-    Some(&entry.fields_v1.as_ref()?.0)
+    FieldSetRef::new(&entry.fields_v1.as_ref()?.0)
 }
 
-/// The fields that `manager` has applied to an object, and their values, as one number.
+/// Returns one number for the fields that `manager` has applied to an object, and their values. The
+/// number is the same only within one process.
 fn fingerprint(meta: &ObjectMeta, json: &Value, manager: &str) -> Option<u64> {
     let fields = fields_of(meta, manager)?;
-    Some(hash_of(&project(fields, Some(json))))
-}
-
-/// The part of `value` that `fields`, in the form of `fieldsV1`, names. A field that is missing is
-/// null, so that the set of fields is part of the result.
-fn project(fields: &Value, value: Option<&Value>) -> Value {
-    let Some(value) = value else {
-        return Value::Null;
-    };
-    let Some(fields) = fields.as_object() else {
-        return Value::Null;
-    };
-    if fields.is_empty() {
-        // Whether an empty object is there says nothing, and not every form of an object tells it.
-        let is_empty = value.as_object().is_some_and(Map::is_empty);
-        return if is_empty { Value::Null } else { value.clone() };
-    }
-    let mut part = Map::new();
-    for (step, below) in fields {
-        let found = match step.split_once(':') {
-            Some(("f", name)) => project(below, value.get(name)),
-            Some(("k", key)) => project(below, item_with_key(value, key)),
-            Some(("v", item)) => item_equal(value, item),
-            Some(("i", n)) => project(below, n.parse().ok().and_then(|n: usize| value.get(n))),
-            // ".", the object or item itself.
-            _ => json!(true),
-        };
-        part.insert(step.clone(), found);
-    }
-    Value::Object(part)
-}
-
-/// The item of a list that has the fields of `key`, a JSON object.
-fn item_with_key<'a>(list: &'a Value, key: &str) -> Option<&'a Value> {
-    let key: Map<String, Value> = serde_json::from_str(key).ok()?;
-    list.as_array()?
-        .iter()
-        .find(|item| key.iter().all(|(k, v)| item.get(k) == Some(v)))
-}
-
-fn item_equal(list: &Value, item: &str) -> Value {
-    let item: Option<Value> = serde_json::from_str(item).ok();
-    let found = list
-        .as_array()
-        .zip(item)
-        .is_some_and(|(list, item)| list.contains(&item));
-    json!(found)
+    let mut hasher = DefaultHasher::new();
+    fields.project(json).hash(&mut hasher);
+    Some(hasher.finish())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A child as it shall be: checked, completed with its owner, ready to be sent. No I/O.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta};
+use opkit_apimachinery::managedfields::FieldSet;
 use opkit_client::{Kind, ObjectKey};
 use serde_json::{Map, Value, json};
 
@@ -225,7 +226,7 @@ pub(crate) fn upgrade_patch(meta: &ObjectMeta, manager: &str, others: &[String])
     upgraded.operation = Some("Apply".to_owned());
     for taken in entries.iter().filter(|entry| is_taken(entry)) {
         if let (Some(fields), Some(more)) = (&mut upgraded.fields_v1, &taken.fields_v1) {
-            unite(&mut fields.0, &more.0);
+            unite(fields, more);
         }
     }
     let rest = entries
@@ -251,16 +252,11 @@ fn is_of_object(entry: &ManagedFieldsEntry) -> bool {
     entry.subresource.as_deref().unwrap_or_default().is_empty()
 }
 
-/// Adds the fields of `more` to `fields`, both in the form of `fieldsV1`.
-fn unite(fields: &mut Value, more: &Value) {
-    let (Some(fields), Some(more)) = (fields.as_object_mut(), more.as_object()) else {
-        return;
-    };
-    for (name, below) in more {
-        unite(
-            fields.entry(name.clone()).or_insert_with(|| json!({})),
-            below,
-        );
+/// Adds the fields of `more` to `fields`; no change if one of them is not valid.
+fn unite(fields: &mut FieldsV1, more: &FieldsV1) {
+    let decode = |fields: &FieldsV1| FieldSet::from_fields_v1(&fields.0);
+    if let (Some(own), Some(more)) = (decode(fields), decode(more)) {
+        fields.0 = own.union(&more).to_fields_v1();
     }
 }
 

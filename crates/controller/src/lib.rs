@@ -11,7 +11,6 @@ mod action;
 mod adopt;
 mod applied;
 mod apply;
-mod as_applied;
 mod context;
 mod controller;
 mod create_once;

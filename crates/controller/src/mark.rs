@@ -8,8 +8,8 @@
 //! The value of `opkit.dev/applied` is `<field manager>:<hash>`. The field manager identifies the
 //! controller that applied the child: `Context::prune` deletes only children of its own controller.
 //! The hash covers the fields that were applied: a process that has just started compares it to
-//! find out whether the last application had the same fields (together with [`crate::as_applied`],
-//! which compares the values).
+//! find out whether the last application had the same fields (together with
+//! `FieldSetRef::is_as_applied`, which compares the values).
 //!
 //! The hash covers the names of the fields and no values. A hash of values would have to be kept
 //! from whoever reads annotations, in a log, a metric or a dashboard: the password in a Secret, or

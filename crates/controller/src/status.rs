@@ -1,6 +1,7 @@
 //! The rules of a status update, on JSON: no I/O.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use opkit_apimachinery::managedfields::FieldSetRef;
 use serde_json::{Map, Value};
 
 /// Completes the conditions of a new status: `lastTransitionTime` is `now` on a transition and
@@ -97,15 +98,16 @@ impl OwnConditions {
         });
         let mut types = Vec::new();
         for fields in own.filter_map(|entry| entry.fields_v1.as_ref()) {
-            let conditions = fields.0.pointer("/f:status/f:conditions");
-            let Some(conditions) = conditions.and_then(Value::as_object) else {
+            let conditions = FieldSetRef::new(&fields.0)
+                .and_then(|fields| fields.field("status"))
+                .and_then(|status| status.field("conditions"));
+            let Some(conditions) = conditions else {
                 continue;
             };
             if conditions.is_empty() {
                 return Self::All;
             }
-            let keys = conditions.keys().filter_map(|key| key.strip_prefix("k:"));
-            let keys = keys.filter_map(|key| serde_json::from_str::<Value>(key).ok());
+            let keys = conditions.item_keys();
             types.extend(keys.filter_map(|key| Some(key.get("type")?.as_str()?.to_owned())));
         }
         Self::Types(types)

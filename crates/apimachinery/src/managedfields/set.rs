@@ -65,7 +65,16 @@ impl FieldSet {
         set.members.insert(last.clone());
     }
 
-    /// The paths that are in either set.
+    /// Returns the paths that are in either set.
+    ///
+    /// ```
+    /// use opkit_apimachinery::managedfields::FieldSet;
+    /// use serde_json::json;
+    ///
+    /// let set = |fields| FieldSet::from_fields_v1(&fields).unwrap();
+    /// let union = set(json!({"f:a": {}})).union(&set(json!({"f:a": {"f:b": {}}})));
+    /// assert_eq!(union.paths(), [".a", ".a.b"]);
+    /// ```
     pub fn union(&self, other: &Self) -> Self {
         let mut union = self.clone();
         union.members.extend(other.members.iter().cloned());

@@ -1,5 +1,6 @@
 use k8s_openapi::api::apps::v1::Deployment;
 use opkit_client::Kind;
+use serde_json::json;
 
 use super::*;
 use crate::desired::Relation;
@@ -111,19 +112,6 @@ fn a_forgotten_child_is_applied() {
         verdict(&children, "one", &deployment("10", "one", "x")),
         "apply"
     );
-}
-
-#[test]
-fn an_empty_object_is_as_good_as_none() {
-    let with = |resources: Value| {
-        let fields = json!({"f:spec": {"f:resources": {}, "f:image": {}}});
-        hash_of(&project(
-            &fields,
-            Some(&json!({"spec": {"image": "a", "resources": resources}})),
-        ))
-    };
-    assert_eq!(with(json!({})), with(Value::Null));
-    assert_ne!(with(json!({})), with(json!({"limits": {"cpu": "1"}})));
 }
 
 #[test]

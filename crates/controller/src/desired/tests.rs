@@ -1,5 +1,4 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::FieldsV1;
 use opkit_client::Object;
 
 use super::*;

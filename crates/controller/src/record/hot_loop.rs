@@ -12,6 +12,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use opkit_apimachinery::managedfields::FieldSetRef;
 use serde::Serialize;
 
 pub(super) use self::pace::Pace;
@@ -214,43 +216,16 @@ impl Tracker {
     }
 }
 
-/// Who manages the field at `path` of an object, other than `not`; from its `managedFields`.
-pub(crate) fn manager_of(
-    entries: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry],
-    path: &str,
-    not: &str,
-) -> Option<String> {
+/// Returns the field manager, other than `not`, that owns the field at `path` of an object with
+/// these managed fields. The path is in the form of `FieldChange::path`.
+pub(crate) fn manager_of(entries: &[ManagedFieldsEntry], path: &str, not: &str) -> Option<String> {
     let owners = entries.iter().filter(|entry| {
-        let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
-        fields.is_some_and(|fields| holds(fields, path))
+        let fields = entry.fields_v1.as_ref();
+        let fields = fields.and_then(|fields| FieldSetRef::new(&fields.0));
+        fields.is_some_and(|fields| fields.contains(path))
     });
-    let others = owners.filter_map(|entry| entry.manager.clone());
-    others.into_iter().find(|manager| manager != not)
-}
-
-/// Whether `fieldsV1` holds the field at `path`, which is written as in `FieldChange`.
-fn holds(fields: &serde_json::Value, path: &str) -> bool {
-    let Some(fields) = fields.as_object() else {
-        return false;
-    };
-    if path.is_empty() || fields.is_empty() {
-        return true;
-    }
-    let end = |path: &str| path.find(['.', '[']).unwrap_or(path.len());
-    if let Some(rest) = path.strip_prefix('[') {
-        let (item, rest) = rest.split_once(']').unwrap_or((rest, ""));
-        let named = format!("\"{item}\"");
-        let mut items = fields.iter();
-        return items.any(|(key, below)| {
-            (key.starts_with("k:") || key.starts_with("v:"))
-                && key.contains(&named)
-                && holds(below, rest)
-        });
-    }
-    let path = path.strip_prefix('.').unwrap_or(path);
-    let (name, rest) = path.split_at(end(path));
-    let below = fields.get(&format!("f:{name}"));
-    below.is_some_and(|below| holds(below, rest))
+    let mut managers = owners.filter_map(|entry| entry.manager.as_deref());
+    managers.find(|manager| *manager != not).map(str::to_owned)
 }
 
 #[cfg(test)]

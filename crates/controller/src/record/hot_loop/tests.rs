@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::FieldsV1;
 use opkit_cache::FieldChange;
 use opkit_client::ObjectKey;
 use serde_json::json;

@@ -2,7 +2,14 @@ use serde_json::json;
 
 use super::*;
 
-/// A deployment as it is given, of which the server completes the protocol of a port.
+/// Calls the method under test with `fieldsV1` as JSON.
+fn is_as_applied(config: &Value, fields: &Value, live: &Value) -> bool {
+    FieldSetRef::new(fields)
+        .unwrap()
+        .is_as_applied(config, live)
+}
+
+/// A deployment as a client applies it. The server completes the protocol of a port.
 fn content() -> Value {
     json!({
         "apiVersion": "apps/v1",
@@ -79,13 +86,13 @@ fn verdict(change: impl FnOnce(&mut Value, &mut Value, &mut Value)) -> bool {
 }
 
 #[test]
-fn what_the_server_rewrites_and_adds_is_as_applied() {
+fn values_that_the_server_rewrites_or_adds_are_as_applied() {
     assert!(verdict(|_, _, _| {}));
     assert!(verdict(|_, _, current| current["status"] = json!({"a": 1})));
 }
 
 #[test]
-fn a_value_that_differs_is_not() {
+fn a_value_that_differs_is_not_as_applied() {
     let at = |path: &'static str, value: Value| {
         verdict(move |_, _, current| *current.pointer_mut(path).unwrap() = value)
     };
@@ -110,7 +117,7 @@ fn a_value_that_differs_is_not() {
 }
 
 #[test]
-fn a_field_that_we_lost_is_not() {
+fn a_field_that_the_manager_lost_is_not_as_applied() {
     let without = |path: &'static str, name: &'static str| {
         verdict(move |_, fields, _| {
             let at = fields.pointer_mut(path).unwrap().as_object_mut().unwrap();
@@ -132,7 +139,7 @@ fn a_field_that_we_lost_is_not() {
 }
 
 #[test]
-fn a_field_that_is_given_anew_is_not() {
+fn a_field_that_is_new_in_the_configuration_is_not_as_applied() {
     assert!(!verdict(
         |content, _, _| content["spec"]["replicas"] = json!(1)
     ));
@@ -142,7 +149,7 @@ fn a_field_that_is_given_anew_is_not() {
 }
 
 #[test]
-fn a_field_that_is_ours_and_not_given_is_not() {
+fn an_owned_field_that_is_not_in_the_configuration_is_not_as_applied() {
     let with = |path: &'static str, name: &'static str| {
         verdict(move |_, fields, _| {
             let at = fields.pointer_mut(path).unwrap().as_object_mut().unwrap();
@@ -160,18 +167,18 @@ fn a_field_that_is_ours_and_not_given_is_not() {
 }
 
 #[test]
-fn an_empty_list_with_keys_belongs_to_nobody_and_is_as_applied() {
+fn an_empty_list_with_keys_has_no_owner_and_is_as_applied() {
     const ENV: &str = "/spec/template/spec/containers/0";
     let given = |content: &mut Value| {
         content.pointer_mut(ENV).unwrap()["env"] = json!([]);
     };
     assert!(verdict(|content, _, _| given(content)));
-    // Others' items are none of ours, but who lost a list without keys must set it again.
+    // Items of other managers are ignored, but a list without keys that was lost is set again.
     assert!(!verdict(|content, _, current| {
         given(content);
         current["spec"]["template"]["spec"]["containers"][1]["env"] = json!([{"name": "A"}]);
     }));
-    // A custom kind is stored as given: there, one that is missing was removed by somebody.
+    // A custom kind is stored as sent: a list that is missing there was removed.
     let custom = |content: &mut Value| {
         content["apiVersion"] = json!("robot.opkit.dev/v1");
         content.pointer_mut(ENV).unwrap()["resources"]["limits"]["cpu"] = json!("1");
@@ -204,7 +211,7 @@ fn only_quantities_compare_as_quantities() {
     assert!(map("1.1", "1.1"));
     assert!(!map("1.1", "1.10"));
     assert!(!map("1000m", "1"));
-    // In the pod of a workload, too, and in a list without keys.
+    // Also in the pod template of a workload, and in a list without keys.
     let robot = "/spec/template/spec/containers/0";
     assert!(!verdict(|content, _, current| {
         content.pointer_mut(robot).unwrap()["command"] = json!(["walk", "1.1"]);
@@ -216,7 +223,7 @@ fn only_quantities_compare_as_quantities() {
     }));
 }
 
-/// A custom kind is stored as given, so there is nothing to see through.
+/// A custom kind is stored as sent, so equal quantities have the same text.
 #[test]
 fn a_custom_kind_has_no_quantities_that_are_rewritten() {
     let robot = |cpu: &str| {
@@ -246,7 +253,7 @@ fn large_integers_are_compared_digit_by_digit() {
 
 /// Init containers run in their order, and variables refer to those before them.
 #[test]
-fn another_order_of_a_list_with_keys_is_not() {
+fn another_order_of_a_list_with_keys_is_not_as_applied() {
     let pod = |names: &[&str]| {
         let containers: Vec<_> = names.iter().map(|name| json!({"name": name})).collect();
         json!({
@@ -264,10 +271,10 @@ fn another_order_of_a_list_with_keys_is_not() {
         &fields,
         &pod(&["a", "b"])
     ));
-    // Those of others may stand anywhere.
+    // Items of other managers may be anywhere.
     let current = pod(&["x", "a", "y", "b"]);
     assert!(is_as_applied(&pod(&["a", "b"]), &fields, &current));
-    // An item whose key the server has completed has its place like any other.
+    // The order also counts for an item whose key the server has completed.
     assert!(!verdict(|content, _, _| {
         let ports = &mut content["spec"]["template"]["spec"]["containers"][0]["ports"];
         ports.as_array_mut().unwrap().reverse();
