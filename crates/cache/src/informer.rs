@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use opkit_apimachinery::protobuf::MessageType;
-use opkit_client::{Kind, Object, ObjectKey, RestClient, has_ended};
+use opkit_client::{Kind, Object, ObjectKey, RestClient, is_removed};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -419,7 +419,7 @@ impl Informer {
     /// Takes in the response to a write of our own, so that reads, lists and indexes see it before
     /// the watch reports it. A response that the watch has passed already is ignored. An object
     /// that the informer's selector no longer matches is removed; if the informer does not store a
-    /// field of its selector, the watch decides. An object that the write has [ended](has_ended),
+    /// field of its selector, the watch decides. An object that the write has [removed](is_removed),
     /// such as by taking its last finalizer, is removed as by
     /// [`observe_deletion`](Informer::observe_deletion).
     pub fn observe(&self, written: &Stored) {
@@ -427,7 +427,7 @@ impl Informer {
         let (uid, version) = (meta.uid(), number(meta.resource_version().as_deref()));
         let mut state = self.shared().state.write();
         if meta.is_deleting()
-            && has_ended(&meta.to_object_meta())
+            && is_removed(&meta.to_object_meta())
             && !state.ours.has(Fault::EndedStays)
         {
             if let Some(uid) = uid {

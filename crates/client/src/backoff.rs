@@ -1,11 +1,11 @@
-//! Waits that grow, with chance in them, so that many clients do not come back at once.
+//! Increasing delays between attempts, with jitter, so that many clients do not retry at once.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
-/// Waits between attempts, as `wait.Backoff` of Kubernetes: each `factor` times as long as the one
-/// before, lengthened by a random part of up to `jitter` of itself.
+/// Delays between attempts, like Kubernetes' `wait.Backoff`. Each delay is `factor` times the
+/// previous one, plus a random part of up to `jitter` times the delay.
 ///
 /// # Examples
 /// ```
@@ -18,20 +18,20 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Backoff {
-    /// The first wait.
+    /// First delay.
     pub first: Duration,
-    /// By how much each wait is longer than the one before.
+    /// Ratio of each delay to the previous one.
     pub factor: f64,
-    /// Which part of a wait may be added at random.
+    /// Largest random part that is added to a delay, as a fraction of the delay.
     pub jitter: f64,
-    /// How many attempts in all.
+    /// Maximum number of attempts, the first one included.
     pub steps: u32,
-    /// The longest wait, before the random part.
+    /// Longest delay, before the random part is added.
     pub max: Duration,
 }
 
 impl Backoff {
-    /// client-go's `retry.DefaultRetry`: for conflicts between few writers.
+    /// client-go's `retry.DefaultRetry`, for conflicts between few writers.
     pub const DEFAULT_RETRY: Self = Self {
         first: Duration::from_millis(10),
         factor: 1.0,
@@ -40,7 +40,7 @@ impl Backoff {
         max: Duration::from_secs(1),
     };
 
-    /// client-go's `retry.DefaultBackoff`: for conflicts with a busy controller.
+    /// client-go's `retry.DefaultBackoff`, for conflicts with a busy controller.
     pub const DEFAULT_BACKOFF: Self = Self {
         first: Duration::from_millis(10),
         factor: 5.0,
@@ -49,7 +49,7 @@ impl Backoff {
         max: Duration::from_secs(10),
     };
 
-    /// The wait after attempt `attempt`, counted from 1.
+    /// Returns the delay after attempt `attempt`. The first attempt has the number 1.
     pub fn wait(&self, attempt: u32) -> Duration {
         let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
         let seconds = self.first.as_secs_f64() * self.factor.max(0.0).powi(exponent);
@@ -60,8 +60,8 @@ impl Backoff {
     }
 }
 
-/// A number from 0 to 1. The standard library seeds each hasher at random, which is enough to
-/// spread waits, and needs no other crate.
+/// Returns a random number from 0 to 1. The standard library seeds each hasher at random, which is
+/// random enough to spread delays and needs no other crate.
 pub(crate) fn random() -> f64 {
     let bits = RandomState::new().build_hasher().finish() >> 11;
     bits as f64 / (1_u64 << 53) as f64

@@ -1,6 +1,6 @@
-//! Finding the cluster: an explicit kubeconfig, `KUBECONFIG`, the pod's service account, or
-//! `~/.kube/config`, in this order (controller-runtime's, whose `--kubeconfig` comes first as
-//! well).
+//! Selection of the cluster to connect to. The first of these that is present is used, as in
+//! controller-runtime: a given kubeconfig, `KUBECONFIG`, the pod's service account,
+//! `~/.kube/config`.
 
 mod kubeconfig;
 
@@ -11,52 +11,52 @@ use kube::{Client, Config};
 
 use crate::ClientOptions;
 
-/// Why no cluster was found. Each message is one sentence that names the file.
+/// The reason why no client can be created. Each message is one sentence that names the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The kubeconfig is not there, or not readable.
+    /// The kubeconfig is missing or cannot be read.
     #[error("cannot read the kubeconfig {}", path.display())]
     Read {
-        /// The file.
+        /// Path of the kubeconfig.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         #[source]
         cause: std::io::Error,
     },
-    /// The kubeconfig is there, but does not say which cluster.
+    /// The kubeconfig was read, but does not define a usable cluster.
     #[error("cannot use the kubeconfig {path}: {}", first_line(cause.as_ref()))]
     Use {
-        /// The file, or the files that `KUBECONFIG` names.
+        /// Path of the kubeconfig, or the value of `KUBECONFIG`.
         path: String,
-        /// Why; not a source, because its text is part of the message.
+        /// The cause. Not a `source`, because its text is part of the message.
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A service account is mounted, but incomplete.
+    /// The pod's service account is incomplete.
     #[error("cannot use the pod's service account")]
     InCluster(#[source] kube::config::InClusterError),
-    /// There is no kubeconfig anywhere, and this is not a pod.
+    /// There is no kubeconfig, and the process does not run in a pod.
     #[error(
         "no cluster is configured: set --kubeconfig or KUBECONFIG, write ~/.kube/config, or run in a pod"
     )]
     NotConfigured,
-    /// The configuration is complete, but no client can be made of it.
-    #[error("cannot make a client for the API server {server}")]
+    /// The configuration is complete, but no client can be created from it.
+    #[error("cannot create a client for the API server {server}")]
     Client {
-        /// The URL of the server.
+        /// URL of the server.
         server: String,
-        /// Why.
+        /// The invalid TLS, credential or proxy setting.
         #[source]
         cause: Box<kube::Error>,
     },
 }
 
-/// Makes a client for the cluster of `kubeconfig`, of `KUBECONFIG`, of the pod this runs in, or of
-/// `~/.kube/config`. No request is sent.
+/// Creates a client for the cluster in `kubeconfig`, in `KUBECONFIG`, of the pod that this process
+/// runs in, or in `~/.kube/config`; the first that is present is used. Sends no request.
 ///
 /// # Errors
-/// When a file that is named cannot be used, and when nothing names a cluster. A later candidate
-/// never hides the fault of an earlier one.
+/// Fails if the selected configuration cannot be used, or if none is present. An invalid
+/// configuration is never skipped in favour of a later one.
 ///
 /// # Cancel safety
 /// May be dropped at any time.
@@ -64,10 +64,10 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ConnectError> 
     Ok(connect_named(kubeconfig).await?.0)
 }
 
-/// As [`connect`], with the URL of the server, to name it in errors.
+/// Creates a client like [`connect`]. Also returns the URL of the server, for use in messages.
 ///
 /// # Errors
-/// As [`connect`].
+/// Same as [`connect`].
 ///
 /// # Cancel safety
 /// May be dropped at any time.
@@ -75,10 +75,11 @@ pub async fn connect_named(kubeconfig: Option<&Path>) -> Result<(Client, String)
     connect_with(kubeconfig, ClientOptions::default()).await
 }
 
-/// As [`connect_named`], sending as `options` say.
+/// Creates a client with `options` for the cluster that [`connect`] selects. Also returns the URL of
+/// the server, for use in messages.
 ///
 /// # Errors
-/// As [`connect`].
+/// Same as [`connect`].
 ///
 /// # Cancel safety
 /// May be dropped at any time.
@@ -95,9 +96,10 @@ async fn find(explicit: Option<&Path>) -> Result<Config, ConnectError> {
     if let Some(path) = explicit {
         return read(&[path.to_owned()]).await;
     }
-    if let Some(paths) = std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
-        let files = std::env::split_paths(&paths);
-        let files: Vec<PathBuf> = files.filter(|path| !path.as_os_str().is_empty()).collect();
+    let paths = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let files = std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty());
+    let files: Vec<PathBuf> = files.collect();
+    if !files.is_empty() {
         return read(&files).await;
     }
     if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
@@ -124,7 +126,8 @@ async fn read(files: &[PathBuf]) -> Result<Config, ConnectError> {
     })
 }
 
-/// A YAML error quotes the file over several lines; the first says what and where.
+/// Returns the first line of the error. A YAML error quotes the file in further lines; the first line
+/// has the problem and its position.
 fn first_line(cause: &(dyn std::error::Error + Send + Sync)) -> String {
     cause
         .to_string()

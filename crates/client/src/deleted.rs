@@ -1,11 +1,11 @@
-//! What became of an object that was deleted.
+//! The result of a deletion.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
 use crate::{Call, RequestError};
 
-/// The outcome of a deletion that the server accepted.
+/// The result of a deletion that the server accepted.
 ///
 /// # Examples
 /// ```
@@ -22,19 +22,19 @@ use crate::{Call, RequestError};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deleted<T> {
-    /// The object is gone.
+    /// The object no longer exists.
     Gone,
-    /// The object, which stays until its finalizers are removed or its grace period ends.
+    /// The object still exists, until its finalizers are removed or its grace period ends.
     Terminating(T),
 }
 
 impl<T> Deleted<T> {
-    /// Whether the object is gone.
+    /// Returns whether the object no longer exists.
     pub fn is_gone(&self) -> bool {
         matches!(self, Self::Gone)
     }
 
-    /// Returns the outcome with another form of the object.
+    /// Converts the object of [`Terminating`](Self::Terminating) with `form`.
     pub fn map<U>(self, form: impl FnOnce(T) -> U) -> Deleted<U> {
         match self {
             Self::Gone => Deleted::Gone,
@@ -43,20 +43,20 @@ impl<T> Deleted<T> {
     }
 }
 
-/// Returns whether an object of this metadata, as a write returned it, is gone: it is being deleted
-/// and nothing holds it any longer.
+/// Returns whether the server removed an object, given the metadata in the response to a write.
 ///
-/// The server removes such an object with the write that takes the last finalizer, or with a
-/// deletion without a grace period, and still returns it. Without a grace period in its metadata an
-/// object counts as there: a Namespace has none and stays for the finalizers in its spec.
-pub fn has_ended(meta: &ObjectMeta) -> bool {
+/// The server removes an object with the write that removes its last finalizer, or with a deletion
+/// without a grace period, and still returns the object. Such an object has a deletion timestamp, no
+/// finalizers and a grace period of 0 s. An object without a grace period in its metadata still
+/// exists: a Namespace has none, and exists until the finalizers in its spec are removed.
+pub fn is_removed(meta: &ObjectMeta) -> bool {
     meta.deletion_timestamp.is_some()
         && meta.finalizers.as_deref().unwrap_or_default().is_empty()
         && meta.deletion_grace_period_seconds == Some(0)
 }
 
-/// Returns whether the response to a deletion means that the object is gone. It is a `Status` then,
-/// or, of kinds such as ServiceAccount, the object as it was.
+/// Returns whether the object no longer exists, given the response to its deletion. The response is
+/// then a `Status`, or, for kinds such as ServiceAccount, the unchanged object.
 pub(crate) fn is_gone(call: &Call, response: &[u8]) -> Result<bool, RequestError> {
     #[derive(Deserialize)]
     struct Response {
@@ -70,7 +70,7 @@ pub(crate) fn is_gone(call: &Call, response: &[u8]) -> Result<bool, RequestError
         call: Box::new(call.clone()),
         cause,
     })?;
-    Ok(kind == "Status" || metadata.deletion_timestamp.is_none() || has_ended(&metadata))
+    Ok(kind == "Status" || metadata.deletion_timestamp.is_none() || is_removed(&metadata))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! What the server serves: groups, versions and resources, found out once and kept.
+//! Discovery of the groups, versions and resources of the server, with a cache.
 //!
-//! Two requests tell all of it where the server has aggregated discovery; else each version of each
-//! group is asked. A group that cannot be read, such as one whose aggregated server is down, does
-//! not spoil the others, and is named.
+//! Two requests are enough if the server supports aggregated discovery; otherwise there is one
+//! request for each version of each group. If a group cannot be read, for example because its
+//! aggregated API server is down, the other groups are still returned, along with the failure.
 
 mod disk;
 mod error;
@@ -20,8 +20,7 @@ pub use self::mapper::RestMapper;
 pub use self::resource::{ApiResource, Discovered};
 use crate::RestClient;
 
-/// Asks the server what it serves, and remembers the answer. Cloning gives another handle on the
-/// same memory.
+/// A cache of the groups, versions and resources of the server. Clones share the same cache.
 ///
 /// # Examples
 /// ```
@@ -41,29 +40,29 @@ pub struct Discovery {
 struct Inner {
     rest: RestClient,
     disk: Option<DiskCache>,
-    memory: Mutex<Memory>,
-    /// Held by the one that asks the server; the others wait for its answer.
-    asking: tokio::sync::Mutex<()>,
+    cache: Mutex<Cache>,
+    /// Held during the requests to the server; other callers wait for their result.
+    fetching: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Memory {
+struct Cache {
     discovered: Option<Arc<Discovered>>,
-    /// How often a request to the server was begun.
-    begun: u64,
-    /// Which of these brought what is remembered.
-    answered: u64,
-    /// Whether the disk may still be believed.
-    distrust_disk: bool,
+    /// Number of fetches from the server that were started.
+    started: u64,
+    /// Number of the fetch that returned `discovered`.
+    fetched: u64,
+    /// Whether the disk cache is ignored until the next fetch.
+    bypass_disk: bool,
 }
 
 impl Discovery {
-    /// Remembers in memory.
+    /// Creates a cache in memory.
     pub fn new(kube: kube::Client) -> Self {
         Self::build(kube, None)
     }
 
-    /// Remembers in memory and in files that other processes share.
+    /// Creates a cache in memory and in a file that other processes share.
     pub fn with_disk(kube: kube::Client, disk: DiskCache) -> Self {
         Self::build(kube, Some(disk))
     }
@@ -73,80 +72,82 @@ impl Discovery {
             inner: Arc::new(Inner {
                 rest: RestClient::new(kube),
                 disk,
-                memory: Mutex::default(),
-                asking: tokio::sync::Mutex::default(),
+                cache: Mutex::default(),
+                fetching: tokio::sync::Mutex::default(),
             }),
         }
     }
 
-    /// What is remembered, or else what the server says.
+    /// Returns the cached resources, or fetches them if nothing is cached.
     ///
     /// # Errors
-    /// If the server does not say which groups it has. Groups that could not be read are
+    /// Fails if the list of groups cannot be read. Groups that cannot be read are in
     /// [`Discovered::failures`].
     ///
     /// # Cancel safety
     /// May be dropped at any time.
     pub async fn get(&self) -> Result<Arc<Discovered>, DiscoveryError> {
-        let known = self.inner.memory.lock().discovered.clone();
+        let known = self.inner.cache.lock().discovered.clone();
         match known {
             Some(known) => Ok(known),
-            None => self.ask(0, true).await,
+            None => self.fetch(0, true).await,
         }
     }
 
-    /// Asks the server again. Of several that wait to ask, one does; a request that has begun
-    /// before is not enough, as it may have seen less.
+    /// Fetches the resources from the server. Concurrent callers share one fetch, but only a fetch
+    /// that started after the call: an earlier one may miss recent changes.
     ///
     /// # Errors
-    /// As [`get`](Discovery::get); what was remembered stays.
+    /// Same as [`get`](Discovery::get). The cache is kept on failure.
     ///
     /// # Cancel safety
     /// May be dropped at any time.
     pub async fn refresh(&self) -> Result<Arc<Discovered>, DiscoveryError> {
-        let begun = self.inner.memory.lock().begun;
-        self.ask(begun, false).await
+        let started = self.inner.cache.lock().started;
+        self.fetch(started, false).await
     }
 
-    /// Forgets what is in memory, and does not believe the disk until the server was asked.
+    /// Clears the cache in memory, and ignores the one on disk until the next fetch succeeds.
     pub fn invalidate(&self) {
-        let mut memory = self.inner.memory.lock();
-        memory.discovered = None;
-        memory.distrust_disk = true;
+        let mut cache = self.inner.cache.lock();
+        cache.discovered = None;
+        cache.bypass_disk = true;
     }
 
-    /// Asks unless an answer is remembered whose request began after the first `begun` ones.
-    async fn ask(&self, begun: u64, or_disk: bool) -> Result<Arc<Discovered>, DiscoveryError> {
+    /// Returns the cached resources if they are from a later fetch than number `started`, and
+    /// fetches them otherwise. With `or_disk`, any cache, in memory or on disk, is accepted.
+    async fn fetch(&self, started: u64, or_disk: bool) -> Result<Arc<Discovered>, DiscoveryError> {
         let inner = &self.inner;
-        let _asking = inner.asking.lock().await;
-        let distrust_disk = {
-            let memory = inner.memory.lock();
-            let newer = memory.answered > begun || or_disk;
-            if let Some(known) = memory.discovered.clone().filter(|_| newer) {
+        let _fetching = inner.fetching.lock().await;
+        let bypass_disk = {
+            let cache = inner.cache.lock();
+            let newer = cache.fetched > started || or_disk;
+            if let Some(known) = cache.discovered.clone().filter(|_| newer) {
                 return Ok(known);
             }
-            memory.distrust_disk
+            cache.bypass_disk
         };
-        if let Some(disk) = inner.disk.as_ref().filter(|_| or_disk && !distrust_disk)
+        if let Some(disk) = inner.disk.as_ref().filter(|_| or_disk && !bypass_disk)
             && let Some(found) = disk.read().await
         {
             let found = Arc::new(found);
-            inner.memory.lock().discovered = Some(found.clone());
+            inner.cache.lock().discovered = Some(found.clone());
             return Ok(found);
         }
-        let number = {
-            let mut memory = inner.memory.lock();
-            memory.begun = memory.begun.saturating_add(1);
-            memory.begun
+        let started = {
+            let mut cache = inner.cache.lock();
+            cache.started = cache.started.saturating_add(1);
+            cache.started
         };
-        let found = Arc::new(fetch::everything(&inner.rest).await?);
+        let found = Arc::new(fetch::fetch_all(&inner.rest).await?);
         {
-            let mut memory = inner.memory.lock();
-            memory.discovered = Some(found.clone());
-            memory.answered = number;
-            memory.distrust_disk = false;
+            let mut cache = inner.cache.lock();
+            cache.discovered = Some(found.clone());
+            cache.fetched = started;
+            cache.bypass_disk = false;
         }
-        // What lacks a group now may have it in a minute; others shall not learn it for hours.
+        // A group that fails now may be available in a minute. Other processes shall not miss it
+        // for hours.
         if let Some(disk) = inner.disk.as_ref().filter(|_| found.failures.is_empty()) {
             disk.write(found.clone()).await;
         }

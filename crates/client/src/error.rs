@@ -1,4 +1,4 @@
-//! What can go wrong with a request, named by verb, kind and object.
+//! Errors of requests, which name verb, kind and object.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,25 +8,25 @@ use kube::core::response::reason;
 
 use crate::{Kind, ObjectKey};
 
-/// What a request does; its `Display` is the word in RBAC rules.
+/// The verb of a request. Its `Display` is the verb in RBAC rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verb {
-    /// Read one object.
+    /// Reads one object.
     Get,
-    /// Read a collection.
+    /// Reads a collection.
     List,
-    /// Follow a collection.
+    /// Watches a collection for changes.
     Watch,
-    /// Make an object.
+    /// Creates an object.
     Create,
-    /// Replace an object.
+    /// Replaces an object.
     Update,
-    /// Change an object, by any kind of patch.
+    /// Changes an object with a patch of any type.
     Patch,
-    /// Remove an object.
+    /// Deletes an object.
     Delete,
-    /// Remove the objects of a collection.
+    /// Deletes the objects of a collection.
     DeleteCollection,
 }
 
@@ -45,18 +45,18 @@ impl fmt::Display for Verb {
     }
 }
 
-/// What a request was about; its `Display` completes "cannot ...".
+/// Verb and target of a request, for error messages. Its `Display` completes "cannot ...".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// What was to be done.
+    /// Verb of the request.
     pub verb: Verb,
-    /// To which kind.
+    /// Kind of the target.
     pub kind: Kind,
-    /// To which subresource, such as `status`; none for the object itself.
+    /// Subresource, such as `status`; `None` for the object itself.
     pub subresource: Option<Cow<'static, str>>,
-    /// In which namespace; none for all of them, or for kinds of the cluster scope.
+    /// Namespace; `None` for all namespaces and for cluster-scoped kinds.
     pub namespace: Option<String>,
-    /// To which object; none for the collection.
+    /// Name of the object; `None` for the collection.
     pub name: Option<String>,
 }
 
@@ -109,59 +109,59 @@ impl fmt::Display for Call {
     }
 }
 
-/// A request that did not succeed.
+/// The error of a failed request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// The server answered, with a refusal.
+    /// The server rejected the request.
     #[error("cannot {call}: {} ({} {})", status.message, status.code, reason_of(status))]
     Refused {
-        /// What was asked.
+        /// Verb and target of the request.
         call: Box<Call>,
-        /// What the server said.
+        /// Status in the server's response.
         status: Box<Status>,
     },
-    /// No answer came.
+    /// There was no response.
     #[error("cannot {call}: the API server cannot be reached")]
     Unreachable {
-        /// What was asked.
+        /// Verb and target of the request.
         call: Box<Call>,
-        /// Why.
+        /// Connection or TLS error.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// No answer came in time.
-    #[error("cannot {call}: no answer within {seconds} s")]
+    /// There was no response in time.
+    #[error("cannot {call}: no response within {seconds} s")]
     Timeout {
-        /// What was asked.
+        /// Verb and target of the request.
         call: Box<Call>,
-        /// How long was waited.
+        /// Timeout, in seconds.
         seconds: u64,
     },
-    /// It was not sent, because this process does not lead, or no longer.
+    /// The request was not sent, because this process is not the leader or no longer is.
     #[error("cannot {call}: not the leader")]
     Fenced {
-        /// What was asked.
+        /// Verb and target of the request.
         call: Box<Call>,
-        /// Why.
+        /// Reason for which the fence held the request back.
         #[source]
         cause: crate::Fenced,
     },
-    /// An answer came that does not fit the kind.
-    #[error("cannot {call}: the answer cannot be read")]
+    /// The response cannot be decoded as the expected type.
+    #[error("cannot {call}: the response cannot be decoded")]
     Decode {
-        /// What was asked.
+        /// Verb and target of the request.
         call: Box<Call>,
-        /// Why.
+        /// Decoding error.
         #[source]
         cause: serde_json::Error,
     },
-    /// The request could not be written down.
-    #[error("cannot {call}: the request cannot be made")]
+    /// The request cannot be encoded, or its path is not valid.
+    #[error("cannot {call}: the request cannot be built")]
     Build {
-        /// What was asked.
+        /// Verb and target of the request.
         call: Box<Call>,
-        /// Why.
+        /// Encoding or path error.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -176,7 +176,7 @@ fn reason_of(status: &Status) -> &str {
 }
 
 impl RequestError {
-    /// What was asked.
+    /// Returns verb and target of the request.
     pub fn call(&self) -> &Call {
         match self {
             Self::Refused { call, .. }
@@ -188,7 +188,7 @@ impl RequestError {
         }
     }
 
-    /// The server's refusal, if that is what happened.
+    /// Returns the status in the server's response, if the server rejected the request.
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Refused { status, .. } => Some(status),
@@ -196,47 +196,47 @@ impl RequestError {
         }
     }
 
-    /// Whether the object changed since it was read.
+    /// Returns whether the object was changed since it was read.
     pub fn is_conflict(&self) -> bool {
         self.is(409, reason::CONFLICT)
     }
 
-    /// Whether the object, or the whole kind, does not exist.
+    /// Returns whether the object, or its kind, does not exist.
     pub fn is_not_found(&self) -> bool {
         self.status().is_some_and(|status| status.code == 404)
     }
 
-    /// Whether an object of that name exists already.
+    /// Returns whether an object with that name exists already.
     pub fn is_already_exists(&self) -> bool {
         self.is(409, reason::ALREADY_EXISTS)
     }
 
-    /// Whether a permission is missing.
+    /// Returns whether a permission is missing.
     pub fn is_forbidden(&self) -> bool {
         self.status().is_some_and(|status| status.code == 403)
     }
 
-    /// Whether the object breaks its schema, or a JSON patch test did not hold.
+    /// Returns whether the object violates its schema or a test operation of a JSON patch failed.
     pub fn is_invalid(&self) -> bool {
         self.status().is_some_and(|status| status.code == 422)
     }
 
-    /// Whether the resourceVersion asked for is too old, so that a new list is needed.
+    /// Returns whether the requested resourceVersion is too old, so that a new list is needed.
     pub fn is_expired(&self) -> bool {
         self.status().is_some_and(|status| status.code == 410)
     }
 
-    /// Whether the server asks to slow down.
+    /// Returns whether the server rejected the request because of too many requests.
     pub fn is_too_many_requests(&self) -> bool {
         self.status().is_some_and(|status| status.code == 429)
     }
 
-    /// Whether no server answered.
+    /// Returns whether the server cannot be reached or did not respond in time.
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Timeout { .. })
     }
 
-    /// Whether it was held back by a [`Fence`](crate::Fence), and so has not reached the server.
+    /// Returns whether a [`Fence`](crate::Fence) held the request back, so that it was not sent.
     pub fn is_fenced(&self) -> bool {
         matches!(self, Self::Fenced { .. })
     }
@@ -247,15 +247,15 @@ impl RequestError {
     }
 }
 
-/// Returns an error and its causes in one line. A cause that its effect quotes already is left out,
-/// and of a refusal that kube reports only what the server said is kept.
+/// Returns an error and its causes in one line. Omits causes whose text is already contained in the
+/// message. Of a [`kube::Error::Api`], only the server's message and reason are kept.
 pub fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
     let mut line = error.to_string();
     let mut next = Some(error);
     while let Some(cause) = next {
         let mut text = cause.to_string();
         if let Some(kube::Error::Api(status)) = cause.downcast_ref() {
-            // kube's own text has the message twice: as such, and in the `Debug` form of the
+            // kube's own text contains the message twice: as such, and in the `Debug` form of the
             // status.
             let short = status.to_string();
             line = line.replace(&text, &short);

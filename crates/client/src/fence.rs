@@ -1,15 +1,16 @@
-//! The fence: no write of leader-only work leaves this process after the lease's local deadline.
+//! The fence, which prevents writes of leader-only work after the local deadline of the lease.
 //!
-//! Whoever holds a lease [opens](Fence::open) the fence until a deadline by its own clock and moves
-//! the deadline on with each renewal. A client behind the fence refuses writes while it is closed,
-//! and again at the last moment: below the rate limit, the retries, the seam and the credentials,
-//! and once more when a connection stands and the first byte of the body is asked for. Reads pass.
+//! The holder of a lease [opens](Fence::open) the fence until a deadline by the local clock, and
+//! extends the deadline with each renewal. A client behind the fence checks each write three times:
+//! when it is called; below the rate limit, the retries, the seam and the credentials; and when the
+//! connection is established and reads the first byte of the body. A closed fence rejects writes.
+//! Reads pass.
 //!
-//! What this promises, and what it cannot: a write is not handed to the connection once the
-//! deadline has passed by this process' clock. A process that stands still between that check and
-//! the system's write, and a network that holds a packet back, can still deliver it later; only
-//! preconditions on the object, such as its resourceVersion, answer those. How much time there is
-//! before somebody else may lead is told by the one who opens the fence.
+//! Guarantee: a write is not passed to the connection after the deadline by this process' clock.
+//! Not covered: a process that is suspended between the check and the system's write, and a network
+//! that delays a packet, can still deliver a write later. Only preconditions on the object, such as
+//! its resourceVersion, prevent such a late write. The caller of [`Fence::open`] decides how much
+//! time lies between the deadline and the moment at which another process may become the leader.
 
 mod last_check;
 
@@ -23,11 +24,11 @@ use kube::client::Body;
 use tokio::time::Instant;
 use tower::BoxError;
 
-pub(crate) use self::last_check::{GuardedBody, LastCheck, guarded};
+pub(crate) use self::last_check::{GuardedBody, LastCheck, guard};
 use crate::RequestInfo;
 use crate::transport::boxed;
 
-/// Why a write was refused before it was sent. It has not reached the server.
+/// The reason why a fence rejected a write. The write was not sent to the server.
 ///
 /// # Examples
 /// ```
@@ -38,33 +39,33 @@ use crate::transport::boxed;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fenced {
-    /// The fence is closed.
+    /// The fence is closed, because this process does not hold the lease.
     #[error("this process does not hold the lease")]
     NotLeading,
-    /// The lease was held, and was not renewed in time.
+    /// This process held the lease, but did not renew it in time.
     #[error("the lease of term {term} was not renewed in time")]
     DeadlinePassed {
-        /// The term that was held.
+        /// Number of the term.
         term: u64,
     },
-    /// The work began in a term that is over.
-    #[error("term {term}, in which this work began, is over")]
+    /// The work started in a term that is over.
+    #[error("term {term}, in which this work started, is over")]
     TermOver {
-        /// The term in which it began.
+        /// Number of the term.
         term: u64,
     },
 }
 
 impl Fenced {
-    /// The refusal in the causes of `error`, if it is one: also in a [`kube::Error`] of a user's
-    /// own [`Api`](crate::Api).
+    /// Returns the `Fenced` among `error` and its causes. `error` may also be a [`kube::Error`] of a
+    /// user's own [`Api`](crate::Api).
     pub fn of(error: &(dyn Error + 'static)) -> Option<Self> {
         std::iter::successors(Some(error), |error| (*error).source())
             .find_map(|error| error.downcast_ref().copied())
     }
 }
 
-/// Lets writes pass while a lease is held. Cloning gives another handle on the same fence.
+/// A fence that lets writes pass while a lease is held. Clones share the same state.
 ///
 /// # Examples
 /// ```
@@ -76,7 +77,7 @@ impl Fenced {
 /// let work = fence.for_term(1);
 /// assert_eq!(work.check(), Ok(()));
 ///
-/// // The lease is lost and won again: what began in the first term stays out.
+/// // The lease is lost and acquired again: work of the first term is still rejected.
 /// fence.close();
 /// fence.open(2, fence.now() + Duration::from_secs(10));
 /// assert_eq!(fence.check(), Ok(()));
@@ -85,17 +86,18 @@ impl Fenced {
 #[derive(Debug, Clone)]
 pub struct Fence {
     state: Arc<State>,
-    /// The term that this handle is for; none for whichever is there.
+    /// The only term in which this handle lets writes pass; `None` for every term.
     term: Option<u64>,
 }
 
 #[derive(Debug)]
 struct State {
     origin: Instant,
-    /// The term that was opened last; 0 before the first.
+    /// Number of the latest term; 0 before the first.
     term: AtomicU64,
-    /// Nanoseconds since the origin; 0 while closed. It is closed while the term changes, so that a
-    /// deadline that was read between two equal terms belongs to that term.
+    /// Deadline in nanoseconds since `origin`; 0 while the fence is closed. The fence is closed while
+    /// the term changes. A deadline that was read between two reads of the same term therefore
+    /// belongs to that term.
     deadline: AtomicU64,
 }
 
@@ -106,7 +108,7 @@ impl Default for Fence {
 }
 
 impl Fence {
-    /// A closed fence.
+    /// Creates a closed fence.
     pub fn new() -> Self {
         Self {
             state: Arc::new(State {
@@ -118,21 +120,21 @@ impl Fence {
         }
     }
 
-    /// The time since the fence was made, by the clock that deadlines are checked with.
+    /// Returns the time since the creation of the fence, by the clock that checks deadlines.
     pub fn now(&self) -> Duration {
         self.state.origin.elapsed()
     }
 
-    /// Lets writes of `term` pass until `deadline`, or moves the deadline of the present term on.
-    /// Terms count up from 1; an earlier one than the present is not opened again.
+    /// Lets writes of `term` pass until `deadline`, or changes the deadline if `term` is the current
+    /// term. The first term has the number 1. Has no effect if `term` is before the current term.
     ///
-    /// Only the one who holds the lease calls this.
+    /// Only the holder of the lease may call this.
     pub fn open(&self, term: u64, deadline: Duration) {
-        let present = self.state.term.load(SeqCst);
-        if term < present {
+        let current = self.state.term.load(SeqCst);
+        if term < current {
             return;
         }
-        if term != present {
+        if term != current {
             self.close();
             self.state.term.store(term, SeqCst);
         }
@@ -140,12 +142,12 @@ impl Fence {
         self.state.deadline.store(deadline, SeqCst);
     }
 
-    /// Lets no write pass until the fence is opened again.
+    /// Rejects all writes until the fence is opened again.
     pub fn close(&self) {
         self.state.deadline.store(0, SeqCst);
     }
 
-    /// A handle for work that begins in `term` and must not write in a later one.
+    /// Returns a handle for work that starts in `term` and must not write in a later term.
     pub fn for_term(&self, term: u64) -> Self {
         Self {
             state: self.state.clone(),
@@ -153,24 +155,24 @@ impl Fence {
         }
     }
 
-    /// Whether a write may leave now.
+    /// Checks whether a write may be sent now.
     ///
     /// # Errors
-    /// Why not.
+    /// Returns the reason if it may not.
     pub fn check(&self) -> Result<(), Fenced> {
         self.check_at(self.now())
     }
 
-    /// Whether a write may leave at `now`, for whoever has a clock of their own.
+    /// Checks whether a write may be sent at `now`, for callers with their own clock.
     ///
     /// # Errors
-    /// Why not.
+    /// Returns the reason if it may not.
     pub fn check_at(&self, now: Duration) -> Result<(), Fenced> {
         let (term, deadline) = self.snapshot();
-        if let Some(own) = self.term
-            && own != term
+        if let Some(bound) = self.term
+            && bound != term
         {
-            return Err(Fenced::TermOver { term: own });
+            return Err(Fenced::TermOver { term: bound });
         }
         if deadline == 0 {
             return Err(match self.term {
@@ -194,31 +196,33 @@ impl Fence {
         }
     }
 
-    /// A client that sends through `client`, writes only while this fence lets them pass.
+    /// Returns a client that sends its requests through `client`, and writes only while this fence
+    /// is open.
     ///
-    /// Reads pass, and so do dry runs and the reviews of `authentication.k8s.io` and
-    /// `authorization.k8s.io`, which change nothing; a deletion that is a dry run does not, because
-    /// its body could say otherwise. `exec`, `attach`, `portforward` and `proxy` act, whatever
-    /// their method, and are writes here. The last check needs a client that
-    /// [`ClientOptions`](crate::ClientOptions) made; any other is checked at its entrance only.
+    /// Requests that change nothing always pass: reads, dry runs, and the reviews of
+    /// `authentication.k8s.io` and `authorization.k8s.io`. A deletion with `dryRun` in its query is
+    /// a write, because its body may override the query. `exec`, `attach`, `portforward` and `proxy`
+    /// are writes, regardless of their method. If `client` was not created by
+    /// [`ClientOptions`](crate::ClientOptions), only the first of the three checks takes place.
     pub fn layer(&self, client: kube::Client) -> kube::Client {
         let (fence, namespace) = (self.clone(), client.default_namespace().to_owned());
         let service = tower::service_fn(move |mut request: Request<Body>| {
             let (fence, client) = (fence.clone(), client.clone());
             async move {
-                if RequestInfo::acts(&request) {
+                if RequestInfo::may_change(&request) {
                     fence.check()?;
                     Fences::add(request.extensions_mut(), fence);
                 }
-                let answer = client.send(request).await.map_err(BoxError::from)?;
-                Ok::<_, BoxError>(answer.map(boxed))
+                let response = client.send(request).await.map_err(BoxError::from)?;
+                Ok::<_, BoxError>(response.map(boxed))
             }
         });
         kube::Client::new(service, namespace)
     }
 }
 
-/// The fences that a request has to pass, carried by it down to the wire.
+/// The fences that a request must pass. Stored as an extension of the request, so that the layers
+/// below can check them again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fences(Vec<Fence>);
 
@@ -227,7 +231,7 @@ impl Fences {
         extensions.get_or_insert_default::<Self>().0.push(fence);
     }
 
-    /// Those of `request`.
+    /// Returns the fences of `request`.
     pub(crate) fn of<B>(request: &Request<B>) -> Option<&Self> {
         request.extensions().get()
     }

@@ -1,11 +1,11 @@
-//! Which object of a kind.
+//! The key of an object: its namespace and name.
 
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
-/// The name of an object and its namespace, if its kind is namespaced.
+/// Namespace and name of an object. Identifies one object of a kind.
 ///
 /// # Examples
 /// ```
@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectKey {
-    /// The namespace; none for kinds of the cluster scope.
+    /// Namespace; `None` for cluster-scoped kinds.
     pub namespace: Option<String>,
-    /// The name.
+    /// Name.
     pub name: String,
 }
 
 impl ObjectKey {
-    /// The key that an object's metadata says.
+    /// Returns the key in the metadata of an object.
     pub fn of(meta: &ObjectMeta) -> Self {
         Self {
             namespace: meta.namespace.clone(),
@@ -30,7 +30,7 @@ impl ObjectKey {
         }
     }
 
-    /// This key with `namespace` where it has none.
+    /// Returns this key, with `namespace` if it has none.
     pub fn or_namespace(mut self, namespace: Option<&str>) -> Self {
         if self.namespace.is_none() {
             self.namespace = namespace.map(str::to_owned);

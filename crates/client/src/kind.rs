@@ -1,4 +1,4 @@
-//! Which kind, as a value: the type-erased twin of a Rust type.
+//! A kind as a value, for code that is not generic over a Rust type.
 
 use std::any::TypeId;
 use std::fmt;
@@ -7,7 +7,7 @@ use opkit_apimachinery::identity::{GroupVersionKind, GroupVersionResource, Resou
 
 use crate::Object;
 
-/// A kind and where the API serves it.
+/// A kind, with the names that form the API paths of its objects.
 ///
 /// # Examples
 /// ```
@@ -21,20 +21,20 @@ use crate::Object;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Kind {
-    /// The API group; empty for the core group.
+    /// API group; empty for the core group.
     pub group: String,
-    /// The version within the group.
+    /// Version of the group.
     pub version: String,
-    /// The name of the kind, such as `Deployment`; empty if only the resource is known.
+    /// Name of the kind, such as `Deployment`; empty if only the resource is known.
     pub kind: String,
-    /// The name of its resource, such as `deployments`.
+    /// Plural name of the resource, such as `deployments`.
     pub plural: String,
-    /// Whether its objects live in namespaces.
+    /// Whether objects of this kind are namespaced.
     pub namespaced: bool,
 }
 
 impl Kind {
-    /// The kind of a Rust type.
+    /// Returns the kind of a Rust type.
     pub fn of<K: Object>() -> Self {
         Self {
             group: K::group(&()).into_owned(),
@@ -46,8 +46,8 @@ impl Kind {
         }
     }
 
-    /// What is served as `resource`. The name of the kind stays unknown; objects that are written
-    /// have to say it themselves.
+    /// Creates a kind from its resource. The name of the kind stays empty, so that objects to be
+    /// written need their own `kind` field.
     ///
     /// # Examples
     /// ```
@@ -66,17 +66,18 @@ impl Kind {
         }
     }
 
-    /// Group, version and kind.
+    /// Returns group, version and kind.
     pub fn group_version_kind(&self) -> GroupVersionKind {
         GroupVersionKind::new(&self.group, &self.version, &self.kind)
     }
 
-    /// Group, version and resource.
+    /// Returns group, version and resource.
     pub fn group_version_resource(&self) -> GroupVersionResource {
         GroupVersionResource::new(&self.group, &self.version, &self.plural)
     }
 
-    /// What to call an object of it: the kind, or the resource where that is all there is.
+    /// Returns the name of the kind for messages, or the plural name of the resource if the kind is not
+    /// known.
     pub fn noun(&self) -> &str {
         if self.kind.is_empty() {
             &self.plural
@@ -85,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// `group/version`, or the version alone in the core group.
+    /// Returns `group/version`, or the version alone for the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.clone()
@@ -94,8 +95,8 @@ impl Kind {
         }
     }
 
-    /// Returns the path of the collection: of one namespace, or of all without one. The namespace
-    /// is ignored for kinds of the cluster scope.
+    /// Returns the path of the collection in `namespace`, or in all namespaces if it is `None`. The
+    /// namespace is ignored for cluster-scoped kinds.
     pub fn path<'a>(&'a self, namespace: Option<&'a str>) -> ResourcePath<'a> {
         let path = ResourcePath::new(&self.group, &self.version, &self.plural);
         match namespace.filter(|_| self.namespaced) {

@@ -45,7 +45,7 @@ pub use calls::{
 };
 pub use client::{Client, ObjectList, SubresourceClient, TypedClient, verbs};
 pub use connect::{ConnectError, connect, connect_named, connect_with};
-pub use deleted::{Deleted, has_ended};
+pub use deleted::{Deleted, is_removed};
 pub use discovery::{
     ApiResource, Discovered, Discovery, DiscoveryError, DiskCache, GroupFailure, RestMapper,
 };
@@ -76,5 +76,6 @@ pub use seam::{
     SeamService,
 };
 pub use transport::{
-    AnswerBody, ClientOptions, LayeredService, Metrics, RateLimit, RetryOptions, Warning, Warnings,
+    ClientOptions, LayeredService, Metrics, RateLimit, ResponseBody, RetryOptions, Warning,
+    Warnings,
 };

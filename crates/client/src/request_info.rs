@@ -1,11 +1,12 @@
-//! What a request asks for, read from its method, path and query: Kubernetes' `RequestInfo`.
+//! Verb, resource and object of a request, parsed from its method, path and query, like Kubernetes'
+//! `RequestInfo`.
 
 use std::borrow::Cow;
 
 use http::{Method, Request, Uri};
 use opkit_apimachinery::identity::{IdentityError, ResourcePath};
 
-/// A request in the words of RBAC.
+/// Verb, resource and object of a request, in the terms of RBAC rules.
 ///
 /// # Examples
 /// ```
@@ -21,37 +22,37 @@ use opkit_apimachinery::identity::{IdentityError, ResourcePath};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestInfo {
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`; the
-    /// HTTP method in lower case where the path is none of a resource.
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`. If the
+    /// path is not that of a resource, the HTTP method in lower case.
     pub verb: Cow<'static, str>,
-    /// Whether the path leads to a resource.
+    /// Whether the path is that of a resource.
     pub is_resource: bool,
-    /// The API group; empty for the core group.
+    /// API group; empty for the core group.
     pub group: String,
-    /// The version within the group.
+    /// Version of the group.
     pub version: String,
-    /// The resource, such as `deployments`.
+    /// Plural name of the resource, such as `deployments`.
     pub plural: String,
-    /// The subresource, such as `status`, with what follows it (`proxy/a/b`).
+    /// Subresource, such as `status`, including the rest of the path (`proxy/a/b`).
     pub subresource: Option<String>,
-    /// The namespace. That of a request about a Namespace is the Namespace itself, as in
+    /// Namespace. For a request about a Namespace it is the name of that Namespace, as in
     /// Kubernetes.
     pub namespace: Option<String>,
-    /// The object; none for the collection.
+    /// Name of the object; `None` for a request about the collection.
     pub name: Option<String>,
-    /// The path.
+    /// Path of the request's URI.
     pub path: String,
-    /// What stands before `/api` or `/apis`, for servers behind a proxy.
+    /// Part of the path before `/api` or `/apis`, for servers behind a proxy.
     prefix: String,
 }
 
 impl RequestInfo {
-    /// What `request` asks for.
+    /// Parses the method and URI of `request`.
     pub fn of<B>(request: &Request<B>) -> Self {
         Self::parse(request.method(), request.uri())
     }
 
-    /// What a method on a path asks for.
+    /// Parses a method and a URI.
     pub fn parse(method: &Method, uri: &Uri) -> Self {
         let Some((prefix, resource)) = ResourcePath::find(uri.path()) else {
             return Self {
@@ -90,7 +91,7 @@ impl RequestInfo {
     /// Returns the path of an object of the same collection.
     ///
     /// # Errors
-    /// As [`ResourcePath::build`].
+    /// Same as [`ResourcePath::build`].
     pub(crate) fn object_path(&self, name: &str) -> Result<String, IdentityError> {
         let mut path = ResourcePath::new(&self.group, &self.version, &self.plural).name(name);
         let is_namespace = self.group.is_empty() && self.plural == "namespaces";
@@ -100,12 +101,12 @@ impl RequestInfo {
         Ok(format!("{}{}", self.prefix, path.build()?))
     }
 
-    /// Whether it follows a collection.
+    /// Returns whether the request is a watch.
     pub fn is_watch(&self) -> bool {
         self.verb == "watch"
     }
 
-    /// Whether it changes something.
+    /// Returns whether the verb is a write. Includes dry runs and reviews.
     pub fn is_write(&self) -> bool {
         !matches!(
             self.verb.as_ref(),
@@ -113,9 +114,9 @@ impl RequestInfo {
         )
     }
 
-    /// Whether it is a write in form only: a dry run, or a review of access or tokens. `uri` is the
-    /// request's.
-    pub(crate) fn changes_nothing(&self, uri: &Uri) -> bool {
+    /// Returns whether the request is a dry run, or a review of access or tokens. Both change nothing
+    /// even if the verb is a write. `uri` is the request's URI.
+    pub(crate) fn is_dry_run_or_review(&self, uri: &Uri) -> bool {
         let query = uri.query().unwrap_or_default();
         let dry_run = query.split('&').any(|pair| pair == "dryRun=All");
         let review = matches!(
@@ -125,21 +126,22 @@ impl RequestInfo {
         dry_run || review
     }
 
-    /// Whether a request may change something. `exec` and the like do, whatever their method.
-    pub(crate) fn acts<B>(request: &Request<B>) -> bool {
+    /// Returns whether a request may change something. `exec`, `attach`, `portforward` and `proxy`
+    /// may, regardless of their method.
+    pub(crate) fn may_change<B>(request: &Request<B>) -> bool {
         let info = Self::of(request);
         let subresource = info.subresource.as_deref().unwrap_or_default();
         let connects = matches!(
             subresource.split('/').next(),
             Some("exec" | "attach" | "portforward" | "proxy")
         );
-        // The query of a deletion is not looked at if there is a body, which has options of its
-        // own.
+        // The server ignores the query of a deletion, and so its `dryRun`, if there is a body with
+        // options.
         let deletes = *request.method() == Method::DELETE;
-        connects || deletes || info.is_write() && !info.changes_nothing(request.uri())
+        connects || deletes || info.is_write() && !info.is_dry_run_or_review(request.uri())
     }
 
-    /// The resource as RBAC and kubectl write it: `deployments.apps/scale`.
+    /// Returns the resource in the notation of RBAC and kubectl, such as `deployments.apps/scale`.
     pub fn resource(&self) -> String {
         let mut resource = self.plural.clone();
         if !self.group.is_empty() {
@@ -154,7 +156,7 @@ impl RequestInfo {
     }
 }
 
-/// Returns the verb of RBAC for a method on a resource.
+/// Returns the RBAC verb for a method on a resource. `named` is whether the path names an object.
 pub(crate) fn verb(method: &Method, named: bool, query: &str) -> Cow<'static, str> {
     let watches =
         |value: &str| value.is_empty() || value == "1" || value.eq_ignore_ascii_case("true");

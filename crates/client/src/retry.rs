@@ -1,8 +1,8 @@
-//! Doing a read and a write again when somebody else wrote in between.
+//! Retries of a read and a write after a conflict with another client's write.
 
 use crate::{Backoff, RequestError};
 
-/// An error that can say whether it is a conflict: the object changed since it was read.
+/// An error that may be a conflict: the object was changed since it was read.
 ///
 /// # Examples
 /// ```
@@ -21,7 +21,7 @@ use crate::{Backoff, RequestError};
 /// # assert!(!Error::NoRoom.is_conflict());
 /// ```
 pub trait IsConflict {
-    /// Whether it is one.
+    /// Returns whether this error is a conflict.
     fn is_conflict(&self) -> bool;
 }
 
@@ -37,8 +37,9 @@ impl IsConflict for kube::Error {
     }
 }
 
-/// Calls `attempt` until it ends with something other than a conflict, five times at most, 10 ms
-/// apart: client-go's `RetryOnConflict` with `DefaultRetry`. The attempt must read the object anew.
+/// Calls `attempt` until it returns anything but a conflict, at most five times at intervals of
+/// 10 ms. Equals client-go's `RetryOnConflict` with `DefaultRetry`. Each attempt must read the
+/// object again.
 ///
 /// # Examples
 /// ```
@@ -56,23 +57,24 @@ impl IsConflict for kube::Error {
 /// ```
 ///
 /// # Errors
-/// That of the last attempt.
+/// Returns the error of the last attempt.
 ///
 /// # Cancel safety
-/// That of the attempt.
+/// Same as that of `attempt`.
 pub async fn retry_on_conflict<T, E: IsConflict>(
     attempt: impl AsyncFnMut() -> Result<T, E>,
 ) -> Result<T, E> {
     retry_on_conflict_with(Backoff::DEFAULT_RETRY, attempt).await
 }
 
-/// As [`retry_on_conflict`], with waits of one's own.
+/// Calls `attempt` until it returns anything but a conflict, with the delays and the maximum number
+/// of attempts in `backoff`. See [`retry_on_conflict`].
 ///
 /// # Errors
-/// That of the last attempt.
+/// Returns the error of the last attempt.
 ///
 /// # Cancel safety
-/// That of the attempt.
+/// Same as that of `attempt`.
 pub async fn retry_on_conflict_with<T, E: IsConflict>(
     backoff: Backoff,
     mut attempt: impl AsyncFnMut() -> Result<T, E>,

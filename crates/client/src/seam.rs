@@ -1,12 +1,13 @@
-//! The effect seam: the one place where every request can be seen, disturbed or answered.
+//! The effect seam, a layer that records requests, injects faults, and responds in place of the
+//! server.
 //!
-//! A [`Seam`] numbers and records requests and answers, disturbs them by [`Rule`]s, and in plan
-//! mode answers writes itself. It is a tower layer, so that whatever goes through a
-//! [`kube::Client`] passes it, a user's own [`kube::Api`] included. A client without a seam has
-//! none of its code in the way of a request.
+//! A [`Seam`] numbers and records requests and responses, injects faults according to [`Rule`]s, and
+//! in plan mode responds to writes without sending them. It is a tower layer, so that all requests
+//! of a [`kube::Client`] pass through it, those of a user's own [`kube::Api`] included. A client
+//! without a seam does not run any of this code.
 //!
-//! Recorded bodies are cut at a length, and secrets are blacked out before they are kept: the data
-//! of Secrets, tokens that are asked for or reviewed, and every `Authorization`.
+//! Recorded bodies are truncated, and secrets are removed before they are stored: the data of
+//! Secrets, the tokens in token requests and reviews, and every `Authorization` header.
 
 mod fault;
 mod overlay;
@@ -26,7 +27,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
-use self::fault::{CutBody, answer_of};
+use self::fault::{CutBody, status_response};
 pub(crate) use self::fault::{Dropped, Refused};
 use self::overlay::Overlay;
 pub use self::overlay::PlannedChange;
@@ -34,9 +35,9 @@ use self::record::Recorder;
 pub use self::record::{Exchange, RecordedBody, RecordedOutcome};
 pub use self::rule::{Effect, Rule};
 use crate::RequestInfo;
-use crate::transport::{Answer, boxed};
+use crate::transport::{HttpResponse, boxed};
 
-/// A handle on the seam of one or more clients. Cloning gives another handle on the same seam.
+/// The effect seam of one or more clients. Clones share the same state.
 ///
 /// # Examples
 /// ```
@@ -91,13 +92,13 @@ impl fmt::Debug for Seam {
 }
 
 impl Seam {
-    /// A seam that keeps the last 1,024 exchanges, of each body the first 64 KiB.
+    /// Creates a seam that keeps the last 1,024 exchanges, with the first 64 KiB of each body.
     pub fn new() -> Self {
         Self::with_limits(1024, 64 << 10)
     }
 
-    /// A seam that keeps the last `exchanges_max` exchanges, of each body the first `body_max`
-    /// bytes.
+    /// Creates a seam that keeps the last `exchanges_max` exchanges, with the first `body_max` bytes
+    /// of each body.
     pub fn with_limits(exchanges_max: usize, body_max: usize) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -110,42 +111,42 @@ impl Seam {
         }
     }
 
-    /// The layer, for [`ClientOptions::seam`](crate::ClientOptions::seam) or any tower stack.
+    /// Returns the layer, for [`ClientOptions::seam`](crate::ClientOptions::seam) or any tower stack.
     pub fn layer(&self) -> SeamLayer {
         SeamLayer { seam: self.clone() }
     }
 
-    /// A client that sends through `client`, seen by this seam. What `client` does by itself, such
-    /// as sending again, happens behind it.
+    /// Returns a client whose requests pass through this seam and then through `client`. The seam
+    /// does not see what `client` does below it, such as retries.
     pub fn wrap(&self, client: kube::Client) -> kube::Client {
         let namespace = client.default_namespace().to_owned();
         let service = tower::service_fn(move |request: Request<Body>| {
             let client = client.clone();
             async move {
-                let answer = client.send(request).await.map_err(BoxError::from)?;
-                Ok::<_, BoxError>(answer.map(boxed))
+                let response = client.send(request).await.map_err(BoxError::from)?;
+                Ok::<_, BoxError>(response.map(boxed))
             }
         });
         kube::Client::new(self.layer().layer(service), namespace)
     }
 
-    /// How many requests came so far.
+    /// Returns the number of requests so far.
     pub fn requests(&self) -> u64 {
         self.inner.numbers.load(Ordering::Relaxed)
     }
 
-    /// What is kept of the requests and their answers, the oldest first.
+    /// Returns the recorded requests and responses, oldest first.
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.inner.recorder.exchanges()
     }
 
-    /// Forgets the exchanges that were kept; numbers go on.
+    /// Clears the recorded exchanges. The numbering continues.
     pub fn forget(&self) {
         self.inner.recorder.clear();
     }
 
-    /// Adds a rule. All delays that match a request are waited for; of the other effects the first
-    /// one counts.
+    /// Adds a rule. If several rules match a request, their delays are added, and the first other
+    /// effect is used.
     pub fn add(&self, rule: Rule) {
         self.inner.rules.lock().push(rule);
     }
@@ -155,24 +156,24 @@ impl Seam {
         self.inner.rules.lock().clear();
     }
 
-    /// Begins plan mode: from now on writes are answered from here and not sent, and reads of
-    /// single objects and lists show them.
+    /// Starts plan mode: the seam responds to writes without sending them, and gets and lists
+    /// include these writes.
     ///
-    /// What it cannot know, it approximates: apply merges the configuration that is sent into the
-    /// object, with no owners of fields and no removal; strategic merge patches replace lists;
-    /// nothing is defaulted, validated or admitted; watches show what the server has. A dry run,
-    /// and a review of access or tokens, changes nothing and is sent.
+    /// The responses are approximations. Apply merges the configuration into the object, without
+    /// field owners, and removes no fields. Strategic merge patches replace lists. There is no
+    /// defaulting, validation or admission. Watches show the objects of the server only. Dry runs
+    /// and reviews of access or tokens are sent, since they change nothing.
     pub fn start_plan(&self) {
         *self.inner.overlay.lock() = Some(Arc::default());
     }
 
-    /// Ends plan mode and forgets what was written in it; returns the changes in their order.
+    /// Ends plan mode and discards its writes. Returns the changes in the order of the writes.
     pub fn end_plan(&self) -> Vec<PlannedChange> {
         let overlay = self.inner.overlay.lock().take();
         overlay.map(|overlay| overlay.changes()).unwrap_or_default()
     }
 
-    /// The changes of plan mode so far.
+    /// Returns the changes of plan mode so far.
     pub fn planned(&self) -> Vec<PlannedChange> {
         let overlay = self.inner.overlay.lock().clone();
         overlay.map(|overlay| overlay.changes()).unwrap_or_default()
@@ -183,7 +184,7 @@ impl Seam {
     }
 }
 
-/// Makes a service pass a [`Seam`]; see [`Seam::layer`].
+/// The tower layer of a [`Seam`], which [`Seam::layer`] returns.
 ///
 /// # Examples
 /// ```
@@ -206,7 +207,7 @@ impl<S> Layer<S> for SeamLayer {
     }
 }
 
-/// A service that passes a [`Seam`].
+/// A service whose requests pass through a [`Seam`].
 #[derive(Debug, Clone)]
 pub struct SeamService<S> {
     inner: S,
@@ -215,12 +216,12 @@ pub struct SeamService<S> {
 
 impl<S> Service<Request<Body>> for SeamService<S>
 where
-    S: Service<Request<Body>, Response = Answer, Error = BoxError> + Clone + Send + 'static,
+    S: Service<Request<Body>, Response = HttpResponse, Error = BoxError> + Clone + Send + 'static,
     S::Future: Send,
 {
-    type Response = Answer;
+    type Response = HttpResponse;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Answer, BoxError>>;
+    type Future = BoxFuture<'static, Result<HttpResponse, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -230,30 +231,30 @@ where
         let Self { inner, seam } = self.clone();
         let number = seam.inner.numbers.fetch_add(1, Ordering::Relaxed);
         let number = number.saturating_add(1);
-        pass(seam, inner, request, number).boxed()
+        handle(seam, inner, request, number).boxed()
     }
 }
 
-async fn pass<S>(
+async fn handle<S>(
     seam: Seam,
     inner: S,
     request: Request<Body>,
     number: u64,
-) -> Result<Answer, BoxError>
+) -> Result<HttpResponse, BoxError>
 where
-    S: Service<Request<Body>, Response = Answer, Error = BoxError> + Clone + Send + 'static,
+    S: Service<Request<Body>, Response = HttpResponse, Error = BoxError> + Clone + Send + 'static,
     S::Future: Send,
 {
     let info = RequestInfo::of(&request);
     let (parts, body) = request.into_parts();
-    // A body that streams is not held up; it passes unseen.
+    // A streamed body is neither delayed nor recorded.
     let (body, copy) = match body.try_clone() {
         Some(copy) => (body, copy.collect_bytes().await.unwrap_or_default()),
         None => (body, bytes::Bytes::new()),
     };
     let recorder = &seam.inner.recorder;
     let start = seam.inner.origin.elapsed();
-    recorder.begin(number, start, &info, &parts, &copy);
+    recorder.start(number, start, &info, &parts, &copy);
 
     let effects = seam.effects(&info, &copy);
     if !effects.delay.is_zero() {
@@ -262,19 +263,19 @@ where
     let request = Request::from_parts(parts, body);
     let outcome = match effects.other {
         Some(Effect::Refuse) => Err(BoxError::from(Refused)),
-        Some(Effect::Fail(status)) => answer_of(&status),
-        Some(Effect::DropAnswer) => match send(&seam, inner, request, &info, &copy).await {
+        Some(Effect::Fail(status)) => status_response(&status),
+        Some(Effect::DropResponse) => match send(&seam, inner, request, &info, &copy).await {
             Ok(_) => Err(BoxError::from(Dropped)),
             Err(error) => Err(error),
         },
-        Some(Effect::CutAnswer(bytes)) => send(&seam, inner, request, &info, &copy)
+        Some(Effect::CutResponse(bytes)) => send(&seam, inner, request, &info, &copy)
             .await
-            .map(|answer| answer.map(|body| boxed(CutBody::new(body, bytes)))),
+            .map(|response| response.map(|body| boxed(CutBody::new(body, bytes)))),
         Some(Effect::Delay(_)) | None => send(&seam, inner, request, &info, &copy).await,
     };
     let elapsed = seam.inner.origin.elapsed().saturating_sub(start);
     match outcome {
-        Ok(answer) => Ok(recorder.answered(number, elapsed, &info, answer)),
+        Ok(response) => Ok(recorder.responded(number, elapsed, &info, response)),
         Err(error) => {
             recorder.failed(number, elapsed, &error);
             Err(error)
@@ -288,14 +289,14 @@ async fn send<S>(
     request: Request<Body>,
     info: &RequestInfo,
     body: &[u8],
-) -> Result<Answer, BoxError>
+) -> Result<HttpResponse, BoxError>
 where
-    S: Service<Request<Body>, Response = Answer, Error = BoxError> + Clone + Send + 'static,
+    S: Service<Request<Body>, Response = HttpResponse, Error = BoxError> + Clone + Send + 'static,
     S::Future: Send,
 {
     let overlay = seam.inner.overlay.lock().clone();
     match overlay {
-        Some(overlay) => overlay.answer(inner, request, info, body).await,
+        Some(overlay) => overlay.respond(inner, request, info, body).await,
         None => inner.oneshot(request).await,
     }
 }

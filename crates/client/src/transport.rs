@@ -1,24 +1,25 @@
-//! The HTTP stack inside a [`kube::Client`]: every request of opkit, and every one of a user's own
-//! [`kube::Api`], passes it.
+//! The HTTP stack inside a [`kube::Client`]. Every request passes through it, whether opkit or a
+//! user's own [`kube::Api`] sends it.
 //!
-//! From the outside in: base URL, decompression, user agent, warnings, measuring, the rate limit,
-//! retries, the [effect seam](crate::Seam) where one is installed, credentials, the last check of a
-//! [fence](crate::Fence), the connections. What stands in the middle can be put around any service,
-//! such as an API server in the same process: [`ClientOptions::layer`].
+//! The layers, outermost first: base URL, decompression, user agent, warnings, metrics, rate limit,
+//! retries, the [effect seam](crate::Seam) if one is installed, credentials, the last check of a
+//! [fence](crate::Fence), the connections. [`ClientOptions::layer`] puts the layers from
+//! decompression to the fence, without credentials, around any other service, such as an API server
+//! in the same process.
 //!
-//! Over TLS the connections speak HTTP/2 where the server does, as client-go's do: watches and
-//! other requests share them. Requests that ask for another protocol (exec, attach, port-forward)
-//! have connections of their own in HTTP/1.1, which is the version that can change its protocol.
-//! kube's layers for TLS, credentials and impersonation are used as they are. Its
-//! [`valid_until`](kube::Client::valid_until) is not set: the expiry of a certificate that an exec
-//! plugin gave is private to kube.
+//! Over TLS the connections use HTTP/2 if the server supports it, as client-go's do, and all
+//! requests, watches included, share them. Requests that upgrade to another protocol (exec, attach,
+//! port-forward) use separate HTTP/1.1 connections, because only HTTP/1.1 supports the upgrade.
+//! kube's layers for TLS, credentials and impersonation are used unchanged.
+//! [`kube::Client::valid_until`] is not set: kube keeps the expiry of a certificate from an exec
+//! plugin private.
 
 mod body;
 mod dial;
 mod metrics;
+mod middleware;
 mod ratelimit;
 mod retry;
-mod step;
 mod warnings;
 mod wire;
 
@@ -29,24 +30,24 @@ use kube::client::{Body, ConfigExt};
 use tower::util::BoxCloneService;
 use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt};
 
-pub use self::body::AnswerBody;
-pub(crate) use self::body::{Answer, TailedBody, boxed};
+pub use self::body::ResponseBody;
+pub(crate) use self::body::{HttpResponse, OnEndBody, boxed};
 pub use self::metrics::Metrics;
 use self::metrics::{CountAttempt, Measure};
+use self::middleware::MiddlewareLayer;
+pub(crate) use self::middleware::{Middleware, Next, Outcome};
 use self::ratelimit::Limiter;
 pub use self::ratelimit::RateLimit;
 use self::retry::Retry;
 pub use self::retry::RetryOptions;
-use self::step::StepLayer;
-pub(crate) use self::step::{Next, Outcome, Step};
-use self::warnings::SurfaceWarnings;
+use self::warnings::ReportWarnings;
 pub use self::warnings::{Warning, Warnings};
 use crate::fence::LastCheck;
 use crate::{ConnectError, SeamLayer};
 
-/// How a client sends. The default is what an operator wants: no rate limit (the server's priority
-/// and fairness does that, as in controller-runtime since 0.21), retries as client-go's, gzip,
-/// HTTP/2 over TLS, warnings logged once.
+/// Settings of a client's HTTP stack. The defaults suit an operator: no rate limit (as in
+/// controller-runtime since 0.21, the server's priority and fairness limits requests), as many
+/// retries as client-go, gzip, HTTP/2 over TLS, and each warning logged once.
 ///
 /// # Examples
 /// ```
@@ -69,22 +70,22 @@ use crate::{ConnectError, SeamLayer};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ClientOptions {
-    /// How many requests a second; none for as many as come.
+    /// Limit of requests per second. `None` sets no limit.
     pub rate_limit: Option<RateLimit>,
-    /// When a request is sent again.
+    /// Rules for retrying a request.
     pub retry: RetryOptions,
-    /// Whether answers may be compressed; those of watches never are. A kubeconfig that says
-    /// `disable-compression` wins.
+    /// Whether the server may compress responses. Responses to watches are never compressed. A
+    /// kubeconfig with `disable-compression` overrides this setting.
     pub gzip: bool,
-    /// Whether connections may speak HTTP/2; without TLS they never do.
+    /// Whether connections may use HTTP/2. Connections without TLS always use HTTP/1.1.
     pub http2: bool,
-    /// What is counted, and where.
+    /// Metrics in which requests are counted.
     pub metrics: Metrics,
-    /// What happens to warnings of the server.
+    /// Handling of the warnings that the server sends.
     pub warnings: Warnings,
-    /// The effect seam; not there costs nothing.
+    /// Effect seam. `None` adds no layer and no cost.
     pub seam: Option<SeamLayer>,
-    /// The `User-Agent`. Its part before the slash is the field manager of writes that name none.
+    /// `User-Agent` header. The part before the slash is the default field manager of writes.
     pub user_agent: String,
 }
 
@@ -103,14 +104,14 @@ impl Default for ClientOptions {
     }
 }
 
-/// A service with the layers of [`ClientOptions`] around it.
-pub type LayeredService = BoxCloneService<Request<Body>, http::Response<AnswerBody>, BoxError>;
+/// A boxed service with the layers of [`ClientOptions`] around it.
+pub type LayeredService = BoxCloneService<Request<Body>, http::Response<ResponseBody>, BoxError>;
 
 impl ClientOptions {
-    /// A client for the server that `config` describes. No request is sent.
+    /// Creates a client for the server in `config`. Sends no request.
     ///
     /// # Errors
-    /// When no TLS, credentials or proxy can be made of it.
+    /// Fails if the TLS, credential or proxy settings of `config` are not valid.
     pub fn client(self, config: kube::Config) -> Result<kube::Client, ConnectError> {
         let server = config.cluster_url.to_string();
         let namespace = config.default_namespace.clone();
@@ -120,8 +121,8 @@ impl ClientOptions {
         Ok(kube::Client::new(service, namespace))
     }
 
-    /// A client of `service`, such as an API server in this process, with the same layers as one
-    /// that connects.
+    /// Creates a client that sends its requests to `service`, such as an API server in this process,
+    /// through the same layers as a client that connects to a server.
     pub fn in_process<S, B>(self, service: S, namespace: &str) -> kube::Client
     where
         S: Service<Request<Body>, Response = http::Response<B>> + Clone + Send + 'static,
@@ -133,7 +134,7 @@ impl ClientOptions {
         kube::Client::new(self.layer(service), namespace)
     }
 
-    /// Puts the layers of these options around `service`: gzip, warnings, metrics, rate limit,
+    /// Wraps `service` in the layers of these options: gzip, warnings, metrics, rate limit,
     /// retries, seam.
     pub fn layer<S, B>(self, service: S) -> LayeredService
     where
@@ -144,9 +145,9 @@ impl ClientOptions {
         B::Error: Into<BoxError>,
     {
         let service = service
-            .map_response(|answer: http::Response<B>| answer.map(boxed))
+            .map_response(|response: http::Response<B>| response.map(boxed))
             .map_err(Into::into);
-        let service = StepLayer(LastCheck).layer(service);
+        let service = MiddlewareLayer(LastCheck).layer(service);
         self.layers(BoxCloneService::new(service))
     }
 
@@ -158,14 +159,17 @@ impl ClientOptions {
             None => innermost,
         };
         let service = ServiceBuilder::new()
-            .layer(StepLayer(SurfaceWarnings(self.warnings)))
-            .layer(StepLayer(Measure(self.metrics.clone())))
+            .layer(MiddlewareLayer(ReportWarnings(self.warnings)))
+            .layer(MiddlewareLayer(Measure(self.metrics.clone())))
             .option_layer(
                 self.rate_limit
-                    .map(|limit| StepLayer(Limiter::new(limit, self.metrics.clone()))),
+                    .map(|limit| MiddlewareLayer(Limiter::new(limit, self.metrics.clone()))),
             )
-            .layer(StepLayer(Retry::new(self.retry, self.metrics.clone())))
-            .layer(StepLayer(CountAttempt(self.metrics)))
+            .layer(MiddlewareLayer(Retry::new(
+                self.retry,
+                self.metrics.clone(),
+            )))
+            .layer(MiddlewareLayer(CountAttempt(self.metrics)))
             .service(service);
         let service = service.map_err(BoxError::from);
         let service = service.map_request(move |mut request: Request<Body>| {
@@ -176,11 +180,11 @@ impl ClientOptions {
         if !self.gzip {
             return BoxCloneService::new(service);
         }
-        let unzip = tower_http::decompression::DecompressionLayer::new();
-        let service = unzip
+        let decompression = tower_http::decompression::DecompressionLayer::new();
+        let service = decompression
             .layer(service)
-            .map_request(plain_watch)
-            .map_response(|answer: http::Response<_>| answer.map(boxed));
+            .map_request(request_plain_watch)
+            .map_response(|response: http::Response<_>| response.map(boxed));
         BoxCloneService::new(service)
     }
 
@@ -198,9 +202,11 @@ impl ClientOptions {
     }
 }
 
-/// Servers from 1.37 on compress each event of a watch by itself, and the decompression reads only
-/// the first. A compressed watch would also hold events back.
-fn plain_watch(mut request: Request<Body>) -> Request<Body> {
+/// Asks for an uncompressed response if `request` is a watch.
+///
+/// Servers from 1.37 on compress each event of a watch separately, and the decompression layer
+/// reads only the first. A compressed watch would also delay events.
+fn request_plain_watch(mut request: Request<Body>) -> Request<Body> {
     if crate::RequestInfo::of(&request).is_watch() {
         let headers = request.headers_mut();
         headers
@@ -210,8 +216,8 @@ fn plain_watch(mut request: Request<Body>) -> Request<Body> {
     request
 }
 
-/// The program's name, as client-go's begins, so that what it writes is owned by a name that says
-/// something.
+/// Returns the default `User-Agent`. Like client-go's, it starts with the name of the program, so
+/// that the field manager of its writes identifies the program.
 fn user_agent() -> String {
     let program = std::env::current_exe().ok();
     let program = program.as_deref().and_then(|path| path.file_name());
@@ -222,7 +228,7 @@ fn user_agent() -> String {
     format!("{program}/v0.0.0 ({os}/{architecture}) opkit/{version}")
 }
 
-/// The authority of a request, for the label `host`.
+/// Returns the authority of a request's URI, the value of the metric label `host`.
 fn host_of(uri: &http::Uri) -> Arc<str> {
     uri.authority()
         .map(|authority| authority.as_str())

@@ -17,7 +17,7 @@ fn the_response_decides_whether_the_object_is_gone() {
         "details": {"name": "a", "uid": "u"}});
     for (response, is_gone) in [
         (status, true),
-        // Kinds whose deletion returns the object: ServiceAccounts, and Pods on no node.
+        // Kinds whose deletion returns the object: ServiceAccounts, and Pods without a node.
         (object(json!({"name": "a", "resourceVersion": "5"})), true),
         (
             object(json!({"deletionTimestamp": at, "deletionGracePeriodSeconds": 0})),
@@ -34,7 +34,7 @@ fn the_response_decides_whether_the_object_is_gone() {
             ),
             false,
         ),
-        // A Namespace stays for the finalizers in its spec.
+        // A Namespace exists until the finalizers in its spec are removed.
         (object(json!({"deletionTimestamp": at})), false),
     ] {
         assert_eq!(gone(&response), is_gone, "{response}");

@@ -1,8 +1,8 @@
-//! A memory of discovery that processes share, and that outlives them.
+//! A cache of discovery in a file that processes share.
 //!
-//! As kubectl's, it lies below `~/.kube/cache/discovery/<server>` and is believed for six hours. It
-//! is one file, which is replaced as a whole by a rename: whoever reads it sees the old or the new
-//! one, however many write. A file that cannot be read counts as none, and is written anew.
+//! Like kubectl's cache, it is stored in `~/.kube/cache/discovery/<server>` and is valid for six
+//! hours. It is one file, which is replaced by a rename, so that readers see either the old or the
+//! new content even with several writers. A file that cannot be read is ignored and replaced.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime};
 
 use super::Discovered;
 
-/// kubectl's.
+/// Default time for which the file is valid; kubectl's value.
 const TTL: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// A file in which discovery is remembered.
+/// A file that caches the result of [`Discovery`](super::Discovery).
 ///
 /// # Examples
 /// ```
@@ -31,7 +31,8 @@ pub struct DiskCache {
 }
 
 impl DiskCache {
-    /// In `directory`, which is made when it is needed. Each server needs one of its own.
+    /// Creates a cache in `directory`, which is created when needed. Each server needs its own
+    /// directory.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self {
             path: directory.into().join("opkit.json"),
@@ -39,8 +40,8 @@ impl DiskCache {
         }
     }
 
-    /// Beside kubectl's own files for a server, given its URL: below `KUBECACHEDIR` or
-    /// `~/.kube/cache`. None if there is no home directory.
+    /// Creates a cache for the server with this URL, in the directory of kubectl's cache, which is
+    /// below `KUBECACHEDIR` or `~/.kube/cache`. Returns `None` if there is no home directory.
     pub fn for_server(url: &str) -> Option<Self> {
         let root = std::env::var_os("KUBECACHEDIR").filter(|dir| !dir.is_empty());
         let root = match root {
@@ -50,23 +51,23 @@ impl DiskCache {
         Some(Self::at(root.join("discovery").join(directory(url))))
     }
 
-    /// Believed for this long.
+    /// Sets the time for which the file is valid.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
         self
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What the file says, if it is there, young and whole.
+    /// Reads the file. Returns `None` if it is missing, expired or not valid.
     pub(super) async fn read(&self) -> Option<Discovered> {
         let (path, ttl) = (self.path.clone(), self.ttl);
         let read = tokio::task::spawn_blocking(move || {
             let written = std::fs::metadata(&path)?.modified()?;
-            // A file of the future is not believed either.
+            // A file with a modification time in the future counts as expired.
             let age = SystemTime::now().duration_since(written);
             if age.is_ok_and(|age| age < ttl) {
                 return std::fs::read(&path);
@@ -78,19 +79,19 @@ impl DiskCache {
             Ok(found) => Some(found),
             Err(error) => {
                 let path = self.path.display();
-                tracing::debug!(%path, %error, "discovery file is not readable");
+                tracing::debug!(%path, %error, "cannot decode the discovery cache file");
                 None
             }
         }
     }
 
-    /// Replaces the file. That it cannot be written costs time later, and nothing else.
+    /// Replaces the file. A failure is only logged, since it merely costs requests later.
     pub(super) async fn write(&self, found: Arc<Discovered>) {
         let path = self.path.clone();
         let write = tokio::task::spawn_blocking(move || replace(&path, &found));
         if let Ok(Err(error)) = write.await {
             let path = self.path.display();
-            tracing::debug!(%path, %error, "discovery file cannot be written");
+            tracing::debug!(%path, %error, "cannot write the discovery cache file");
         }
     }
 }
@@ -99,17 +100,17 @@ fn replace(path: &Path, found: &Discovered) -> io::Result<()> {
     let bytes = serde_json::to_vec(found)?;
     let directory = path.parent().unwrap_or(Path::new("."));
     create_directory(directory)?;
-    // Of its own for each writer, so that two do not write into the same one.
+    // Each writer has its own temporary file, so that two do not write to the same one.
     let number = (crate::backoff::random() * 1e15) as u64;
-    let own = directory.join(format!(".opkit.json.{}.{number}", std::process::id()));
-    let written = create(&own, &bytes).and_then(|()| std::fs::rename(&own, path));
+    let temporary = directory.join(format!(".opkit.json.{}.{number}", std::process::id()));
+    let written = create(&temporary, &bytes).and_then(|()| std::fs::rename(&temporary, path));
     if written.is_err() {
-        let _ = std::fs::remove_file(&own);
+        let _ = std::fs::remove_file(&temporary);
     }
     written
 }
 
-/// What a server serves is not for every user of the machine: the modes are kubectl's.
+/// Creates a directory with kubectl's mode, so that other users of the machine cannot read it.
 fn create_directory(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -126,14 +127,14 @@ fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options.open(path)?.write_all(bytes)
 }
 
-/// The name of a server's directory, made as kubectl makes it: without the scheme, and with all but
-/// plain characters replaced. It is always below the directory that it is joined to, whatever the
-/// URL says.
+/// Returns the directory name for a server, formed like kubectl's: the URL without its scheme, and
+/// with special characters replaced. Unlike kubectl's, `..` is replaced too, so that the directory is
+/// always below the one it is joined to.
 fn directory(url: &str) -> String {
     let host = url.split_once("://").map_or(url, |(_, host)| host);
-    let plain = |char: char| char.is_ascii_alphanumeric() || "_/.()".contains(char);
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "_/.()".contains(char);
     let host = host.trim_matches('/').chars();
-    host.map(|char| if plain(char) { char } else { '_' })
+    host.map(|char| if is_plain(char) { char } else { '_' })
         .collect::<String>()
         .replace("..", "__")
 }

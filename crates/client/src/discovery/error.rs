@@ -1,4 +1,4 @@
-//! What can go wrong with names and kinds.
+//! Errors of discovery and of the mapping of names to resources.
 
 use std::fmt;
 
@@ -6,42 +6,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::RequestError;
 
-/// A group that could not be read; the others were.
+/// The failure to read the resources of one version of an API group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupFailure {
-    /// `group/version`.
+    /// Group and version, as `group/version`.
     pub group_version: String,
-    /// Why.
+    /// Text of the error.
     pub error: String,
 }
 
-/// Why a resource was not found.
+/// The reason why a resource was not found.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiscoveryError {
-    /// The server does not say what it serves.
-    #[error("cannot find out what the API server serves")]
+    /// The list of groups cannot be read from the server.
+    #[error("cannot read the API groups of the server")]
     Request(#[source] Box<RequestError>),
-    /// Nothing of that name is served.
+    /// The server has no resource with that name.
     #[error("the API server has no resource {name:?}{}", Failures(failures))]
     NoMatch {
-        /// What was asked for.
+        /// Name that was looked up.
         name: String,
-        /// Groups that could not be read, of which it might be.
+        /// Groups that could not be read. The resource may belong to one of them.
         failures: Vec<GroupFailure>,
     },
-    /// Several groups serve something of that name, and none comes before the others.
-    #[error("{name:?} could be any of {}: name the group as well", candidates.join(", "))]
+    /// Several groups have a resource with that name, and none takes precedence.
+    #[error("resource name {name:?} is ambiguous: use one of {}", candidates.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// Name that was looked up.
         name: String,
-        /// What it could be, in the form `robots.example.com`.
+        /// Possible resources, in the form `robots.example.com`.
         candidates: Vec<String>,
     },
 }
 
 impl DiscoveryError {
-    /// Whether nothing of that name is served.
+    /// Returns whether the server has no resource with that name.
     pub fn is_no_match(&self) -> bool {
         matches!(self, Self::NoMatch { .. })
     }
@@ -55,6 +55,6 @@ impl fmt::Display for Failures<'_> {
             return Ok(());
         }
         let names: Vec<&str> = self.0.iter().map(|it| it.group_version.as_str()).collect();
-        write!(f, ", as far as it can be told without {}", names.join(", "))
+        write!(f, "; these groups cannot be read: {}", names.join(", "))
     }
 }

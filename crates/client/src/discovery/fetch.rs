@@ -1,4 +1,4 @@
-//! Asking the server.
+//! The requests to the discovery endpoints of the server.
 
 use futures::StreamExt;
 use http::{Method, header};
@@ -10,48 +10,50 @@ use serde_json::Value;
 use super::{ApiResource, Discovered, DiscoveryError, GroupFailure};
 use crate::{RequestError, RestClient, one_line};
 
-/// In order of preference; a server that knows none of the first two answers in the last.
+/// Accepted formats in order of preference. The last one is used by servers without aggregated
+/// discovery.
 const ACCEPT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
-/// How many versions are asked for at once where the server does not aggregate.
-const AT_ONCE: usize = 8;
+/// Maximum number of concurrent requests to a server without aggregated discovery.
+const CONCURRENT_REQUESTS_MAX: usize = 8;
 
-/// All that the server serves, the core group first.
-pub(super) async fn everything(rest: &RestClient) -> Result<Discovered, DiscoveryError> {
+/// Reads all resources of the server, the core group first.
+pub(super) async fn fetch_all(rest: &RestClient) -> Result<Discovered, DiscoveryError> {
     let mut found = Discovered::default();
     for root in ["/api", "/apis"] {
         let request = rest.request(Method::GET, root);
-        let answer: Result<Value, RequestError> =
+        let response: Result<Value, RequestError> =
             request.header(header::ACCEPT, ACCEPT).typed().await;
-        let answer = match answer {
-            // A server may serve groups only.
+        let response = match response {
+            // A server may have no core group.
             Err(error) if error.is_not_found() && root == "/api" => continue,
-            answer => answer.map_err(|cause| DiscoveryError::Request(Box::new(cause)))?,
+            response => response.map_err(|cause| DiscoveryError::Request(Box::new(cause)))?,
         };
-        let kind = answer.get("kind").and_then(Value::as_str);
+        let kind = response.get("kind").and_then(Value::as_str);
         if kind == Some("APIGroupDiscoveryList") {
-            match serde_json::from_value::<APIGroupDiscoveryList>(answer) {
+            match serde_json::from_value::<APIGroupDiscoveryList>(response) {
                 Ok(list) => list
                     .items
                     .into_iter()
-                    .for_each(|it| aggregated(it, &mut found)),
-                Err(cause) => return Err(unreadable(rest, root, cause)),
+                    .for_each(|it| add_group(it, &mut found)),
+                Err(cause) => return Err(decode_error(rest, root, cause)),
             }
         } else {
-            let versions = group_versions(answer).map_err(|cause| unreadable(rest, root, cause))?;
-            one_by_one(rest, versions, &mut found).await;
+            let versions =
+                group_versions(response).map_err(|cause| decode_error(rest, root, cause))?;
+            fetch_versions(rest, versions, &mut found).await;
         }
     }
     Ok(found)
 }
 
-fn unreadable(rest: &RestClient, root: &str, cause: serde_json::Error) -> DiscoveryError {
+fn decode_error(rest: &RestClient, root: &str, cause: serde_json::Error) -> DiscoveryError {
     let call = rest.request(Method::GET, root).into_call();
     DiscoveryError::Request(Box::new(RequestError::Decode { call, cause }))
 }
 
-fn aggregated(group: APIGroupDiscovery, found: &mut Discovered) {
+fn add_group(group: APIGroupDiscovery, found: &mut Discovered) {
     let name = group.metadata.and_then(|it| it.name).unwrap_or_default();
     for version in group.versions {
         let number = version.version.unwrap_or_default();
@@ -59,7 +61,8 @@ fn aggregated(group: APIGroupDiscovery, found: &mut Discovered) {
         if version.freshness.as_deref() == Some("Stale") {
             found.failures.push(GroupFailure {
                 group_version: group_version.clone(),
-                error: "its server cannot be reached; what is known may be old".to_owned(),
+                error: "its server cannot be reached; the known resources may be outdated"
+                    .to_owned(),
             });
         }
         found.group_versions.push(group_version);
@@ -70,7 +73,7 @@ fn aggregated(group: APIGroupDiscovery, found: &mut Discovered) {
     }
 }
 
-/// A resource without a kind is only a place where subresources hang.
+/// Converts a resource. Returns `None` for one without a kind, which only groups subresources.
 fn resource(it: APIResourceDiscovery, group: &str, version: &str) -> Option<ApiResource> {
     let kind = it.response_kind?;
     let plural = it.resource?;
@@ -89,14 +92,15 @@ fn resource(it: APIResourceDiscovery, group: &str, version: &str) -> Option<ApiR
     })
 }
 
-/// The groups of `/apis`, or the versions of `/api`: the preferred version of each first.
-fn group_versions(answer: Value) -> Result<Vec<GroupVersion>, serde_json::Error> {
-    if answer.get("kind").and_then(Value::as_str) == Some("APIVersions") {
-        let versions: APIVersions = serde_json::from_value(answer)?;
+/// Returns the groups and versions in the response to `/apis` or `/api`. The preferred version of
+/// each group comes first.
+fn group_versions(response: Value) -> Result<Vec<GroupVersion>, serde_json::Error> {
+    if response.get("kind").and_then(Value::as_str) == Some("APIVersions") {
+        let versions: APIVersions = serde_json::from_value(response)?;
         let versions = versions.versions.into_iter();
         return Ok(versions.map(|it| GroupVersion::new("", it)).collect());
     }
-    let groups: APIGroupList = serde_json::from_value(answer)?;
+    let groups: APIGroupList = serde_json::from_value(response)?;
     let mut found = Vec::new();
     for group in groups.groups {
         let preferred = group.preferred_version.map(|it| it.version);
@@ -108,7 +112,7 @@ fn group_versions(answer: Value) -> Result<Vec<GroupVersion>, serde_json::Error>
     Ok(found)
 }
 
-async fn one_by_one(rest: &RestClient, versions: Vec<GroupVersion>, found: &mut Discovered) {
+async fn fetch_versions(rest: &RestClient, versions: Vec<GroupVersion>, found: &mut Discovered) {
     let requests = versions.into_iter().map(|it| async move {
         let list = match it.path() {
             Ok(path) => {
@@ -121,8 +125,8 @@ async fn one_by_one(rest: &RestClient, versions: Vec<GroupVersion>, found: &mut 
         };
         (it, list)
     });
-    let mut answers = futures::stream::iter(requests).buffered(AT_ONCE);
-    while let Some((it, list)) = answers.next().await {
+    let mut responses = futures::stream::iter(requests).buffered(CONCURRENT_REQUESTS_MAX);
+    while let Some((it, list)) = responses.next().await {
         let group_version = it.to_string();
         found.group_versions.push(group_version.clone());
         match list {
@@ -137,13 +141,16 @@ async fn one_by_one(rest: &RestClient, versions: Vec<GroupVersion>, found: &mut 
     }
 }
 
-/// The resources of one version, each with its subresources, which the list has beside them.
+/// Converts the resources of one version. The list has subresources as separate items; they are
+/// added to their resources.
 fn resources(list: APIResourceList, group: &str, version: &str) -> Vec<ApiResource> {
     let mut found: Vec<ApiResource> = Vec::new();
-    let mut parts = Vec::new();
+    let mut subresources = Vec::new();
     for it in list.resources {
         match it.name.split_once('/') {
-            Some((plural, part)) => parts.push((plural.to_owned(), part.to_owned())),
+            Some((plural, subresource)) => {
+                subresources.push((plural.to_owned(), subresource.to_owned()))
+            }
             None => found.push(ApiResource {
                 group: group.to_owned(),
                 version: version.to_owned(),
@@ -158,9 +165,9 @@ fn resources(list: APIResourceList, group: &str, version: &str) -> Vec<ApiResour
             }),
         }
     }
-    for (plural, part) in parts {
+    for (plural, subresource) in subresources {
         if let Some(resource) = found.iter_mut().find(|it| it.plural == plural) {
-            resource.subresources.push(part);
+            resource.subresources.push(subresource);
         }
     }
     found

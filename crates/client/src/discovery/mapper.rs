@@ -1,4 +1,4 @@
-//! Names to resources: what a user types, and what a manifest says.
+//! Mapping of names, as users type them, and of kinds, as manifests have them, to resources.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,14 +10,17 @@ use tokio::time::Instant;
 
 use super::{ApiResource, Discovered, Discovery, DiscoveryError};
 
-/// How often a miss may ask the server again: so many times within so long.
+/// Maximum number of refreshes because of unknown names within [`REFRESH_WINDOW`], so that a wrong
+/// name causes little load on the server.
 const REFRESHES_MAX: usize = 5;
-const WITHIN: Duration = Duration::from_secs(60);
+/// Period to which [`REFRESHES_MAX`] applies.
+const REFRESH_WINDOW: Duration = Duration::from_secs(60);
 
-/// Finds resources by kind, and by the names that kubectl takes.
+/// Finds resources by kind, and by the names that kubectl accepts.
 ///
-/// A name that is not known asks the server again, for it may have been installed since; not more
-/// than five times a minute, so that a wrong name costs the server little.
+/// An unknown name causes a refresh of the discovery cache, since the resource may have been
+/// installed in the meantime. There are at most five such refreshes per minute, so that a wrong name
+/// causes little load on the server.
 ///
 /// # Examples
 /// ```
@@ -38,12 +41,12 @@ pub struct RestMapper {
 }
 
 impl RestMapper {
-    /// With a memory of its own.
+    /// Creates a mapper with its own discovery cache.
     pub fn new(kube: kube::Client) -> Self {
         Self::of(Discovery::new(kube))
     }
 
-    /// Over a memory that others use as well.
+    /// Creates a mapper that uses a shared discovery cache.
     pub fn of(discovery: Discovery) -> Self {
         Self {
             discovery,
@@ -51,18 +54,19 @@ impl RestMapper {
         }
     }
 
-    /// What it knows from.
+    /// Returns the discovery cache.
     pub fn discovery(&self) -> &Discovery {
         &self.discovery
     }
 
-    /// The resource of a name as kubectl takes it: plural, singular, short name or kind, alone
-    /// (`deploy`), with the group (`deployments.apps`) or with version and group
-    /// (`deployments.v1.apps`). Where the version is not named, it is the preferred one.
+    /// Returns the resource with a name in the forms that kubectl accepts: plural, singular, short
+    /// name or kind, alone (`deploy`), with the group (`deployments.apps`) or with version and group
+    /// (`deployments.v1.apps`). Without a version, the preferred version is used.
     ///
     /// # Errors
-    /// [`DiscoveryError::NoMatch`], and [`DiscoveryError::Ambiguous`] if several groups that are
-    /// not Kubernetes' own have it.
+    /// Returns [`DiscoveryError::NoMatch`] if there is no such resource, and
+    /// [`DiscoveryError::Ambiguous`] if several groups have it and none of them is a Kubernetes
+    /// group.
     ///
     /// # Cancel safety
     /// May be dropped at any time.
@@ -70,10 +74,10 @@ impl RestMapper {
         self.find(name, |known| by_name(known, name)).await
     }
 
-    /// The resource of a group's kind, in a version or in the preferred one.
+    /// Returns the resource of a kind. Without a version, the preferred version is used.
     ///
     /// # Errors
-    /// [`DiscoveryError::NoMatch`].
+    /// Returns [`DiscoveryError::NoMatch`] if there is no such resource.
     ///
     /// # Cancel safety
     /// May be dropped at any time.
@@ -99,10 +103,10 @@ impl RestMapper {
         .await
     }
 
-    /// The resource of a kind in exactly its version, such as that of a manifest.
+    /// Returns the resource of a kind in exactly the given version, such as that of a manifest.
     ///
     /// # Errors
-    /// [`DiscoveryError::NoMatch`].
+    /// Returns [`DiscoveryError::NoMatch`] if there is no such resource.
     ///
     /// # Cancel safety
     /// May be dropped at any time.
@@ -111,10 +115,10 @@ impl RestMapper {
             .await
     }
 
-    /// What is served as a resource, its kind included.
+    /// Returns the details of a resource, such as its kind.
     ///
     /// # Errors
-    /// [`DiscoveryError::NoMatch`].
+    /// Returns [`DiscoveryError::NoMatch`] if there is no such resource.
     ///
     /// # Cancel safety
     /// May be dropped at any time.
@@ -131,11 +135,11 @@ impl RestMapper {
         .await
     }
 
-    /// The resources of a name that may be a category, such as `all`, or several names behind
-    /// commas; each in its preferred version.
+    /// Returns the resources for several names, separated by commas. A name may be a category, such
+    /// as `all`. Names without a version select the preferred version.
     ///
     /// # Errors
-    /// As [`resource`](RestMapper::resource).
+    /// Same as [`resource`](RestMapper::resource).
     ///
     /// # Cancel safety
     /// May be dropped at any time.
@@ -158,33 +162,33 @@ impl RestMapper {
     async fn find<T>(
         &self,
         name: &str,
-        look: impl Fn(&Discovered) -> Result<T, DiscoveryError>,
+        lookup: impl Fn(&Discovered) -> Result<T, DiscoveryError>,
     ) -> Result<T, DiscoveryError> {
         let known = self.discovery.get().await?;
-        match look(&known) {
-            Err(error) if error.is_no_match() && self.may_refresh() => {
-                tracing::debug!(name, "resource is not known; the API server is asked again");
-                look(&*self.discovery.refresh().await?)
+        match lookup(&known) {
+            Err(error) if error.is_no_match() && self.count_refresh() => {
+                tracing::debug!(name, "unknown resource, refreshing discovery");
+                lookup(&*self.discovery.refresh().await?)
             }
             outcome => outcome,
         }
     }
 
-    /// Whether a miss may ask the server now; counts it if so.
-    fn may_refresh(&self) -> bool {
+    /// Counts a refresh because of an unknown name. Returns `false` if the limit is reached.
+    fn count_refresh(&self) -> bool {
         let now = Instant::now();
         let mut refreshes = self.refreshes.lock();
         while refreshes
             .front()
-            .is_some_and(|then| now.duration_since(*then) >= WITHIN)
+            .is_some_and(|then| now.duration_since(*then) >= REFRESH_WINDOW)
         {
             refreshes.pop_front();
         }
-        let free = refreshes.len() < REFRESHES_MAX;
-        if free {
+        let is_allowed = refreshes.len() < REFRESHES_MAX;
+        if is_allowed {
             refreshes.push_back(now);
         }
-        free
+        is_allowed
     }
 }
 
@@ -195,7 +199,7 @@ fn no_match(known: &Discovered, name: &str) -> DiscoveryError {
     }
 }
 
-/// The members of a category, each once, in the version that comes first.
+/// Returns the resources of a category, each only in its preferred version.
 fn category(known: &Discovered, name: &str) -> Vec<ApiResource> {
     let mut found: Vec<ApiResource> = Vec::new();
     for resource in &known.resources {
@@ -209,8 +213,8 @@ fn category(known: &Discovered, name: &str) -> Vec<ApiResource> {
 }
 
 fn by_name(known: &Discovered, name: &str) -> Result<ApiResource, DiscoveryError> {
-    // A dot may begin a group, or a version and then a group: the longer reading is the rarer one,
-    // and the group of the shorter reading would begin with the version.
+    // The part after the first dot is either a group, or a version and a group. The latter is tried
+    // first: it matches rarely, and as a group the same text would start with the version.
     let readings = match name.split_once('.') {
         None => vec![(name, None, None)],
         Some((first, rest)) => {
@@ -222,43 +226,46 @@ fn by_name(known: &Discovered, name: &str) -> Result<ApiResource, DiscoveryError
         }
     };
     for (word, version, group) in readings {
-        let fits = |it: &&ApiResource| {
+        let matches = |it: &&ApiResource| {
             version.is_none_or(|version| it.version == version)
                 && group.is_none_or(|group| it.group == group)
         };
-        let candidates: Vec<&ApiResource> = known.resources.iter().filter(fits).collect();
-        if let Some(found) = named(&candidates, word, name)? {
+        let candidates: Vec<&ApiResource> = known.resources.iter().filter(matches).collect();
+        if let Some(found) = find_named(&candidates, word, name)? {
             return Ok(found);
         }
     }
     Err(no_match(known, name))
 }
 
-/// The candidate that a word names. A full name goes before a short one, a group of Kubernetes'
-/// own before others; among those of others the user has to choose.
-fn named(
+/// Returns the candidate with the name `word`. Full names take precedence over short names, and
+/// Kubernetes groups over other groups.
+///
+/// # Errors
+/// Returns [`DiscoveryError::Ambiguous`], with `name`, if several other groups match.
+fn find_named(
     candidates: &[&ApiResource],
     word: &str,
     name: &str,
 ) -> Result<Option<ApiResource>, DiscoveryError> {
     let word = word.to_lowercase();
-    let kinds: [fn(&ApiResource, &str) -> bool; 4] = [
+    let name_forms: [fn(&ApiResource, &str) -> bool; 4] = [
         |it, word| it.plural == word,
         |it, word| it.singular == word,
         |it, word| it.kind.to_lowercase() == word,
         |it, word| it.short_names.iter().any(|short| short == word),
     ];
-    for is in kinds {
+    for matches in name_forms {
         let mut groups: Vec<&ApiResource> = Vec::new();
-        for candidate in candidates.iter().filter(|it| is(it, &word)) {
+        for candidate in candidates.iter().filter(|it| matches(it, &word)) {
             if !groups.iter().any(|it| it.group == candidate.group) {
                 groups.push(candidate);
             }
         }
         if groups.len() > 1
-            && let Some(own) = groups.iter().position(|it| is_own(&it.group))
+            && let Some(builtin) = groups.iter().position(|it| is_kubernetes_group(&it.group))
         {
-            groups = vec![groups.swap_remove(own)];
+            groups = vec![groups.swap_remove(builtin)];
         }
         match groups.as_slice() {
             [] => {}
@@ -274,8 +281,8 @@ fn named(
     Ok(None)
 }
 
-/// Whether a group is Kubernetes' own.
-fn is_own(group: &str) -> bool {
+/// Returns whether a group is one of Kubernetes itself.
+fn is_kubernetes_group(group: &str) -> bool {
     !group.contains('.') || group.ends_with(".k8s.io")
 }
 

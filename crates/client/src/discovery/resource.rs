@@ -1,4 +1,4 @@
-//! A resource, and all of them.
+//! The resources of a server.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,30 +19,30 @@ use crate::Kind;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ApiResource {
-    /// The API group; empty for the core group.
+    /// API group; empty for the core group.
     pub group: String,
-    /// The version within the group.
+    /// Version of the group.
     pub version: String,
-    /// The kind of its objects.
+    /// Kind of the objects.
     pub kind: String,
-    /// Its name in paths.
+    /// Plural name, which is used in paths.
     pub plural: String,
-    /// Its name for one object.
+    /// Singular name.
     pub singular: String,
-    /// Short forms of its name, such as `deploy`.
+    /// Short names, such as `deploy`.
     pub short_names: Vec<String>,
-    /// Groups of resources that it belongs to, such as `all`.
+    /// Categories that contain the resource, such as `all`.
     pub categories: Vec<String>,
-    /// Whether its objects live in namespaces.
+    /// Whether the objects are namespaced.
     pub namespaced: bool,
-    /// What can be done with it.
+    /// Supported verbs, such as `list`.
     pub verbs: Vec<String>,
-    /// The names of its parts with paths of their own, such as `status`.
+    /// Names of the subresources, such as `status`.
     pub subresources: Vec<String>,
 }
 
 impl ApiResource {
-    /// Its kind, for the clients.
+    /// Returns the kind, for use with a client.
     pub fn kind(&self) -> Kind {
         Kind {
             group: self.group.clone(),
@@ -53,7 +53,8 @@ impl ApiResource {
         }
     }
 
-    /// Its name with the group: `deployments.apps`; `pods` in the core group.
+    /// Returns the name with the group, such as `deployments.apps`, or the plural name alone for the
+    /// core group.
     pub fn qualified(&self) -> String {
         match self.group.as_str() {
             "" => self.plural.clone(),
@@ -61,12 +62,12 @@ impl ApiResource {
         }
     }
 
-    /// Whether it can be done with it.
+    /// Returns whether the resource supports a verb.
     pub fn has_verb(&self, verb: &str) -> bool {
         self.verbs.iter().any(|it| it == verb)
     }
 
-    /// Whether it has this part.
+    /// Returns whether the resource has a subresource of this name.
     pub fn has_subresource(&self, name: &str) -> bool {
         self.subresources.iter().any(|it| it == name)
     }
@@ -88,7 +89,7 @@ impl std::fmt::Display for ApiResource {
     }
 }
 
-/// All that a server serves.
+/// The groups, versions and resources of a server.
 ///
 /// # Examples
 /// ```
@@ -100,17 +101,18 @@ impl std::fmt::Display for ApiResource {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Discovered {
-    /// Every resource in every version: groups in the server's order, the core group first; within
-    /// a group the preferred version first.
+    /// All resources in all versions. The core group is first, the other groups are in the server's
+    /// order; the preferred version is the first of its group.
     pub resources: Vec<ApiResource>,
-    /// Every `group/version`, in the same order; the core group's is the version alone.
+    /// All groups and versions as `group/version`, in the same order. The core group has the version
+    /// alone.
     pub group_versions: Vec<String>,
-    /// What could not be read.
+    /// Groups that could not be read.
     pub failures: Vec<GroupFailure>,
 }
 
 impl Discovered {
-    /// Whether the server has this group.
+    /// Returns whether the server has this group.
     pub fn has_group(&self, group: &str) -> bool {
         self.group_versions
             .iter()
@@ -120,7 +122,7 @@ impl Discovered {
             })
     }
 
-    /// The resource of an exact group, version and name.
+    /// Returns the resource with exactly this group, version and plural name.
     pub fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&ApiResource> {
         self.resources
             .iter()

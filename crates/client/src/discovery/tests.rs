@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A server with the pods of the core group and the robots of another; how often it was asked.
+/// A server with pods in the core group and robots in another group. Counts requests.
 #[derive(Clone, Default)]
 struct Server {
     aggregates: bool,
@@ -22,7 +22,7 @@ impl Server {
             let accept = request.headers()["accept"].to_str().unwrap();
             let aggregated = server.aggregates && accept.contains("APIGroupDiscoveryList");
             let path = request.uri().path().to_owned();
-            let (code, body) = match server.answer(&path, aggregated) {
+            let (code, body) = match server.response(&path, aggregated) {
                 Some(body) => (200, body),
                 None => (
                     503,
@@ -36,7 +36,7 @@ impl Server {
         kube::Client::new(service, "default")
     }
 
-    fn answer(&self, path: &str, aggregated: bool) -> Option<Value> {
+    fn response(&self, path: &str, aggregated: bool) -> Option<Value> {
         let robots = *self.robots.lock();
         let pod = json!({"resource": "pods", "singularResource": "pod", "scope": "Namespaced",
             "responseKind": {"group": "", "version": "v1", "kind": "Pod"}, "verbs": ["get"], "shortNames": ["po"],
@@ -69,14 +69,14 @@ impl Server {
         })
     }
 
-    fn asked(&self) -> usize {
+    fn requests(&self) -> usize {
         let asked = self.asked.lock();
         asked.iter().filter(|path| *path == "/apis").count()
     }
 }
 
 #[tokio::test]
-async fn aggregated_or_not_the_same_is_found() {
+async fn both_forms_of_discovery_find_the_same() {
     for aggregates in [true, false] {
         let server = Server {
             aggregates,
@@ -104,7 +104,7 @@ async fn aggregated_or_not_the_same_is_found() {
 }
 
 #[tokio::test]
-async fn a_broken_group_is_named_and_spoils_nothing() {
+async fn a_broken_group_is_reported_and_the_others_are_found() {
     for aggregates in [true, false] {
         let server = Server {
             aggregates,
@@ -119,7 +119,7 @@ async fn a_broken_group_is_named_and_spoils_nothing() {
 }
 
 #[tokio::test]
-async fn the_server_is_asked_once_and_again_when_told() {
+async fn discovery_is_fetched_once_and_again_on_refresh() {
     let server = Server {
         aggregates: true,
         ..Default::default()
@@ -128,17 +128,17 @@ async fn the_server_is_asked_once_and_again_when_told() {
     for _ in 0..3 {
         discovery.get().await.unwrap();
     }
-    assert_eq!(server.asked(), 1);
+    assert_eq!(server.requests(), 1);
     let together = (0..5).map(|_| discovery.refresh());
     futures::future::join_all(together).await;
     assert_eq!(
-        server.asked(),
+        server.requests(),
         3,
         "one asks, and one for all that came after"
     );
     discovery.invalidate();
     discovery.get().await.unwrap();
-    assert_eq!(server.asked(), 4);
+    assert_eq!(server.requests(), 4);
 }
 
 #[tokio::test]
@@ -153,10 +153,10 @@ async fn the_disk_spares_other_processes_the_request() {
     let second = process();
     let found = second.get().await.unwrap();
     assert!(found.resource("", "v1", "pods").is_some());
-    assert_eq!(server.asked(), 1);
+    assert_eq!(server.requests(), 1);
     second.invalidate();
     second.get().await.unwrap();
-    assert_eq!(server.asked(), 2, "the file is not believed after that");
+    assert_eq!(server.requests(), 2, "the file is not believed after that");
     *server.robots.lock() = true;
     second.refresh().await.unwrap();
     let found = process().get().await.unwrap();
@@ -164,7 +164,7 @@ async fn the_disk_spares_other_processes_the_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_miss_asks_again_but_does_not_hammer() {
+async fn an_unknown_name_refreshes_discovery_but_not_too_often() {
     let server = Server {
         aggregates: true,
         ..Default::default()
@@ -174,23 +174,23 @@ async fn a_miss_asks_again_but_does_not_hammer() {
     *server.robots.lock() = true;
     let robots = mapper.resource("robots").await.unwrap();
     assert_eq!(robots.to_string(), "robots.v1.a.dev");
-    let asked = server.asked();
+    let asked = server.requests();
     for _ in 0..100 {
         mapper.resource("nonsense").await.unwrap_err();
     }
-    assert_eq!(server.asked(), asked + 3, "five misses a minute in all");
+    assert_eq!(server.requests(), asked + 3, "five misses a minute in all");
     tokio::time::advance(std::time::Duration::from_secs(61)).await;
     mapper
         .kind("c.dev", "Nothing", Some("v1"))
         .await
         .unwrap_err();
-    assert_eq!(server.asked(), asked + 4);
+    assert_eq!(server.requests(), asked + 4);
     assert_eq!(mapper.kind("a.dev", "Robot", None).await.unwrap(), robots);
     assert_eq!(mapper.resources("all,robot").await.unwrap().len(), 2);
 }
 
 #[tokio::test]
-async fn a_refresh_is_not_content_with_a_request_that_began_before_it() {
+async fn a_refresh_does_not_share_a_fetch_that_started_before_it() {
     let server = Server {
         aggregates: true,
         ..Default::default()
@@ -200,17 +200,17 @@ async fn a_refresh_is_not_content_with_a_request_that_began_before_it() {
     let service = tower::service_fn(move |request: Request<Body>| {
         let (inner, passes) = (inner.clone(), passes.clone());
         async move {
-            // The answer is made now, and arrives when the gate lets it through.
-            let answer = inner.send(request).await.unwrap();
+            // The response is created now, and delivered when the gate opens.
+            let response = inner.send(request).await.unwrap();
             passes.acquire().await.unwrap().forget();
-            Ok::<_, Infallible>(answer)
+            Ok::<_, Infallible>(response)
         }
     });
     let discovery = Discovery::new(kube::Client::new(service, "default"));
     let mut first = Box::pin(discovery.refresh());
     gate.add_permits(1);
-    // It has been told of all groups, and has not got the answer yet.
-    while server.asked() == 0 {
+    // The server has created its response for all groups, but not delivered it yet.
+    while server.requests() == 0 {
         assert!(futures::poll!(&mut first).is_pending());
         tokio::task::yield_now().await;
     }

@@ -15,7 +15,7 @@ fn refusal() -> kube::Error {
 }
 
 #[test]
-fn a_refusal_that_kube_reports_is_said_once() {
+fn a_rejection_in_a_kube_error_is_printed_once() {
     let check = |error: &(dyn std::error::Error + 'static), expected: &str| {
         assert_eq!(one_line(error), expected);
     };

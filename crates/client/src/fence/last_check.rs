@@ -1,10 +1,10 @@
-//! The check at the last moment: when a request is handed to the connection, and when the
-//! connection stands and asks for the first byte of the body.
+//! The last two checks of a fence: when a request is passed to the HTTP client, and when the
+//! established connection reads the first byte of the request's body.
 //!
-//! A new connection takes its time: names, TCP, TLS. hyper asks for the body after that. A body
-//! that fails there ends the request: in HTTP/1.1 before its head is flushed or with the
-//! connection, in HTTP/2 with a reset of the stream, and a server does not act on a write whose
-//! body breaks off. A write without a body has only the first of the two checks.
+//! A new connection takes time for DNS, TCP and TLS; hyper reads the body after that. A body that
+//! fails at this point aborts the request: in HTTP/1.1 before its head is flushed or by closing the
+//! connection, in HTTP/2 by resetting the stream. A server does not process a write with an
+//! incomplete body. A write without a body has only the first of the two checks.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -19,45 +19,45 @@ use kube::client::Body;
 use tower::{BoxError, ServiceExt};
 
 use super::{Fenced, Fences};
-use crate::transport::{Next, Outcome, Step};
+use crate::transport::{Middleware, Next, Outcome};
 
-/// The check before a service in this process, which has no connection to wait for.
+/// The last check for a service in this process, which has no connection.
 #[derive(Clone)]
 pub(crate) struct LastCheck;
 
-impl Step for LastCheck {
-    fn pass(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
-        let checked = Fences::of(&request).map_or(Ok(()), Fences::check);
+impl Middleware for LastCheck {
+    fn handle(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
+        let check = Fences::of(&request).map_or(Ok(()), Fences::check);
         async move {
-            checked?;
+            check?;
             next.oneshot(request).await
         }
         .boxed()
     }
 }
 
-/// Why the body of a request was held back, once it was.
-pub(crate) type Held = Arc<OnceLock<Fenced>>;
+/// The reason for which the body of a request was held back; empty if it was not.
+pub(crate) type Refusal = Arc<OnceLock<Fenced>>;
 
-/// The request with a body that passes its fences once more; fails if it may not even begin.
-pub(crate) fn guarded(
+/// Checks the fences of `request`, and adds the check at the first byte to its body.
+pub(crate) fn guard(
     request: Request<Body>,
-) -> Result<(Request<GuardedBody>, Option<Held>), Fenced> {
+) -> Result<(Request<GuardedBody>, Option<Refusal>), Fenced> {
     let fences = Fences::of(&request).cloned();
     if let Some(fences) = &fences {
         fences.check()?;
     }
-    let guard = fences.map(|fences| (fences, Held::default()));
-    let held = guard.as_ref().map(|(_, held)| held.clone());
+    let guard = fences.map(|fences| (fences, Refusal::default()));
+    let refusal = guard.as_ref().map(|(_, refusal)| refusal.clone());
     let request = request.map(|body| GuardedBody { body, guard });
-    Ok((request, held))
+    Ok((request, refusal))
 }
 
-/// The body of a request on its way to the connection.
+/// The body of a request, which checks the fences when its first byte is read.
 pub(crate) struct GuardedBody {
     body: Body,
-    /// Until the first byte is asked for.
-    guard: Option<(Fences, Held)>,
+    /// The fences to check; `None` once the first byte was read.
+    guard: Option<(Fences, Refusal)>,
 }
 
 impl http_body::Body for GuardedBody {
@@ -68,11 +68,11 @@ impl http_body::Body for GuardedBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if let Some((fences, held)) = self.guard.take()
+        if let Some((fences, refusal)) = self.guard.take()
             && let Err(fenced) = fences.check()
         {
-            // hyper tells the reason to its own task and not always to the one who asked.
-            let _ = held.set(fenced);
+            // hyper reports the error to its own task, but not always to the caller.
+            let _ = refusal.set(fenced);
             return Poll::Ready(Some(Err(fenced.into())));
         }
         Pin::new(&mut self.body)

@@ -9,14 +9,15 @@ use crate::{ClientOptions, Kind, Patch, RateLimit, RestClient};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A client of a service that counts what reaches it and answers with `code`, and the count.
+/// Creates a client of a service that counts requests and responds with `code`. Also returns the
+/// counter.
 fn counted(options: ClientOptions, code: u16) -> (kube::Client, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counter = count.clone();
     let service = tower::service_fn(move |_: Request<Body>| {
         counter.fetch_add(1, SeqCst);
-        let answer = Response::builder().status(code).header("retry-after", "3");
-        async move { Ok::<_, Infallible>(answer.body(Body::from(b"{}".to_vec())).unwrap()) }
+        let response = Response::builder().status(code).header("retry-after", "3");
+        async move { Ok::<_, Infallible>(response.body(Body::from(b"{}".to_vec())).unwrap()) }
     });
     (options.in_process(service, "default"), count)
 }
@@ -47,7 +48,7 @@ fn a_deadline_belongs_to_its_term() {
     fence.open(2, at(20));
     assert_eq!(one.check_at(at(11)), Err(Fenced::TermOver { term: 1 }));
     assert_eq!(two.check_at(at(11)), Ok(()));
-    // Terms do not come back.
+    // An earlier term is not opened again.
     fence.open(1, at(30));
     assert_eq!(one.check_at(at(11)), Err(Fenced::TermOver { term: 1 }));
     assert_eq!(
@@ -84,10 +85,10 @@ async fn writes_are_held_back_and_reads_are_not() {
     check(Method::DELETE, pods, false).await;
     check(Method::PATCH, &format!("{one}?dryRun=All"), true).await;
     check(Method::POST, &format!("{pods}?dryRun=All"), true).await;
-    // The body of a deletion has its options, and the server looks at no others then.
+    // If a deletion has options in its body, the server ignores the query.
     check(Method::DELETE, &format!("{one}?dryRun=All"), false).await;
     check(Method::DELETE, &format!("{pods}?dryRun=All"), false).await;
-    // Who connects acts, whatever else is asked for.
+    // These subresources count as writes regardless of method and query.
     for subresource in ["exec", "attach", "portforward", "proxy", "proxy/a"] {
         let uri = format!("{one}/{subresource}?dryRun=All");
         check(Method::POST, &uri, false).await;
@@ -125,7 +126,7 @@ async fn a_write_that_waits_for_the_rate_limit_is_checked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_is_sent_again_is_checked_again() {
+async fn a_retried_write_is_checked_again() {
     let (client, count) = counted(ClientOptions::default(), 429);
     let fence = Fence::new();
     fence.open(1, fence.now() + SECOND * 5);
@@ -137,9 +138,9 @@ async fn a_write_that_is_sent_again_is_checked_again() {
     assert_eq!(count.load(SeqCst), 2);
 }
 
-/// A client behind two fences, such as that of the leader and that of a shard, passes both.
+/// Requests of a client behind two fences, such as those of a leader and of a shard, pass both.
 #[tokio::test(start_paused = true)]
-async fn every_fence_is_passed() {
+async fn a_write_passes_every_fence() {
     let (client, count) = counted(ClientOptions::default(), 429);
     let (outer, inner) = (Fence::new(), Fence::new());
     outer.open(1, outer.now() + SECOND * 5);
@@ -162,13 +163,13 @@ async fn the_error_names_the_call() {
     assert!(error.is_fenced() && !error.is_unreachable() && !error.is_conflict());
     assert_eq!(
         crate::one_line(&error),
-        "cannot patch ConfigMap shops/web: not the leader: term 3, in which this work began, is over"
+        "cannot patch ConfigMap shops/web: not the leader: term 3, in which this work started, is over"
     );
 }
 
-/// A client that `ClientOptions` did not make has no last check.
+/// A client that was not created by `ClientOptions` has no last check.
 #[tokio::test(start_paused = true)]
-async fn any_client_is_checked_at_its_entrance() {
+async fn any_client_has_the_first_check() {
     let sent = Arc::new(AtomicUsize::new(0));
     let count = sent.clone();
     let service = tower::service_fn(move |_: Request<Body>| {

@@ -14,7 +14,7 @@ fn check(method: Method, uri: &str, expected: &str) {
 }
 
 #[test]
-fn paths_are_read_as_the_server_reads_them() {
+fn paths_are_parsed_as_the_server_parses_them() {
     check(Method::GET, "/api/v1/pods", "list pods v1 - -");
     check(
         Method::GET,
@@ -76,7 +76,7 @@ fn paths_are_read_as_the_server_reads_them() {
 }
 
 #[test]
-fn other_paths_are_no_resources() {
+fn other_paths_are_not_resources() {
     for path in [
         "/",
         "/version",

@@ -124,7 +124,7 @@ async fn a_silent_server_is_a_timeout() {
         .unwrap_err();
     assert!(error.is_unreachable());
     assert!(
-        error.to_string().ends_with("no answer within 60 s"),
+        error.to_string().ends_with("no response within 60 s"),
         "{error}"
     );
 }

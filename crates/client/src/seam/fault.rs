@@ -1,4 +1,4 @@
-//! What a disturbed request gets.
+//! Errors and responses of injected faults.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,53 +9,54 @@ use http_body::{Body, Frame};
 use kube::core::Status;
 use tower::BoxError;
 
-use crate::transport::{Answer, AnswerBody, boxed};
+use crate::transport::{HttpResponse, ResponseBody, boxed};
 
-/// The connection was refused, by rule.
+/// The error of [`Effect::Refuse`](super::Effect::Refuse).
 #[derive(Debug, thiserror::Error)]
 #[error("connection refused by a rule of the effect seam")]
 pub(crate) struct Refused;
 
-/// The answer was lost, by rule.
+/// The error of [`Effect::DropResponse`](super::Effect::DropResponse) and
+/// [`Effect::CutResponse`](super::Effect::CutResponse).
 #[derive(Debug, thiserror::Error)]
-#[error("answer dropped by a rule of the effect seam")]
+#[error("response dropped by a rule of the effect seam")]
 pub(crate) struct Dropped;
 
-/// A refusal of the server.
-pub(super) fn answer_of(status: &Status) -> Result<Answer, BoxError> {
+/// Builds the response of a server that rejects a request with `status`.
+pub(super) fn status_response(status: &Status) -> Result<HttpResponse, BoxError> {
     let mut body = serde_json::to_value(status)?;
     if let Some(body) = body.as_object_mut() {
         body.insert("apiVersion".to_owned(), "v1".into());
         body.insert("kind".to_owned(), "Status".into());
     }
-    let mut answer = json(status.code, &body)?;
+    let mut response = json(status.code, &body)?;
     let retry_after = status.details.as_ref().map(|it| it.retry_after_seconds);
     if let Some(seconds) = retry_after.filter(|seconds| *seconds > 0) {
-        answer
+        response
             .headers_mut()
             .insert(header::RETRY_AFTER, seconds.into());
     }
-    Ok(answer)
+    Ok(response)
 }
 
-/// An answer in JSON.
-pub(super) fn json(code: u16, body: &serde_json::Value) -> Result<Answer, BoxError> {
+/// Builds a response with a JSON body.
+pub(super) fn json(code: u16, body: &serde_json::Value) -> Result<HttpResponse, BoxError> {
     let body = Bytes::from(serde_json::to_vec(body)?);
-    let answer = http::Response::builder()
+    let response = http::Response::builder()
         .status(code)
         .header(header::CONTENT_TYPE, "application/json")
         .body(boxed(http_body_util::Full::new(body)))?;
-    Ok(answer)
+    Ok(response)
 }
 
-/// A body that breaks off.
+/// A body that fails after a number of bytes.
 pub(super) struct CutBody {
-    body: AnswerBody,
+    body: ResponseBody,
     left: u64,
 }
 
 impl CutBody {
-    pub(super) fn new(body: AnswerBody, left: u64) -> Self {
+    pub(super) fn new(body: ResponseBody, left: u64) -> Self {
         Self { body, left }
     }
 }

@@ -1,4 +1,4 @@
-//! Plan mode: writes that are kept here instead of being sent.
+//! Plan mode: writes are stored in memory instead of being sent.
 
 mod object;
 mod read;
@@ -13,16 +13,17 @@ use kube::client::Body;
 use kube::core::Status;
 use parking_lot::Mutex;
 use serde_json::Value;
-use tower::{BoxError, Service, ServiceExt};
+use tower::{BoxError, ServiceExt};
 
-use super::fault::{answer_of, json};
+use super::fault::{json, status_response};
 use crate::RequestInfo;
-use crate::transport::{Answer, boxed};
+use crate::transport::{HttpResponse, Next, boxed};
 
-/// How many objects a plan may change. A longer one is refused: nothing of a plan may be forgotten.
+/// Maximum number of changes in a plan, to bound memory. Further writes fail, because a plan must be
+/// complete.
 const OBJECTS_MAX: usize = 10_000;
 
-/// A write that plan mode answered.
+/// A write in plan mode.
 ///
 /// # Examples
 /// ```
@@ -36,32 +37,33 @@ const OBJECTS_MAX: usize = 10_000;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PlannedChange {
-    /// What was asked for. A create has the name that the object got.
+    /// Verb, resource and object of the request. For a create, the name is that of the new object.
     pub info: RequestInfo,
-    /// The object before; none if there was none.
+    /// Object before the write; `None` if it did not exist.
     pub before: Option<Value>,
-    /// The object after; none if it went.
+    /// Object after the write; `None` if it was removed.
     pub after: Option<Value>,
 }
 
-/// The writes so far: a state over that of the server.
+/// The writes so far, as objects that override those of the server.
 #[derive(Default)]
 pub(super) struct Overlay {
     state: Mutex<State>,
-    /// Held by one write at a time, over what it has to read from the server.
-    turn: tokio::sync::Mutex<()>,
+    /// Held during a write, including its reads from the server.
+    write_lock: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
+    /// The written objects; `None` for those that were removed.
     objects: BTreeMap<Key, Option<Value>>,
-    /// What the server had of each when it was first changed.
+    /// The objects on the server before their first change; `None` for those that did not exist.
     originals: BTreeMap<Key, Option<Value>>,
     changes: Vec<PlannedChange>,
 }
 
-/// Group, resource, namespace and name. The version is left out: an object shows itself in the
-/// version in which it was written.
+/// Group, resource, namespace and name of an object. The version is not part of the key: an object
+/// is returned in the version in which it was written.
 type Key = (String, String, String, String);
 
 fn key(info: &RequestInfo, name: &str) -> Key {
@@ -74,34 +76,22 @@ fn key(info: &RequestInfo, name: &str) -> Key {
     )
 }
 
-/// What an inner service must be able to do.
-trait Server:
-    Service<Request<Body>, Response = Answer, Error = BoxError, Future: Send> + Clone + Send + 'static
-{
-}
-
-impl<S> Server for S where
-    S: Service<Request<Body>, Response = Answer, Error = BoxError, Future: Send>
-        + Clone
-        + Send
-        + 'static
-{
-}
-
-/// A refusal, or a failure on the way.
-enum Stop {
+/// The failure of a request in plan mode.
+enum PlanError {
+    /// The request is rejected with a status.
     Status(Box<Status>),
+    /// A request to the server failed.
     Failure(BoxError),
 }
 
-impl<E: Into<BoxError>> From<E> for Stop {
+impl<E: Into<BoxError>> From<E> for PlanError {
     fn from(error: E) -> Self {
         Self::Failure(error.into())
     }
 }
 
-fn refuse(code: u16, reason: &str, message: String) -> Stop {
-    Stop::Status(Box::new(Status::failure(&message, reason).with_code(code)))
+fn refuse(code: u16, reason: &str, message: String) -> PlanError {
+    PlanError::Status(Box::new(Status::failure(&message, reason).with_code(code)))
 }
 
 impl Overlay {
@@ -109,45 +99,41 @@ impl Overlay {
         self.state.lock().changes.clone()
     }
 
-    /// Answers a request from here, or sends it.
-    #[expect(
-        private_bounds,
-        reason = "the bounds of every caller, under a shorter name"
-    )]
-    pub(super) async fn answer<S: Server>(
+    /// Responds to a request from the plan, or sends it.
+    pub(super) async fn respond<S: Next>(
         &self,
         server: S,
         request: Request<Body>,
         info: &RequestInfo,
         body: &[u8],
-    ) -> Result<Answer, BoxError> {
-        if !info.is_resource || info.changes_nothing(request.uri()) {
+    ) -> Result<HttpResponse, BoxError> {
+        if !info.is_resource || info.is_dry_run_or_review(request.uri()) {
             return server.oneshot(request).await;
         }
         let outcome = match info.verb.as_ref() {
             "get" => self.get(server, request, info).await,
             "list" => self.list(server, request, info).await,
             "create" | "update" | "patch" | "delete" | "deletecollection" => {
-                let _turn = self.turn.lock().await;
+                let _write_lock = self.write_lock.lock().await;
                 self.write(server, request, info, body).await
             }
             _ => return server.oneshot(request).await,
         };
         match outcome {
-            Ok(answer) => Ok(answer),
-            Err(Stop::Status(status)) => answer_of(&status),
-            Err(Stop::Failure(error)) => Err(error),
+            Ok(response) => Ok(response),
+            Err(PlanError::Status(status)) => status_response(&status),
+            Err(PlanError::Failure(error)) => Err(error),
         }
     }
 
-    /// The object of a name as it is now: what was written, else what the server has.
-    async fn load<S: Server>(
+    /// Returns the current object with a name, from the plan or else from the server.
+    async fn load<S: Next>(
         &self,
         server: S,
         request: &http::request::Parts,
         info: &RequestInfo,
         name: &str,
-    ) -> Result<Option<Value>, Stop> {
+    ) -> Result<Option<Value>, PlanError> {
         if let Some(known) = self.state.lock().objects.get(&key(info, name)) {
             return Ok(known.clone());
         }
@@ -158,7 +144,7 @@ impl Overlay {
             404 => Ok(None),
             200..300 => Ok(Some(serde_json::from_slice(&body)?)),
             code => match serde_json::from_slice::<Status>(&body) {
-                Ok(status) => Err(Stop::Status(Box::new(status))),
+                Ok(status) => Err(PlanError::Status(Box::new(status))),
                 Err(_) => Err(refuse(code, "Unknown", format!("GET {path} failed"))),
             },
         }
@@ -170,12 +156,12 @@ impl Overlay {
         name: &str,
         before: Option<Value>,
         after: Option<Value>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), PlanError> {
         let mut state = self.state.lock();
         let key = key(info, name);
         let full = state.objects.len() >= OBJECTS_MAX || state.changes.len() >= OBJECTS_MAX;
         if full {
-            let message = format!("a plan holds at most {OBJECTS_MAX} changes");
+            let message = format!("a plan contains at most {OBJECTS_MAX} changes");
             return Err(refuse(507, "Unknown", message));
         }
         let original = state.originals.entry(key.clone());
@@ -192,12 +178,13 @@ impl Overlay {
     }
 }
 
-/// Reads `path` from the server, in JSON, with the headers of `request` that say who asks.
-async fn fetch<S: Server>(
+/// Reads `path` from the server in JSON. Copies the headers of `request`, such as impersonation,
+/// except those about its body.
+async fn fetch<S: Next>(
     server: S,
     request: &http::request::Parts,
     path: &str,
-) -> Result<(u16, Bytes), Stop> {
+) -> Result<(u16, Bytes), PlanError> {
     let mut get = Request::get(path).body(Body::empty())?;
     if let Some(authority) = request.uri.authority() {
         let mut parts = get.uri().clone().into_parts();
@@ -206,7 +193,7 @@ async fn fetch<S: Server>(
         *get.uri_mut() = http::Uri::from_parts(parts)?;
     }
     for (name, value) in &request.headers {
-        // What is read here is read as it is: nobody decompresses it.
+        // The response is not decompressed, so no encoding may be accepted.
         let about_body = [
             header::CONTENT_TYPE,
             header::CONTENT_LENGTH,
@@ -221,7 +208,7 @@ async fn fetch<S: Server>(
         header::ACCEPT,
         http::HeaderValue::from_static("application/json"),
     );
-    let answer = server.oneshot(get).await?;
-    let code = answer.status().as_u16();
-    Ok((code, answer.into_body().collect().await?.to_bytes()))
+    let response = server.oneshot(get).await?;
+    let code = response.status().as_u16();
+    Ok((code, response.into_body().collect().await?.to_bytes()))
 }

@@ -1,4 +1,4 @@
-//! What is kept of requests and answers: bounded, without secrets.
+//! The bounded record of requests and responses, without secrets.
 
 mod redact;
 
@@ -16,15 +16,15 @@ use parking_lot::Mutex;
 use tower::BoxError;
 
 use crate::RequestInfo;
-use crate::transport::{Answer, AnswerBody, boxed};
+use crate::transport::{HttpResponse, ResponseBody, boxed};
 
-/// A request and what became of it. Its `Display` is one line.
+/// A recorded request and its outcome. Its `Display` is one line.
 ///
 /// # Examples
 /// ```
 /// use opkit_client::{RecordedOutcome, Seam};
 /// fn refusals(seam: &Seam) -> usize {
-///     let refused = |outcome: &RecordedOutcome| matches!(outcome, RecordedOutcome::Answered { code: 400.., .. });
+///     let refused = |outcome: &RecordedOutcome| matches!(outcome, RecordedOutcome::Response { code: 400.., .. });
 ///     seam.exchanges().iter().filter(|exchange| refused(&exchange.outcome)).count()
 /// }
 /// assert_eq!(refusals(&Seam::new()), 0);
@@ -32,55 +32,57 @@ use crate::transport::{Answer, AnswerBody, boxed};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Exchange {
-    /// Its number, from 1 on.
+    /// Number of the request. The first one has the number 1.
     pub number: u64,
-    /// When it was sent, since the making of the seam.
+    /// Time at which the request was sent, since the creation of the seam.
     pub at: Duration,
-    /// What it asked for.
+    /// Verb, resource and object of the request.
     pub info: RequestInfo,
-    /// The query of its URL.
+    /// Query of the URL.
     pub query: String,
-    /// Its headers that say something about it: content negotiation, encoding, user agent.
+    /// Request headers for content type, accepted types and encodings, and user agent.
     pub headers: Vec<(String, String)>,
-    /// Its body.
+    /// Body of the request.
     pub body: RecordedBody,
-    /// What came of it.
+    /// Outcome of the request.
     pub outcome: RecordedOutcome,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RecordedOutcome {
-    /// It is under way.
+    /// There is no response yet.
     Pending,
-    /// An answer began.
-    Answered {
-        /// Its status code.
+    /// A response was received.
+    Response {
+        /// Status code.
         code: u16,
-        /// How long until then.
+        /// Time from the request to the head of the response.
         after: Duration,
-        /// Its body, once it has been read to the end; that of a watch is not kept.
+        /// Body of the response. Empty until it was read or
+        /// dropped, and for watches.
         body: RecordedBody,
     },
-    /// No answer came.
+    /// There was no response.
     Failed {
-        /// Why.
+        /// Text of the error.
         error: String,
-        /// How long until then.
+        /// Time from the request to the failure.
         after: Duration,
     },
 }
 
-/// A body as it is kept: its beginning, without secrets.
+/// The recorded beginning of a body, without secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordedBody {
-    /// What is kept.
+    /// First bytes of the body, up to the limit of the seam.
     pub bytes: Bytes,
-    /// How long it was.
+    /// Length of the whole body, in bytes.
     pub length: u64,
-    /// Whether secrets were blacked out, or the whole of it because it might hold some.
+    /// Whether secrets were removed. If a body that may contain secrets cannot be parsed, it is
+    /// removed as a whole.
     pub redacted: bool,
 }
 
@@ -99,13 +101,13 @@ impl fmt::Display for Exchange {
         }
         match &self.outcome {
             RecordedOutcome::Pending => f.write_str(" ..."),
-            RecordedOutcome::Answered { code, .. } => write!(f, " -> {code}"),
+            RecordedOutcome::Response { code, .. } => write!(f, " -> {code}"),
             RecordedOutcome::Failed { error, .. } => write!(f, " -> {error}"),
         }
     }
 }
 
-/// The last exchanges; the oldest goes when there is no room.
+/// A ring of the last exchanges. When it is full, the oldest exchange is removed.
 #[derive(Clone)]
 pub(super) struct Recorder {
     ring: Arc<Mutex<VecDeque<Exchange>>>,
@@ -130,7 +132,7 @@ impl Recorder {
         self.ring.lock().clear();
     }
 
-    pub(super) fn begin(
+    pub(super) fn start(
         &self,
         number: u64,
         at: Duration,
@@ -144,7 +146,7 @@ impl Recorder {
             at,
             info: info.clone(),
             query: parts.uri.query().unwrap_or_default().to_owned(),
-            headers: telling(&parts.headers),
+            headers: recorded_headers(&parts.headers),
             body: redact::recorded(info, body, length, self.body_max),
             outcome: RecordedOutcome::Pending,
         };
@@ -159,34 +161,34 @@ impl Recorder {
 
     pub(super) fn failed(&self, number: u64, after: Duration, error: &BoxError) {
         let error = crate::one_line(error.as_ref());
-        self.settle(number, RecordedOutcome::Failed { error, after });
+        self.set_outcome(number, RecordedOutcome::Failed { error, after });
     }
 
-    /// Notes the answer, and its body as it is read.
-    pub(super) fn answered(
+    /// Records a response. Its body is recorded while the caller reads it.
+    pub(super) fn responded(
         &self,
         number: u64,
         after: Duration,
         info: &RequestInfo,
-        answer: Answer,
-    ) -> Answer {
-        let code = answer.status().as_u16();
+        response: HttpResponse,
+    ) -> HttpResponse {
+        let code = response.status().as_u16();
         let body = RecordedBody::default();
-        self.settle(number, RecordedOutcome::Answered { code, after, body });
-        if info.is_watch() || answer.status() == http::StatusCode::SWITCHING_PROTOCOLS {
-            return answer;
+        self.set_outcome(number, RecordedOutcome::Response { code, after, body });
+        if info.is_watch() || response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
+            return response;
         }
-        answer.map(|body| {
-            boxed(Listening {
+        response.map(|body| {
+            boxed(RecordingBody {
                 body,
                 kept: Vec::new(),
                 length: 0,
-                of: Some((self.clone(), number, info.clone())),
+                record: Some((self.clone(), number, info.clone())),
             })
         })
     }
 
-    fn settle(&self, number: u64, outcome: RecordedOutcome) {
+    fn set_outcome(&self, number: u64, outcome: RecordedOutcome) {
         let mut ring = self.ring.lock();
         let exchange = ring.iter_mut().rev().find(|it| it.number == number);
         if let Some(exchange) = exchange {
@@ -194,19 +196,19 @@ impl Recorder {
         }
     }
 
-    fn read(&self, number: u64, info: &RequestInfo, bytes: &[u8], length: u64) {
+    fn set_body(&self, number: u64, info: &RequestInfo, bytes: &[u8], length: u64) {
         let recorded = redact::recorded(info, bytes, length, self.body_max);
         let mut ring = self.ring.lock();
         let exchange = ring.iter_mut().rev().find(|it| it.number == number);
         if let Some(exchange) = exchange
-            && let RecordedOutcome::Answered { body, .. } = &mut exchange.outcome
+            && let RecordedOutcome::Response { body, .. } = &mut exchange.outcome
         {
             *body = recorded;
         }
     }
 }
 
-fn telling(headers: &HeaderMap) -> Vec<(String, String)> {
+fn recorded_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     [
         header::ACCEPT,
         header::ACCEPT_ENCODING,
@@ -221,29 +223,29 @@ fn telling(headers: &HeaderMap) -> Vec<(String, String)> {
     .collect()
 }
 
-/// A body of which the beginning is kept.
-struct Listening {
-    body: AnswerBody,
+/// A response body that records its beginning.
+struct RecordingBody {
+    body: ResponseBody,
     kept: Vec<u8>,
     length: u64,
-    of: Option<(Recorder, u64, RequestInfo)>,
+    record: Option<(Recorder, u64, RequestInfo)>,
 }
 
-impl Listening {
+impl RecordingBody {
     fn end(&mut self) {
-        if let Some((recorder, number, info)) = self.of.take() {
-            recorder.read(number, &info, &self.kept, self.length);
+        if let Some((recorder, number, info)) = self.record.take() {
+            recorder.set_body(number, &info, &self.kept, self.length);
         }
     }
 }
 
-impl Drop for Listening {
+impl Drop for RecordingBody {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-impl Body for Listening {
+impl Body for RecordingBody {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -254,7 +256,7 @@ impl Body for Listening {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         match &polled {
             Poll::Ready(Some(Ok(frame))) => {
-                if let (Some(data), Some((recorder, ..))) = (frame.data_ref(), &self.of) {
+                if let (Some(data), Some((recorder, ..))) = (frame.data_ref(), &self.record) {
                     let room = recorder.body_max.saturating_sub(self.kept.len());
                     let part = data.get(..room.min(data.len())).unwrap_or_default();
                     self.kept.extend_from_slice(part);

@@ -1,4 +1,4 @@
-//! Which requests are disturbed, and how.
+//! Rules for the injection of faults.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,37 +8,39 @@ use kube::core::Status;
 
 use crate::RequestInfo;
 
-/// What happens to a request that a [`Rule`] matches.
+/// The effect of a [`Rule`] on a matching request.
 ///
 /// # Examples
 /// ```
 /// use std::time::Duration;
 /// use opkit_client::{Effect, Rule, Seam};
 /// let seam = Seam::new();
-/// // Every write takes a second, and the answer to the second one is lost.
+/// // Every write is delayed by one second, and the response to the second write is lost.
 /// let is_write = |info: &opkit_client::RequestInfo, _: &[u8]| info.is_write();
 /// seam.add(Rule::new(Effect::Delay(Duration::from_secs(1))).matching(is_write));
-/// seam.add(Rule::new(Effect::DropAnswer).matching(is_write).nth(2));
+/// seam.add(Rule::new(Effect::DropResponse).matching(is_write).nth(2));
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Effect {
-    /// It is sent later.
+    /// Delays the request.
     Delay(Duration),
-    /// It is not sent; this is the answer. A `retryAfterSeconds` becomes a header as well.
+    /// Responds with this status without sending the request. A `retryAfterSeconds` in the status
+    /// also sets the `Retry-After` header.
     Fail(Box<Status>),
-    /// It is not sent; the connection is refused.
+    /// Fails as if the connection was refused, without sending the request.
     Refuse,
-    /// It is sent and acted on, but the connection breaks before the answer.
-    DropAnswer,
-    /// It is sent, and the connection breaks after so many bytes of the answer's body.
-    CutAnswer(u64),
+    /// Sends the request, and fails as if the connection broke before the response.
+    DropResponse,
+    /// Sends the request, and fails as if the connection broke after this number of bytes of the
+    /// response's body.
+    CutResponse(u64),
 }
 
 type Predicate = Arc<dyn Fn(&RequestInfo, &[u8]) -> bool + Send + Sync>;
 
-/// An effect and the requests that have it. A new rule matches every request; each method narrows
-/// it.
+/// An effect, and the conditions for requests that are subject to it. A new rule matches every
+/// request; each method adds a condition.
 ///
 /// # Examples
 /// ```
@@ -60,9 +62,11 @@ pub struct Rule {
     namespace: Option<String>,
     name: Option<String>,
     predicate: Option<Predicate>,
-    /// How many matching requests pass first, and how many are then disturbed.
+    /// Number of the first matching request that is affected.
     first: u64,
+    /// Number of requests that are affected from `first` on.
     times: u64,
+    /// Number of matching requests so far.
     matched: u64,
 }
 
@@ -78,7 +82,7 @@ impl fmt::Debug for Rule {
 }
 
 impl Rule {
-    /// `effect` for every request.
+    /// Creates a rule that applies `effect` to every request.
     pub fn new(effect: Effect) -> Self {
         Self {
             effect,
@@ -94,43 +98,45 @@ impl Rule {
         }
     }
 
-    /// Only requests with this verb of RBAC, such as `get` or `deletecollection`.
+    /// Restricts the rule to an RBAC verb, such as `get` or `deletecollection`.
     pub fn verb(mut self, verb: &str) -> Self {
         self.verb = Some(verb.to_owned());
         self
     }
 
-    /// Only requests for this resource, in the form `deployments.apps`; `pods` in the core group.
+    /// Restricts the rule to a resource, such as `deployments.apps`, or `pods` in the core group.
     pub fn resource(mut self, resource: &str) -> Self {
         self.resource = Some(resource.to_owned());
         self
     }
 
-    /// Only requests for this subresource.
+    /// Restricts the rule to a subresource.
     pub fn subresource(mut self, subresource: &str) -> Self {
         self.subresource = Some(Some(subresource.to_owned()));
         self
     }
 
-    /// Only requests for whole objects and collections.
+    /// Restricts the rule to requests without a subresource.
     pub fn no_subresource(mut self) -> Self {
         self.subresource = Some(None);
         self
     }
 
-    /// Only requests in this namespace.
+    /// Restricts the rule to a namespace.
     pub fn namespace(mut self, namespace: &str) -> Self {
         self.namespace = Some(namespace.to_owned());
         self
     }
 
-    /// Only requests for the object of this name. A create has no name.
+    /// Restricts the rule to objects with this name. Does not match creates, which have no name in
+    /// their path.
     pub fn name(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
         self
     }
 
-    /// Only requests for which `predicate` holds, given the request and its body.
+    /// Restricts the rule to requests for which `predicate` returns `true`, given the request and
+    /// its body.
     pub fn matching(
         mut self,
         predicate: impl Fn(&RequestInfo, &[u8]) -> bool + Send + Sync + 'static,
@@ -139,21 +145,21 @@ impl Rule {
         self
     }
 
-    /// Only the `n`-th request that matches, counted from 1.
+    /// Restricts the rule to the `n`-th matching request. The first one has the number 1.
     pub fn nth(mut self, n: u64) -> Self {
         self.first = n;
         self.times = 1;
         self
     }
 
-    /// Only the first `n` requests that match.
+    /// Restricts the rule to the first `n` matching requests.
     pub fn times(mut self, n: u64) -> Self {
         self.times = n;
         self
     }
 
-    /// Whether this request has the effect; counts it if it matches.
-    fn applies(&mut self, info: &RequestInfo, body: &[u8]) -> bool {
+    /// Counts the request if it matches. Returns whether the effect applies to it.
+    fn count_request(&mut self, info: &RequestInfo, body: &[u8]) -> bool {
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
         };
@@ -176,7 +182,7 @@ impl Rule {
     }
 }
 
-/// What all rules together do to one request.
+/// The combined effects of all rules on one request.
 #[derive(Debug, Default)]
 pub(super) struct Effects {
     pub(super) delay: Duration,
@@ -186,7 +192,7 @@ pub(super) struct Effects {
 pub(super) fn decide(rules: &mut [Rule], info: &RequestInfo, body: &[u8]) -> Effects {
     let mut effects = Effects::default();
     for rule in rules {
-        if !rule.applies(info, body) {
+        if !rule.count_request(info, body) {
             continue;
         }
         match &rule.effect {

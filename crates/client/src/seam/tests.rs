@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A server that keeps objects by path, and counts what it was sent.
+/// A server that stores objects by path and counts requests.
 #[derive(Clone, Default)]
 struct Objects {
     objects: Arc<Mutex<BTreeMap<String, Value>>>,
@@ -19,8 +19,8 @@ impl Objects {
     fn client(&self) -> kube::Client {
         let server = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
-            let answer = server.answer(&request);
-            async move { Ok::<_, Infallible>(answer) }
+            let response = server.response(&request);
+            async move { Ok::<_, Infallible>(response) }
         });
         kube::Client::new(service, "default")
     }
@@ -30,7 +30,7 @@ impl Objects {
         self
     }
 
-    fn answer(&self, request: &Request<Body>) -> Response<Body> {
+    fn response(&self, request: &Request<Body>) -> Response<Body> {
         let path = request.uri().path();
         let objects = self.objects.lock();
         let (code, body) = if request.method() != Method::GET {
@@ -65,7 +65,7 @@ fn map(name: &str) -> Value {
     }, "data": {"a": "1", "b": "2"}})
 }
 
-/// Sends a request with a JSON body; the code and the body of the answer.
+/// Sends a request with a JSON body. Returns the code and the body of the response.
 async fn send(client: &kube::Client, method: &str, uri: &str, body: Value) -> (u16, Value) {
     send_as(client, method, uri, "application/json", body).await
 }
@@ -83,10 +83,10 @@ async fn send_as(
     };
     let request = Request::builder().method(method).uri(uri);
     let request = request.header("content-type", content_type);
-    let answer = client.send(request.body(Body::from(body)).unwrap()).await;
-    let answer = answer.unwrap();
-    let code = answer.status().as_u16();
-    let body = answer.into_body().collect_bytes().await.unwrap();
+    let response = client.send(request.body(Body::from(body)).unwrap()).await;
+    let response = response.unwrap();
+    let code = response.status().as_u16();
+    let body = response.into_body().collect_bytes().await.unwrap();
     (code, serde_json::from_slice(&body).unwrap_or_default())
 }
 
@@ -149,21 +149,21 @@ async fn a_rule_delays_fails_refuses_and_drops() {
     };
     assert!(raw(Effect::Refuse).await.is_err());
     assert_eq!(server.writes.load(Ordering::Relaxed), 2, "not sent");
-    assert!(raw(Effect::DropAnswer).await.is_err());
+    assert!(raw(Effect::DropResponse).await.is_err());
     assert_eq!(server.writes.load(Ordering::Relaxed), 3, "sent");
     let last = seam.exchanges().pop().unwrap().to_string();
     assert!(
-        last.ends_with("answer dropped by a rule of the effect seam"),
+        last.ends_with("response dropped by a rule of the effect seam"),
         "{last}"
     );
 }
 
 #[tokio::test]
-async fn an_answer_can_break_off() {
+async fn a_response_can_break_off() {
     let server = Objects::default().with(&format!("{MAPS}/a"), map("a"));
     let seam = Seam::new();
     let client = seam.wrap(server.client());
-    seam.add(Rule::new(Effect::CutAnswer(10)));
+    seam.add(Rule::new(Effect::CutResponse(10)));
     let request = Request::get(format!("{MAPS}/a")).body(Body::empty());
     let mut body = client.send(request.unwrap()).await.unwrap().into_body();
     let frame = http_body_util::BodyExt::frame(&mut body)
@@ -180,7 +180,7 @@ async fn an_answer_can_break_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn behind_the_retries_a_lost_answer_repeats_reads_and_no_writes() {
+async fn a_lost_response_is_retried_for_reads_but_not_for_writes() {
     let server = Objects::default().with(&format!("{MAPS}/a"), map("a"));
     let seam = Seam::new();
     let options = crate::ClientOptions {
@@ -193,18 +193,18 @@ async fn behind_the_retries_a_lost_answer_repeats_reads_and_no_writes() {
         async move { raw.send(request).await }
     });
     let client = options.in_process(service, "default");
-    seam.add(Rule::new(Effect::DropAnswer).times(2));
+    seam.add(Rule::new(Effect::DropResponse).times(2));
     assert_eq!(get(&client, &format!("{MAPS}/a")).await.0, 200);
     assert_eq!(seam.requests(), 3);
     seam.clear_rules();
-    seam.add(Rule::new(Effect::DropAnswer).times(1));
+    seam.add(Rule::new(Effect::DropResponse).times(1));
     let request = Request::delete(format!("{MAPS}/a")).body(Body::empty());
     assert!(client.send(request.unwrap()).await.is_err());
     assert_eq!(seam.requests(), 4);
 }
 
 #[tokio::test]
-async fn a_plan_answers_writes_and_shows_them_to_reads() {
+async fn a_plan_responds_to_writes_and_includes_them_in_reads() {
     let server = Objects::default()
         .with(&format!("{MAPS}/a"), map("a"))
         .with(&format!("{MAPS}/b"), map("b"));
@@ -302,7 +302,7 @@ async fn a_plan_reads_no_other_resource() {
 }
 
 #[tokio::test]
-async fn a_plan_keeps_what_has_finalizers_until_they_are_gone() {
+async fn a_plan_keeps_objects_with_finalizers_until_they_are_removed() {
     let mut held = map("a");
     held["metadata"]["finalizers"] = json!(["x"]);
     let server = Objects::default().with(&format!("{MAPS}/a"), held);
@@ -330,7 +330,7 @@ async fn a_plan_keeps_what_has_finalizers_until_they_are_gone() {
 
 #[tokio::test]
 async fn a_plan_reads_the_server_uncompressed() {
-    // As the layer that decompresses sends it; kube-apiserver compresses what is long.
+    // The decompression layer sends this header, and kube-apiserver compresses long responses.
     let service = tower::service_fn(async |request: Request<Body>| {
         let accepted = request.headers().get(http::header::ACCEPT_ENCODING);
         let gzip = accepted.is_some_and(|it| it.to_str().unwrap().contains("gzip"));
@@ -346,8 +346,8 @@ async fn a_plan_reads_the_server_uncompressed() {
     let request = Request::delete(format!("{MAPS}/a"))
         .header(http::header::ACCEPT_ENCODING, "gzip")
         .body(Body::empty());
-    let answer = client.send(request.unwrap()).await.unwrap();
-    assert_eq!(answer.status(), 200);
+    let response = client.send(request.unwrap()).await.unwrap();
+    assert_eq!(response.status(), 200);
     assert_eq!(seam.end_plan().len(), 1);
 }
 

@@ -1,4 +1,4 @@
-//! The body of an answer, and one that says when it has ended.
+//! The body type of all responses, and a body that calls a function when it ends.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,14 +9,14 @@ use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use tower::BoxError;
 
-/// An answer, whatever service gave it.
-pub(crate) type Answer = http::Response<AnswerBody>;
+/// A response of any service, with its body boxed.
+pub(crate) type HttpResponse = http::Response<ResponseBody>;
 
-/// The body of an answer, whatever service gave it.
-pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
+/// The boxed body of a response of any service.
+pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// Forgets the type of a body.
-pub(crate) fn boxed<B>(body: B) -> AnswerBody
+/// Boxes a body.
+pub(crate) fn boxed<B>(body: B) -> ResponseBody
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
@@ -24,36 +24,36 @@ where
     body.map_err(Into::into).boxed_unsync()
 }
 
-/// A body that calls a function with its length once, when it has ended or is dropped.
-pub(crate) struct TailedBody<F: FnOnce(u64)> {
-    body: AnswerBody,
+/// A body that calls a function once, with its length in bytes, when it ends or is dropped.
+pub(crate) struct OnEndBody<F: FnOnce(u64)> {
+    body: ResponseBody,
     bytes: u64,
-    tail: Option<F>,
+    on_end: Option<F>,
 }
 
-impl<F: FnOnce(u64)> TailedBody<F> {
-    pub(crate) fn new(body: AnswerBody, tail: F) -> Self {
+impl<F: FnOnce(u64)> OnEndBody<F> {
+    pub(crate) fn new(body: ResponseBody, on_end: F) -> Self {
         Self {
             body,
             bytes: 0,
-            tail: Some(tail),
+            on_end: Some(on_end),
         }
     }
 
     fn end(&mut self) {
-        if let Some(tail) = self.tail.take() {
-            tail(self.bytes);
+        if let Some(on_end) = self.on_end.take() {
+            on_end(self.bytes);
         }
     }
 }
 
-impl<F: FnOnce(u64)> Drop for TailedBody<F> {
+impl<F: FnOnce(u64)> Drop for OnEndBody<F> {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-impl<F: FnOnce(u64) + Unpin> Body for TailedBody<F> {
+impl<F: FnOnce(u64) + Unpin> Body for OnEndBody<F> {
     type Data = Bytes;
     type Error = BoxError;
 

@@ -1,5 +1,5 @@
-//! How a connection reaches the server: directly, or through the proxy of the kubeconfig or of the
-//! environment, which kube reads.
+//! Opening of connections to the server, directly or through the proxy that kube reads from the
+//! kubeconfig or the environment.
 
 use std::io;
 use std::pin::Pin;
@@ -15,39 +15,45 @@ use kube::client::ConfigExt;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt};
 
-/// How often the system asks an idle peer whether it still lives; Go's default.
+/// Interval of TCP keep-alive probes on an idle connection; Go's default.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// Opens connections, before TLS with the API server.
+/// A service that opens connections; TLS with the API server is added on top.
 pub(super) type Dialer = BoxCloneSyncService<Uri, Io, BoxError>;
 
-/// A connection of any kind, so that the HTTP stack is compiled once.
+/// A boxed connection, direct or through a proxy, so that the HTTP stack is compiled only once.
 pub(super) struct Io(Box<dyn Stream>);
 
 trait Stream: Read + Write + Connection + Send + Unpin {}
 
 impl<S: Read + Write + Connection + Send + Unpin> Stream for S {}
 
-/// The dialer for `config`.
+/// Creates the dialer for the server and proxy in `config`.
 pub(super) fn dialer(config: &kube::Config) -> Result<Dialer, Box<kube::Error>> {
     let mut direct = HttpConnector::new();
     direct.enforce_http(false);
     direct.set_nodelay(true);
     direct.set_keepalive(Some(KEEP_ALIVE));
     let Some(proxy) = config.proxy_url.clone() else {
-        return Ok(erased(direct));
+        return Ok(boxed(direct));
     };
     match proxy.scheme_str() {
-        Some("socks5") => Ok(erased(SocksV5::new(proxy, direct))),
+        Some("socks5") => Ok(boxed(SocksV5::new(proxy, direct))),
         Some("http") => {
             let credentials = credentials(&proxy);
-            Ok(erased(authorized(Tunnel::new(proxy, direct), credentials)))
+            Ok(boxed(with_credentials(
+                Tunnel::new(proxy, direct),
+                credentials,
+            )))
         }
         Some("https") => {
             let secure = config.rustls_https_connector_with_connector(direct);
             let secure = secure.map_err(Box::new)?;
             let credentials = credentials(&proxy);
-            Ok(erased(authorized(Tunnel::new(proxy, secure), credentials)))
+            Ok(boxed(with_credentials(
+                Tunnel::new(proxy, secure),
+                credentials,
+            )))
         }
         _ => Err(Box::new(kube::Error::ProxyProtocolUnsupported {
             proxy_url: Box::new(proxy),
@@ -55,14 +61,14 @@ pub(super) fn dialer(config: &kube::Config) -> Result<Dialer, Box<kube::Error>> 
     }
 }
 
-fn authorized<C>(tunnel: Tunnel<C>, credentials: Option<HeaderValue>) -> Tunnel<C> {
+fn with_credentials<C>(tunnel: Tunnel<C>, credentials: Option<HeaderValue>) -> Tunnel<C> {
     match credentials {
         Some(credentials) => tunnel.with_auth(credentials),
         None => tunnel,
     }
 }
 
-/// User and password of the proxy's URL, where they may be escaped, as a header.
+/// Returns user and password from the proxy's URL, percent-decoded, as a `Basic` credentials header.
 fn credentials(proxy: &Uri) -> Option<HeaderValue> {
     let (user, _) = proxy.authority()?.as_str().rsplit_once('@')?;
     let plain: Vec<u8> = percent_encoding::percent_decode_str(user).collect();
@@ -72,7 +78,7 @@ fn credentials(proxy: &Uri) -> Option<HeaderValue> {
     Some(header)
 }
 
-fn erased<C>(connector: C) -> Dialer
+fn boxed<C>(connector: C) -> Dialer
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Read + Write + Connection + Send + Unpin + 'static,

@@ -1,4 +1,4 @@
-//! Counting requests, with client-go's names, so that dashboards carry over.
+//! Metrics of requests, with client-go's names, so that existing dashboards work.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,29 +16,31 @@ use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 use tower::ServiceExt;
 
-use super::step::{Next, Outcome, Step};
-use super::{TailedBody, boxed, host_of};
+use super::middleware::{Middleware, Next, Outcome};
+use super::{OnEndBody, boxed, host_of};
 use crate::RequestInfo;
 
 type Labels = Vec<(&'static str, String)>;
 type Counters = Family<Labels, Counter>;
 type Histograms = Family<Labels, Histogram, Buckets>;
 
-/// client-go's.
+/// Histogram buckets of durations, in seconds; client-go's values.
 const SECONDS: &[f64] = &[
     0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0,
 ];
+/// Histogram buckets of body sizes, in bytes; client-go's values.
 const BYTES: &[f64] = &[
     64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0,
     16777216.0,
 ];
 
-/// What a client counts: `rest_client_requests_total{code,method,host}` and
-/// `rest_client_request_retries_total{code,verb,host}`, each attempt by itself;
-/// `rest_client_request_duration_seconds`, `rest_client_rate_limiter_duration_seconds`,
-/// `rest_client_request_size_bytes` and `rest_client_response_size_bytes`, all `{verb,host}`.
+/// Metrics of a client's requests.
 ///
-/// Durations and sizes leave watches out. Cloning gives another handle on the same counters.
+/// Counted per attempt: `rest_client_requests_total{code,method,host}` and
+/// `rest_client_request_retries_total{code,verb,host}`. Measured per request, except for watches,
+/// with the labels `{verb,host}`: `rest_client_request_duration_seconds`,
+/// `rest_client_rate_limiter_duration_seconds`, `rest_client_request_size_bytes` and
+/// `rest_client_response_size_bytes`. Clones share the same counters.
 ///
 /// # Examples
 /// ```
@@ -97,8 +99,7 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// Adds the counters to a registry; the registry then shows what they count from then on and
-    /// before.
+    /// Adds the metrics to a registry. The registry then includes earlier requests as well.
     pub fn register(&self, registry: &mut Registry) {
         let families = &self.families;
         let mut add = |name: &str, help: &str, family: &Histograms| {
@@ -137,7 +138,7 @@ impl Metrics {
         );
     }
 
-    /// The counters as text, in the OpenMetrics form.
+    /// Returns the metrics in the OpenMetrics text format.
     pub fn encode(&self) -> String {
         let mut registry = Registry::default();
         self.register(&mut registry);
@@ -164,12 +165,12 @@ fn verb(method: &Method, host: &str) -> Labels {
     vec![("verb", method.to_string()), ("host", host.to_owned())]
 }
 
-/// Measures a request with all its attempts.
+/// Measures duration and sizes of a request. The duration includes all attempts.
 #[derive(Clone)]
 pub(super) struct Measure(pub(super) Metrics);
 
-impl Step for Measure {
-    fn pass(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
+impl Middleware for Measure {
+    fn handle(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
         let metrics = self.0.clone();
         if RequestInfo::of(&request).is_watch() {
             return next.oneshot(request).boxed();
@@ -187,7 +188,7 @@ impl Step for Measure {
             duration.observe(elapsed.as_secs_f64());
             let response_size = families.response_size.get_or_create_owned(&labels);
             Ok(outcome?.map(|body| {
-                boxed(TailedBody::new(body, move |bytes| {
+                boxed(OnEndBody::new(body, move |bytes| {
                     response_size.observe(bytes as f64);
                 }))
             }))
@@ -196,19 +197,19 @@ impl Step for Measure {
     }
 }
 
-/// Counts each attempt.
+/// Counts and logs each attempt.
 #[derive(Clone)]
 pub(super) struct CountAttempt(pub(super) Metrics);
 
-impl Step for CountAttempt {
-    fn pass(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
+impl Middleware for CountAttempt {
+    fn handle(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
         let metrics = self.0.clone();
         let (method, uri) = (request.method().clone(), request.uri().clone());
         async move {
             let start = Instant::now();
             let outcome = next.oneshot(request).await;
             let code = match &outcome {
-                Ok(answer) => answer.status().as_str().to_owned(),
+                Ok(response) => response.status().as_str().to_owned(),
                 Err(_) => "<error>".to_owned(),
             };
             let elapsed = start.elapsed();

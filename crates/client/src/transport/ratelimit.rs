@@ -1,4 +1,4 @@
-//! At most so many requests a second, in the order in which they came.
+//! A limit of requests per second. Waiting requests are sent in the order of their arrival.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use tower::ServiceExt;
 
 use super::host_of;
 use super::metrics::Metrics;
-use super::step::{Next, Outcome, Step};
+use super::middleware::{Middleware, Next, Outcome};
 
-/// A wait that is worth a line in the log; client-go's limit.
+/// Waits longer than this are logged; client-go's value.
 const LONG_WAIT: Duration = Duration::from_millis(50);
 
-/// A token bucket: `burst` requests at once, then `qps` a second.
+/// A token bucket that lets `burst` requests pass immediately, then `qps` requests per second.
 ///
 /// # Examples
 /// ```
@@ -29,18 +29,21 @@ const LONG_WAIT: Duration = Duration::from_millis(50);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateLimit {
-    /// Requests a second in the long run; zero and less is no limit.
+    /// Average number of requests per second. Zero and negative values set no limit.
     pub qps: f64,
-    /// Requests at once after a rest; at least one.
+    /// Number of requests that pass immediately when the bucket is full; at least 1.
     pub burst: u32,
 }
 
-/// When the bucket will be full again, as a time since its making. One reservation after the other
-/// moves it on, so that waits end in the order in which they began.
+/// A token bucket, stored as the time at which it will be full again. Each token that is taken
+/// moves this time forward, so that waits end in the order in which they started.
 #[derive(Debug)]
 struct Bucket {
+    /// Time in which one token is added.
     period: Duration,
-    room: Duration,
+    /// Time in which the empty bucket fills up.
+    capacity: Duration,
+    /// Time at which the bucket is full, since its creation.
     full_at: Duration,
 }
 
@@ -50,25 +53,26 @@ impl Bucket {
         let period = period.filter(|period| !period.is_zero() && limit.qps > 0.0)?;
         Some(Self {
             period,
-            room: period.saturating_mul(limit.burst.max(1)),
+            capacity: period.saturating_mul(limit.burst.max(1)),
             full_at: Duration::ZERO,
         })
     }
 
-    /// Takes one token; how long until it is there.
+    /// Takes one token. Returns the time until the token is available.
     fn take(&mut self, now: Duration) -> Duration {
         self.full_at = self.full_at.max(now).saturating_add(self.period);
-        self.full_at.saturating_sub(now.saturating_add(self.room))
+        self.full_at
+            .saturating_sub(now.saturating_add(self.capacity))
     }
 
-    /// Gives a token back that was not used. Those that wait already go on waiting as long.
-    fn give_back(&mut self) {
+    /// Returns an unused token to the bucket. Does not shorten waits that have already started.
+    fn put_back(&mut self) {
         self.full_at = self.full_at.saturating_sub(self.period);
     }
 }
 
-/// A token that is given back if its wait is given up: else callers that time out and try again
-/// would make the queue longer and longer, with nobody in it.
+/// A token that is returned to the bucket if the caller stops waiting. Otherwise callers that time
+/// out and retry would lengthen the wait of later requests without sending any themselves.
 struct Token(Option<Arc<Mutex<Bucket>>>);
 
 impl Token {
@@ -80,12 +84,12 @@ impl Token {
 impl Drop for Token {
     fn drop(&mut self) {
         if let Some(bucket) = &self.0 {
-            bucket.lock().give_back();
+            bucket.lock().put_back();
         }
     }
 }
 
-/// Makes requests wait for their turn.
+/// Delays requests until the rate limit allows them.
 #[derive(Clone)]
 pub(super) struct Limiter {
     bucket: Option<Arc<Mutex<Bucket>>>,
@@ -103,8 +107,8 @@ impl Limiter {
     }
 }
 
-impl Step for Limiter {
-    fn pass(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
+impl Middleware for Limiter {
+    fn handle(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
         let wait = self.bucket.as_ref().map(|bucket| {
             let now = self.origin.elapsed();
             bucket.lock().take(now)
@@ -117,7 +121,7 @@ impl Step for Limiter {
             if !wait.is_zero() {
                 if wait > LONG_WAIT {
                     let path = request.uri().path();
-                    tracing::info!(?wait, path, "request waits for the client's rate limit");
+                    tracing::info!(?wait, path, "request delayed by the client's rate limit");
                 }
                 tokio::time::sleep(wait).await;
             }

@@ -1,18 +1,16 @@
-//! Sending a request again, where that cannot do a thing twice. The rules are stricter than
-//! client-go's (`rest/with_retry.go`), which repeats any method on 5xx, and GET whatever it does:
+//! Retries of requests that cannot take effect twice. The rules are stricter than client-go's
+//! (`rest/with_retry.go`), which retries any method on 5xx, and any GET, even an `exec`:
 //!
-//! - A response 429 that carries `Retry-After` means that the server did not act: any request is
-//!   sent again after that time.
-//! - A response 5xx that carries `Retry-After` leaves open whether the server acted: the API server
-//!   sends it on timeouts of etcd too. Reads are sent again, and writes whose repetition changes
-//!   nothing more; see [`Repetition`].
-//! - A connection that broke before the response came leaves it open as well: only reads are sent
-//!   again.
-//! - A connection that was not made, and an HTTP/2 stream that the server refused, prove that the
-//!   server has not seen the request: any request is sent again, a few times.
+//! - Response 429 with `Retry-After`: the server did not act. Any request is retried after that
+//!   time.
+//! - Response 5xx with `Retry-After`: the server may have acted, since the API server also sends
+//!   this on etcd timeouts. Reads and idempotent writes are retried; see [`RetrySafety`].
+//! - Connection lost before the response: the server may have acted. Only reads are retried.
+//! - Connection not established, or HTTP/2 stream refused by the server: the server has not
+//!   received the request. Any request is retried, up to [`CONNECT_RETRIES_MAX`] times.
 //!
-//! GOAWAY proves it as well for requests above the last one that the server took, and those alone;
-//! `wire/ending.rs` tells them from the others.
+//! After a GOAWAY, the server has not processed requests above the last stream ID in the GOAWAY.
+//! `wire/goaway.rs` detects these requests.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -26,18 +24,19 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 use super::metrics::Metrics;
-use super::step::{self, Next, Step};
-use super::wire::NotTaken;
-use super::{Answer, host_of};
+use super::middleware::{self, Middleware, Next};
+use super::wire::NotProcessed;
+use super::{HttpResponse, host_of};
 use crate::RequestInfo;
 use crate::backoff::Backoff;
 use crate::fence::Fences;
 
-/// How often a connection is tried again within one request. An unreachable server is for the
-/// caller to wait for; this bridges the moment in which one of several goes away.
-const CONNECTS_MAX: u32 = 3;
+/// Maximum number of retries of one request because no connection can be established. Few, since
+/// these retries only cover the moment in which one of several API servers stops; waiting for an
+/// unreachable server is the caller's task.
+const CONNECT_RETRIES_MAX: u32 = 3;
 
-/// When a request is sent again. The default is client-go's ten times.
+/// Limits and delays of retries. The default is at most ten retries, as in client-go.
 ///
 /// # Examples
 /// ```
@@ -48,11 +47,11 @@ const CONNECTS_MAX: u32 = 3;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RetryOptions {
-    /// How often at most.
+    /// Maximum number of retries of one request.
     pub retries_max: u32,
-    /// The longest `Retry-After` that is waited for; an answer that asks for more is the caller's.
+    /// Longest `Retry-After` that is obeyed. A response with a longer one is returned to the caller.
     pub retry_after_max: Duration,
-    /// The waits after broken connections.
+    /// Delays before retries after connection failures.
     pub backoff: Backoff,
 }
 
@@ -73,7 +72,7 @@ impl Default for RetryOptions {
 }
 
 impl RetryOptions {
-    /// Every request once.
+    /// Creates options that send each request only once.
     pub fn never() -> Self {
         Self {
             retries_max: 0,
@@ -81,80 +80,89 @@ impl RetryOptions {
         }
     }
 
-    /// How long to wait before the request is sent again; none if it must not be. `attempt` counts
-    /// from 1.
-    fn step(&self, attempt: u32, repetition: Repetition, outcome: &Outcome) -> Option<Duration> {
+    /// Returns the delay before the next retry, or `None` if the request must not be retried. The
+    /// first attempt has the number 1.
+    fn delay(
+        &self,
+        attempt: u32,
+        safety: RetrySafety,
+        outcome: &AttemptResult,
+    ) -> Option<Duration> {
         if attempt > self.retries_max {
             return None;
         }
         match outcome {
-            Outcome::Answer(code, retry_after) => {
-                let harmless = code.is_server_error() && repetition != Repetition::Acts;
-                if *code != StatusCode::TOO_MANY_REQUESTS && !harmless {
+            AttemptResult::Response(code, retry_after) => {
+                let retriable = code.is_server_error() && safety != RetrySafety::NotIdempotent;
+                if *code != StatusCode::TOO_MANY_REQUESTS && !retriable {
                     return None;
                 }
                 let wait = Duration::from_secs((*retry_after)?);
-                // Those that were turned away together shall not come back together.
+                // Clients that were rejected together shall not retry together.
                 let spread = Duration::from_millis(100).mul_f64(crate::backoff::random());
                 (wait <= self.retry_after_max).then_some(wait.saturating_add(spread))
             }
-            Outcome::Failure(fate) => match fate {
-                Fate::Unsent if attempt <= CONNECTS_MAX => Some(self.backoff.wait(attempt)),
-                Fate::Broken if repetition == Repetition::Reads => Some(self.backoff.wait(attempt)),
+            AttemptResult::Failure(kind) => match kind {
+                FailureKind::NotSent if attempt <= CONNECT_RETRIES_MAX => {
+                    Some(self.backoff.wait(attempt))
+                }
+                FailureKind::ConnectionLost if safety == RetrySafety::ReadOnly => {
+                    Some(self.backoff.wait(attempt))
+                }
                 _ => None,
             },
         }
     }
 }
 
-/// The effect of a request that the server carries out a second time.
+/// Effect of processing a request a second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Repetition {
-    /// None: the request changes nothing. Dry runs and reviews are among these.
-    Reads,
-    /// None beyond that of the first time: the request contains the wanted state of the object, or
-    /// names the one object to delete. PUT, merge patch, strategic merge patch, apply, and DELETE
-    /// with a UID as its precondition.
-    Same,
-    /// A second effect, or one on an object that came in between: POST, JSON patch, DELETE without
-    /// a UID, DELETE of a collection, `exec` and the like.
-    Acts,
+enum RetrySafety {
+    /// No effect: the request changes nothing. Includes dry runs and reviews.
+    ReadOnly,
+    /// No effect beyond that of the first time: the request contains the wanted state of the
+    /// object, or the UID of the object to delete. Includes PUT, merge patch, strategic merge
+    /// patch, apply, and DELETE with a UID precondition.
+    Idempotent,
+    /// A second effect, or an effect on an object that was created in between. Includes POST, JSON
+    /// patch, DELETE without a UID, DELETE of a collection, and `exec`.
+    NotIdempotent,
 }
 
-impl Repetition {
+impl RetrySafety {
     fn of(request: &Request<Body>) -> Self {
-        if !RequestInfo::acts(request) {
-            return Self::Reads;
+        if !RequestInfo::may_change(request) {
+            return Self::ReadOnly;
         }
-        let same = match *request.method() {
+        let is_idempotent = match *request.method() {
             Method::PUT => true,
             Method::PATCH => {
                 let content_type = request.headers().get(header::CONTENT_TYPE);
                 let content_type = content_type.and_then(|it| it.to_str().ok());
                 let essence = content_type.unwrap_or_default().split(';').next();
-                SAME_PATCHES.contains(&essence.unwrap_or_default().trim())
+                IDEMPOTENT_PATCHES.contains(&essence.unwrap_or_default().trim())
             }
-            Method::DELETE => names_uid(request.body()),
+            Method::DELETE => has_uid_precondition(request.body()),
             _ => false,
         };
-        match same {
-            true => Self::Same,
-            false => Self::Acts,
+        match is_idempotent {
+            true => Self::Idempotent,
+            false => Self::NotIdempotent,
         }
     }
 }
 
-/// Patches that lead to the same object when they are applied twice.
-const SAME_PATCHES: [&str; 4] = [
+/// Content types of patches that have the same result when they are applied twice.
+const IDEMPOTENT_PATCHES: [&str; 4] = [
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
     "application/apply-patch+cbor",
 ];
 
-/// Whether the body of a deletion has the UID of the object as its precondition.
-fn names_uid(body: &Body) -> bool {
-    // A body that can be repeated is in memory.
+/// Returns whether the body of a deletion has the UID of the object as a precondition.
+fn has_uid_precondition(body: &Body) -> bool {
+    // A body that can be cloned is in memory, so that collecting it does not wait.
     let bytes = body.try_clone().map(Body::collect_bytes);
     let bytes = bytes.and_then(|bytes| bytes.now_or_never()?.ok());
     let options = bytes.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
@@ -164,71 +172,77 @@ fn names_uid(body: &Body) -> bool {
     })
 }
 
-enum Outcome {
-    Answer(StatusCode, Option<u64>),
-    Failure(Fate),
+/// Result of one attempt.
+enum AttemptResult {
+    /// The status code, and the seconds in `Retry-After`.
+    Response(StatusCode, Option<u64>),
+    /// No response.
+    Failure(FailureKind),
 }
 
+/// Classification of a failed attempt.
 #[derive(Debug, PartialEq)]
-enum Fate {
-    /// The server cannot have seen the request.
-    Unsent,
-    /// The connection broke; who knows.
-    Broken,
-    /// Something that will be the same next time, such as credentials that cannot be had.
-    Final,
+enum FailureKind {
+    /// The server has not received the request.
+    NotSent,
+    /// The connection broke. The server may have processed the request.
+    ConnectionLost,
+    /// A retry would fail as well, for example because credentials are not available.
+    Permanent,
 }
 
-fn fate(failure: &(dyn Error + 'static)) -> Fate {
-    let mut fate = Fate::Final;
+/// Classifies the failure of an attempt by its chain of causes.
+fn classify(failure: &(dyn Error + 'static)) -> FailureKind {
+    let mut kind = FailureKind::Permanent;
     let mut next = Some(failure);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<hyper_util::client::legacy::Error>()
             && error.is_connect()
         {
-            return connect_fate(error);
+            return classify_connect(error);
         }
         if let Some(error) = error.downcast_ref::<h2::Error>() {
             if error.is_remote()
                 && error.is_reset()
                 && error.reason() == Some(h2::Reason::REFUSED_STREAM)
             {
-                return Fate::Unsent;
+                return FailureKind::NotSent;
             }
             if error.is_remote() || error.is_io() {
-                fate = Fate::Broken;
+                kind = FailureKind::ConnectionLost;
             }
         }
         if let Some(error) = error.downcast_ref::<hyper::Error>()
             && (error.is_incomplete_message() || error.is_closed())
         {
-            fate = Fate::Broken;
+            kind = FailureKind::ConnectionLost;
         }
         if let Some(error) = error.downcast_ref::<std::io::Error>() {
             match error.kind() {
                 ErrorKind::ConnectionReset
                 | ErrorKind::ConnectionAborted
                 | ErrorKind::BrokenPipe
-                | ErrorKind::UnexpectedEof => fate = Fate::Broken,
-                ErrorKind::ConnectionRefused => return Fate::Unsent,
+                | ErrorKind::UnexpectedEof => kind = FailureKind::ConnectionLost,
+                ErrorKind::ConnectionRefused => return FailureKind::NotSent,
                 _ => {}
             }
         }
-        if error.downcast_ref::<NotTaken>().is_some()
+        if error.downcast_ref::<NotProcessed>().is_some()
             || error.downcast_ref::<crate::seam::Refused>().is_some()
         {
-            return Fate::Unsent;
+            return FailureKind::NotSent;
         }
         if error.downcast_ref::<crate::seam::Dropped>().is_some() {
-            fate = Fate::Broken;
+            kind = FailureKind::ConnectionLost;
         }
         next = error.source();
     }
-    fate
+    kind
 }
 
-/// A name that does not resolve and a certificate that does not fit stay so.
-fn connect_fate(error: &hyper_util::client::legacy::Error) -> Fate {
+/// Classifies the failure to establish a connection. A name that does not resolve and a certificate
+/// that is not valid are permanent.
+fn classify_connect(error: &hyper_util::client::legacy::Error) -> FailureKind {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<std::io::Error>()
@@ -240,14 +254,14 @@ fn connect_fate(error: &hyper_util::client::legacy::Error) -> Fate {
                     | ErrorKind::UnexpectedEof
             )
         {
-            return Fate::Unsent;
+            return FailureKind::NotSent;
         }
         next = error.source();
     }
-    Fate::Final
+    FailureKind::Permanent
 }
 
-/// Sends requests again.
+/// Retries requests.
 #[derive(Clone)]
 pub(super) struct Retry {
     options: RetryOptions,
@@ -260,8 +274,8 @@ impl Retry {
     }
 }
 
-/// The request once more. A body that streams cannot be repeated; extensions are for the first
-/// attempt, as kube sets them for nothing but the name of a span, and the fences are kept.
+/// Copies a request for a retry. Returns `None` if its body is a stream, which cannot be copied. Of
+/// the extensions only the fences are copied: kube uses extensions only for the name of a span.
 fn copy(request: &Request<Body>) -> Option<Request<Body>> {
     let mut copy = Request::new(request.body().try_clone()?);
     *copy.method_mut() = request.method().clone();
@@ -274,8 +288,12 @@ fn copy(request: &Request<Body>) -> Option<Request<Body>> {
     Some(copy)
 }
 
-impl Step for Retry {
-    fn pass(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, step::Outcome> {
+impl Middleware for Retry {
+    fn handle(
+        &self,
+        next: impl Next,
+        request: Request<Body>,
+    ) -> BoxFuture<'static, middleware::Outcome> {
         let retry = self.clone();
         let mut request = request;
         async move {
@@ -286,20 +304,22 @@ impl Step for Retry {
                 let outcome = next.clone().oneshot(request).await;
                 let Some(copy) = copy else { return outcome };
                 let seen = match &outcome {
-                    Ok(answer) => Outcome::Answer(answer.status(), retry_after(answer)),
-                    Err(error) => Outcome::Failure(fate(error.as_ref())),
+                    Ok(response) => {
+                        AttemptResult::Response(response.status(), retry_after(response))
+                    }
+                    Err(error) => AttemptResult::Failure(classify(error.as_ref())),
                 };
                 let code = match &seen {
-                    Outcome::Answer(code, _) => code.as_str().to_owned(),
-                    Outcome::Failure(_) => "<error>".to_owned(),
+                    AttemptResult::Response(code, _) => code.as_str().to_owned(),
+                    AttemptResult::Failure(_) => "<error>".to_owned(),
                 };
-                let repetition = Repetition::of(&copy);
-                let Some(wait) = retry.options.step(attempt, repetition, &seen) else {
+                let safety = RetrySafety::of(&copy);
+                let Some(wait) = retry.options.delay(attempt, safety, &seen) else {
                     return outcome;
                 };
                 drop(outcome);
                 let path = copy.uri().path();
-                tracing::debug!(%method, path, attempt, code, ?wait, "request is sent again");
+                tracing::debug!(%method, path, attempt, code, ?wait, "retrying request");
                 retry.metrics.retried(&code, &method, &host_of(copy.uri()));
                 tokio::time::sleep(wait).await;
                 attempt = attempt.saturating_add(1);
@@ -310,9 +330,9 @@ impl Step for Retry {
     }
 }
 
-/// The seconds of `Retry-After`; Kubernetes never sends a date.
-fn retry_after(answer: &Answer) -> Option<u64> {
-    let value = answer.headers().get(header::RETRY_AFTER)?;
+/// Returns the seconds in `Retry-After`. Kubernetes never sends a date.
+fn retry_after(response: &HttpResponse) -> Option<u64> {
+    let value = response.headers().get(header::RETRY_AFTER)?;
     value.to_str().ok()?.trim().parse().ok()
 }
 

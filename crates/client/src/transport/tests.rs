@@ -13,19 +13,24 @@ mod tls;
 
 type Script = fn(usize, &Request<Body>) -> Response<Body>;
 
-/// A client of a service that answers its n-th request, counted from 1, as `script` says.
+/// Creates a client of a service that responds with `script`, given the number of the request. The
+/// first request has the number 1.
 fn scripted(options: ClientOptions, script: Script) -> (kube::Client, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counter = count.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
         let number = counter.fetch_add(1, Ordering::Relaxed) + 1;
-        let answer = script(number, &request);
-        async move { Ok::<_, Infallible>(answer) }
+        let response = script(number, &request);
+        async move { Ok::<_, Infallible>(response) }
     });
     (options.in_process(service, "default"), count)
 }
 
-fn answer(code: u16, header: Option<(&'static str, &'static str)>, body: &[u8]) -> Response<Body> {
+fn response(
+    code: u16,
+    header: Option<(&'static str, &'static str)>,
+    body: &[u8],
+) -> Response<Body> {
     let mut builder = Response::builder().status(code);
     if let Some((name, value)) = header {
         builder = builder.header(name, value);
@@ -42,19 +47,19 @@ fn request(method: &str, uri: &str) -> Request<Body> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_busy_server_is_asked_again_when_it_says() {
+async fn a_rejected_request_is_retried_after_the_requested_time() {
     let options = ClientOptions::default();
     let metrics = options.metrics.clone();
     let (client, count) = scripted(options, |number, _| match number {
-        1 | 2 => answer(429, Some(("retry-after", "3")), b""),
-        _ => answer(201, None, b"{}"),
+        1 | 2 => response(429, Some(("retry-after", "3")), b""),
+        _ => response(201, None, b"{}"),
     });
     let start = Instant::now();
-    let answer = client.send(request("POST", "/api/v1/pods")).await.unwrap();
-    assert_eq!(answer.status(), 201);
+    let response = client.send(request("POST", "/api/v1/pods")).await.unwrap();
+    assert_eq!(response.status(), 201);
     assert_eq!(count.load(Ordering::Relaxed), 3);
     assert_eq!(start.elapsed().as_secs(), 6);
-    drop(answer);
+    drop(response);
     let text = metrics.encode();
     for line in [
         r#"rest_client_requests_total{code="429",method="POST",host=""} 2"#,
@@ -71,16 +76,16 @@ async fn a_busy_server_is_asked_again_when_it_says() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_stays_busy_gets_eleven_requests() {
     let (client, count) = scripted(ClientOptions::default(), |_, _| {
-        answer(503, Some(("retry-after", "1")), b"")
+        response(503, Some(("retry-after", "1")), b"")
     });
-    let answer = client.send(request("GET", "/api/v1/pods")).await.unwrap();
-    assert_eq!(answer.status(), 503);
+    let response = client.send(request("GET", "/api/v1/pods")).await.unwrap();
+    assert_eq!(response.status(), 503);
     assert_eq!(count.load(Ordering::Relaxed), 11);
 }
 
-/// The API server sends `Retry-After` when etcd times out, too.
+/// The API server also sends `Retry-After` when etcd times out.
 #[tokio::test(start_paused = true)]
-async fn a_write_that_may_have_landed_is_sent_once() {
+async fn a_write_that_may_have_taken_effect_is_sent_once() {
     let cases = [
         ("POST", "application/json", 1),
         ("PATCH", "application/json-patch+json", 1),
@@ -89,8 +94,8 @@ async fn a_write_that_may_have_landed_is_sent_once() {
     ];
     for (method, content_type, expected) in cases {
         let (client, count) = scripted(ClientOptions::default(), |number, _| match number {
-            1 => answer(504, Some(("retry-after", "1")), b""),
-            _ => answer(200, None, b"{}"),
+            1 => response(504, Some(("retry-after", "1")), b""),
+            _ => response(200, None, b"{}"),
         });
         let mut request = request(method, "/api/v1/namespaces/a/pods/b");
         let content_type = http::HeaderValue::from_static(content_type);
@@ -109,7 +114,7 @@ async fn the_rate_limit_makes_requests_wait() {
         }),
         ..Default::default()
     };
-    let (client, _) = scripted(options, |_, _| answer(200, None, b""));
+    let (client, _) = scripted(options, |_, _| response(200, None, b""));
     let start = Instant::now();
     for _ in 0..5 {
         client.send(request("GET", "/version")).await.unwrap();
@@ -119,7 +124,7 @@ async fn the_rate_limit_makes_requests_wait() {
 }
 
 #[tokio::test]
-async fn a_warning_is_surfaced_once() {
+async fn a_warning_is_reported_once() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = seen.clone();
     let options = ClientOptions {
@@ -131,7 +136,7 @@ async fn a_warning_is_surfaced_once() {
             3 => r#"299 - "another""#,
             _ => r#"299 - "v1 ComponentStatus is deprecated in v1.19+""#,
         };
-        answer(200, Some(("warning", warning)), b"")
+        response(200, Some(("warning", warning)), b"")
     });
     for _ in 0..3 {
         client.send(request("GET", "/version")).await.unwrap();
@@ -142,19 +147,19 @@ async fn a_warning_is_surfaced_once() {
     );
 }
 
-/// "hello", compressed by gzip.
+/// The text "hello", compressed by gzip.
 const HELLO: &[u8] = &[
     0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x07,
     0x00, 0x86, 0xa6, 0x10, 0x36, 0x05, 0x00, 0x00, 0x00,
 ];
 
 #[tokio::test]
-async fn answers_may_be_compressed_but_not_those_of_watches() {
+async fn responses_may_be_compressed_but_not_those_of_watches() {
     fn script(_: usize, request: &Request<Body>) -> Response<Body> {
         let accept = request.headers().get("accept-encoding");
         match accept.map(|accept| accept.to_str().unwrap()) {
-            Some("gzip") => answer(200, Some(("content-encoding", "gzip")), HELLO),
-            other => answer(200, None, format!("{other:?}").as_bytes()),
+            Some("gzip") => response(200, Some(("content-encoding", "gzip")), HELLO),
+            other => response(200, None, format!("{other:?}").as_bytes()),
         }
     }
     let text = async |client: &kube::Client, uri: &str| {
@@ -174,9 +179,9 @@ async fn answers_may_be_compressed_but_not_those_of_watches() {
 }
 
 #[tokio::test]
-async fn the_user_agent_begins_with_the_program() {
+async fn the_user_agent_starts_with_the_program() {
     let (client, _) = scripted(ClientOptions::default(), |_, request| {
-        answer(200, None, request.headers()["user-agent"].as_bytes())
+        response(200, None, request.headers()["user-agent"].as_bytes())
     });
     let request = Request::get("/version").body(Vec::new()).unwrap();
     let agent = client.request_text(request).await.unwrap();

@@ -1,4 +1,4 @@
-//! The server's warnings, such as "policy/v1beta1 is deprecated", each surfaced once.
+//! Warnings of the server, such as "policy/v1beta1 is deprecated", each reported once.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -12,25 +12,26 @@ use kube::client::Body;
 use parking_lot::Mutex;
 use tower::ServiceExt;
 
-use super::Answer;
-use super::step::{Next, Outcome, Step};
+use super::HttpResponse;
+use super::middleware::{Middleware, Next, Outcome};
 
-/// How many texts are remembered; the oldest is forgotten first, and would be surfaced again.
-const REMEMBERED_MAX: usize = 1024;
+/// Maximum number of warning texts that are remembered, to bound memory. A warning is reported again
+/// if it recurs after its text was evicted; the oldest text is evicted first.
+const TEXTS_MAX: usize = 1024;
 
-/// A warning of the server about a request.
+/// A warning that the server sent with a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
-    /// Who warns; `-` for the API server.
+    /// Name of the sender; `-` if it is the API server.
     pub agent: String,
-    /// What it says.
+    /// Text of the warning.
     pub text: String,
 }
 
 type Handler = Arc<dyn Fn(&Warning) + Send + Sync>;
 
-/// What happens to warnings: the default logs each text once.
+/// Handling of warnings. The default logs each text once.
 ///
 /// # Examples
 /// ```
@@ -51,12 +52,12 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether `text` is new.
-    fn is_new(&mut self, text: &str) -> bool {
+    /// Remembers `text`. Returns whether it is new.
+    fn insert(&mut self, text: &str) -> bool {
         if self.texts.contains(text) {
             return false;
         }
-        if self.order.len() >= REMEMBERED_MAX
+        if self.order.len() >= TEXTS_MAX
             && let Some(oldest) = self.order.pop_front()
         {
             self.texts.remove(&oldest);
@@ -70,7 +71,7 @@ impl Seen {
 impl Default for Warnings {
     fn default() -> Self {
         Self::handled(|warning| {
-            tracing::warn!(text = warning.text, "the API server warns");
+            tracing::warn!(text = warning.text, "the API server sent a warning");
         })
     }
 }
@@ -82,7 +83,7 @@ impl fmt::Debug for Warnings {
 }
 
 impl Warnings {
-    /// Calls `handler` with each warning whose text is new.
+    /// Creates a setting that calls `handler` for each warning with a new text.
     pub fn handled(handler: impl Fn(&Warning) + Send + Sync + 'static) -> Self {
         Self {
             handler: Some(Arc::new(handler)),
@@ -90,7 +91,7 @@ impl Warnings {
         }
     }
 
-    /// Takes no notice of warnings.
+    /// Creates a setting that ignores all warnings.
     pub fn ignored() -> Self {
         Self {
             handler: None,
@@ -98,11 +99,11 @@ impl Warnings {
         }
     }
 
-    fn surface(&self, answer: &Answer) {
+    fn report(&self, response: &HttpResponse) {
         let Some(handler) = &self.handler else { return };
-        for header in answer.headers().get_all(WARNING) {
+        for header in response.headers().get_all(WARNING) {
             for warning in parse(&String::from_utf8_lossy(header.as_bytes())) {
-                if self.seen.lock().is_new(&warning.text) {
+                if self.seen.lock().insert(&warning.text) {
                     handler(&warning);
                 }
             }
@@ -110,8 +111,9 @@ impl Warnings {
     }
 }
 
-/// The warnings of a header with code 299, which is the one that Kubernetes uses: a code, an agent
-/// and a quoted text, perhaps several behind commas. What does not fit is left out.
+/// Parses the warnings with code 299, the code that Kubernetes uses, from a `Warning` header. A
+/// warning has a code, an agent and a quoted text; several are separated by commas. Parts that do
+/// not match this form are ignored.
 fn parse(header: &str) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut rest = header.trim_start();
@@ -137,7 +139,7 @@ fn parse(header: &str) -> Vec<Warning> {
         let Some(after) = end.and_then(|end| tail.get(end..)) else {
             break;
         };
-        // A date may follow, in quotes as well; the next warning comes after a comma.
+        // A quoted date may follow. A comma precedes the next warning.
         let after = after.trim_start();
         let after = match after
             .strip_prefix('"')
@@ -151,17 +153,17 @@ fn parse(header: &str) -> Vec<Warning> {
     warnings
 }
 
-/// Surfaces the warnings of answers.
+/// Reports the warnings in responses.
 #[derive(Clone)]
-pub(super) struct SurfaceWarnings(pub(super) Warnings);
+pub(super) struct ReportWarnings(pub(super) Warnings);
 
-impl Step for SurfaceWarnings {
-    fn pass(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
+impl Middleware for ReportWarnings {
+    fn handle(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome> {
         let warnings = self.0.clone();
         async move {
-            let answer = next.oneshot(request).await?;
-            warnings.surface(&answer);
-            Ok(answer)
+            let response = next.oneshot(request).await?;
+            warnings.report(&response);
+            Ok(response)
         }
         .boxed()
     }

@@ -1,11 +1,12 @@
-//! The connections.
+//! The connections to the server.
 //!
-//! A server allows a bounded number of requests on one HTTP/2 connection (kube-apiserver: 100), and
-//! hyper lets further ones wait for a free place, which never comes when watches hold them all. So
-//! there are lanes: each a connection of its own, the next one used when one is full, as Go's
-//! transport does. A lane that is not used any more closes its connection after the pool's timeout.
+//! A server limits the concurrent requests on one HTTP/2 connection (kube-apiserver: 100). hyper
+//! delays further requests until a stream is free, which never happens if watches use all of them.
+//! Requests are therefore distributed over lanes. A lane is an HTTP client with its own connection;
+//! a request uses the first lane that is not full, as in Go's transport. An idle lane closes its
+//! connection after [`IDLE_MAX`].
 
-mod ending;
+mod goaway;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,54 +25,57 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::{BoxError, Service};
 
-pub(super) use self::ending::NotTaken;
-use self::ending::{Noting, judge};
+pub(super) use self::goaway::NotProcessed;
+use self::goaway::{TrackClose, classify};
 use super::dial::{Dialer, dialer};
-use super::{Answer, TailedBody, boxed};
-use crate::fence::{GuardedBody, guarded};
+use super::{HttpResponse, OnEndBody, boxed};
+use crate::fence::{GuardedBody, guard};
 
-/// How many requests one connection carries at once; kube-apiserver's limit is 100, that of some
-/// load balancers 128.
+/// Maximum number of concurrent requests on one connection. kube-apiserver's limit is 100; some load
+/// balancers have 128.
 const STREAMS_MAX: usize = 96;
-/// client-go pings after 30 s without a frame and gives the connection up 15 s later.
+/// Time without a frame after which the connection is pinged; client-go's value.
 const PING_AFTER: Duration = Duration::from_secs(30);
+/// Time to wait for the response to a ping before the connection is closed; client-go's value.
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
-/// Go's: a slow reader of one watch must not hold up the others, so the connection has room for
-/// all its requests together.
+/// HTTP/2 flow control window of one request, in bytes; Go's value.
 const STREAM_WINDOW: u32 = 4 << 20;
+/// HTTP/2 flow control window of one connection, in bytes; Go's value. It exceeds the windows of all
+/// its requests together, so that a slow reader of one watch does not delay the other requests.
 const CONNECTION_WINDOW: u32 = 1 << 30;
+/// Time after which an idle connection is closed; Go's default.
 const IDLE_MAX: Duration = Duration::from_secs(90);
 
-type Http = Client<Noting<TimeoutConnector<HttpsConnector<Dialer>>>, GuardedBody>;
+type Http = Client<TrackClose<TimeoutConnector<HttpsConnector<Dialer>>>, GuardedBody>;
 
-/// Sends requests over the right connection.
+/// Selects a connection for each request and sends it.
 #[derive(Clone)]
 pub(super) struct Wire {
     lanes: Arc<Lanes>,
-    /// In HTTP/1.1, for requests that change the protocol.
+    /// HTTP/1.1 client for requests that upgrade to another protocol.
     upgrades: Http,
 }
 
 struct Lanes {
     lanes: Mutex<Vec<(Http, Arc<AtomicUsize>)>>,
-    make: Box<dyn Fn() -> Http + Send + Sync>,
+    new_lane: Box<dyn Fn() -> Http + Send + Sync>,
 }
 
-/// A place on a lane, free again when it is dropped.
-struct Place(Arc<AtomicUsize>);
+/// Permission to send one request on a lane. Dropping it frees the stream.
+struct StreamPermit(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// The connections to the server of `config`. None is opened yet.
+/// Creates the connections to the server in `config`. None is opened yet.
 pub(super) fn connect(config: &kube::Config, http2: bool) -> Result<Wire, Box<kube::Error>> {
     let dialer = dialer(config)?;
-    // Once: it may run a program that asks somebody for a password.
+    // Called once only: it may run a program that asks the user for a password.
     let tls = config.rustls_client_config().map_err(Box::new)?;
-    let fixed = match config.tls_server_name.clone().map(TryInto::try_into) {
+    let server_name = match config.tls_server_name.clone().map(TryInto::try_into) {
         Some(Ok(name)) => Some(name),
         Some(Err(cause)) => {
             let cause = kube::client::RustlsTlsError::InvalidServerName(cause);
@@ -82,7 +86,7 @@ pub(super) fn connect(config: &kube::Config, http2: bool) -> Result<Wire, Box<ku
     let connector = |protocols: &[&[u8]]| {
         let mut tls = tls.clone();
         tls.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-        let connector = match fixed.clone() {
+        let connector = match server_name.clone() {
             Some(name) => HttpsConnector::new(
                 dialer.clone(),
                 tls,
@@ -101,7 +105,7 @@ pub(super) fn connect(config: &kube::Config, http2: bool) -> Result<Wire, Box<ku
         connector.set_read_timeout(config.read_timeout);
         connector.set_write_timeout(config.write_timeout);
         connector.set_reset_reader_on_write(config.reset_reader_on_write);
-        Noting(connector)
+        TrackClose(connector)
     };
     let mut builder = Builder::new(TokioExecutor::new());
     builder
@@ -119,58 +123,58 @@ pub(super) fn connect(config: &kube::Config, http2: bool) -> Result<Wire, Box<ku
     } else {
         connector(&[b"http/1.1"])
     };
-    let make = Box::new(move || builder.build(shared.clone()));
+    let new_lane = Box::new(move || builder.build(shared.clone()));
     let lanes = Arc::new(Lanes {
         lanes: Mutex::default(),
-        make,
+        new_lane,
     });
     Ok(Wire { lanes, upgrades })
 }
 
 impl Lanes {
-    /// The first lane with a free place; a new one if all are full. Filling the first ones first
-    /// lets the last ones fall idle.
-    fn take(&self) -> (Http, Place) {
+    /// Returns the first lane that is not full, or a new lane if all are full. Filling the first
+    /// lanes first lets the last ones become idle.
+    fn take(&self) -> (Http, StreamPermit) {
         let mut lanes = self.lanes.lock();
         for (http, used) in lanes.iter() {
             if used.load(Ordering::Relaxed) < STREAMS_MAX {
                 used.fetch_add(1, Ordering::Relaxed);
-                return (http.clone(), Place(used.clone()));
+                return (http.clone(), StreamPermit(used.clone()));
             }
         }
-        let (http, used) = ((self.make)(), Arc::new(AtomicUsize::new(1)));
+        let (http, used) = ((self.new_lane)(), Arc::new(AtomicUsize::new(1)));
         lanes.push((http.clone(), used.clone()));
-        (http, Place(used))
+        (http, StreamPermit(used))
     }
 }
 
 impl Service<Request<Body>> for Wire {
-    type Response = Answer;
+    type Response = HttpResponse;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Answer, BoxError>>;
+    type Future = BoxFuture<'static, Result<HttpResponse, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (request, held) = match guarded(request) {
+        let (request, refusal) = match guard(request) {
             Ok(guarded) => guarded,
             Err(fenced) => return ready(Err(fenced.into())).boxed(),
         };
         if request.headers().contains_key(header::UPGRADE) {
-            let answer = self.upgrades.request(request);
-            return async move { Ok(answer.await?.map(boxed)) }.boxed();
+            let response = self.upgrades.request(request);
+            return async move { Ok(response.await?.map(boxed)) }.boxed();
         }
-        let (http, place) = self.lanes.take();
+        let (http, permit) = self.lanes.take();
         async move {
             let start = Instant::now();
-            let answer = http.request(request).await;
-            if let Some(fenced) = held.and_then(|held| held.get().copied()) {
+            let response = http.request(request).await;
+            if let Some(fenced) = refusal.and_then(|refusal| refusal.get().copied()) {
                 return Err(fenced.into());
             }
-            let answer = answer.map_err(|error| judge(error, start.elapsed()))?;
-            Ok(answer.map(|body| boxed(TailedBody::new(boxed(body), move |_| drop(place)))))
+            let response = response.map_err(|error| classify(error, start.elapsed()))?;
+            Ok(response.map(|body| boxed(OnEndBody::new(boxed(body), move |_| drop(permit)))))
         }
         .boxed()
     }

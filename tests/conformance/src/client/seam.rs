@@ -15,7 +15,7 @@ async fn a_lost_answer_is_an_error_and_the_server_has_acted(plane: ControlPlane)
     let seam = Seam::new();
     let client = Client::new(seam.wrap(plane.client()));
     seam.add(
-        Rule::new(Effect::DropAnswer)
+        Rule::new(Effect::DropResponse)
             .verb("create")
             .resource("configmaps")
             .times(1),

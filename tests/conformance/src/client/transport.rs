@@ -85,11 +85,11 @@ async fn a_read_survives_a_broken_connection_and_a_write_does_not_repeat(
     let client = connect(&plane, options).await?;
     client.create(&map("one")).await?;
     seam.forget();
-    seam.add(Rule::new(Effect::DropAnswer).verb("get").times(2));
+    seam.add(Rule::new(Effect::DropResponse).verb("get").times(2));
     client.get::<ConfigMap>("one").await?;
     assert_eq!(seam.exchanges().len(), 3, "the read was repeated");
     seam.forget();
-    seam.add(Rule::new(Effect::DropAnswer).verb("create").times(1));
+    seam.add(Rule::new(Effect::DropResponse).verb("create").times(1));
     assert!(
         client
             .create(&map("two"))

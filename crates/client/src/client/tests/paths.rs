@@ -248,7 +248,7 @@ async fn a_namespace_is_refused_by_its_name() {
     let error = server.client().get::<ConfigMap>(evil).await.unwrap_err();
     assert_eq!(
         crate::one_line(&error),
-        "cannot get ConfigMap kube-system/secrets/root?/x: the request cannot be made: \
+        "cannot get ConfigMap kube-system/secrets/root?/x: the request cannot be built: \
          the namespace \"kube-system/secrets/root?\" cannot be in the path of a resource: \
          it may not contain '/'"
     );

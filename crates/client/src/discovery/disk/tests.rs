@@ -12,7 +12,7 @@ fn found(plural: &str) -> Arc<Discovered> {
 }
 
 #[tokio::test]
-async fn what_is_written_is_read_while_it_is_young() {
+async fn a_written_file_is_read_until_it_expires() {
     let directory = tempfile::tempdir().unwrap();
     let cache = DiskCache::at(directory.path().join("a/b"));
     assert!(cache.read().await.is_none());
@@ -30,7 +30,7 @@ async fn what_is_written_is_read_while_it_is_young() {
 }
 
 #[tokio::test]
-async fn a_broken_file_counts_as_none_and_is_replaced() {
+async fn a_broken_file_is_ignored_and_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let cache = DiskCache::at(directory.path());
     for broken in ["", "{\"resources\": [", "null", "\0\0"] {
@@ -85,7 +85,7 @@ fn the_directory_is_below_the_cache() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn others_have_no_access() {
+async fn other_users_have_no_access() {
     use std::os::unix::fs::PermissionsExt;
 
     let root = tempfile::tempdir().unwrap();

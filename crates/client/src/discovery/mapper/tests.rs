@@ -45,7 +45,7 @@ fn known() -> Discovered {
 }
 
 #[test]
-fn names_are_taken_as_kubectl_takes_them() {
+fn names_are_resolved_as_kubectl_resolves_them() {
     let known = known();
     let check = |name: &str, expected: &str| {
         let found = by_name(&known, name).unwrap().to_string();
@@ -78,11 +78,11 @@ fn names_are_taken_as_kubectl_takes_them() {
 }
 
 #[test]
-fn what_could_be_several_is_named() {
+fn ambiguous_names_are_an_error() {
     let error = by_name(&known(), "robot").unwrap_err();
     assert_eq!(
         error.to_string(),
-        r#""robot" could be any of robots.a.dev, robots.b.dev: name the group as well"#
+        r#"resource name "robot" is ambiguous: use one of robots.a.dev, robots.b.dev"#
     );
     let mut known = known();
     known.failures.push(crate::GroupFailure {
@@ -93,7 +93,7 @@ fn what_could_be_several_is_named() {
     assert!(error.is_no_match());
     assert_eq!(
         error.to_string(),
-        r#"the API server has no resource "nodemetrics", as far as it can be told without metrics.k8s.io/v1beta1"#
+        r#"the API server has no resource "nodemetrics"; these groups cannot be read: metrics.k8s.io/v1beta1"#
     );
     for name in ["", ".", "pods.v2", "pods.apps", "deployments.v2.apps"] {
         assert!(by_name(&known, name).unwrap_err().is_no_match(), "{name}");

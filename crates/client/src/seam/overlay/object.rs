@@ -1,17 +1,17 @@
-//! What a server does to an object when it is written.
+//! The changes that a server makes to the metadata of an object on a write.
 
 use serde_json::{Map, Value, json};
 
 use crate::RequestInfo;
 
-/// The metadata of an object, made where it has none.
+/// Returns the metadata of an object, after adding it if it is missing.
 pub(super) fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
     let fields = object.as_object_mut()?;
     let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
     metadata.as_object_mut()
 }
 
-/// Gives a new object what a server gives it.
+/// Sets the metadata that a server sets on a new object.
 pub(super) fn created(object: &mut Value, info: &RequestInfo, name: &str, number: usize) {
     let namespace = info.namespace.clone();
     let Some(metadata) = metadata(object) else {
@@ -27,8 +27,8 @@ pub(super) fn created(object: &mut Value, info: &RequestInfo, name: &str, number
     metadata.insert("resourceVersion".to_owned(), version(number).into());
 }
 
-/// Gives a changed object its new version, and a new generation if more than metadata and status
-/// changed.
+/// Sets the resourceVersion of a changed object, and increments its generation if more than metadata
+/// and status changed.
 pub(super) fn updated(object: &mut Value, before: &Value, number: usize) {
     let intent = |value: &Value| {
         let mut value = value.clone();
@@ -59,7 +59,7 @@ pub(super) fn updated(object: &mut Value, before: &Value, number: usize) {
     metadata.insert("resourceVersion".to_owned(), version(number).into());
 }
 
-/// Whether two objects differ in nothing but their version.
+/// Returns whether two objects are equal except for their resourceVersion.
 pub(super) fn is_same(object: &Value, before: &Value) -> bool {
     let unversioned = |value: &Value| {
         let mut value = value.clone();
@@ -71,12 +71,12 @@ pub(super) fn is_same(object: &Value, before: &Value) -> bool {
     unversioned(object) == unversioned(before)
 }
 
-/// The version that the `number`-th change gives. A server's versions are smaller by far.
+/// Returns the resourceVersion of the `number`-th change. It is far above those of real servers.
 fn version(number: usize) -> String {
     format!("9000000000{number:06}")
 }
 
-/// The Scale of an object that has `spec.replicas`.
+/// Returns the Scale of an object, from its `spec.replicas` and `status.replicas`.
 pub(super) fn scale(object: &Value) -> Value {
     let field = |pointer: &str| object.pointer(pointer).cloned().unwrap_or_default();
     json!({

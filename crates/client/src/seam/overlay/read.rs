@@ -1,4 +1,4 @@
-//! Reads through a plan.
+//! Reads in plan mode.
 
 use http::{Request, header};
 use http_body_util::BodyExt;
@@ -7,16 +7,16 @@ use opkit_apimachinery::selector::{FieldSelector, LabelSelector};
 use serde_json::Value;
 use tower::ServiceExt;
 
-use super::{Answer, Overlay, Server, Stop, boxed, json, key, object, refuse};
+use super::{HttpResponse, Next, Overlay, PlanError, boxed, json, key, object, refuse};
 use crate::RequestInfo;
 
 impl Overlay {
-    pub(super) async fn get<S: Server>(
+    pub(super) async fn get<S: Next>(
         &self,
         server: S,
         request: Request<Body>,
         info: &RequestInfo,
-    ) -> Result<Answer, Stop> {
+    ) -> Result<HttpResponse, PlanError> {
         let name = info.name.clone().unwrap_or_default();
         let known = self.state.lock().objects.get(&key(info, &name)).cloned();
         let Some(known) = known else {
@@ -26,21 +26,24 @@ impl Overlay {
             return Err(not_found(info, &name));
         };
         match info.subresource.as_deref() {
-            None | Some("status") => Ok(json(200, &shown(&object, wants_metadata(&request)))?),
+            None | Some("status") => Ok(json(
+                200,
+                &representation(&object, is_metadata_only(&request)),
+            )?),
             Some("scale") => Ok(json(200, &object::scale(&object))?),
-            // Logs and the like are of the object that runs.
+            // Subresources such as `log` exist on the server only.
             Some(_) => Ok(server.oneshot(request).await?),
         }
     }
 
-    pub(super) async fn list<S: Server>(
+    pub(super) async fn list<S: Next>(
         &self,
         server: S,
         mut request: Request<Body>,
         info: &RequestInfo,
-    ) -> Result<Answer, Stop> {
-        let selected = Selection::of(request.uri().query().unwrap_or_default())?;
-        let ours: Vec<Ours> = {
+    ) -> Result<HttpResponse, PlanError> {
+        let selection = Selection::of(request.uri().query().unwrap_or_default())?;
+        let planned: Vec<PlannedObject> = {
             let state = self.state.lock();
             let objects = state.objects.iter();
             let objects = objects.filter(|((group, plural, namespace, _), _)| {
@@ -50,19 +53,19 @@ impl Overlay {
             objects
                 .map(|(key, object)| {
                     let original = state.originals.get(key).and_then(Option::as_ref);
-                    Ours {
+                    PlannedObject {
                         key: key.clone(),
                         object: object.clone(),
-                        is_listed: original.is_some_and(|it| selected.matches(it)),
+                        is_listed: original.is_some_and(|it| selection.matches(it)),
                     }
                 })
                 .collect()
         };
-        if ours.is_empty() {
+        if planned.is_empty() {
             return Ok(server.oneshot(request).await?);
         }
-        // Lists are changed in JSON; a Table would have to be rendered.
-        let metadata_only = wants_metadata(&request);
+        // Lists are changed in JSON. A Table is not supported, since it would have to be rendered.
+        let metadata_only = is_metadata_only(&request);
         let accept = if metadata_only {
             "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
         } else {
@@ -74,8 +77,8 @@ impl Overlay {
             header::ACCEPT_ENCODING,
             http::HeaderValue::from_static("identity"),
         );
-        let answer = server.oneshot(request).await?;
-        let (mut parts, body) = answer.into_parts();
+        let response = server.oneshot(request).await?;
+        let (mut parts, body) = response.into_parts();
         let bytes = body.collect().await?.to_bytes();
         let list = serde_json::from_slice::<Value>(&bytes);
         let Ok(mut list) = list.map_err(drop).and_then(|list| {
@@ -85,10 +88,10 @@ impl Overlay {
             let body = boxed(http_body_util::Full::new(bytes));
             return Ok(http::Response::from_parts(parts, body));
         };
-        // What is new goes to the last page.
+        // New objects are added to the last page.
         let token = list.pointer("/metadata/continue").and_then(Value::as_str);
         let last = token.is_none_or(str::is_empty);
-        merge(&mut list, ours, &selected, last, metadata_only);
+        merge(&mut list, planned, &selection, last, metadata_only);
         let body = bytes::Bytes::from(serde_json::to_vec(&list)?);
         parts.headers.remove(header::CONTENT_LENGTH);
         let body = boxed(http_body_util::Full::new(body));
@@ -96,15 +99,21 @@ impl Overlay {
     }
 }
 
-/// An object that the plan has written or deleted.
-struct Ours {
+/// An object that was written or deleted in the plan.
+struct PlannedObject {
     key: super::Key,
     object: Option<Value>,
-    /// The server's list has it, if not on this page then on another.
+    /// Whether the server's list contains the object, on any page.
     is_listed: bool,
 }
 
-fn merge(list: &mut Value, ours: Vec<Ours>, selected: &Selection, last: bool, metadata_only: bool) {
+fn merge(
+    list: &mut Value,
+    planned: Vec<PlannedObject>,
+    selection: &Selection,
+    last: bool,
+    metadata_only: bool,
+) {
     let Some(Value::Array(items)) = list.get_mut("items") else {
         return;
     };
@@ -112,40 +121,42 @@ fn merge(list: &mut Value, ours: Vec<Ours>, selected: &Selection, last: bool, me
         let found = value.pointer(pointer).and_then(Value::as_str);
         found.unwrap_or_default().to_owned()
     };
-    for Ours {
+    for PlannedObject {
         key: (_, _, namespace, name),
         object,
         is_listed,
-    } in ours
+    } in planned
     {
         let at = items.iter().position(|item| {
             let found = text(item, "/metadata/namespace");
             text(item, "/metadata/name") == name && (found == namespace || found.is_empty())
         });
-        let object = object.filter(|object| selected.matches(object));
+        let object = object.filter(|object| selection.matches(object));
         match (at, object) {
             (Some(at), Some(object)) => {
                 if let Some(item) = items.get_mut(at) {
-                    *item = shown(&object, metadata_only);
+                    *item = representation(&object, metadata_only);
                 }
             }
             (Some(at), None) => {
                 items.remove(at);
             }
-            (None, Some(object)) if last && !is_listed => items.push(shown(&object, metadata_only)),
+            (None, Some(object)) if last && !is_listed => {
+                items.push(representation(&object, metadata_only))
+            }
             (None, _) => {}
         }
     }
 }
 
-fn wants_metadata(request: &Request<Body>) -> bool {
+fn is_metadata_only(request: &Request<Body>) -> bool {
     let accept = request.headers().get(header::ACCEPT);
     accept
         .and_then(|accept| accept.to_str().ok())
         .is_some_and(|accept| accept.contains("as=PartialObjectMetadata"))
 }
 
-fn shown(object: &Value, metadata_only: bool) -> Value {
+fn representation(object: &Value, metadata_only: bool) -> Value {
     if !metadata_only {
         return object.clone();
     }
@@ -156,7 +167,7 @@ fn shown(object: &Value, metadata_only: bool) -> Value {
     })
 }
 
-pub(super) fn not_found(info: &RequestInfo, name: &str) -> Stop {
+pub(super) fn not_found(info: &RequestInfo, name: &str) -> PlanError {
     let mut whole = info.clone();
     whole.subresource = None;
     refuse(
@@ -166,14 +177,14 @@ pub(super) fn not_found(info: &RequestInfo, name: &str) -> Stop {
     )
 }
 
-/// The selectors of a query.
+/// The label and field selectors of a query.
 pub(super) struct Selection {
     labels: LabelSelector,
     fields: FieldSelector,
 }
 
 impl Selection {
-    pub(super) fn of(query: &str) -> Result<Self, Stop> {
+    pub(super) fn of(query: &str) -> Result<Self, PlanError> {
         let value = |name: &str| {
             let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
             let found = pairs.find(|(found, _)| *found == name);

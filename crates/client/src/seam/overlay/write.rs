@@ -1,4 +1,4 @@
-//! Writes that a plan answers.
+//! Writes in plan mode.
 
 use http::{Request, header};
 use kube::client::Body;
@@ -8,17 +8,17 @@ use opkit_apimachinery::schema::{NoDefinitions, Schema, Typed};
 use serde_json::Value;
 
 use super::read::{Selection, not_found};
-use super::{Answer, Overlay, Server, Stop, fetch, json, object, refuse};
+use super::{HttpResponse, Next, Overlay, PlanError, fetch, json, object, refuse};
 use crate::RequestInfo;
 
 impl Overlay {
-    pub(super) async fn write<S: Server>(
+    pub(super) async fn write<S: Next>(
         &self,
         server: S,
         request: Request<Body>,
         info: &RequestInfo,
         body: &[u8],
-    ) -> Result<Answer, Stop> {
+    ) -> Result<HttpResponse, PlanError> {
         let (parts, _) = request.into_parts();
         let subresource = info.subresource.as_deref();
         match (info.verb.as_ref(), subresource) {
@@ -64,13 +64,13 @@ impl Overlay {
         self.state.lock().changes.len().saturating_add(1)
     }
 
-    async fn create<S: Server>(
+    async fn create<S: Next>(
         &self,
         server: S,
         parts: &http::request::Parts,
         info: &RequestInfo,
         body: &[u8],
-    ) -> Result<Answer, Stop> {
+    ) -> Result<HttpResponse, PlanError> {
         let mut new = decode(parts, body)?;
         let number = self.number();
         let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str);
@@ -82,8 +82,8 @@ impl Overlay {
                 return Err(refuse(422, "Invalid", message));
             }
         };
-        let taken = self.load(server, parts, info, &name).await?;
-        if taken.is_some() {
+        let existing = self.load(server, parts, info, &name).await?;
+        if existing.is_some() {
             let message = format!("{} {name:?} already exists", info.resource());
             return Err(refuse(409, "AlreadyExists", message));
         }
@@ -92,22 +92,22 @@ impl Overlay {
         Ok(json(201, &new)?)
     }
 
-    async fn patch<S: Server>(
+    async fn patch<S: Next>(
         &self,
         server: S,
         parts: &http::request::Parts,
         info: &RequestInfo,
         body: &[u8],
-    ) -> Result<Answer, Stop> {
+    ) -> Result<HttpResponse, PlanError> {
         let content_type = content_type(parts);
         let change = match content_type.as_str() {
-            // JSON is YAML, and it is JSON that clients send.
+            // Clients send JSON here, which is also valid YAML.
             "application/apply-patch+yaml" => {
                 serde_json::from_slice::<Value>(body).map_err(|error| {
                     refuse(
                         400,
                         "BadRequest",
-                        format!("plan mode reads applied configurations in JSON only: {error}"),
+                        format!("plan mode supports applied configurations in JSON only: {error}"),
                     )
                 })?
             }
@@ -141,7 +141,7 @@ impl Overlay {
                 "application/merge-patch+json" => patch::merge_patch(&mut new, &change),
                 _ if apply => patch::merge_patch(&mut new, &change),
                 other => {
-                    let message = format!("plan mode does not know patches of the type {other}");
+                    let message = format!("plan mode does not support patches of type {other}");
                     return Err(refuse(415, "UnsupportedMediaType", message));
                 }
             }
@@ -151,20 +151,20 @@ impl Overlay {
         .await
     }
 
-    /// Replaces an object, its status or its scale by what `make` makes of it.
-    async fn change<S: Server>(
+    /// Replaces an object, its status or its scale with the result of `update`.
+    async fn change<S: Next>(
         &self,
         server: S,
         parts: &http::request::Parts,
         info: &RequestInfo,
-        make: impl FnOnce(&Value) -> Result<Value, Stop>,
-    ) -> Result<Answer, Stop> {
+        update: impl FnOnce(&Value) -> Result<Value, PlanError>,
+    ) -> Result<HttpResponse, PlanError> {
         let name = info.name.clone().unwrap_or_default();
         let before = self.load(server, parts, info, &name).await?;
         let Some(before) = before else {
             return Err(not_found(info, &name));
         };
-        let new = make(&before)?;
+        let new = update(&before)?;
         let mut after = before.clone();
         let part = |name: &str| new.get(name).cloned();
         match (info.subresource.as_deref(), after.as_object_mut()) {
@@ -177,7 +177,7 @@ impl Overlay {
                 patch::merge_patch(&mut after, &replicas);
             }
             _ => {
-                // Status has a subresource of its own nearly everywhere, so it stays.
+                // The status is kept: nearly all kinds have a status subresource.
                 after = new;
                 if let (Some(fields), Some(status)) = (after.as_object_mut(), before.get("status"))
                 {
@@ -186,12 +186,12 @@ impl Overlay {
             }
         }
         object::updated(&mut after, &before, self.number());
-        let gone = is_finished(&after);
-        // As on a server, what changes nothing is not written: it has no new version.
-        if !gone && object::is_same(&after, &before) {
+        let removed = is_removed(&after);
+        // As on a server, a write that changes nothing gets no new resourceVersion.
+        if !removed && object::is_same(&after, &before) {
             after = before;
         } else {
-            let kept = (!gone).then(|| after.clone());
+            let kept = (!removed).then(|| after.clone());
             self.store(info, &name, Some(before), kept)?;
         }
         match info.subresource.as_deref() {
@@ -200,33 +200,34 @@ impl Overlay {
         }
     }
 
-    async fn delete<S: Server>(
+    async fn delete<S: Next>(
         &self,
         server: S,
         parts: &http::request::Parts,
         info: &RequestInfo,
         options: &Value,
-    ) -> Result<Value, Stop> {
+    ) -> Result<Value, PlanError> {
         let name = info.name.clone().unwrap_or_default();
         let before = self.load(server, parts, info, &name).await?;
         let Some(before) = before else {
             return Err(not_found(info, &name));
         };
         for field in ["uid", "resourceVersion"] {
-            let wanted = options.pointer(&format!("/preconditions/{field}"));
+            let expected = options.pointer(&format!("/preconditions/{field}"));
             let found = before.pointer(&format!("/metadata/{field}"));
-            if wanted.is_some_and(|wanted| !wanted.is_null() && Some(wanted) != found) {
-                let message = format!("Precondition failed: {field} of {name:?} is another one");
+            if expected.is_some_and(|expected| !expected.is_null() && Some(expected) != found) {
+                let message = format!("Precondition failed: {field} of {name:?} does not match");
                 return Err(refuse(409, "Conflict", message));
             }
         }
         let after = self.deleted(&before);
-        let answer = after.clone().unwrap_or_else(|| before.clone());
+        let response = after.clone().unwrap_or_else(|| before.clone());
         self.store(info, &name, Some(before), after)?;
-        Ok(answer)
+        Ok(response)
     }
 
-    /// What is left of an object that is deleted: one with finalizers waits for them.
+    /// Returns the object after its deletion, or `None` if it is removed because it has no
+    /// finalizers.
     fn deleted(&self, before: &Value) -> Option<Value> {
         let finalizers = before.pointer("/metadata/finalizers");
         let finalizers = finalizers.and_then(Value::as_array);
@@ -235,7 +236,7 @@ impl Overlay {
         }
         let mut after = before.clone();
         object::updated(&mut after, before, self.number());
-        // A plan knows no time of day; the epoch is a time that is past.
+        // Plan mode has no wall clock; the epoch is always in the past.
         let metadata = object::metadata(&mut after)?;
         metadata
             .entry("deletionTimestamp")
@@ -243,12 +244,12 @@ impl Overlay {
         Some(after)
     }
 
-    async fn delete_all<S: Server>(
+    async fn delete_all<S: Next>(
         &self,
         server: S,
         parts: &http::request::Parts,
         info: &RequestInfo,
-    ) -> Result<Answer, Stop> {
+    ) -> Result<HttpResponse, PlanError> {
         let selection = Selection::of(parts.uri.query().unwrap_or_default())?;
         let path = &info.path;
         let (code, bytes) = fetch(server.clone(), parts, path).await?;
@@ -299,8 +300,8 @@ fn success(code: u16) -> Value {
     })
 }
 
-/// Whether an object was deleted before and has lost its last finalizer.
-fn is_finished(object: &Value) -> bool {
+/// Returns whether an object is being deleted and has no finalizers left.
+fn is_removed(object: &Value) -> bool {
     let finalizers = object.pointer("/metadata/finalizers");
     object.pointer("/metadata/deletionTimestamp").is_some()
         && finalizers
@@ -308,7 +309,7 @@ fn is_finished(object: &Value) -> bool {
             .is_none_or(Vec::is_empty)
 }
 
-fn check_version(info: &RequestInfo, current: &Value, new: &Value) -> Result<(), Stop> {
+fn check_version(info: &RequestInfo, current: &Value, new: &Value) -> Result<(), PlanError> {
     let version = |object: &Value| {
         let version = object.pointer("/metadata/resourceVersion");
         version
@@ -316,8 +317,8 @@ fn check_version(info: &RequestInfo, current: &Value, new: &Value) -> Result<(),
             .unwrap_or_default()
             .to_owned()
     };
-    let wanted = version(new);
-    if wanted.is_empty() || wanted == version(current) {
+    let expected = version(new);
+    if expected.is_empty() || expected == version(current) {
         return Ok(());
     }
     let message = format!(
@@ -340,7 +341,7 @@ fn content_type(parts: &http::request::Parts) -> String {
         .to_owned()
 }
 
-fn decode(parts: &http::request::Parts, body: &[u8]) -> Result<Value, Stop> {
+fn decode(parts: &http::request::Parts, body: &[u8]) -> Result<Value, PlanError> {
     let bad = |message: String| refuse(400, "BadRequest", message);
     if content_type(parts) == protobuf::CONTENT_TYPE {
         return protobuf::decode(body).map_err(|error| bad(error.to_string()));

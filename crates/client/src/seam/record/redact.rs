@@ -1,4 +1,4 @@
-//! Blacking out secrets.
+//! Removal of secrets from recorded bodies.
 
 use bytes::Bytes;
 use opkit_apimachinery::redact::{LAST_APPLIED_CONFIGURATION, redact, replace};
@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::RecordedBody;
 use crate::RequestInfo;
 
-/// The body as it may be kept: its beginning, or nothing if it might hold secrets and cannot be
-/// read.
+/// Returns the beginning of a body without secrets. It is empty if the body may contain secrets and
+/// cannot be parsed.
 pub(super) fn recorded(info: &RequestInfo, body: &[u8], length: u64, max: usize) -> RecordedBody {
     let kept = body.get(..max.min(body.len())).unwrap_or_default();
     let whole = u64::try_from(kept.len()).is_ok_and(|kept| kept == length);
     let is_sensitive = is_sensitive(info, kept);
-    if !is_sensitive && !quotes(kept, LAST_APPLIED_CONFIGURATION.as_bytes()) {
+    if !is_sensitive && !contains(kept, LAST_APPLIED_CONFIGURATION.as_bytes()) {
         return RecordedBody {
             bytes: Bytes::copy_from_slice(kept),
             length,
@@ -23,7 +23,7 @@ pub(super) fn recorded(info: &RequestInfo, body: &[u8], length: u64, max: usize)
     let value = serde_json::from_slice::<Value>(kept).ok();
     let value = value.filter(|_| whole).map(|mut value| {
         match is_sensitive {
-            true => black_out(&mut value),
+            true => redact_secrets(&mut value),
             false => redact("", &mut value),
         }
         value
@@ -42,30 +42,30 @@ fn is_sensitive(info: &RequestInfo, body: &[u8]) -> bool {
         info.plural.as_str(),
         "secrets" | "tokenreviews" | "tokenrequests"
     );
-    // A List of mixed kinds, or an answer of another resource that quotes one.
-    token || resource || quotes(body, b"\"Secret\"") || quotes(body, b"\"TokenRe")
+    // A List of mixed kinds, or a response for another resource that contains a Secret.
+    token || resource || contains(body, b"\"Secret\"") || contains(body, b"\"TokenRe")
 }
 
-fn quotes(body: &[u8], needle: &[u8]) -> bool {
+fn contains(body: &[u8], needle: &[u8]) -> bool {
     body.windows(needle.len()).any(|window| window == needle)
 }
 
-fn black_out(value: &mut Value) {
+fn redact_secrets(value: &mut Value) {
     match value {
-        // A list of operations is a JSON patch; its values may be data.
+        // A list of operations is a JSON patch, whose values may be secret data.
         Value::Array(items) => {
             for item in items {
                 if item.get("op").is_some() {
                     item.get_mut("value").into_iter().for_each(replace);
                 }
-                black_out(item);
+                redact_secrets(item);
             }
         }
         Value::Object(fields) => {
             for (name, field) in fields {
                 match name.as_str() {
                     "data" | "stringData" | "token" | LAST_APPLIED_CONFIGURATION => replace(field),
-                    _ => black_out(field),
+                    _ => redact_secrets(field),
                 }
             }
         }

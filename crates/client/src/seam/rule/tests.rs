@@ -7,7 +7,7 @@ fn info(method: Method, path: &str) -> RequestInfo {
 }
 
 #[test]
-fn a_rule_counts_what_it_matches() {
+fn a_rule_counts_matching_requests() {
     let mut rules = [Rule::new(Effect::Refuse)
         .verb("get")
         .resource("pods")
@@ -20,7 +20,7 @@ fn a_rule_counts_what_it_matches() {
 }
 
 #[test]
-fn every_part_narrows() {
+fn every_method_adds_a_condition() {
     let status = info(
         Method::PATCH,
         "/apis/apps/v1/namespaces/a/deployments/b/status",
@@ -48,12 +48,12 @@ fn every_part_narrows() {
 }
 
 #[test]
-fn delays_add_up_and_the_first_other_effect_counts() {
+fn delays_add_up_and_the_first_other_effect_is_used() {
     let second = Duration::from_secs(1);
     let mut rules = [
         Rule::new(Effect::Delay(second)),
         Rule::new(Effect::Refuse),
-        Rule::new(Effect::DropAnswer),
+        Rule::new(Effect::DropResponse),
         Rule::new(Effect::Delay(second)),
     ];
     let effects = decide(&mut rules, &info(Method::GET, "/version"), b"");

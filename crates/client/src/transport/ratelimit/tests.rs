@@ -1,8 +1,8 @@
 use tower::{BoxError, Layer};
 
 use super::*;
-use crate::transport::Answer;
-use crate::transport::step::StepLayer;
+use crate::transport::HttpResponse;
+use crate::transport::middleware::MiddlewareLayer;
 
 fn bucket(qps: f64, burst: u32) -> Bucket {
     Bucket::new(RateLimit { qps, burst }).unwrap()
@@ -14,14 +14,14 @@ fn a_burst_passes_and_the_rest_wait_in_order() {
     let now = Duration::from_secs(7);
     let waits: Vec<u128> = (0..6).map(|_| bucket.take(now).as_millis()).collect();
     assert_eq!(waits, [0, 0, 0, 100, 200, 300]);
-    // Half a second later the debt of the three that wait is paid, and two tokens are there.
+    // Half a second later the three waiting requests have their tokens, and two more are free.
     let later = now + Duration::from_millis(500);
     let waits: Vec<u128> = (0..3).map(|_| bucket.take(later).as_millis()).collect();
     assert_eq!(waits, [0, 0, 100]);
 }
 
 #[test]
-fn a_rest_fills_the_bucket_and_no_more() {
+fn an_idle_bucket_fills_up_to_its_capacity() {
     let mut bucket = bucket(10.0, 2);
     assert!(bucket.take(Duration::from_secs(3600)).is_zero());
     assert!(bucket.take(Duration::from_secs(3600)).is_zero());
@@ -36,13 +36,13 @@ fn no_rate_is_no_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_is_given_up_takes_no_token() {
+async fn a_cancelled_wait_takes_no_token() {
     let limit = RateLimit { qps: 1.0, burst: 1 };
     let inner = tower::service_fn(async |_: Request<Body>| {
         let body = super::super::boxed(http_body_util::Empty::<bytes::Bytes>::new());
-        Ok::<Answer, BoxError>(http::Response::new(body))
+        Ok::<HttpResponse, BoxError>(http::Response::new(body))
     });
-    let limited = StepLayer(Limiter::new(limit, Metrics::default())).layer(inner);
+    let limited = MiddlewareLayer(Limiter::new(limit, Metrics::default())).layer(inner);
     let send = || limited.clone().oneshot(Request::new(Body::empty()));
     send().await.unwrap();
     for _ in 0..100 {

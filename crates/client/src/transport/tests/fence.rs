@@ -1,4 +1,4 @@
-//! A fence that closes while a connection is being made.
+//! A fence that closes while a connection is being established.
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -10,8 +10,8 @@ use super::tls::listen;
 use super::*;
 use crate::{Fence, Fenced};
 
-/// Sends a write over a connection that is made slowly; `closes` before it is made. Returns how
-/// many whole requests came to the server.
+/// Sends a write over a slow connection. With `closes`, the fence closes before the connection is
+/// established. Returns the number of complete requests that the server received.
 async fn send(protocol: &'static [u8], closes: bool) -> (Result<(), Option<Fenced>>, usize) {
     let (acceptor, listener, config) = listen(&[protocol]).await;
     let fence = Fence::new();
@@ -22,12 +22,12 @@ async fn send(protocol: &'static [u8], closes: bool) -> (Result<(), Option<Fence
     let (counter, mut tasks) = (count.clone(), JoinSet::new());
     tasks.spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
-        // The client has passed every check but the last, and waits for TLS.
+        // The client has passed all checks except the last, and waits for TLS.
         if closes {
             fence.close();
         }
         let stream = acceptor.accept(stream).await.unwrap();
-        let answer = hyper::service::service_fn(move |request: Request<Incoming>| {
+        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
             let counter = counter.clone();
             async move {
                 request.into_body().collect().await?;
@@ -36,11 +36,13 @@ async fn send(protocol: &'static [u8], closes: bool) -> (Result<(), Option<Fence
             }
         });
         let builder = auto::Builder::new(TokioExecutor::new());
-        let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
+        let _ = builder
+            .serve_connection(TokioIo::new(stream), service)
+            .await;
     });
     let outcome = client.send(request("POST", "/api/v1/pods")).await;
     let outcome = outcome.map(drop).map_err(|error| Fenced::of(&error));
-    // The server ends when the connection does, and so has seen all that was sent.
+    // The server stops when the connection is closed, and has then received all requests.
     drop(client);
     if closes {
         tasks.join_next().await;

@@ -1,4 +1,4 @@
-//! A server that ends its connections, written out frame by frame.
+//! Requests to a server that closes its connections, written frame by frame.
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
@@ -10,17 +10,17 @@ const SETTINGS: u8 = 4;
 const HEADERS: u8 = 1;
 const GOAWAY: u8 = 7;
 
-/// What becomes of the first request on a connection.
+/// The server's reaction to the first request on a connection.
 #[derive(Clone, Copy)]
 enum Ending {
-    /// GOAWAY that does not name it; the connection stays.
+    /// GOAWAY with an earlier stream; the connection stays open.
     Refused,
-    /// GOAWAY that names it, and then the end without an answer.
-    Taken,
-    /// The end, and nothing else.
-    Silent,
-    /// It is answered.
-    Answered,
+    /// GOAWAY with the stream of the request; the connection is closed without a response.
+    Processed,
+    /// The connection is closed without GOAWAY and response.
+    Closed,
+    /// A response.
+    Response,
 }
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -41,8 +41,8 @@ async fn read_frame(stream: &mut (impl AsyncRead + Unpin)) -> (u8, u8) {
     (head[3], head[4])
 }
 
-/// Serves one connection after the other, each with its ending. Returns a client, and the number
-/// of requests that came so far.
+/// Serves one connection for each ending, one after the other. Returns a client and a counter of
+/// requests.
 async fn serve(endings: &'static [Ending]) -> (kube::Client, Arc<AtomicUsize>, JoinSet<()>) {
     let (acceptor, listener, config) = listen(&[b"h2"]).await;
     let count = Arc::new(AtomicUsize::new(0));
@@ -66,17 +66,17 @@ async fn serve(endings: &'static [Ending]) -> (kube::Client, Arc<AtomicUsize>, J
             let go_away = |last: u8| frame(GOAWAY, 0, 0, &[0, 0, 0, last, 0, 0, 0, 0]);
             match ending {
                 Ending::Refused => stream.write_all(&go_away(0)).await.unwrap(),
-                Ending::Taken => {
+                Ending::Processed => {
                     stream.write_all(&go_away(1)).await.unwrap();
                     stream.shutdown().await.unwrap();
                     continue;
                 }
-                Ending::Silent => {
+                Ending::Closed => {
                     stream.shutdown().await.unwrap();
                     continue;
                 }
-                // 0x88 is `:status: 200` in HPACK; the flags end headers and stream.
-                Ending::Answered => stream
+                // 0x88 is `:status: 200` in HPACK. The flags are END_HEADERS and END_STREAM.
+                Ending::Response => stream
                     .write_all(&frame(HEADERS, 5, 1, &[0x88]))
                     .await
                     .unwrap(),
@@ -90,24 +90,24 @@ async fn serve(endings: &'static [Ending]) -> (kube::Client, Arc<AtomicUsize>, J
     (client, count, tasks)
 }
 
-async fn check(method: &str, endings: &'static [Ending], answered: bool, requests: usize) {
+async fn check(method: &str, endings: &'static [Ending], succeeds: bool, requests: usize) {
     let (client, count, _tasks) = serve(endings).await;
     let outcome = client.send(request(method, "/api/v1/pods")).await;
-    assert_eq!(outcome.is_ok(), answered, "{method}");
+    assert_eq!(outcome.is_ok(), succeeds, "{method}");
     assert_eq!(count.load(Ordering::Relaxed), requests, "{method}");
 }
 
 #[tokio::test]
 async fn what_the_server_did_not_take_is_sent_again() {
     for method in ["GET", "POST"] {
-        check(method, &[Ending::Refused, Ending::Answered], true, 2).await;
+        check(method, &[Ending::Refused, Ending::Response], true, 2).await;
     }
 }
 
 #[tokio::test]
 async fn what_the_server_may_have_taken_is_sent_again_only_to_read() {
-    check("GET", &[Ending::Taken, Ending::Answered], true, 2).await;
-    check("POST", &[Ending::Taken, Ending::Answered], false, 1).await;
-    check("GET", &[Ending::Silent, Ending::Answered], true, 2).await;
-    check("DELETE", &[Ending::Silent, Ending::Answered], false, 1).await;
+    check("GET", &[Ending::Processed, Ending::Response], true, 2).await;
+    check("POST", &[Ending::Processed, Ending::Response], false, 1).await;
+    check("GET", &[Ending::Closed, Ending::Response], true, 2).await;
+    check("DELETE", &[Ending::Closed, Ending::Response], false, 1).await;
 }

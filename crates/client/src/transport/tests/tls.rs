@@ -1,4 +1,4 @@
-//! Connections to a real listener with TLS.
+//! Connections to a TCP listener with TLS.
 
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -11,7 +11,7 @@ use tokio_rustls::rustls::ServerConfig;
 
 use super::*;
 
-/// A listener with a certificate of its own, and how to reach it.
+/// Creates a listener with a self-signed certificate, and the configuration to connect to it.
 pub(super) async fn listen(protocols: &[&[u8]]) -> (TlsAcceptor, TcpListener, kube::Config) {
     let signed = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let (der, key) = (
@@ -36,9 +36,9 @@ pub(super) async fn listen(protocols: &[&[u8]]) -> (TlsAcceptor, TcpListener, ku
     (acceptor, listener, config)
 }
 
-/// A server that takes 100 requests on a connection, as kube-apiserver does. It answers `/hang`
-/// with a body that never ends, and all else with the version of HTTP and the number of
-/// connections.
+/// Starts a server that allows 100 concurrent requests per connection, like kube-apiserver. It
+/// responds to `/hang` with a body that never ends, and to other paths with the HTTP version and the
+/// number of connections so far.
 async fn serve(protocols: &'static [&'static [u8]]) -> (kube::Config, JoinSet<()>) {
     let (acceptor, listener, config) = listen(protocols).await;
     let mut tasks = JoinSet::new();
@@ -51,7 +51,7 @@ async fn serve(protocols: &'static [&'static [u8]]) -> (kube::Config, JoinSet<()
             connections.spawn(async move {
                 let stream = acceptor.accept(stream).await.unwrap();
                 count.fetch_add(1, Ordering::Relaxed);
-                let answer = hyper::service::service_fn(|request: Request<Incoming>| {
+                let service = hyper::service::service_fn(|request: Request<Incoming>| {
                     let text = format!("{:?} {}", request.version(), count.load(Ordering::Relaxed));
                     async move {
                         if request
@@ -78,7 +78,7 @@ async fn serve(protocols: &'static [&'static [u8]]) -> (kube::Config, JoinSet<()
                 builder.http2().max_concurrent_streams(100);
                 let connection = TokioIo::new(stream);
                 let _ = builder
-                    .serve_connection_with_upgrades(connection, answer)
+                    .serve_connection_with_upgrades(connection, service)
                     .await;
             });
         }
@@ -86,9 +86,9 @@ async fn serve(protocols: &'static [&'static [u8]]) -> (kube::Config, JoinSet<()
     (config, tasks)
 }
 
-/// Changes the protocol to one that sends back what it gets.
+/// Upgrades the connection to a protocol that echoes all bytes.
 #[expect(clippy::disallowed_methods, reason = "it ends with its connection")]
-fn upgraded(mut request: Request<Incoming>) -> Response<AnswerBody> {
+fn upgraded(mut request: Request<Incoming>) -> Response<ResponseBody> {
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         let stream = TokioIo::new(upgrade.await.unwrap());
@@ -136,15 +136,15 @@ async fn more_watches_than_a_connection_takes_get_another() {
     let mut hanging = Vec::new();
     for _ in 0..250 {
         let request = Request::get("/hang").body(Body::empty()).unwrap();
-        let answer = client.send(request).await.unwrap();
-        let mut body = answer.into_body();
+        let response = client.send(request).await.unwrap();
+        let mut body = response.into_body();
         http_body_util::BodyExt::frame(&mut body)
             .await
             .unwrap()
             .unwrap();
         hanging.push(body);
     }
-    // 96 on the first two, the rest on the third, with room for one more.
+    // The first two connections have 96 requests each, the third has the rest and is not full.
     assert_eq!(text(&client, Request::get("/x")).await, "HTTP/2.0 3");
     drop(hanging);
     assert_eq!(text(&client, Request::get("/x")).await, "HTTP/2.0 3");
@@ -152,7 +152,7 @@ async fn more_watches_than_a_connection_takes_get_another() {
 
 #[tokio::test]
 async fn a_refused_connection_is_tried_again_and_then_named() {
-    // Nobody listens where a listener was.
+    // The port of a closed listener refuses connections.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
@@ -183,16 +183,16 @@ async fn a_protocol_can_be_changed_through_all_layers() {
         .header("connection", "upgrade")
         .header("upgrade", "echo")
         .body(Body::empty());
-    let answer = client.send(request.unwrap()).await.unwrap();
-    assert_eq!(answer.status(), 101);
-    let mut stream = TokioIo::new(hyper::upgrade::on(answer).await.unwrap());
+    let response = client.send(request.unwrap()).await.unwrap();
+    assert_eq!(response.status(), 101);
+    let mut stream = TokioIo::new(hyper::upgrade::on(response).await.unwrap());
     stream.write_all(b"hello").await.unwrap();
     let mut echo = [0; 5];
     stream.read_exact(&mut echo).await.unwrap();
     assert_eq!(&echo, b"hello");
 }
 
-/// A proxy for one connection; what it was asked.
+/// Runs a proxy for one connection. Returns the head of the request to the proxy.
 async fn proxy(listener: TcpListener) -> String {
     let (mut client, _) = listener.accept().await.unwrap();
     let mut head = Vec::new();

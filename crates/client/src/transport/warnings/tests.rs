@@ -27,11 +27,11 @@ fn headers_are_read_as_the_server_writes_them() {
 #[test]
 fn a_text_is_new_once_and_memory_is_bounded() {
     let mut seen = Seen::default();
-    assert!(seen.is_new("a"));
-    assert!(!seen.is_new("a"));
-    for number in 0..REMEMBERED_MAX {
-        assert!(seen.is_new(&number.to_string()));
+    assert!(seen.insert("a"));
+    assert!(!seen.insert("a"));
+    for number in 0..TEXTS_MAX {
+        assert!(seen.insert(&number.to_string()));
     }
-    assert_eq!(seen.texts.len(), REMEMBERED_MAX);
-    assert!(seen.is_new("a"), "the oldest is forgotten");
+    assert_eq!(seen.texts.len(), TEXTS_MAX);
+    assert!(seen.insert("a"), "the oldest is forgotten");
 }

@@ -17,7 +17,7 @@ fn check(method: Method, path: &str, body: Value, expected: Option<Value>) {
 }
 
 #[test]
-fn secrets_are_blacked_out_and_their_keys_kept() {
+fn secrets_are_redacted_and_their_keys_are_kept() {
     check(
         Method::PUT,
         "/api/v1/namespaces/a/secrets/b",
@@ -55,7 +55,7 @@ fn secrets_are_blacked_out_and_their_keys_kept() {
 }
 
 #[test]
-fn what_kubectl_applied_is_blacked_out_of_every_kind() {
+fn last_applied_configuration_is_redacted_in_every_kind() {
     let map = |last: &str| {
         json!({"kind": "ConfigMap", "data": {"a": "b"},
             "metadata": {"annotations": {LAST_APPLIED: last}}})
@@ -65,7 +65,7 @@ fn what_kubectl_applied_is_blacked_out_of_every_kind() {
 }
 
 #[test]
-fn a_secret_that_cannot_be_read_is_dropped() {
+fn a_secret_that_cannot_be_parsed_is_dropped() {
     let info = RequestInfo::parse(
         &Method::PUT,
         &"/api/v1/namespaces/a/secrets/b".parse().unwrap(),
