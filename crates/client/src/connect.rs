@@ -61,18 +61,8 @@ pub enum ConnectError {
 /// # Cancel safety
 /// May be dropped at any time.
 pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ConnectError> {
-    Ok(connect_named(kubeconfig).await?.0)
-}
-
-/// Creates a client like [`connect`]. Also returns the URL of the server, for use in messages.
-///
-/// # Errors
-/// Same as [`connect`].
-///
-/// # Cancel safety
-/// May be dropped at any time.
-pub async fn connect_named(kubeconfig: Option<&Path>) -> Result<(Client, String), ConnectError> {
-    connect_with(kubeconfig, ClientOptions::default()).await
+    let (client, _server) = connect_with(kubeconfig, ClientOptions::default()).await?;
+    Ok(client)
 }
 
 /// Creates a client with `options` for the cluster that [`connect`] selects. Also returns the URL of

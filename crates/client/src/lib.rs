@@ -44,7 +44,7 @@ pub use calls::{
     DeleteOptions, FieldValidation, ListOptions, Propagation, VersionMatch, WriteOptions,
 };
 pub use client::{Client, ObjectList, SubresourceClient, TypedClient, verbs};
-pub use connect::{ConnectError, connect, connect_named, connect_with};
+pub use connect::{ConnectError, connect, connect_with};
 pub use deleted::{Deleted, is_removed};
 pub use discovery::{
     ApiResource, Discovered, Discovery, DiscoveryError, DiskCache, GroupFailure, RestMapper,
