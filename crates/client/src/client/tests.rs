@@ -13,6 +13,7 @@ use super::*;
 use crate::{Propagation, VersionMatch};
 
 mod paths;
+mod requests;
 
 #[derive(Clone, Default)]
 struct Server {
