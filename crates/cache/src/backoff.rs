@@ -1,10 +1,10 @@
-//! How long a reflector waits after a failure: client-go's 0.8 s doubling to 30 s, with jitter.
+//! Delay of a reflector after a failure: client-go's 0.8 s, doubled up to 30 s, with jitter.
 
 use std::time::Duration;
 
 const INITIAL: Duration = Duration::from_millis(800);
 const MAX: Duration = Duration::from_secs(30);
-/// After this long without a failure the delays start anew.
+/// Time without a failure after which the delays start again from the shortest.
 const RESET_AFTER: Duration = Duration::from_secs(120);
 
 #[derive(Debug, Default)]
@@ -14,8 +14,8 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// The delay of a failure at `now`, between one and two times the nominal delay as `random`
-    /// (0 to 1) says.
+    /// Returns the delay after a failure at `now`: the nominal delay times (1 + `random`), with
+    /// `random` from 0 to 1.
     pub(crate) fn failed(&mut self, now: Duration, random: f64) -> Duration {
         if self
             .last

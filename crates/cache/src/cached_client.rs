@@ -1,26 +1,27 @@
-//! A client that reads the cache and writes the API, and sees its own writes at once.
+//! Client that reads from the cache and writes to the API. Its reads include its own writes
+//! immediately.
 
 use std::sync::Arc;
 
 use opkit_client::{Client, Deleted, Kind, Object, ObjectKey, Patch, RequestError};
 
-use crate::{InformerFactory, Lister, ObjectError, ReadError, Selection};
+use crate::{CacheReadError, InformerFactory, Lister, ObjectError, Selection};
 
-/// Reads from the cache, writes to the API. What it wrote is in its reads at once, also in lists by
-/// label or index, before the watch tells it.
+/// Client that reads from the cache and writes to the API. Its reads, including lists by label or
+/// index, show its own writes before the watch reports them.
 ///
-/// Only kinds whose informer was started are read from the cache. Reading another is refused, so
-/// that no kind is cached by accident, unless [`live_reads`](CachedClient::live_reads) sends such
-/// reads to the API.
+/// Only kinds with a started informer are read from the cache. Reads of other kinds return an
+/// error, so that no kind is cached by accident; [`live_reads`](CachedClient::live_reads) sends
+/// them to the API instead.
 ///
 /// # Examples
 /// ```
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use opkit_cache::{CachedClient, InformerFactory, ReadError, Selection};
+/// use opkit_cache::{CachedClient, InformerFactory, CacheReadError, Selection};
 /// use opkit_client::Client;
 ///
-/// async fn count(client: Client, factory: Arc<InformerFactory>) -> Result<usize, ReadError> {
+/// async fn count(client: Client, factory: Arc<InformerFactory>) -> Result<usize, CacheReadError> {
 ///     let _maps = factory.informer::<ConfigMap>(); // cached as long as this is held
 ///     let client = CachedClient::new(client, factory);
 ///     let settings = client.get::<ConfigMap>(("default", "settings")).await?;
@@ -35,7 +36,7 @@ pub struct CachedClient {
 }
 
 impl CachedClient {
-    /// Reads through the informers of `factory`, writes through `client`.
+    /// Creates a client that reads through the informers of `factory` and writes through `client`.
     pub fn new(client: Client, factory: Arc<InformerFactory>) -> Self {
         Self {
             client,
@@ -50,39 +51,43 @@ impl CachedClient {
         self
     }
 
-    /// The client below, whose reads are all from the API.
+    /// Returns the underlying client, which always reads from the API.
     pub fn live(&self) -> &Client {
         &self.client
     }
 
-    /// An object, from the cache; from the API if its body has given way to a memory budget.
+    /// Returns an object from the cache, or from the API if its body was evicted by a memory
+    /// budget.
     ///
     /// # Errors
-    /// When the kind is not cached, the object does not fit its type, or the API must be asked and
-    /// does not answer.
+    /// If the kind is not cached, the object does not match its type, or a request to the API
+    /// fails.
     ///
     /// # Cancel safety
-    /// May be dropped at any time.
+    /// Safe to drop at any time.
     pub async fn get<K: Object>(
         &self,
         key: impl Into<ObjectKey>,
-    ) -> Result<Option<Arc<K>>, ReadError> {
+    ) -> Result<Option<Arc<K>>, CacheReadError> {
         match self.lister::<K>()? {
             Some(lister) => Ok(lister.fetch(&key.into()).await?),
             None => Ok(self.client.get_opt(key).await?.map(Arc::new)),
         }
     }
 
-    /// The selected objects, from the cache; those whose body has given way to a memory budget are
-    /// read from the API, one by one. Objects that do not fit their type are left out.
+    /// Returns the selected objects from the cache. Objects whose body was evicted by a memory
+    /// budget are read from the API one by one; objects that do not match their type are left out.
     ///
     /// # Errors
-    /// When the kind is not cached: lists go to the API through [`live`](CachedClient::live), which
-    /// pages. Also when the API must be asked and does not answer.
+    /// If the kind is not cached, even with `live_reads`: to list from the API with paging, use
+    /// [`live`](CachedClient::live). Also if a request to the API fails.
     ///
     /// # Cancel safety
-    /// May be dropped at any time.
-    pub async fn list<K: Object>(&self, selection: &Selection) -> Result<Vec<Arc<K>>, ReadError> {
+    /// Safe to drop at any time.
+    pub async fn list<K: Object>(
+        &self,
+        selection: &Selection,
+    ) -> Result<Vec<Arc<K>>, CacheReadError> {
         let lister = self.factory.started::<K>().ok_or_else(not_cached::<K>)?;
         let mut objects = Vec::new();
         for stored in lister.stored(selection) {
@@ -97,24 +102,25 @@ impl CachedClient {
         Ok(objects)
     }
 
-    /// Makes an object.
+    /// Creates an object.
     ///
     /// # Errors
-    /// As [`Client::create`].
+    /// Same as [`Client::create`].
     ///
     /// # Cancel safety
-    /// As every write here: dropping the future leaves open whether the server has acted.
+    /// As with every write, after the future is dropped it is unknown whether the server has acted.
     pub async fn create<K: Object>(&self, object: &K) -> Result<Arc<K>, RequestError> {
         Ok(self.observed(self.client.create(object).await?))
     }
 
-    /// Replaces an object, at its resourceVersion if it has one.
+    /// Replaces an object. If the object has a resourceVersion, the server rejects the update
+    /// unless it is the current one.
     ///
     /// # Errors
-    /// As [`Client::update`].
+    /// Same as [`Client::update`].
     ///
     /// # Cancel safety
-    /// As [`create`](CachedClient::create).
+    /// Same as [`create`](CachedClient::create).
     pub async fn update<K: Object>(&self, object: &K) -> Result<Arc<K>, RequestError> {
         Ok(self.observed(self.client.update(object).await?))
     }
@@ -122,21 +128,21 @@ impl CachedClient {
     /// Replaces the status of an object.
     ///
     /// # Errors
-    /// As [`Client::update`].
+    /// Same as [`Client::update`].
     ///
     /// # Cancel safety
-    /// As [`create`](CachedClient::create).
+    /// Same as [`create`](CachedClient::create).
     pub async fn update_status<K: Object>(&self, object: &K) -> Result<Arc<K>, RequestError> {
         Ok(self.observed(self.client.status().update(object).await?))
     }
 
-    /// Changes an object.
+    /// Patches an object.
     ///
     /// # Errors
-    /// As [`Client::patch`].
+    /// Same as [`Client::patch`].
     ///
     /// # Cancel safety
-    /// As [`create`](CachedClient::create).
+    /// Same as [`create`](CachedClient::create).
     pub async fn patch<K: Object>(
         &self,
         key: impl Into<ObjectKey>,
@@ -148,23 +154,23 @@ impl CachedClient {
     /// Applies an object server-side.
     ///
     /// # Errors
-    /// As [`Client::apply`].
+    /// Same as [`Client::apply`].
     ///
     /// # Cancel safety
-    /// As [`create`](CachedClient::create).
+    /// Same as [`create`](CachedClient::create).
     pub async fn apply<K: Object>(&self, object: &K) -> Result<Arc<K>, RequestError> {
         Ok(self.observed(self.client.apply(object).await?))
     }
 
-    /// Deletes an object, if it still is the one that was read. The response of the server decides
-    /// whether it is gone, and reads do not see it any more, or stays for its finalizers or its
-    /// grace period, and reads see it being deleted.
+    /// Deletes an object if it still has the UID that was read. If the server's response shows that
+    /// the object is deleted, reads no longer return it. If the object remains because of its
+    /// finalizers or its grace period, reads return it with its deletion timestamp.
     ///
     /// # Errors
-    /// As [`Client::delete`].
+    /// Same as [`Client::delete`].
     ///
     /// # Cancel safety
-    /// As [`create`](CachedClient::create).
+    /// Same as [`create`](CachedClient::create).
     pub async fn delete<K: Object>(&self, object: &K) -> Result<Deleted<Arc<K>>, RequestError> {
         if let Deleted::Terminating(object) = self.client.delete(object).await? {
             return Ok(Deleted::Terminating(self.observed(object)));
@@ -177,14 +183,15 @@ impl CachedClient {
         Ok(Deleted::Gone)
     }
 
-    fn lister<K: Object>(&self) -> Result<Option<Lister<K>>, ReadError> {
+    fn lister<K: Object>(&self) -> Result<Option<Lister<K>>, CacheReadError> {
         match self.factory.started::<K>() {
             None if !self.live_reads => Err(not_cached::<K>()),
             lister => Ok(lister),
         }
     }
 
-    /// The lister that takes in responses: none of a dry run, of which the server keeps nothing.
+    /// Returns the lister that takes in write responses; `None` for a dry run, which the server
+    /// does not persist.
     fn observing<K: Object>(&self) -> Option<Lister<K>> {
         let lister = self.factory.started::<K>();
         lister.filter(|_| !self.client.is_dry_run())
@@ -200,8 +207,8 @@ impl CachedClient {
     }
 }
 
-fn not_cached<K: Object>() -> ReadError {
-    ReadError::NotCached {
+fn not_cached<K: Object>() -> CacheReadError {
+    CacheReadError::NotCached {
         kind: Box::new(Kind::of::<K>()),
     }
 }

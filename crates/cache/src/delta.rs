@@ -1,4 +1,4 @@
-//! What changed, and the queue of it: per key, compressed, never longer than there are objects.
+//! Changes of objects, and the queue of pending changes: at most one per object.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,10 +7,10 @@ use opkit_client::ObjectKey;
 
 use crate::Stored;
 
-/// How many versions in between a delta keeps.
-const BETWEEN: usize = 8;
+/// Largest number of intermediate versions that a delta keeps.
+const BETWEEN_MAX: usize = 8;
 
-/// What kind of change a [`Delta`] is; client-go's words.
+/// Kind of change of a [`Delta`]; the names are client-go's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Change {
@@ -18,23 +18,23 @@ pub enum Change {
     Added,
     /// The object changed.
     Updated,
-    /// The object is gone.
+    /// The object was deleted.
     Deleted,
-    /// The object is not what it was after a gap in the watch: a list told so.
+    /// A list after a gap in the watch found the object changed.
     Replaced,
-    /// Nothing changed: the listener asked to see everything now and then.
+    /// The object did not change; it is delivered again by a resync.
     Sync,
 }
 
-/// The last known state of an object that is gone.
+/// Last known state of a deleted object.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LastState {
-    /// The object.
+    /// State of the object.
     pub object: Stored,
     /// Whether the object was in this state when it was deleted: the watch reported the deletion,
-    /// or it was our own. False if a list did not have the object any more, so it may have changed
-    /// before; client-go's `DeletedFinalStateUnknown`.
+    /// or this process deleted the object. False if a list no longer contained the object, which
+    /// may have changed before it was deleted; client-go's `DeletedFinalStateUnknown`.
     pub is_certain: bool,
 }
 
@@ -44,53 +44,53 @@ pub struct LastState {
 pub enum Step<'a> {
     /// The object is new to the listener.
     Created {
-        /// The object.
+        /// New object.
         object: &'a Stored,
-        /// Whether it was there before the listener began.
+        /// Whether the object existed before the listener started.
         is_initial: bool,
     },
-    /// The object changed, or is reported again by a resync.
+    /// The object changed, or is delivered again by a resync.
     Updated {
-        /// The object before.
+        /// State before the change.
         old: &'a Stored,
-        /// The object after.
+        /// State after the change.
         new: &'a Stored,
         /// Whether `new` is the version right after `old`. If not, several changes were coalesced.
         is_whole: bool,
     },
-    /// The object is gone.
+    /// The object was deleted.
     Deleted {
-        /// Its last known state.
+        /// Last known state of the object.
         object: &'a Stored,
         /// See [`LastState::is_certain`].
         is_certain: bool,
     },
 }
 
-/// What happened to one object. Where several changes of it were coalesced, `old` is what the
-/// listener saw last and `new` is what there is now: they may be alike though it was something else
-/// in between.
+/// Change of one object. If several changes were coalesced, `old` is the state that the listener
+/// saw last and `new` is the current state: they can be equal although the object differed in
+/// between.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Delta {
-    /// What happened.
+    /// Kind of change.
     pub change: Change,
-    /// The object.
+    /// Key of the object.
     pub key: ObjectKey,
-    /// What it was; none if it is new to the listener.
+    /// Previous state; `None` if the object is new to the listener.
     pub old: Option<Stored>,
-    /// What it is; none if it is gone.
+    /// Current state; `None` if the object was deleted.
     pub new: Option<Stored>,
-    /// Whether it was there before the listener began: part of the first list.
+    /// Whether the object existed before the listener started, as part of the first list.
     pub initial: bool,
     /// Whether several changes were coalesced.
     pub coalesced: bool,
-    /// Of the versions in between, those with other labels or owners; a few at most.
+    /// Intermediate versions with other labels or owners; at most a few.
     pub between: Vec<Stored>,
-    /// The last known state of the object that is gone; where it was created again meanwhile, of
-    /// the one before.
+    /// Last known state of the deleted object. If an object of the same name was created since,
+    /// this is the state of the deleted one.
     pub last: Option<LastState>,
-    /// Whether the listener never saw `old`, only that it is gone.
+    /// Whether the listener never saw `old` before its deletion.
     unseen: bool,
 }
 
@@ -109,7 +109,7 @@ impl Delta {
         })
     }
 
-    /// A deletion; `last` is what is known of the object last, by default what was stored.
+    /// Creates a deletion. `last` is the last known state of the object; `None` means `old`.
     pub(crate) fn deleted(
         old: Option<Stored>,
         last: Option<Stored>,
@@ -121,12 +121,13 @@ impl Delta {
         Some(delta)
     }
 
-    /// Takes in a later change of the same object.
+    /// Merges a later change of the same object into this one.
     fn merge(&mut self, later: Self) {
         if later.change == Change::Sync {
             return;
         }
-        // Made and deleted again unseen: the last state is kept, so that its owner still hears.
+        // Created and deleted again before the listener saw it: the last state is kept, so that
+        // handlers that map to its owner are still called.
         if self.old.is_none() && later.new.is_none() {
             self.old = later.old;
             self.unseen = true;
@@ -151,9 +152,9 @@ impl Delta {
         self.initial &= self.new.is_some();
     }
 
-    /// Calls `visit` with each event that this delta stands for, in order: one, or, if several
-    /// changes were coalesced, those that are known. An object that was deleted and created again
-    /// is reported as that.
+    /// Calls `visit` with each event that this delta contains, in order: one event, or the known
+    /// ones of several coalesced changes. An object that was deleted and created again is reported
+    /// as a deletion and a creation.
     pub fn steps<'a>(&'a self, mut visit: impl FnMut(Step<'a>)) {
         let is_whole = !self.coalesced;
         let mut before = self.old.as_ref().filter(|_| !self.unseen);
@@ -181,7 +182,7 @@ impl Delta {
         }
     }
 
-    /// The deletion of an object of which this version is known.
+    /// Returns the deletion of the object that has this version.
     fn deletion_of<'a>(&'a self, object: &'a Stored) -> Step<'a> {
         let is_same = |last: &&LastState| last.object.meta().uid() == object.meta().uid();
         match self.last.as_ref().filter(is_same) {
@@ -196,7 +197,7 @@ impl Delta {
         }
     }
 
-    /// Whether the object was deleted and another of its name was made.
+    /// Reports whether the object was deleted and another one with its name was created.
     pub fn is_recreated(&self) -> bool {
         match (&self.old, &self.new) {
             (Some(old), Some(new)) => old.meta().uid() != new.meta().uid(),
@@ -205,13 +206,14 @@ impl Delta {
     }
 }
 
-/// Deltas that a listener has not seen yet: one per object, in the order in which the objects
-/// first changed. A second change of an object that waits is merged into the first, so the queue is
-/// never full: it holds at most one delta per object that there is or was since it was last empty.
+/// Deltas that a listener has not received yet: at most one per object, in the order in which the
+/// objects first changed. A second change of an object is merged into its pending delta. So the
+/// queue is never full: its length is at most the number of objects that existed since it was last
+/// empty.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaQueue {
     deltas: VecDeque<Delta>,
-    /// The number of each object's delta; the first in the queue has the number `popped`.
+    /// Number of each object's delta; the first delta in the queue has the number `popped`.
     by_key: HashMap<ObjectKey, u64, RandomState>,
     popped: u64,
 }
@@ -237,7 +239,7 @@ impl DeltaQueue {
         self.popped += 1;
         self.by_key.remove(&delta.key);
         if self.deltas.is_empty() {
-            // A burst has passed: its memory is given back.
+            // After a burst, its memory is freed.
             self.deltas.shrink_to(64);
             self.by_key.shrink_to(64);
         }
@@ -248,25 +250,26 @@ impl DeltaQueue {
         self.deltas.len()
     }
 
-    /// How many deltas have left the queue.
+    /// Returns the number of deltas that have left the queue.
     pub(crate) fn popped(&self) -> u64 {
         self.popped
     }
 
-    /// How many will have left it when all that wait now are gone.
+    /// Returns the number of deltas that will have left the queue when all that are pending now
+    /// have left it.
     pub(crate) fn end(&self) -> u64 {
         self.popped + self.deltas.len() as u64
     }
 }
 
-/// Keeps a version that nobody saw, if it leads elsewhere than those that are kept: to other
-/// owners, or by other labels.
+/// Keeps an intermediate version if its labels or owners differ from those of all versions kept so
+/// far.
 fn keep(between: &mut Vec<Stored>, passed: Stored) {
     let alike = |kept: &Stored| {
         let (kept, passed) = (kept.meta(), passed.meta());
         kept.labels() == passed.labels() && kept.owners() == passed.owners()
     };
-    if between.len() < BETWEEN && !between.iter().any(alike) {
+    if between.len() < BETWEEN_MAX && !between.iter().any(alike) {
         between.push(passed);
     }
 }

@@ -1,91 +1,91 @@
-//! What can go wrong in the cache.
+//! Errors of the cache.
 
 use std::sync::Arc;
 
 use opkit_client::{Kind, ObjectKey, RequestError};
 
-/// Why a cached object cannot be had. It is an error of that one object: the watch goes on, and the
-/// next version of the object is tried again.
+/// Error of reading one cached object. Other objects and the watch are not affected, and the next
+/// version of the object is decoded again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectError {
-    /// It does not fit its Rust type.
+    /// The object does not match its Rust type.
     #[error("cannot read {} {key} as the Rust type of its kind", kind.kind)]
     Unreadable {
-        /// The kind.
+        /// Kind of the object.
         kind: Kind,
-        /// The object.
+        /// Key of the object.
         key: ObjectKey,
-        /// Where it does not fit.
+        /// Deserialization error.
         #[source]
         cause: serde_json::Error,
     },
-    /// Its body has given way to the memory budget; its metadata is still there.
-    #[error("{} {key} is not in memory, for its cache has a budget: `Lister::fetch` reads it", kind.kind)]
+    /// The body of the object was evicted to keep the memory budget; its metadata is still cached.
+    #[error("{} {key} was evicted from the cache by its memory budget: read it with `Lister::fetch`", kind.kind)]
     Evicted {
-        /// The kind.
+        /// Kind of the object.
         kind: Kind,
-        /// The object.
+        /// Key of the object.
         key: ObjectKey,
     },
 }
 
-/// Why an object can neither be had from the cache nor from the API.
+/// Error of reading an object from the cache and, if it was evicted, from the API.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// The cache has it and cannot give it.
+    /// The cached object cannot be decoded.
     #[error(transparent)]
     Object(Arc<ObjectError>),
-    /// The API does not give it.
+    /// The request to the API failed.
     #[error(transparent)]
     Request(Box<RequestError>),
-    /// The API's answer is not an object.
-    #[error("cannot read the answer for {} {key}", kind.kind)]
+    /// The API's response is not an object of the kind.
+    #[error("cannot read the API's response for {} {key}", kind.kind)]
     Read {
-        /// The kind.
+        /// Kind of the object.
         kind: Box<Kind>,
-        /// The object.
+        /// Key of the object.
         key: ObjectKey,
-        /// Why.
+        /// Parse error of the response.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// Why a [`CachedClient`](crate::CachedClient) does not answer a read.
+/// Error of a read through a [`CachedClient`](crate::CachedClient).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ReadError {
+pub enum CacheReadError {
     /// The kind has no informer.
     #[error(
         "{} is not cached: start its informer, allow live reads, or read it with `CachedClient::live`",
         kind.kind
     )]
     NotCached {
-        /// The kind.
+        /// Kind that was read.
         kind: Box<Kind>,
     },
-    /// The object cannot be had.
+    /// The object cannot be read from the cache or, if it was evicted, from the API.
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    /// The API does not answer.
+    /// The request to the API failed.
     #[error(transparent)]
     Request(#[from] RequestError),
 }
 
-/// Informers that did not get their first list.
+/// Error of waiting for the first list of an informer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SyncError {
-    /// The time was up.
+    /// The first list was not complete within the timeout.
     #[error("the cache has no complete list of {} after {seconds} s{}", kind.kind, last(last_error))]
     Timeout {
-        /// The kind that is missing.
+        /// Kind of the informer that is not synced.
         kind: Box<Kind>,
-        /// How long was waited.
+        /// Timeout, in seconds.
         seconds: u64,
-        /// What went wrong last, if anything did.
+        /// Last error of the informer's list or watch requests, if one failed.
         last_error: Option<String>,
     },
 }

@@ -1,4 +1,4 @@
-//! The factory: one informer per kind, started on first use, on tasks of its owner.
+//! Factory of informers: one informer per kind, started on first use, on its owner's task tracker.
 
 use std::any::TypeId;
 use std::collections::{BTreeSet, HashMap};
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::informer::User;
+use crate::informer::InformerHandle;
 use crate::object::Codec;
 use crate::reflector::{Reflector, ReflectorOptions};
 use crate::shard::Part;
@@ -21,19 +21,20 @@ use crate::{
     Transform,
 };
 
-/// Which part of the cluster is cached. Kinds of the cluster scope are always cached whole.
+/// Namespaces that are cached. Cluster-scoped kinds are always cached completely.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scope {
-    /// All namespaces, by one watch per kind.
+    /// All namespaces, with one watch per kind.
     #[default]
     All,
-    /// These namespaces, by one watch per kind and namespace.
+    /// These namespaces, with one watch per kind and namespace.
     Namespaces(Vec<String>),
 }
 
 impl Scope {
-    /// The namespaces to list one by one, each once and in order, or one `None` for all at once.
+    /// Returns the namespaces to list separately, sorted and without duplicates, or a single `None`
+    /// to list all namespaces in one request.
     pub fn namespaces(&self, namespaced: bool) -> Vec<Option<String>> {
         match self {
             Self::Namespaces(names) if namespaced => {
@@ -45,8 +46,7 @@ impl Scope {
     }
 }
 
-/// Starts informers and shares them: a kind is listed and watched once, however many controllers
-/// ask for it.
+/// Starts and shares informers: a kind is listed and watched once, however many controllers use it.
 ///
 /// # Examples
 /// ```
@@ -79,27 +79,28 @@ pub struct InformerFactory {
     informers: Informers,
 }
 
-/// The informers of a factory that somebody uses.
-pub(crate) type Informers = Arc<Mutex<HashMap<Identity, Weak<User>>>>;
+/// Informers of a factory that are still in use.
+pub(crate) type Informers = Arc<Mutex<HashMap<Identity, Weak<InformerHandle>>>>;
 
-/// What makes two requests for an informer the same.
+/// Identity of an informer: two requests with equal identities share one informer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     type_id: TypeId,
-    /// Of a kind that has no Rust type.
+    /// Kind of the objects, if it has no Rust type.
     kind: Option<Kind>,
     namespaces: Vec<Option<String>>,
     collection: CollectionOptions,
     form: StoreForm,
-    /// Which transform; two are never the same, whatever they do.
+    /// Number of the transform. Two transforms are never equal, even if they do the same.
     transform: Option<u64>,
     memory_budget: Option<usize>,
-    /// Not 0 for an informer that became like another one; see [`InformerFactory::resplit`].
+    /// Distinguishes an informer that was resplit to the same part as another one (see
+    /// [`InformerFactory::resplit`]); 0 for all others.
     twin: u32,
 }
 
 impl Identity {
-    /// What it leaves out, in words.
+    /// Returns a description of the informer's selectors and options, for metrics.
     pub(crate) fn selector(&self) -> String {
         let collection = &self.collection;
         let namespaces = self.namespaces.iter().flatten();
@@ -127,7 +128,7 @@ impl Identity {
 }
 
 impl InformerFactory {
-    /// A factory whose informers run on `tasks` until `stop`.
+    /// Creates a factory whose informers run on `tasks` until `stop` is cancelled.
     pub fn new(
         client: RestClient,
         scope: Scope,
@@ -144,20 +145,20 @@ impl InformerFactory {
         }
     }
 
-    /// Field managers whose entries of `managedFields` all informers keep.
+    /// Keeps the entries of these field managers in `managedFields`, in all informers.
     pub fn keep_managers(mut self, managers: impl IntoIterator<Item = String>) -> Self {
         self.managers.extend(managers);
         self
     }
 
-    /// The informer of a kind, started if it is not yet. It ends with its last user: whoever holds
-    /// the lister, a clone of it, its informer or a listener. Must be called within a tokio
-    /// runtime.
+    /// Returns the informer of a kind, and starts it if it is not running. It stops when its last
+    /// user is dropped: lister, informer, listener or a clone of these. Must be called within a
+    /// tokio runtime.
     pub fn informer<K: Object>(&self) -> Lister<K> {
         self.informer_with(InformerOptions::default())
     }
 
-    /// The informer of the metadata of a kind: the server sends nothing else.
+    /// Returns an informer of the metadata of a kind; the server sends metadata only.
     pub fn metadata<K: Object>(&self) -> Lister<PartialObjectMeta<K>>
     where
         PartialObjectMeta<K>: Object,
@@ -168,12 +169,13 @@ impl InformerFactory {
         })
     }
 
-    /// An informer of part of a kind, or in another form, shared by whoever asks for the same.
+    /// Returns an informer with options. Requests with the same options share it; see
+    /// [`InformerOptions`].
     pub fn informer_with<K: Object>(&self, options: InformerOptions) -> Lister<K> {
         self.informer_in(&self.scope, options)
     }
 
-    /// An informer of a kind that is known only at run time; its objects are
+    /// Returns an informer of a kind that is known only at run time; its objects are
     /// [`DynamicObject`](crate::DynamicObject)s.
     ///
     /// # Examples
@@ -190,7 +192,7 @@ impl InformerFactory {
         self.informer_of(Codec::dynamic(kind), &self.scope, options)
     }
 
-    /// An informer of another scope than the factory's.
+    /// Returns an informer with another scope than the factory's.
     pub fn informer_in<K: Object>(&self, scope: &Scope, options: InformerOptions) -> Lister<K> {
         Lister::new(self.informer_of(Codec::of::<K>(), scope, options))
     }
@@ -207,7 +209,7 @@ impl InformerFactory {
                 .for_each(|index| informer.add_index(index));
             return informer;
         }
-        informers.retain(|_, user| user.strong_count() > 0);
+        informers.retain(|_, handle| handle.strong_count() > 0);
         let shards = options.shards.clone();
         let parts = shards.parts(&identity.namespaces);
         let informer = Informer::new(
@@ -222,10 +224,10 @@ impl InformerFactory {
         informer
     }
 
-    /// Reads what an informer of this factory caches by other watches, or another part of it. What
-    /// is cached stays readable; listeners are told what the new lists find changed, and nothing
-    /// twice. Objects that are not in the new part are gone for this informer. Does nothing for an
-    /// informer of another factory.
+    /// Changes the watches of an informer of this factory, or the part of the kind that it caches.
+    /// Cached objects stay readable. Listeners are notified of the changes that the new lists find,
+    /// and of nothing twice. Objects that do not belong to the new part are removed from this
+    /// informer. Does nothing for an informer of another factory.
     ///
     /// # Examples
     /// ```
@@ -240,22 +242,22 @@ impl InformerFactory {
     /// }
     /// ```
     pub fn resplit<K: Object>(&self, lister: &Lister<K>, shards: Shards) {
-        let user = lister.informer().downgrade();
+        let handle = lister.informer().downgrade();
         let mut informers = self.informers.lock();
-        let known = informers.iter().find(|(_, known)| known.ptr_eq(&user));
+        let known = informers.iter().find(|(_, known)| known.ptr_eq(&handle));
         let Some(mut identity) = known.map(|(identity, _)| identity.clone()) else {
             return;
         };
         informers.remove(&identity);
         identity.collection.shard_selector = selector(&shards);
         identity.twin = 0;
-        // Who reads the same already stays the one that is shared.
+        // An informer that already reads the same part stays the shared one.
         while (informers.get(&identity)).is_some_and(|other| other.strong_count() > 0) {
             identity.twin = identity.twin.saturating_add(1);
         }
         let parts = shards.parts(&identity.namespaces);
         self.start(lister.informer(), parts, &identity.collection);
-        informers.insert(identity, user);
+        informers.insert(identity, handle);
     }
 
     /// Starts the reflectors of an informer.
@@ -280,8 +282,9 @@ impl InformerFactory {
         }
     }
 
-    /// A lister of a kind whose informer was started and is still in use: that of
-    /// [`informer`](InformerFactory::informer), or else any that has the whole kind, untransformed.
+    /// Returns a lister of a kind whose informer is running: the one started by
+    /// [`informer`](InformerFactory::informer), or else any that caches the whole kind without a
+    /// transform.
     pub fn started<K: Object>(&self) -> Option<Lister<K>> {
         let options = InformerOptions::default();
         let plain = self.identity(&self.scope, &Codec::of::<K>(), &options);
@@ -295,11 +298,14 @@ impl InformerFactory {
                 }
         };
         let others = informers.iter().filter(|(identity, _)| alike(identity));
-        let users = informers
+        let handles = informers
             .get(&plain)
             .into_iter()
-            .chain(others.map(|(_, user)| user));
-        users.filter_map(Informer::upgrade).next().map(Lister::new)
+            .chain(others.map(|(_, handle)| handle));
+        handles
+            .filter_map(Informer::upgrade)
+            .next()
+            .map(Lister::new)
     }
 
     fn identity(&self, scope: &Scope, codec: &Codec, options: &InformerOptions) -> Identity {
@@ -323,7 +329,7 @@ impl InformerFactory {
         }
     }
 
-    /// The metrics of all informers, those started later included.
+    /// Returns the metrics of all informers, including those started later.
     ///
     /// # Examples
     /// ```
@@ -338,13 +344,13 @@ impl InformerFactory {
         CacheMetrics::new(self.informers.clone())
     }
 
-    /// Waits until every informer that was started has its first list.
+    /// Waits until every running informer has completed its first list.
     ///
     /// # Errors
-    /// When that takes longer than `timeout`: the error names the kind and what went wrong last.
+    /// If that takes longer than `timeout`: the error has the kind and the last request error.
     ///
     /// # Cancel safety
-    /// May be dropped and called again at any time.
+    /// Safe to drop at any time and to call again.
     pub async fn wait_for_sync(&self, timeout: Duration) -> Result<(), SyncError> {
         let informers: Vec<_> = {
             let informers = self.informers.lock();
@@ -367,7 +373,7 @@ impl InformerFactory {
     }
 }
 
-/// The part that all watches of an informer read together.
+/// Returns the selector of the part that all watches of an informer read together.
 fn selector(shards: &Shards) -> String {
     let range = shards.range.as_ref();
     range.map(ToString::to_string).unwrap_or_default()

@@ -1,6 +1,6 @@
-//! What is known to go wrong with kube-runtime, and must not go wrong here: each by the public API,
-//! on a scripted server. `benches/peers/kube-runtime` runs the same scripts and prints what comes
-//! of them there.
+//! Known faults of kube-runtime, which must not occur here: each is tested through the public API,
+//! against a scripted server. `benches/peers/kube-runtime` runs the same scripts and prints the
+//! results.
 
 pub(crate) mod script;
 
@@ -19,14 +19,14 @@ use crate::{Change, Delta, Event, InformerFactory, Listener, Lister, Scope};
 
 const MOMENT: Duration = Duration::from_millis(200);
 
-/// Informers on a server, until the end of a test.
-struct House {
+/// Informers of a server, until the end of a test.
+struct TestInformers {
     factory: InformerFactory,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-impl House {
+impl TestInformers {
     fn new(server: &Server) -> Self {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let client = RestClient::new(server.client());
@@ -50,7 +50,7 @@ impl House {
     }
 }
 
-/// The deltas until nothing comes for a moment.
+/// Returns the deltas until none arrives for a moment.
 async fn deltas(listener: &mut Listener) -> Vec<Delta> {
     let mut deltas = Vec::new();
     while let Ok(event) = timeout(MOMENT, listener.recv()).await {
@@ -64,8 +64,8 @@ async fn deltas(listener: &mut Listener) -> Vec<Delta> {
 #[tokio::test(start_paused = true)]
 async fn shared_stream_stall() {
     let server = Server::new(500);
-    let house = House::new(&server);
-    let (lister, mut slow) = house.maps();
+    let informers = TestInformers::new(&server);
+    let (lister, mut slow) = informers.maps();
     sleep(MOMENT).await;
     server.put("configmaps", "passing", json!({}));
     server.delete("configmaps", "passing");
@@ -84,14 +84,14 @@ async fn shared_stream_stall() {
     assert_eq!(added.count(), 20);
     let passed = deltas.iter().find(|delta| delta.key.name == "passing");
     assert_eq!(passed.unwrap().change, Change::Deleted);
-    house.stop().await;
+    informers.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn dropped_deletes() {
     let server = Server::new(500);
-    let house = House::new(&server);
-    let (lister, mut listener) = house.maps();
+    let informers = TestInformers::new(&server);
+    let (lister, mut listener) = informers.maps();
     sleep(MOMENT).await;
     server.put("configmaps", "a", json!({}));
     assert_eq!(deltas(&mut listener).await[0].change, Change::Added);
@@ -101,7 +101,7 @@ async fn dropped_deletes() {
     assert_eq!(deleted.old.as_ref().unwrap().name(), "a");
     assert!(deleted.last.as_ref().unwrap().is_certain);
     assert!(lister.is_empty());
-    house.stop().await;
+    informers.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,8 +110,8 @@ async fn stale_relist() {
     for name in ["a", "b", "c"] {
         server.put("configmaps", name, json!({"data": {"state": "old"}}));
     }
-    let house = House::new(&server);
-    let (lister, mut listener) = house.maps();
+    let informers = TestInformers::new(&server);
+    let (lister, mut listener) = informers.maps();
     sleep(MOMENT).await;
     deltas(&mut listener).await;
     server.begin_gap();
@@ -125,7 +125,7 @@ async fn stale_relist() {
         if began.elapsed() > Duration::from_secs(5) {
             server.hold_pages(false);
         }
-        // What a reconcile that is triggered now would read.
+        // State that a reconcile triggered now would read.
         for delta in deltas(&mut listener).await {
             let read = lister.get(&delta.key).unwrap();
             let state = read.and_then(|map| map.data.as_ref()?.get("state").cloned());
@@ -134,7 +134,7 @@ async fn stale_relist() {
     }
     let due = [("a", "new"), ("aa", "new")].map(|(n, s)| (n.to_owned(), s.to_owned()));
     assert_eq!(seen, BTreeMap::from(due));
-    house.stop().await;
+    informers.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,8 +149,8 @@ async fn children_deleted_in_a_gap() {
         "child",
         json!({"metadata": {"ownerReferences": [owner]}}),
     );
-    let house = House::new(&server);
-    let (_lister, mut listener) = house.maps();
+    let informers = TestInformers::new(&server);
+    let (_lister, mut listener) = informers.maps();
     sleep(MOMENT).await;
     deltas(&mut listener).await;
     server.begin_gap();
@@ -162,17 +162,17 @@ async fn children_deleted_in_a_gap() {
     assert!(!deltas[0].last.as_ref().unwrap().is_certain);
     let child = deltas[0].old.as_ref().unwrap();
     let owner = child.meta().controller().unwrap();
-    assert_eq!(owner.uid, "uid-of-owner", "the owner can be told");
-    house.stop().await;
+    assert_eq!(owner.uid, "uid-of-owner", "the owner is known");
+    informers.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_failing_watch_slows_no_other() {
     let server = Server::new(500);
     server.fail_watches("secrets");
-    let house = House::new(&server);
-    let (_maps, mut listener) = house.maps();
-    let secrets = house.factory.informer::<Secret>();
+    let informers = TestInformers::new(&server);
+    let (_maps, mut listener) = informers.maps();
+    let secrets = informers.factory.informer::<Secret>();
     sleep(Duration::from_secs(120)).await;
     assert!(secrets.informer().last_error().is_some());
     deltas(&mut listener).await;
@@ -183,7 +183,7 @@ async fn one_failing_watch_slows_no_other() {
         assert!(began.elapsed() < Duration::from_millis(10));
         sleep(Duration::from_secs(7)).await;
     }
-    house.stop().await;
+    informers.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,8 +192,8 @@ async fn one_undecodable_object() {
     server.put("configmaps", "a", json!({}));
     server.put("configmaps", "broken", json!({"data": 5}));
     server.put("configmaps", "c", json!({}));
-    let house = House::new(&server);
-    let (lister, _listener) = house.maps();
+    let informers = TestInformers::new(&server);
+    let (lister, _listener) = informers.maps();
     let synced = timeout(MOMENT, lister.informer().wait_for_sync()).await;
     assert!(synced.is_ok());
     assert_eq!(lister.len(), 3);
@@ -202,7 +202,7 @@ async fn one_undecodable_object() {
     server.put("configmaps", "broken", json!({"data": {"now": "right"}}));
     sleep(MOMENT).await;
     assert!(lister.get(&("d", "broken").into()).unwrap().is_some());
-    house.stop().await;
+    informers.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -212,13 +212,15 @@ async fn lost_wake_up_of_two_waiters() {
         server.put("configmaps", name, json!({}));
     }
     server.hold_pages(true);
-    let house = House::new(&server);
-    let (lister, _listener) = house.maps();
+    let informers = TestInformers::new(&server);
+    let (lister, _listener) = informers.maps();
     let waiters: Vec<_> = (0..5)
         .map(|_| {
             let informer = lister.informer().clone();
             let wait = async move { informer.wait_for_sync().await };
-            house.tasks.spawn(timeout(Duration::from_secs(60), wait))
+            informers
+                .tasks
+                .spawn(timeout(Duration::from_secs(60), wait))
         })
         .collect();
     sleep(MOMENT).await;
@@ -226,5 +228,5 @@ async fn lost_wake_up_of_two_waiters() {
     for waiter in waiters {
         assert!(waiter.await.unwrap().is_ok());
     }
-    house.stop().await;
+    informers.stop().await;
 }

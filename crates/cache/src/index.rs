@@ -1,4 +1,4 @@
-//! Indexes: objects by a value that is computed from each, such as their node or their owner.
+//! Indexes: find objects by a value computed from each object, such as its node or its owner.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -14,15 +14,14 @@ use crate::tape::meta::Meta;
 
 type Values = dyn Fn(&Stored) -> Vec<String> + Send + Sync;
 
-/// An index of an informer, by name. An object may have several values, or none.
+/// Named index of an informer. An object can have several values, or none.
 ///
-/// Indexes on metadata and on plain fields read the stored form; one on the Rust type makes the
-/// Rust object of each version once.
+/// Indexes on metadata and on single fields read the stored form. An index on the Rust type decodes
+/// each version of each object once.
 ///
 /// The functions are called while the informer is locked: they must not read the cache, which would
-/// wait for itself. An object for which one panics has no value in that index. Objects whose body
-/// has given way to a memory budget keep the values they had; an index that is added later sees
-/// only their metadata.
+/// deadlock. An object for which the function panics has no value in the index. Objects whose body
+/// was evicted by a memory budget keep their values; an index added later sees only their metadata.
 ///
 /// # Examples
 /// ```
@@ -41,9 +40,9 @@ type Values = dyn Fn(&Stored) -> Vec<String> + Send + Sync;
 pub struct Index {
     pub(crate) name: String,
     values: Arc<Values>,
-    /// Whether values are remembered: it costs to compute them again, or the body they came from
-    /// may have given way to a memory budget.
-    remembers: bool,
+    /// Whether the values of each object are kept: computing them again is expensive, or the body
+    /// they came from may have been evicted.
+    keeps_values: bool,
 }
 
 impl fmt::Debug for Index {
@@ -55,7 +54,8 @@ impl fmt::Debug for Index {
 }
 
 impl Index {
-    /// By what `values` answers for an object's metadata; always the same for the same metadata.
+    /// Creates an index by the values that `values` returns for an object's metadata. `values` must
+    /// be deterministic.
     pub fn meta(
         name: impl Into<String>,
         values: impl Fn(&Meta<'_>) -> Vec<String> + Send + Sync + 'static,
@@ -63,12 +63,13 @@ impl Index {
         Self {
             name: name.into(),
             values: Arc::new(move |stored| values(&stored.meta())),
-            remembers: false,
+            keeps_values: false,
         }
     }
 
-    /// By the text of a field, such as `spec.nodeName`. Objects without it have no value. Informers
-    /// that store Rust objects cannot have it: use [`typed`](Index::typed).
+    /// Creates an index by the text of a field, such as `spec.nodeName`. Objects without the field
+    /// have no value. Not supported by informers that store Rust objects; use
+    /// [`typed`](Index::typed) there.
     pub fn field(name: impl Into<String>, path: impl Into<String>) -> Self {
         let path = path.into();
         Self {
@@ -76,11 +77,12 @@ impl Index {
             values: Arc::new(move |stored| {
                 stored.field(&path).map(String::from).into_iter().collect()
             }),
-            remembers: true,
+            keeps_values: true,
         }
     }
 
-    /// By what `values` answers for an object. Objects that do not fit their type have no value.
+    /// Creates an index by the values that `values` returns for an object. Objects that do not
+    /// match their type have no value.
     pub fn typed<K: Object>(
         name: impl Into<String>,
         values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
@@ -93,17 +95,17 @@ impl Index {
                     .map(|object| values(&object))
                     .unwrap_or_default()
             }),
-            remembers: true,
+            keeps_values: true,
         }
     }
 }
 
-/// The objects of a store, by slot, for each value of one index.
+/// Slots of the store's objects, by the values of one index.
 #[derive(Debug)]
 pub(crate) struct Indexed {
     pub(crate) index: Index,
     slots: HashMap<Box<str>, BTreeSet<u32>, RandomState>,
-    /// The values of each slot, if they are remembered.
+    /// Values of each slot, if the index keeps them.
     values: HashMap<u32, Vec<String>, RandomState>,
 }
 
@@ -116,10 +118,10 @@ impl Indexed {
         }
     }
 
-    /// Enters what is stored in a slot now, in place of `old`.
+    /// Updates the values of a slot from its old to its new object.
     pub(crate) fn set(&mut self, slot: u32, old: Option<&Stored>, new: Option<&Stored>) {
         let values = new.map(|new| self.values_of(new)).unwrap_or_default();
-        let before = match self.index.remembers {
+        let before = match self.index.keeps_values {
             true if values.is_empty() => self.values.remove(&slot),
             true => self.values.insert(slot, values.clone()),
             false => old.map(|old| self.values_of(old)),
@@ -141,13 +143,13 @@ impl Indexed {
         }
     }
 
-    /// The function is the user's: a panic of its own must neither end the watch nor leave the
-    /// store half changed.
+    /// Computes the values of an object. The function is the user's: if it panics, the watch must
+    /// continue and the store must stay consistent.
     fn values_of(&self, stored: &Stored) -> Vec<String> {
         let values = AssertUnwindSafe(|| (self.index.values)(stored));
         catch_unwind(values).unwrap_or_else(|_| {
             let (index, key) = (&self.index.name, stored.key());
-            warn!(index, %key, "the function of an index panicked");
+            warn!(index, %key, "index function panicked; the object has no value in this index");
             Vec::new()
         })
     }
@@ -156,19 +158,19 @@ impl Indexed {
         self.slots.get(value).into_iter().flatten().copied()
     }
 
-    /// The values there are.
+    /// Returns all values that objects have.
     pub(crate) fn values(&self) -> impl Iterator<Item = &str> {
         self.slots.keys().map(|value| &**value)
     }
 }
 
-/// A value that is a UID or the like, by which the store finds objects without strings.
+/// Slots by the hash of a value such as a UID, without storing the value itself.
 #[derive(Debug, Default)]
-pub(crate) struct Compact {
+pub(crate) struct HashIndex {
     slots: HashMap<u64, BTreeSet<u32>, RandomState>,
 }
 
-impl Compact {
+impl HashIndex {
     pub(crate) fn insert(&mut self, value: u64, slot: u32) {
         self.slots.entry(value).or_default().insert(slot);
     }
@@ -182,7 +184,7 @@ impl Compact {
         }
     }
 
-    /// The slots with the value, and perhaps others whose value hashes alike.
+    /// Returns the slots with the value, and possibly others whose value has the same hash.
     pub(crate) fn slots(&self, value: u64) -> impl Iterator<Item = u32> {
         self.slots.get(&value).into_iter().flatten().copied()
     }

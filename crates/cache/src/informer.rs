@@ -1,4 +1,4 @@
-//! One kind, kept up to date and shared: its store, its listeners, and whether it is synced.
+//! Shared informer of one kind: its store, its listeners, and whether it is synced.
 
 mod sink;
 
@@ -20,62 +20,64 @@ use crate::metrics::WatchStats;
 use crate::object::Codec;
 use crate::options::{InformerOptions, Selected};
 use crate::shard::Part;
-use crate::sink::{Raw, ReadError};
-use crate::store::{Fault, News, Overlay, Store, number};
+use crate::sink::{HeadError, Raw};
+use crate::store::{Fault, ObjectVersion, Overlay, Store, number};
 use crate::writer::{Wire, Writer};
 use crate::{AnyObject, Change, Delta, FetchError, Index, Listener, Lister, ObjectError, Stored};
 
-/// How many earlier splits are remembered: more follow each other only if no list completes between
-/// them.
-const FORMER_MAX: usize = 8;
+/// Largest number of earlier splits that are kept. More can only follow each other if no list
+/// completes between them.
+const PREVIOUS_MAX: usize = 8;
 
-/// A shared informer: reflectors write it, listers and listeners read it. Cloning is cheap; the
-/// watch ends with the last clone, lister and listener.
+/// Shared informer: reflectors write to it, listers and listeners read from it. Cloning is cheap;
+/// the watch stops when the last clone, lister and listener is dropped.
 #[derive(Debug, Clone)]
 pub struct Informer {
-    user: Arc<User>,
+    handle: Arc<InformerHandle>,
 }
 
-/// What all users of an informer hold.
+/// Handle that all users of an informer share; dropping the last one stops the reflectors.
 #[derive(Debug)]
-pub(crate) struct User {
-    shared: Arc<Shared>,
+pub(crate) struct InformerHandle {
+    core: Arc<InformerCore>,
     _stop: DropGuard,
 }
 
+/// State and configuration that the handles and the reflectors of an informer share.
 #[derive(Debug)]
-struct Shared {
+struct InformerCore {
     codec: Arc<Codec>,
-    /// What objects are in protobuf.
+    /// Protobuf message of the objects; `None` if the kind is sent as JSON only.
     message: Option<MessageType>,
     options: InformerOptions,
     client: Option<RestClient>,
-    /// Taken before `state`, never while holding it.
+    /// Lock order: taken before `state`, never while holding it.
     writer: Mutex<Writer>,
     state: RwLock<State>,
     synced: watch::Sender<bool>,
     last_error: Mutex<Option<String>>,
     stop: CancellationToken,
-    /// Stops the reflectors of the present split.
-    running: Mutex<CancellationToken>,
+    /// Stops the reflectors of the current split.
+    split_token: Mutex<CancellationToken>,
 }
 
 #[derive(Debug)]
 struct State {
     store: Store,
-    ours: Overlay,
-    /// Whether the watch reports objects as deleted that only match its selector no longer.
+    overlay: Overlay,
+    /// Whether the watch has a selector. It then reports an object as deleted when the object no
+    /// longer matches.
     selects: bool,
     listeners: Vec<Weak<Mailbox>>,
-    /// Reflectors (one per namespace) that have not completed their first list.
+    /// Number of reflectors that have not completed their first list.
     unsynced: usize,
-    /// What the reflectors read, and how far each has come.
+    /// Part that each reflector reads, and the version it has reached.
     parts: Vec<Progress>,
-    /// The parts of earlier splits, the last one first.
-    former: VecDeque<Vec<Progress>>,
-    /// How often it was split anew. The reflectors of before have no say any more.
+    /// Parts of earlier splits, the latest first.
+    previous: VecDeque<Vec<Progress>>,
+    /// Number of splits so far. Writes of reflectors of an earlier split are ignored.
     generation: u32,
-    /// How many lists there were.
+    /// Number of lists started so far.
     lists: u32,
     evicted: u64,
 }
@@ -84,45 +86,45 @@ struct State {
 struct Progress {
     part: Part,
     seen: Option<u64>,
-    /// The number of the list in progress.
+    /// Number of the list in progress.
     list: Option<u32>,
     stats: Arc<WatchStats>,
 }
 
-/// What an informer holds and has done; see [`Informer::stats`].
+/// Numbers of an informer; see [`Informer::stats`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Objects.
+    /// Stored objects.
     pub objects: usize,
-    /// Memory of the stored objects and their strings, in bytes, about; without that of Rust
-    /// objects where these are what is stored.
+    /// Approximate memory of the stored objects and their strings, in bytes. Does not include
+    /// objects that are stored as Rust objects.
     pub bytes: usize,
-    /// Memory of the Rust objects that are kept made, in bytes, about.
+    /// Approximate memory of the decoded Rust objects in the pool, in bytes.
     pub pool_bytes: usize,
-    /// How often a Rust object was made of a stored one.
+    /// Number of times a stored object was decoded into a Rust object.
     pub decodes: u64,
-    /// How often that failed.
+    /// Number of decodes that failed.
     pub decode_errors: u64,
-    /// How many lists were begun, the first of each reflector included.
+    /// Lists started, including the first of each reflector.
     pub lists: u64,
-    /// How often a body gave way to the memory budget.
+    /// Number of bodies that were evicted by the memory budget.
     pub evictions: u64,
-    /// Events of watches since the kind was split last, bookmarks included.
+    /// Watch events since the last split, including bookmarks.
     pub events: u64,
-    /// Complete lists after the first of each watch since the kind was split last.
+    /// Complete lists since the last split, without the first of each watch.
     pub relists: u64,
-    /// Lists and watches that failed since the kind was split last.
+    /// Failed lists and watches since the last split.
     pub failures: u64,
-    /// How long the youngest watch that is open has lasted.
+    /// Age of the youngest open watch.
     pub watch_age: Option<Duration>,
-    /// How long the quietest watch has told nothing, bookmarks included.
+    /// Longest time since a watch delivered its last event or bookmark.
     pub lag: Option<Duration>,
 }
 
 impl Informer {
-    /// An informer that `reflectors` will write, until `stop`, which it cancels itself when its
-    /// last user is gone.
+    /// Creates an informer with this number of reflectors. They run until `stop` is cancelled,
+    /// which the informer does when its last user is dropped.
     pub(crate) fn new(
         codec: Codec,
         options: InformerOptions,
@@ -140,17 +142,17 @@ impl Informer {
         }
         let state = State {
             store,
-            ours: Overlay::default(),
+            overlay: Overlay::default(),
             selects: options.labels.is_some() || options.fields.is_some(),
             listeners: Vec::new(),
             unsynced: reflectors,
             parts: Vec::new(),
-            former: VecDeque::new(),
+            previous: VecDeque::new(),
             generation: 0,
             lists: 0,
             evicted: 0,
         };
-        let shared = Shared {
+        let core = InformerCore {
             writer: Mutex::new(Writer::new(codec.clone(), &options)),
             message: codec.message(options.metadata_only),
             codec,
@@ -159,48 +161,48 @@ impl Informer {
             state: RwLock::new(state),
             synced: watch::Sender::new(reflectors == 0),
             last_error: Mutex::new(None),
-            running: Mutex::new(stop.child_token()),
+            split_token: Mutex::new(stop.child_token()),
             stop: stop.clone(),
         };
-        let user = User {
-            shared: Arc::new(shared),
+        let handle = InformerHandle {
+            core: Arc::new(core),
             _stop: stop.drop_guard(),
         };
         Self {
-            user: Arc::new(user),
+            handle: Arc::new(handle),
         }
     }
 
-    fn shared(&self) -> &Shared {
-        &self.user.shared
+    fn core(&self) -> &InformerCore {
+        &self.handle.core
     }
 
-    /// For a factory, which shares informers and does not keep them.
-    pub(crate) fn downgrade(&self) -> Weak<User> {
-        Arc::downgrade(&self.user)
+    /// Returns a weak handle, for the factory, which shares informers without keeping them alive.
+    pub(crate) fn downgrade(&self) -> Weak<InformerHandle> {
+        Arc::downgrade(&self.handle)
     }
 
-    pub(crate) fn upgrade(user: &Weak<User>) -> Option<Self> {
+    pub(crate) fn upgrade(handle: &Weak<InformerHandle>) -> Option<Self> {
         Some(Self {
-            user: user.upgrade()?,
+            handle: handle.upgrade()?,
         })
     }
 
-    /// What a reflector of `part` writes into.
+    /// Returns the sink of a reflector of `part`.
     #[cfg(test)]
     pub(crate) fn sink(&self, part: impl Into<Part>) -> InformerSink {
-        let mut state = self.shared().state.write();
-        state.sink(&self.user.shared, part.into(), false)
+        let mut state = self.core().state.write();
+        state.sink(&self.handle.core, part.into(), false)
     }
 
-    /// Lets other reflectors read other parts, and answers what they write into and what stops
-    /// them. The reflectors of before are stopped and have no say from now on. What is in none of
-    /// the parts is gone; all else stays, and the first lists, which are quorum reads, tell what
-    /// changed meanwhile: nothing is lost and nothing told twice.
+    /// Replaces the reflectors by those of other parts. Returns the sinks of the new reflectors and
+    /// the token that stops them. The previous reflectors are stopped, and their writes are
+    /// ignored. Objects in none of the parts are removed. All others stay, and the first lists,
+    /// which are quorum reads, find what changed meanwhile: no change is lost or delivered twice.
     pub(crate) fn split(&self, parts: Vec<Part>) -> (Vec<InformerSink>, CancellationToken) {
-        let running = self.shared().stop.child_token();
-        std::mem::replace(&mut *self.shared().running.lock(), running.clone()).cancel();
-        let mut state = self.shared().state.write();
+        let split_token = self.core().stop.child_token();
+        std::mem::replace(&mut *self.core().split_token.lock(), split_token.clone()).cancel();
+        let mut state = self.core().state.write();
         let state = &mut *state;
         let is_synced = self.is_synced();
         state.generation = state.generation.wrapping_add(1);
@@ -208,38 +210,40 @@ impl Informer {
         if !is_synced {
             state.unsynced = parts.len();
         }
-        state.ours.keep(&parts);
+        state.overlay.keep(&parts);
         let covered = |stored: &Stored| parts.iter().any(|part| part.covers_stored(stored));
         let gone = state.store.take(|stored| !covered(stored));
         for stored in gone {
-            state.tell(Delta::deleted(Some(stored), None, false));
+            state.notify(Delta::deleted(Some(stored), None, false));
         }
         let sinks = parts
             .into_iter()
-            .map(|part| state.sink(&self.user.shared, part, is_synced))
+            .map(|part| state.sink(&self.handle.core, part, is_synced))
             .collect();
-        // Until a new watch has listed, responses to our own writes are news as they were before.
-        state.former.push_front(before);
-        state.former.truncate(FORMER_MAX);
-        (sinks, running)
+        // Until a new watch has listed, responses to own writes are compared with the previous
+        // watches.
+        state.previous.push_front(before);
+        state.previous.truncate(PREVIOUS_MAX);
+        (sinks, split_token)
     }
 
-    /// A lister of it, if `K` is the type that it was started for.
+    /// Returns a lister of this informer, if it was started for the type `K`.
     pub fn lister<K: Object>(&self) -> Option<Lister<K>> {
-        let is_that = self.shared().codec.type_id == TypeId::of::<K>();
+        let is_that = self.core().codec.type_id == TypeId::of::<K>();
         is_that.then(|| Lister::new(self.clone()))
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub fn kind(&self) -> &Kind {
-        &self.shared().codec.kind
+        &self.core().codec.kind
     }
 
-    /// Listens from now on. What is stored already comes first, marked as initial.
+    /// Subscribes to changes. The objects that are already stored are delivered first, marked as
+    /// initial.
     pub fn listen(&self) -> Listener {
         let mailbox = Arc::new(Mailbox::default());
-        // Under the lock, so that nothing is missed and nothing told twice.
-        let mut state = self.shared().state.write();
+        // Under the lock, so that no change is missed or delivered twice.
+        let mut state = self.core().state.write();
         let added = |stored: &Stored| Delta::new(Change::Added, None, Some(stored.clone()));
         mailbox.push(state.store.iter().filter_map(added).map(|mut delta| {
             delta.initial = true;
@@ -253,50 +257,50 @@ impl Informer {
         Listener::new(mailbox, self.clone())
     }
 
-    /// Tells one listener every object again.
+    /// Delivers every object again to one listener.
     pub(crate) fn resync(&self, mailbox: &Mailbox) {
-        let state = self.shared().state.read();
+        let state = self.core().state.read();
         let sync =
             |stored: &Stored| Delta::new(Change::Sync, Some(stored.clone()), Some(stored.clone()));
         mailbox.push(state.store.iter().filter_map(sync));
     }
 
-    /// The object as it is stored.
+    /// Returns the object in its stored form.
     pub fn stored(&self, key: &ObjectKey) -> Option<Stored> {
-        self.shared().state.read().store.get(key).cloned()
+        self.core().state.read().store.get(key).cloned()
     }
 
-    /// The object, if it is stored.
+    /// Returns the object, if it is stored.
     ///
     /// # Errors
-    /// When the object is there but does not fit its Rust type, or is not in memory.
+    /// If the object is stored but does not match its Rust type, or was evicted.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<AnyObject>, Arc<ObjectError>> {
-        // The lock is not held while the object is made.
+        // The lock is not held while the object is decoded.
         match self.stored(key) {
             Some(stored) => stored.any().map(Some),
             None => Ok(None),
         }
     }
 
-    /// The object, read from the API if its body has given way to the memory budget.
+    /// Returns the object, from the API if its body was evicted by the memory budget.
     ///
     /// # Errors
-    /// As [`get`](Informer::get), and when the API cannot be asked.
+    /// Same as [`get`](Informer::get), and if the request to the API fails.
     ///
     /// # Cancel safety
-    /// May be dropped at any time.
+    /// Safe to drop at any time.
     pub async fn fetch(&self, key: &ObjectKey) -> Result<Option<AnyObject>, FetchError> {
         let error = match self.get(key) {
             Ok(object) => return Ok(object),
             Err(error) => error,
         };
-        let client = self.shared().client.as_ref();
+        let client = self.core().client.as_ref();
         let (ObjectError::Evicted { .. }, Some(client)) = (&*error, client) else {
             return Err(FetchError::Object(error));
         };
         match client.get(self.kind(), key).await {
-            Ok(answer) => {
-                let read = self.shared().read(Raw::Json(&answer));
+            Ok(response) => {
+                let read = self.core().read(Raw::Json(&response));
                 let object = read.map_err(|cause| FetchError::Read {
                     kind: Box::new(self.kind().clone()),
                     key: key.clone(),
@@ -309,55 +313,55 @@ impl Informer {
         }
     }
 
-    /// Calls `visit` with each stored object of a selection: of an owner, of a value of an index,
-    /// of a namespace, or all. Nothing is decoded. The informer is locked meanwhile.
-    pub(crate) fn visit(&self, among: Among<'_>, mut visit: impl FnMut(&Stored)) {
-        let state = self.shared().state.read();
-        match among {
-            Among::All => state.store.iter().for_each(visit),
-            Among::Owner(uid) => state.store.owned_by(uid).for_each(visit),
-            Among::Namespace(namespace) => state.store.in_namespace(namespace).for_each(visit),
-            Among::Index(index, value) => {
+    /// Calls `visit` with each stored object of a set of candidates, without decoding it. The
+    /// informer is locked meanwhile.
+    pub(crate) fn visit(&self, candidates: Candidates<'_>, mut visit: impl FnMut(&Stored)) {
+        let state = self.core().state.read();
+        match candidates {
+            Candidates::All => state.store.iter().for_each(visit),
+            Candidates::Owner(uid) => state.store.owned_by(uid).for_each(visit),
+            Candidates::Namespace(namespace) => state.store.in_namespace(namespace).for_each(visit),
+            Candidates::Index(index, value) => {
                 let found = state.store.by_index(index, value);
                 found.into_iter().flatten().for_each(&mut visit);
             }
         }
     }
 
-    /// Adds an index, unless there is one of its name. May be called at any time.
+    /// Adds an index, unless there is one with its name. Can be called at any time.
     pub fn add_index(&self, index: Index) {
-        let mut state = self.shared().state.write();
+        let mut state = self.core().state.write();
         if !state.store.has_index(&index.name) {
             state.store.add_index(index);
         }
     }
 
-    /// Whether there is an index of this name.
+    /// Reports whether there is an index with this name.
     pub fn has_index(&self, name: &str) -> bool {
-        self.shared().state.read().store.has_index(name)
+        self.core().state.read().store.has_index(name)
     }
 
-    /// The values that objects have in an index, in no particular order.
+    /// Returns the values that objects have in an index, in no particular order.
     pub fn index_values(&self, index: &str) -> Vec<String> {
-        let state = self.shared().state.read();
+        let state = self.core().state.read();
         let values = state.store.index_values(index);
         values.into_iter().flatten().map(str::to_owned).collect()
     }
 
-    /// How many objects are stored.
+    /// Returns the number of stored objects.
     pub fn len(&self) -> usize {
-        self.shared().state.read().store.len()
+        self.core().state.read().store.len()
     }
 
-    /// Whether no object is stored.
+    /// Reports whether no object is stored.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What is stored and was done, in numbers.
+    /// Returns the size and the counters of the informer.
     pub fn stats(&self) -> Stats {
-        let writer = self.shared().writer.lock();
-        let state = self.shared().state.read();
+        let writer = self.core().writer.lock();
+        let state = self.core().state.read();
         let (counts, pool) = (&writer.origin().counts, &writer.origin().pool);
         let watches = || state.parts.iter().map(|progress| &*progress.stats);
         let sum = |count: fn(&WatchStats) -> &AtomicU64| -> u64 {
@@ -383,52 +387,54 @@ impl Informer {
         }
     }
 
-    /// Whether the first list is complete.
+    /// Reports whether the first list is complete.
     pub fn is_synced(&self) -> bool {
-        *self.shared().synced.borrow()
+        *self.core().synced.borrow()
     }
 
-    /// Waits until the first list is complete. Any number of tasks may wait.
+    /// Waits until the first list is complete. Any number of tasks can wait.
     ///
     /// # Cancel safety
-    /// May be dropped and called again at any time.
+    /// Safe to drop at any time and to call again.
     pub async fn wait_for_sync(&self) {
         // The sender lives in `self`, so the channel cannot close.
         let _ = self
-            .shared()
+            .core()
             .synced
             .subscribe()
             .wait_for(|synced| *synced)
             .await;
     }
 
-    /// What went wrong last, if a reflector is in trouble.
+    /// Returns the last error of a reflector; `None` after its next success.
     pub fn last_error(&self) -> Option<String> {
-        self.shared().last_error.lock().clone()
+        self.core().last_error.lock().clone()
     }
 
-    /// Reads an object of the kind, such as the answer to a write, without storing it.
+    /// Decodes an object of the kind, such as the response to a write, without storing it.
     ///
     /// # Errors
-    /// When not even its name can be read.
+    /// If not even its name can be read.
     pub fn read(&self, json: &[u8]) -> Result<Stored, serde_json::Error> {
-        let read = self.shared().read(Raw::Json(json));
-        read.map_err(|ReadError::Json(cause)| cause)
+        let read = self.core().read(Raw::Json(json));
+        read.map_err(|HeadError::Json(cause)| cause)
     }
 
-    /// Takes in the response to a write of our own, so that reads, lists and indexes see it before
-    /// the watch reports it. A response that the watch has passed already is ignored. An object
-    /// that the informer's selector no longer matches is removed; if the informer does not store a
-    /// field of its selector, the watch decides. An object that the write has [removed](is_removed),
-    /// such as by taking its last finalizer, is removed as by
+    /// Takes in the response to a write of this process, so that reads, lists and indexes show the
+    /// write before the watch reports it.
+    ///
+    /// A response at or below the version that the watch has reached is ignored. An object that no
+    /// longer matches the informer's selector is removed; if the informer does not store a field of
+    /// its selector, the watch decides. An object that the write has [removed](is_removed), for
+    /// instance by removing its last finalizer, is removed as by
     /// [`observe_deletion`](Informer::observe_deletion).
     pub fn observe(&self, written: &Stored) {
         let (key, meta) = (written.key(), written.meta());
         let (uid, version) = (meta.uid(), number(meta.resource_version().as_deref()));
-        let mut state = self.shared().state.write();
+        let mut state = self.core().state.write();
         if meta.is_deleting()
             && is_removed(&meta.to_object_meta())
-            && !state.ours.has(Fault::EndedStays)
+            && !state.overlay.has(Fault::EndedStays)
         {
             if let Some(uid) = uid {
                 state.delete(&key, &uid, version, Some(written));
@@ -436,98 +442,99 @@ impl Informer {
             return;
         }
         let seen = state.seen(&key, uid.as_deref());
-        let is_news = |version: &u64| {
+        let is_newer = |version: &u64| {
             let stored = state.store.get(&key).map(Stored::version);
-            // A list in progress may have reported more than the watch.
+            // A list in progress may have delivered a later version than the watch.
             seen.is_some_and(|seen| *version > seen) && stored < Some(*version)
-                || state.ours.has(Fault::OldResponses)
+                || state.overlay.has(Fault::OldResponses)
         };
-        let Some(version) = version.filter(is_news) else {
+        let Some(version) = version.filter(is_newer) else {
             return;
         };
-        let news = News {
+        let observed = ObjectVersion {
             uid: uid.as_deref(),
             version: Some(version),
         };
-        // Responses arrive in any order.
-        if state.ours.refuses(&key, news) {
+        // Responses can arrive in any order.
+        if state.overlay.refuses(&key, observed) {
             return;
         }
-        match self.shared().options.selects(written) {
+        match self.core().options.selects(written) {
             Selected::Yes => {
-                state.ours.write(&key, uid.as_deref(), version);
+                state.overlay.write(&key, uid.as_deref(), version);
                 state.upsert(written.clone(), Change::Updated, false);
             }
             Selected::No => {
-                state.ours.write(&key, uid.as_deref(), version);
+                state.overlay.write(&key, uid.as_deref(), version);
                 state.remove(&key, Some(written.clone()));
-                state.limit_ours();
+                state.limit_overlay();
             }
             Selected::Unknown => {}
         }
     }
 
-    /// Takes in the response to a write of our own, as it came; see [`observe`](Informer::observe).
-    /// What is not an object is ignored: the watch reports the write.
+    /// Takes in the response to a write of this process, as received from the server; see
+    /// [`observe`](Informer::observe). A response that is not an object is ignored: the watch
+    /// reports the write.
     pub fn observe_answer(&self, json: &[u8]) {
         if let Ok(written) = self.read(json) {
             self.observe(&written);
         }
     }
 
-    /// Takes in that the object of a key and UID is gone by a deletion of our own, so that reads do
-    /// not see it from now on, whatever older news the watch still delivers.
+    /// Takes in the deletion of the object with this key and UID by this process. Reads no longer
+    /// return the object, even if the watch still delivers older events of it.
     ///
-    /// Only the response to the deletion shows that it is: an object that stays for its finalizers
-    /// or its grace period ([`Deleted::Terminating`](opkit_client::Deleted)) goes to
-    /// [`observe`](Informer::observe). `resource_version` is the last version of the object that
-    /// the caller knows, if it does; an object that neither the caller nor the informer knows is
-    /// ignored.
+    /// Call it only if the response to the deletion shows that the object is deleted. If the object
+    /// remains because of its finalizers or its grace period
+    /// ([`Deleted::Terminating`](opkit_client::Deleted)), pass it to [`observe`](Informer::observe)
+    /// instead. `resource_version` is the last version of the object that the caller knows, if any;
+    /// an object that neither the caller nor the informer knows is ignored.
     pub fn observe_deletion(&self, key: &ObjectKey, uid: &str, resource_version: Option<&str>) {
         let version = number(resource_version);
-        self.shared().state.write().delete(key, uid, version, None);
+        self.core().state.write().delete(key, uid, version, None);
     }
 }
 
 #[cfg(test)]
 impl Informer {
-    /// Builds in a fault, which the simulation has to find.
-    pub(crate) fn build_in(&self, fault: Fault) {
-        self.shared().state.write().ours.fault = fault;
+    /// Injects a fault that the simulation has to find.
+    pub(crate) fn inject(&self, fault: Fault) {
+        self.core().state.write().overlay.fault = fault;
     }
 
-    /// Own writes and deletions that are waited for.
-    pub(crate) fn own_writes(&self) -> String {
-        format!("{:?}", self.shared().state.read().ours)
+    /// Returns the own writes and deletions that the watch has not reported yet, for messages.
+    pub(crate) fn overlay_text(&self) -> String {
+        format!("{:?}", self.core().state.read().overlay)
     }
 
-    /// How many own writes and deletions are waited for.
-    pub(crate) fn waits_for(&self) -> usize {
-        self.shared().state.read().ours.len()
+    /// Returns the number of own writes and deletions that the watch has not reported yet.
+    pub(crate) fn overlay_len(&self) -> usize {
+        self.core().state.read().overlay.len()
     }
 }
 
-/// Which stored objects to look at.
+/// Set of stored objects to search.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Among<'a> {
+pub(crate) enum Candidates<'a> {
     All,
     Owner(&'a str),
     Namespace(&'a str),
-    /// Name and value of an index.
+    /// Name of an index, and a value in it.
     Index(&'a str, &'a str),
 }
 
-impl Shared {
-    /// Makes a stored object of what came, without storing it.
-    fn read(&self, raw: Raw<'_>) -> Result<Stored, ReadError> {
+impl InformerCore {
+    /// Decodes received bytes into a stored object, without adding it to the store.
+    fn read(&self, raw: Raw<'_>) -> Result<Stored, HeadError> {
         let wire = Wire::read(raw, self.message)?;
         let stored = self.writer.lock().store(&wire, &self.options);
-        stored.ok_or_else(|| ReadError::Json(serde::de::Error::custom("it has no name")))
+        stored.ok_or_else(|| HeadError::Json(serde::de::Error::custom("it has no name")))
     }
 }
 
 impl State {
-    fn sink(&mut self, shared: &Arc<Shared>, part: Part, synced: bool) -> InformerSink {
+    fn sink(&mut self, core: &Arc<InformerCore>, part: Part, synced: bool) -> InformerSink {
         let place = self.parts.len();
         let stats = Arc::new(WatchStats::default());
         self.parts.push(Progress {
@@ -537,21 +544,22 @@ impl State {
             stats: stats.clone(),
         });
         let place = (self.generation, place);
-        InformerSink::new(shared.clone(), part, place, stats, synced)
+        InformerSink::new(core.clone(), part, place, stats, synced)
     }
 
-    /// The watch that reports an object.
+    /// Returns the watch that reports an object.
     fn part_of(&self, key: &ObjectKey, uid: Option<&str>) -> Option<&Progress> {
         let namespace = key.namespace.as_deref();
         let mut parts = self.parts.iter();
         parts.find(|progress| progress.part.covers(namespace, uid))
     }
 
-    /// The version up to which an object was reported: by its watch or, until that has completed a
-    /// list, by those of earlier splits. None if it was in none of the parts since.
+    /// Returns the version up to which changes of an object were reported: by its watch or, until
+    /// that watch has completed a list, by the watches of earlier splits. `None` if one of these
+    /// splits did not cover the object.
     fn seen(&self, key: &ObjectKey, uid: Option<&str>) -> Option<u64> {
         let namespace = key.namespace.as_deref();
-        for parts in std::iter::once(&self.parts).chain(&self.former) {
+        for parts in std::iter::once(&self.parts).chain(&self.previous) {
             let mut parts = parts.iter();
             let progress = parts.find(|progress| progress.part.covers(namespace, uid))?;
             if progress.seen.is_some() {
@@ -561,8 +569,8 @@ impl State {
         None
     }
 
-    /// Hides an object that is gone by a deletion of our own; `last` is its last state, if the
-    /// response shows it.
+    /// Hides an object that was deleted by an own request. `last` is its last state, if the
+    /// response contains it.
     fn delete(&mut self, key: &ObjectKey, uid: &str, version: Option<u64>, last: Option<&Stored>) {
         let part = self.part_of(key, Some(uid));
         let Some((list, stored)) = part.map(|part| (part.list, self.store.get(key))) else {
@@ -570,78 +578,80 @@ impl State {
         };
         let is_stored = stored.is_some_and(|stored| stored.meta().uid().as_deref() == Some(uid));
         let known = stored.filter(|_| is_stored).map(Stored::version);
-        let known = known.max(version).max(self.ours.known(key, uid));
-        // From before our last write or deletion of this key.
-        if !is_stored && self.ours.covers_deletion(key, uid, known) {
+        let known = known.max(version).max(self.overlay.known(key, uid));
+        // The deletion is older than the last own write or deletion of this key.
+        if !is_stored && self.overlay.absorb_deletion(key, uid, known) {
             return;
         }
         let removes = match stored.map(Stored::version) {
             _ if is_stored => true,
             None if known.is_none() => return,
-            // A list in progress may still report what the watch has passed, and a watch with a
-            // selector what matched only after that.
+            // A list in progress may still deliver versions that the watch has passed, and a watch
+            // with a selector an object that matched only later.
             None if known <= self.seen(key, Some(uid)) && list.is_none() && !self.selects => {
                 return;
             }
             None => false,
-            // An earlier life, or a later one: whose watch has passed the deletion, unless it is
-            // another.
+            // Another object of the same name is stored. If it is older, it was deleted before this
+            // one was created. If it is newer, its watch has passed this deletion, unless the
+            // deleted object belongs to another watch.
             Some(stored) if Some(stored) < known => true,
             Some(_) if self.is_one_watch(key) => return,
             Some(_) => false,
         };
         let listed = list.is_some_and(|list| is_stored && self.store.is_marked(key, list));
-        self.ours
+        self.overlay
             .delete(key, uid, known.unwrap_or_default(), listed);
         if removes {
-            // A deletion at the stored version ended that version.
+            // A deletion at the stored version: the stored state is the last one.
             let stored = self.store.get(key).filter(|stored| {
                 is_stored && version.is_some_and(|version| version == stored.version())
             });
             let last = last.or(stored).cloned();
             self.remove(key, last);
         }
-        self.limit_ours();
+        self.limit_overlay();
     }
 
-    /// Whether one watch reports all objects of a key.
+    /// Reports whether a single watch reports all objects of a key.
     fn is_one_watch(&self, key: &ObjectKey) -> bool {
         watches(&self.parts, key.namespace.as_deref()).count() == 1
     }
 
-    /// Removes an object. `last` is its last state, if that is known to be it; otherwise what was
-    /// stored is the last known one.
+    /// Removes an object. `last` is its last state, if that is certain; otherwise the stored state
+    /// is the last known one.
     fn remove(&mut self, key: &ObjectKey, last: Option<Stored>) {
         let gone = self.store.remove(key);
         let is_certain = last.is_some();
-        self.tell(Delta::deleted(gone, last, is_certain));
+        self.notify(Delta::deleted(gone, last, is_certain));
     }
 
-    fn limit_ours(&mut self) {
+    fn limit_overlay(&mut self) {
         let store = &self.store;
         let is_stored = |key: &ObjectKey| store.get(key).is_some();
-        self.ours.limit(store.len(), is_stored);
+        self.overlay.limit(store.len(), is_stored);
     }
 
-    /// Whether news of the watch are to be stored, and not older than what we did ourselves.
-    fn accepts(&mut self, key: &ObjectKey, news: News<'_>, is_end: bool) -> bool {
-        let (ours, parts) = (&mut self.ours, &self.parts);
+    /// Reports whether an event of the watch should be stored, that is, whether it is newer than
+    /// own writes and deletions.
+    fn admit(&mut self, key: &ObjectKey, observed: ObjectVersion<'_>, is_end: bool) -> bool {
+        let (overlay, parts) = (&mut self.overlay, &self.parts);
         let namespace = key.namespace.as_deref();
-        ours.accepts(key, news, is_end, |version| {
+        overlay.admit(key, observed, is_end, |version| {
             has_passed(parts, namespace, version)
         })
     }
 
-    /// Forgets of our own writes and deletions what the watches have passed.
+    /// Removes own writes and deletions that the watches have passed.
     fn forget_passed(&mut self) {
-        let (ours, parts) = (&mut self.ours, &self.parts);
+        let (overlay, parts) = (&mut self.overlay, &self.parts);
         for Progress { part, seen, .. } in parts {
-            ours.reported(part, *seen);
+            overlay.reported(part, *seen);
         }
-        ours.forget_passed(|namespace, version| has_passed(parts, namespace, version));
+        overlay.forget_passed(|namespace, version| has_passed(parts, namespace, version));
     }
 
-    fn saw(&mut self, place: usize, version: Option<u64>) {
+    fn advance(&mut self, place: usize, version: Option<u64>) {
         if let Some(progress) = self.parts.get_mut(place)
             && version.is_some()
         {
@@ -649,7 +659,7 @@ impl State {
         }
     }
 
-    /// Stores an object and tells it, unless it was there in this version already.
+    /// Stores an object and notifies listeners, unless this version is already stored.
     fn upsert(&mut self, stored: Stored, change: Change, initial: bool) {
         let old = self.store.insert(stored.clone());
         if old.as_ref().is_some_and(|old| same_version(old, &stored)) {
@@ -658,7 +668,7 @@ impl State {
         let change = if old.is_none() { Change::Added } else { change };
         if let Some(mut delta) = Delta::new(change, old, Some(stored)) {
             delta.initial = initial;
-            self.tell(Some(delta));
+            self.notify(Some(delta));
         }
     }
 
@@ -666,7 +676,7 @@ impl State {
         self.listeners.iter().filter_map(Weak::upgrade)
     }
 
-    fn tell(&mut self, delta: Option<Delta>) {
+    fn notify(&mut self, delta: Option<Delta>) {
         let Some(delta) = delta.filter(|_| !self.listeners.is_empty()) else {
             return;
         };
@@ -678,7 +688,7 @@ impl State {
     }
 }
 
-/// The watches that report objects of a namespace.
+/// Returns the watches that report objects of a namespace.
 fn watches<'a>(
     parts: &'a [Progress],
     namespace: Option<&'a str>,
@@ -689,7 +699,7 @@ fn watches<'a>(
     })
 }
 
-/// Whether all watches of a namespace have come to a version.
+/// Reports whether all watches of a namespace have reached a version.
 fn has_passed(parts: &[Progress], namespace: Option<&str>, version: u64) -> bool {
     watches(parts, namespace).all(|progress| progress.seen >= Some(version))
 }

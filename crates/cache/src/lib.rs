@@ -1,19 +1,20 @@
 //! Reflectors, stores and shared informers.
 //!
-//! - An [`InformerFactory`] keeps one [`Informer`] per type, scope, selectors and form: it streams
-//!   or lists the kind, watches it, stores each object compactly and tells listeners what changed.
-//!   It ends with its last user.
-//! - A [`Lister`] reads it as a Rust type: `Arc`s, made when they are asked for and kept while in
-//!   use. Keys, metadata and indexes ([`Index`]) are read in place: [`Stored`], [`Meta`].
-//! - A [`Listener`] is told what changed as [`Delta`]s, one per object at most; also as a stream,
-//!   or by a [`Handler`].
-//! - A [`CachedClient`] reads through informers, writes to the API, and sees its own writes at
-//!   once.
-//! - [`InformerOptions`] says what is cached and how; [`Shards`] split a kind over watches and
-//!   processes; [`CacheMetrics`] tells Prometheus.
+//! - An [`InformerFactory`] starts and shares [`Informer`]s: one per type, scope, selectors and
+//!   store form. An informer lists and watches its kind, stores each object compactly and notifies
+//!   listeners of changes. It stops when its last user is dropped.
+//! - A [`Lister`] reads an informer's objects as a Rust type. It returns `Arc`s, decoded on first
+//!   use and kept while in use. Keys, metadata and indexes ([`Index`]) are read without decoding:
+//!   [`Stored`], [`Meta`].
+//! - A [`Listener`] receives changes as [`Delta`]s, at most one pending per object; it can also be
+//!   used as a stream or call a [`Handler`].
+//! - A [`CachedClient`] reads from informers and writes to the API. Its reads include its own
+//!   writes immediately.
+//! - [`InformerOptions`] configures what is cached and in which form; [`Shards`] split a kind over
+//!   several watches and processes; [`CacheMetrics`] exports Prometheus metrics.
 //!
 //! The engine is type-erased: only the [`Lister`] and one decode function know the Rust type. Tasks
-//! run on the tracker that the factory is given, so whoever starts it joins them.
+//! run on the `TaskTracker` passed to the factory, so its owner can join them.
 
 mod backoff;
 mod cached_client;
@@ -43,7 +44,7 @@ mod writer;
 
 pub use cached_client::CachedClient;
 pub use delta::{Change, Delta, LastState, Step};
-pub use error::{FetchError, ObjectError, ReadError, SyncError};
+pub use error::{CacheReadError, FetchError, ObjectError, SyncError};
 pub use factory::{InformerFactory, Scope};
 pub use index::Index;
 pub use informer::{Informer, Stats};

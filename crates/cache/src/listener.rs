@@ -1,8 +1,9 @@
-//! Listening to an informer: as a queue of deltas, with functions, or as a stream.
+//! Listeners of an informer: a queue of deltas that can be received, handled with functions, or
+//! used as a stream.
 //!
-//! Full is never: what a listener has not seen yet is one delta per object at most. A slow listener
-//! sees fewer, wider deltas, which say that they are: a label that went and came back is seen in no
-//! difference of old and new.
+//! The queue holds at most one delta per object, so it is never full. A slow listener receives
+//! fewer deltas that each cover several changes and are marked as coalesced. A label that was
+//! removed and added again does not show in the difference of old and new.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,18 +17,18 @@ use tokio::time::Instant;
 use crate::delta::DeltaQueue;
 use crate::{Delta, Informer, Step, Stored};
 
-/// What a [`Listener`] receives.
+/// Event that a [`Listener`] receives.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Event {
     /// An object changed.
     Delta(Delta),
-    /// Everything of the first list has been received; comes once.
+    /// All objects of the first list have been delivered; sent once.
     Synced,
 }
 
-/// A subscription to an informer; dropping it ends it. The informer's watch goes on at least as
-/// long as the listener is there.
+/// Subscription to an informer, which ends when it is dropped. The informer keeps watching while
+/// the listener exists.
 #[derive(Debug)]
 pub struct Listener {
     mailbox: Arc<Mailbox>,
@@ -41,7 +42,7 @@ struct Resync {
     next: Instant,
 }
 
-/// Shorter periods are this one, as in client-go.
+/// Shortest resync period, as in client-go; shorter periods are raised to it.
 const RESYNC_MIN: Duration = Duration::from_secs(1);
 
 impl Listener {
@@ -53,8 +54,8 @@ impl Listener {
         }
     }
 
-    /// Tells every object again each `period`, as a [`Sync`](crate::Change::Sync): for listeners
-    /// whose own actions may have failed. The server is not asked.
+    /// Delivers every object again each `period`, as a [`Sync`](crate::Change::Sync), for listeners
+    /// whose own actions may have failed. No request is sent to the server.
     pub fn resync(mut self, period: Duration) -> Self {
         let period = period.max(RESYNC_MIN);
         self.resync = Some(Resync {
@@ -80,14 +81,14 @@ impl Listener {
                 continue;
             };
             if tokio::time::timeout_at(resync.next, changed).await.is_err() {
-                // Those that were missed while the listener was busy are not made up for.
+                // Resyncs that were due while the listener was busy are skipped.
                 resync.next = Instant::now() + resync.period;
                 self.informer.resync(&self.mailbox);
             }
         }
     }
 
-    /// How many objects have changed that the listener has not yet seen.
+    /// Returns the number of changed objects that the listener has not received yet.
     pub fn backlog(&self) -> usize {
         self.mailbox.pending.lock().queue.len()
     }
@@ -95,7 +96,7 @@ impl Listener {
     /// Calls `handler` for each event until dropped.
     ///
     /// # Cancel safety
-    /// An event that was taken is handled; dropping this between events loses none.
+    /// An event that was received is handled; dropping the future between events loses none.
     pub async fn handle(mut self, mut handler: impl Handler) {
         loop {
             match self.recv().await {
@@ -109,7 +110,7 @@ impl Listener {
         }
     }
 
-    /// The events as a stream that never ends.
+    /// Converts the listener into a stream of events that never ends.
     pub fn into_stream(self) -> impl Stream<Item = Event> + Send {
         futures::stream::unfold(self, |mut listener| async move {
             let event = listener.recv().await;
@@ -118,7 +119,7 @@ impl Listener {
     }
 }
 
-/// What to do when an object changes; each method does nothing unless it is written.
+/// Callbacks for changed objects; the default of each method does nothing.
 ///
 /// # Examples
 /// ```
@@ -137,23 +138,24 @@ impl Listener {
 /// }
 /// ```
 pub trait Handler: Send {
-    /// An object is new to this listener.
+    /// Called when an object is new to this listener.
     fn add(&mut self, object: &Stored, in_initial_list: bool) {
         let _ = (object, in_initial_list);
     }
 
-    /// An object changed, or is told again by a resync: then both are the same version.
+    /// Called when an object changed, or is delivered again by a resync; then both are the same
+    /// version.
     fn update(&mut self, old: &Stored, new: &Stored) {
         let _ = (old, new);
     }
 
-    /// An object is gone. `object` is its last known state, and `is_certain` whether it was in that
-    /// state when it was deleted; see [`LastState`](crate::LastState).
+    /// Called when an object was deleted. `object` is its last known state, and `is_certain` is
+    /// whether it was in that state when it was deleted; see [`LastState`](crate::LastState).
     fn delete(&mut self, object: &Stored, is_certain: bool) {
         let _ = (object, is_certain);
     }
 
-    /// Everything of the first list was told.
+    /// Called when all objects of the first list have been delivered.
     fn synced(&mut self) {}
 }
 
@@ -191,16 +193,16 @@ struct Pending {
 enum Synced {
     #[default]
     NotYet,
-    /// To be told when so many deltas have left the queue: what changes later comes later, or a
-    /// listener that never catches up would never hear of it.
+    /// Delivered when this many deltas have left the queue. Later changes follow it; otherwise a
+    /// listener that never catches up would never receive it.
     After(u64),
-    Told,
+    Delivered,
 }
 
 impl Pending {
     fn pop(&mut self) -> Option<Event> {
         if matches!(self.synced, Synced::After(deltas) if self.queue.popped() >= deltas) {
-            self.synced = Synced::Told;
+            self.synced = Synced::Delivered;
             return Some(Event::Synced);
         }
         self.queue.pop().map(Event::Delta)

@@ -1,4 +1,4 @@
-//! Reading the cache with a Rust type.
+//! Typed reads of the cache.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use kube::core::Selector;
 use opkit_apimachinery::selector::LabelSelector;
 use opkit_client::{Object, ObjectKey};
 
-use crate::informer::Among;
+use crate::informer::Candidates;
 use crate::options::matches;
 use crate::store::number;
 use crate::{FetchError, Informer, ObjectError, Stored, downcast};
 
-/// Which objects of a kind: by default all.
+/// Selection of the objects of a kind; selects all by default.
 ///
 /// # Examples
 /// ```
@@ -22,63 +22,64 @@ use crate::{FetchError, Informer, ObjectError, Stored, downcast};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Selection {
-    /// Only this namespace.
+    /// Namespace of the objects; `None` selects all namespaces.
     pub namespace: Option<String>,
-    /// All namespaces, also where another default would apply: a reconcile's own.
+    /// Whether all namespaces are selected even where a default namespace would apply, such as that
+    /// of the reconciled object.
     pub all_namespaces: bool,
-    /// Only objects with such labels.
+    /// Label selector; `None` selects all.
     pub labels: Option<Selector>,
-    /// Only objects with an owner reference to this UID.
+    /// UID that an owner reference of the object must have.
     pub owner_uid: Option<String>,
-    /// Only objects that have this value in the index of this name.
+    /// Name of an index and the value that the object must have in it.
     pub index: Option<(String, String)>,
 }
 
 impl Selection {
-    /// Only objects of `namespace`.
+    /// Selects only objects in `namespace`.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self.all_namespaces = false;
         self
     }
 
-    /// Objects of all namespaces.
+    /// Selects objects in all namespaces.
     pub fn all_namespaces(mut self) -> Self {
         self.namespace = None;
         self.all_namespaces = true;
         self
     }
 
-    /// Only objects whose labels match.
+    /// Selects only objects whose labels match.
     pub fn labels(mut self, selector: impl Into<Selector>) -> Self {
         self.labels = Some(selector.into());
         self
     }
 
-    /// Only objects with an owner reference to `uid`.
+    /// Selects only objects with an owner reference to `uid`.
     pub fn owned_by(mut self, uid: impl Into<String>) -> Self {
         self.owner_uid = Some(uid.into());
         self
     }
 
-    /// Only objects that have `value` in the index `name`. An index that the informer does not have
-    /// has no objects.
+    /// Selects only objects that have `value` in the index `name`. Selects nothing if the informer
+    /// does not have the index.
     pub fn by_index(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.index = Some((name.into(), value.into()));
         self
     }
 
-    /// Where to look: the smallest set of objects that holds all that are selected.
-    fn among(&self) -> Among<'_> {
+    /// Returns the smallest indexed set that contains all selected objects.
+    fn candidates(&self) -> Candidates<'_> {
         match (&self.index, &self.owner_uid, &self.namespace) {
-            (Some((name, value)), ..) => Among::Index(name, value),
-            (None, Some(uid), _) => Among::Owner(uid),
-            (None, None, Some(namespace)) => Among::Namespace(namespace),
-            (None, None, None) => Among::All,
+            (Some((name, value)), ..) => Candidates::Index(name, value),
+            (None, Some(uid), _) => Candidates::Owner(uid),
+            (None, None, Some(namespace)) => Candidates::Namespace(namespace),
+            (None, None, None) => Candidates::All,
         }
     }
 
-    /// The labels to look for; `None` if their selector is not one.
+    /// Returns the parsed label selector; `None` if it is not valid.
     fn label_selector(&self) -> Option<LabelSelector> {
         match &self.labels {
             None => Some(LabelSelector::everything()),
@@ -90,7 +91,8 @@ impl Selection {
         let namespace = self.namespace.as_deref();
         let owned = |uid: &String| stored.meta().owners().iter().any(|owner| owner.uid == *uid);
         (namespace.is_none() || stored.namespace().as_deref() == namespace)
-            // Either of the two found it; if both are given, the owner is still to be checked.
+            // The index or the owner found it; if both are given, the owner still has to be
+            // checked.
             && (self.index.is_none() || self.owner_uid.as_ref().is_none_or(owned))
             && (labels.is_empty() || matches(labels, stored))
     }
@@ -108,7 +110,7 @@ impl From<Selector> for Selection {
     }
 }
 
-/// Reads one kind from the cache as `K`. Nothing is copied: objects are shared.
+/// Typed reader of one kind in the cache. It does not copy: objects are shared.
 #[derive(Debug)]
 pub struct Lister<K> {
     informer: Informer,
@@ -125,7 +127,7 @@ impl<K> Clone for Lister<K> {
 }
 
 impl<K: Object> Lister<K> {
-    /// A lister over an informer of the same type.
+    /// Creates a lister of an informer of the same type.
     pub(crate) fn new(informer: Informer) -> Self {
         Self {
             informer,
@@ -133,33 +135,33 @@ impl<K: Object> Lister<K> {
         }
     }
 
-    /// The informer behind.
+    /// Returns the informer that this lister reads.
     pub fn informer(&self) -> &Informer {
         &self.informer
     }
 
-    /// The object, if it is in the cache.
+    /// Returns the object, or `None` if it is not in the cache.
     ///
     /// # Errors
-    /// When the object is there but does not fit its Rust type, or its body has given way to a
+    /// If the object is cached but does not match its Rust type, or its body was evicted by a
     /// memory budget.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, Arc<ObjectError>> {
         Ok(self.informer.get(key)?.and_then(|object| downcast(&object)))
     }
 
-    /// The object, read from the API if its body has given way to a memory budget.
+    /// Returns the object, from the API if its body was evicted by a memory budget.
     ///
     /// # Errors
-    /// When the object does not fit its Rust type, or the API cannot be asked.
+    /// If the object does not match its Rust type, or the request to the API fails.
     ///
     /// # Cancel safety
-    /// May be dropped at any time.
+    /// Safe to drop at any time.
     pub async fn fetch(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, FetchError> {
         let object = self.informer.fetch(key).await?;
         Ok(object.and_then(|object| downcast(&object)))
     }
 
-    /// `object` itself, or what the cache has if that is a later version of the same object.
+    /// Returns the cached object if it is a later version of `object`, otherwise `object` itself.
     pub fn newest(&self, object: &Arc<K>) -> Arc<K> {
         let version = |object: &K| number(object.meta().resource_version.as_deref());
         let cached = self.get(&ObjectKey::of(object.meta())).ok().flatten();
@@ -169,8 +171,8 @@ impl<K: Object> Lister<K> {
             .unwrap_or_else(|| object.clone())
     }
 
-    /// The selected objects, in no particular order. Objects that do not fit their type, or are not
-    /// in memory, are left out.
+    /// Returns the selected objects, in no particular order. Objects that do not match their type,
+    /// or whose body was evicted, are left out.
     pub fn list(&self, selection: &Selection) -> Vec<Arc<K>> {
         let stored = self.stored(selection);
         stored
@@ -179,29 +181,31 @@ impl<K: Object> Lister<K> {
             .collect()
     }
 
-    /// The selected objects as they are stored, for reading their metadata: none is decoded.
+    /// Returns the selected objects in their stored form, to read their metadata without decoding
+    /// them.
     pub fn stored(&self, selection: &Selection) -> Vec<Stored> {
         self.informer.select(selection)
     }
 
-    /// The keys of the selected objects: none is decoded.
+    /// Returns the keys of the selected objects without decoding them.
     pub fn keys(&self, selection: &Selection) -> Vec<ObjectKey> {
         self.informer.collect(selection, Stored::key)
     }
 
-    /// How many objects are in the cache.
+    /// Returns the number of cached objects.
     pub fn len(&self) -> usize {
         self.informer.len()
     }
 
-    /// Whether the cache has no object of the kind.
+    /// Reports whether the cache has no object of the kind.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 impl Informer {
-    /// The selected objects as they are stored, in no particular order: none is decoded.
+    /// Returns the selected objects in their stored form, in no particular order, without decoding
+    /// them.
     pub fn select(&self, selection: &Selection) -> Vec<Stored> {
         self.collect(selection, Stored::clone)
     }
@@ -211,7 +215,7 @@ impl Informer {
         let Some(labels) = selection.label_selector() else {
             return found;
         };
-        self.visit(selection.among(), |stored| {
+        self.visit(selection.candidates(), |stored| {
             if selection.selects(stored, &labels) {
                 found.push(take(stored));
             }

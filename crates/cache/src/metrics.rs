@@ -1,6 +1,7 @@
-//! What the informers of a factory hold and do, for Prometheus.
+//! Prometheus metrics of the informers of a factory.
 //!
-//! Nothing is counted twice: when the metrics are asked for, the informers are.
+//! The informers' own counters are read when the metrics are collected; nothing is counted a second
+//! time.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -18,19 +19,20 @@ use crate::factory::Informers;
 use crate::reflector::Counters;
 use crate::{Informer, Stats};
 
-/// What one reflector has done so far; written by it, read when somebody asks.
+/// Counters of one reflector, which writes them; read when statistics or metrics are requested.
 #[derive(Debug, Default)]
 pub(crate) struct WatchStats {
-    /// When the reflector began.
+    /// Start of the reflector.
     origin: OnceLock<Instant>,
     pub(crate) lists: AtomicU64,
     pub(crate) events: AtomicU64,
     pub(crate) failures: AtomicU64,
     pub(crate) unreadable: AtomicU64,
-    /// Milliseconds since the origin and one more; 0 without a watch.
+    /// Start of the open watch, in milliseconds since the origin plus one; 0 if no watch is open.
     watching_since: AtomicU64,
-    /// The same; 0 if nothing was heard.
-    heard: AtomicU64,
+    /// Time of the last event or response, in milliseconds since the origin plus one; 0 if nothing
+    /// was received.
+    last_received: AtomicU64,
 }
 
 impl WatchStats {
@@ -43,17 +45,18 @@ impl WatchStats {
         self.unreadable.store(counters.unreadable, Relaxed);
         self.watching_since
             .store(stamp(counters.watching_since), Relaxed);
-        self.heard.store(stamp(counters.heard), Relaxed);
+        self.last_received
+            .store(stamp(counters.last_received), Relaxed);
     }
 
-    /// How long the watch that is open has lasted.
+    /// Returns the age of the open watch.
     pub(crate) fn age(&self) -> Option<Duration> {
         self.since(self.watching_since.load(Relaxed))
     }
 
-    /// How long nothing was heard from the server.
+    /// Returns the time since the last event or response of the server.
     pub(crate) fn silence(&self) -> Option<Duration> {
-        self.since(self.heard.load(Relaxed))
+        self.since(self.last_received.load(Relaxed))
     }
 
     fn since(&self, stamp: u64) -> Option<Duration> {
@@ -67,19 +70,21 @@ fn stamp(at: Option<Duration>) -> u64 {
     at.map_or(0, |at| millis(at).saturating_add(1))
 }
 
-/// The metrics of all informers of a factory, to be registered with
+/// Metrics of all informers of a factory, to be registered with
 /// [`register_collector`](prometheus_client::registry::Registry::register_collector); see
 /// [`InformerFactory::metrics`](crate::InformerFactory::metrics).
 ///
-/// By `group`, `version`, `kind`, and `selector`, which is empty for an informer of everything:
+/// The labels are `group`, `version`, `kind` and `selector`, which is empty for an informer of all
+/// objects:
 ///
-/// - `opkit_cache_objects`, `opkit_cache_bytes`, `opkit_cache_pool_bytes`: what is held.
-/// - `opkit_cache_decode_errors_total`: objects that did not fit their type, or had no name.
-/// - `opkit_cache_watch_age_seconds`: how long the youngest open watch has lasted.
-/// - `opkit_cache_lag_seconds`: how long the quietest watch has told nothing. Bookmarks come every
-///   minute, so more than a few of them mean that the cache is behind.
-/// - `opkit_cache_events_total`, `opkit_cache_relists_total`, `opkit_cache_failures_total`: events
-///   of watches, lists after the first of each watch, and requests or watches that failed.
+/// - `opkit_cache_objects`, `opkit_cache_bytes`, `opkit_cache_pool_bytes`: number and memory of the
+///   cached objects.
+/// - `opkit_cache_decode_errors_total`: objects that did not match their type, or had no name.
+/// - `opkit_cache_watch_age_seconds`: age of the youngest open watch.
+/// - `opkit_cache_lag_seconds`: longest time since a watch delivered its last event or bookmark.
+///   Bookmarks arrive every minute, so a lag of several minutes means that the cache is stale.
+/// - `opkit_cache_events_total`, `opkit_cache_relists_total`, `opkit_cache_failures_total`: watch
+///   events, lists after the first of each watch, and failed requests or watches.
 #[derive(Clone)]
 pub struct CacheMetrics {
     informers: Informers,
@@ -100,22 +105,22 @@ const GAUGES: [(&str, &str, Value); 5] = [
     }),
     (
         "opkit_cache_bytes",
-        "Memory of the stored objects, about",
+        "Approximate memory of the stored objects, in bytes",
         |stats| Some(stats.bytes as f64),
     ),
     (
         "opkit_cache_pool_bytes",
-        "Memory of the Rust objects that are kept made, about",
+        "Approximate memory of the decoded objects in the pool, in bytes",
         |stats| Some(stats.pool_bytes as f64),
     ),
     (
         "opkit_cache_watch_age_seconds",
-        "How long the youngest open watch has lasted",
+        "Age of the youngest open watch",
         |stats| stats.watch_age.map(|age| age.as_secs_f64()),
     ),
     (
         "opkit_cache_lag_seconds",
-        "How long the quietest watch has told nothing",
+        "Longest time since a watch delivered its last event or bookmark",
         |stats| stats.lag.map(|lag| lag.as_secs_f64()),
     ),
 ];
@@ -123,12 +128,12 @@ const GAUGES: [(&str, &str, Value); 5] = [
 const COUNTERS: [(&str, &str, Value); 4] = [
     (
         "opkit_cache_decode_errors",
-        "Objects that did not fit their type, or had no name",
+        "Objects that did not match their type, or had no name",
         |stats| Some(stats.decode_errors as f64),
     ),
     (
         "opkit_cache_events",
-        "Events of watches, bookmarks included",
+        "Watch events, including bookmarks",
         |stats| Some(stats.events as f64),
     ),
     (
@@ -153,8 +158,8 @@ impl CacheMetrics {
             let informers = self.informers.lock();
             let known = informers.iter();
             known
-                .filter_map(|(identity, user)| {
-                    Some((identity.selector(), Informer::upgrade(user)?))
+                .filter_map(|(identity, handle)| {
+                    Some((identity.selector(), Informer::upgrade(handle)?))
                 })
                 .collect()
         };

@@ -1,4 +1,4 @@
-//! A cached object without its Rust type, and what the engine knows of the type.
+//! Type-erased cached objects, and the codec that decodes them into their Rust type.
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
@@ -13,11 +13,11 @@ use serde::Deserialize;
 use crate::tape::deserialize::{self, Types};
 use crate::tape::strings::Vocabulary;
 
-/// An object in the cache: its metadata can be read, and it can be cast back to its type.
+/// Cached object of any type: gives access to its metadata and can be cast back to its type.
 pub trait CachedObject: Any + Send + Sync {
-    /// The metadata.
+    /// Returns the metadata.
     fn object_meta(&self) -> &ObjectMeta;
-    /// The object as any value; see [`downcast`].
+    /// Returns the object as `dyn Any`; see [`downcast`].
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
@@ -41,16 +41,16 @@ impl std::fmt::Debug for dyn CachedObject {
     }
 }
 
-/// A shared object without its type.
+/// Shared, type-erased object.
 pub type AnyObject = Arc<dyn CachedObject>;
 
-/// The object with its type back; `None` if it has another.
+/// Casts an object back to its type; `None` if it has another type.
 pub fn downcast<K: Object>(object: &AnyObject) -> Option<Arc<K>> {
     object.clone().into_any().downcast().ok()
 }
 
-/// An object of a kind that is known only at run time: its metadata, and all its fields as an
-/// [`Unstructured`], to which it dereferences.
+/// Object of a kind that is known only at run time. It dereferences to an [`Unstructured`], which
+/// has all its fields.
 #[derive(Debug, Clone)]
 pub struct DynamicObject {
     metadata: ObjectMeta,
@@ -66,7 +66,7 @@ impl std::ops::Deref for DynamicObject {
 }
 
 impl DynamicObject {
-    /// The metadata as a Rust type.
+    /// Returns the metadata as a Rust type.
     pub fn metadata(&self) -> &ObjectMeta {
         &self.metadata
     }
@@ -82,13 +82,13 @@ impl CachedObject for DynamicObject {
     }
 }
 
-/// Entries of a tape that a type does not look at.
+/// Ranges of tape entries that a Rust type does not read.
 pub(crate) type Ignored = RefCell<Vec<Range<usize>>>;
 
 type Decode =
     fn(&[u8], &Vocabulary, Types<'_>, Option<&Ignored>) -> Result<AnyObject, serde_json::Error>;
 
-/// What the engine knows of a Rust type: its kind, and how to read it from a tape.
+/// Kind of a Rust type, and the function that decodes the type from a tape.
 #[derive(Debug, Clone)]
 pub(crate) struct Codec {
     pub(crate) kind: Kind,
@@ -111,7 +111,7 @@ impl Codec {
         }
     }
 
-    /// Of a kind that has no Rust type.
+    /// Creates the codec of a kind that has no Rust type.
     pub(crate) fn dynamic(kind: Kind) -> Self {
         Self {
             api_version: kind.api_version(),
@@ -128,7 +128,7 @@ impl Codec {
         }
     }
 
-    /// Reads a tape; notes in `ignored` what the type does not look at.
+    /// Decodes a tape, and records in `ignored` the fields that the type does not read.
     pub(crate) fn decode(
         &self,
         tape: &[u8],
@@ -142,8 +142,8 @@ impl Codec {
         (self.decode)(tape, vocabulary, types, ignored)
     }
 
-    /// The protobuf message of the kind, or of its metadata alone; `None` if it has none: custom
-    /// resources are sent as JSON only.
+    /// Returns the protobuf message of the kind, or of its metadata alone. `None` if it has none:
+    /// custom resources are sent as JSON only.
     pub(crate) fn message(&self, metadata_only: bool) -> Option<MessageType> {
         match metadata_only {
             true => MessageType::of("meta.k8s.io/v1", "PartialObjectMetadata"),

@@ -1,4 +1,4 @@
-//! What an informer caches, and how.
+//! Options of an informer: which objects it caches, and in which form.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::{Index, Shards, StoreForm, Stored};
 
 type Function = dyn Fn(&mut Value) + Send + Sync;
 
-/// Changes each object before it is stored, such as to drop large fields.
+/// Function that changes each object before it is stored, for instance to drop large fields.
 #[derive(Clone)]
 pub struct Transform {
     pub(crate) function: Arc<Function>,
@@ -20,14 +20,14 @@ pub struct Transform {
 
 impl Transform {
     fn new(function: Arc<Function>) -> Self {
-        static MADE: AtomicU64 = AtomicU64::new(1);
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
             function,
-            number: MADE.fetch_add(1, Ordering::Relaxed),
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
         }
     }
 
-    /// Which one it is: a number that no other has, but its clones.
+    /// Returns the identity of this transform: a number that only its clones share.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -39,12 +39,13 @@ impl fmt::Debug for Transform {
     }
 }
 
-/// What an informer caches of a kind, and how. The default is everything, compactly.
+/// Options of an informer: which objects of a kind it caches, and in which form. By default it
+/// caches all objects in the compact form.
 ///
-/// Users with the same type, namespaces, `labels`, `fields`, `metadata_only`, part of `shards`,
-/// `form`, `transform` (the same one, or its clone) and `memory_budget` share one informer. Of all
-/// else - `managers`, `pool_bytes`, the number of watches - the first user's word counts; `indexes`
-/// are added up.
+/// Requests with the same type, namespaces, `labels`, `fields`, `metadata_only`, range of `shards`,
+/// `form`, `transform` (the same value or its clone) and `memory_budget` share one informer. For
+/// the other options (`managers`, `pool_bytes`, the number of watches) the first request decides;
+/// the `indexes` of all requests are added.
 ///
 /// # Examples
 /// ```
@@ -65,31 +66,33 @@ impl fmt::Debug for Transform {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct InformerOptions {
-    /// Only objects with such labels.
+    /// Label selector of the cached objects; `None` selects all.
     pub labels: Option<LabelSelector>,
-    /// Only objects with such fields; the server decides which fields it knows.
+    /// Field selector of the cached objects; `None` selects all. The server decides which fields
+    /// are supported.
     pub fields: Option<FieldSelector>,
-    /// Only metadata: the server is not asked for more.
+    /// Whether only metadata is requested from the server and cached.
     pub metadata_only: bool,
-    /// Which part of the objects, and by how many watches.
+    /// Part of the kind that is cached, and the number of watches that read it.
     pub shards: Shards,
-    /// How objects are stored.
+    /// Form in which objects are stored.
     pub form: StoreForm,
-    /// Changes each object before it is stored.
+    /// Function that changes each object before it is stored.
     pub transform: Option<Transform>,
-    /// Field managers whose entries of `managedFields` are kept; all others are left out.
+    /// Field managers whose entries in `managedFields` are kept; all other entries are dropped.
     pub managers: Vec<String>,
-    /// The indexes.
+    /// Indexes of the informer.
     pub indexes: Vec<Index>,
-    /// How many bytes of objects to keep. Beyond, bodies of objects that were not read lately are
-    /// dropped; `Lister::fetch` reads those from the API. Without one, nothing is dropped, nor of
-    /// objects that are stored as Rust objects or without a body.
+    /// Largest memory of the stored objects, in bytes. Above it, the bodies of objects that were
+    /// not read recently are dropped, and `Lister::fetch` reads these objects from the API. `None`
+    /// drops nothing. Objects stored as Rust objects or without a body are never dropped.
     pub memory_budget: Option<usize>,
-    /// How many bytes of Rust objects to keep made, about.
+    /// Approximate size of the decoded Rust objects that are kept for reuse, in bytes.
     pub pool_bytes: usize,
 }
 
-/// 8 MiB: about 250 Pods, or thousands of small objects.
+/// Default size of the pool of decoded objects: 8 MiB hold about 250 Pods, or thousands of small
+/// objects.
 const POOL_BYTES: usize = 8 << 20;
 
 impl Default for InformerOptions {
@@ -110,25 +113,25 @@ impl Default for InformerOptions {
 }
 
 impl InformerOptions {
-    /// Only objects whose labels match a selector such as `app=web,tier in (a,b)`.
+    /// Caches only objects whose labels match a selector such as `app=web,tier in (a,b)`.
     ///
     /// # Errors
-    /// When it is not a selector.
+    /// If `selector` is not a valid label selector.
     pub fn labels(mut self, selector: &str) -> Result<Self, SelectorError> {
         self.labels = Some(LabelSelector::parse(selector)?);
         Ok(self)
     }
 
-    /// Only objects whose fields match a selector such as `spec.nodeName=a`.
+    /// Caches only objects whose fields match a selector such as `spec.nodeName=a`.
     ///
     /// # Errors
-    /// When it is not a selector.
+    /// If `selector` is not a valid field selector.
     pub fn fields(mut self, selector: &str) -> Result<Self, SelectorError> {
         self.fields = Some(FieldSelector::parse(selector)?);
         Ok(self)
     }
 
-    /// Only a part of the objects, or all of them by several watches.
+    /// Caches only a part of the objects, or reads all of them with several watches.
     pub fn shards(mut self, shards: Shards) -> Self {
         self.shards = shards;
         self
@@ -146,27 +149,29 @@ impl InformerOptions {
         self
     }
 
-    /// Changes each object before it is stored. Such objects are read into a tree first, which
-    /// costs several times what reading them otherwise does. It is called while the informer is
-    /// locked, so it must not read the cache; an object for which it panics is an error of its own.
+    /// Sets a function that changes each object before it is stored. Each object is first decoded
+    /// into a `Value` tree, which takes several times longer than without a transform. The function
+    /// is called while the informer is locked, so it must not read the cache. If it panics, that
+    /// object is stored with an error.
     pub fn transform(mut self, transform: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         self.transform = Some(Transform::new(Arc::new(transform)));
         self
     }
 
-    /// Keeps what this field manager set in `managedFields`.
+    /// Keeps the entries of this field manager in `managedFields`.
     pub fn manager(mut self, manager: impl Into<String>) -> Self {
         self.managers.push(manager.into());
         self
     }
 
-    /// Keeps at most so many bytes of objects, and allows reads from the API for the rest.
+    /// Limits the memory of the stored objects to this many bytes. Objects whose body was dropped
+    /// are read from the API by `Lister::fetch`.
     pub fn memory_budget(mut self, bytes: usize) -> Self {
         self.memory_budget = Some(bytes);
         self
     }
 
-    /// Whether an object is one of those that the selectors ask for.
+    /// Reports whether the label and field selectors match an object.
     pub(crate) fn selects(&self, stored: &Stored) -> Selected {
         if !(self.labels.as_ref()).is_none_or(|selector| matches(selector, stored)) {
             return Selected::No;
@@ -183,7 +188,7 @@ impl InformerOptions {
             match found {
                 Some(text) if holds(&text) => {}
                 Some(_) => return Selected::No,
-                // The server has words of its own for some that are not there: `false` and `0`.
+                // The server reports some missing fields as `false` or `0` in field selectors.
                 None if self.keeps_fields()
                     && holds("")
                     && (requirement.value.is_empty() || (holds("false") && holds("0"))) => {}
@@ -193,13 +198,13 @@ impl InformerOptions {
         selected
     }
 
-    /// Whether objects are stored with all their fields, to be read one by one.
+    /// Reports whether objects are stored with all their fields, so that single fields can be read.
     fn keeps_fields(&self) -> bool {
         self.form == StoreForm::Compact && self.transform.is_none() && !self.metadata_only
     }
 }
 
-/// Whether an object is selected, as far as the cache can tell.
+/// Result of matching an object against the selectors, as far as the cache knows its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Selected {
     Yes,
@@ -207,10 +212,10 @@ pub(crate) enum Selected {
     Unknown,
 }
 
-/// Whether the labels of an object match.
+/// Reports whether the labels of an object match a selector.
 pub(crate) fn matches(selector: &LabelSelector, stored: &Stored) -> bool {
     let meta = stored.meta();
-    // A selector of nothing has no terms either.
+    // A selector that matches nothing has no requirements either.
     (selector.is_empty() || !selector.requirements().is_empty())
         && selector
             .requirements()

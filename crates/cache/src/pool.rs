@@ -1,8 +1,9 @@
-//! The pool: Rust objects that were made twice lately, kept so that they are not made again.
+//! Pool of decoded Rust objects: keeps objects that were decoded twice recently, so that they are
+//! not decoded again.
 //!
-//! A clock over the stored objects: whoever was read since the hand passed last stays for another
-//! round. It holds about as much as its budget; an object that somebody else holds is found again
-//! even when the pool has let it go.
+//! It evicts with the clock algorithm: an object that was read since the last pass stays for
+//! another round. Its size is approximately its budget. An object that another holder keeps alive
+//! is still found after the pool has dropped it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use parking_lot::Mutex;
 use crate::record::Origin;
 use crate::{AnyObject, Stored};
 
-/// How much larger a Rust object is than its tape, about: 30 KB for a Pod of 1 KB.
+/// Approximate ratio of the size of a Rust object to that of its tape: a Pod of 1 KB decodes to 30
+/// KB.
 const GROWTH: usize = 28;
 
 #[derive(Debug)]
@@ -35,45 +37,46 @@ impl Pool {
         }
     }
 
-    /// Keeps an object that was just made of `stored`.
+    /// Keeps an object that was just decoded from `stored`.
     pub(crate) fn keep(&self, stored: &Stored, object: &AnyObject) {
-        let mut passed = Vec::new();
+        let mut evicted = Vec::new();
         let mut ring = self.ring.lock();
         ring.bytes += cost(stored);
         ring.entries.push_back((stored.clone(), object.clone()));
-        // Each entry is passed at most once: then nobody is hot any more.
+        // Each entry is spared at most once, so two rounds find enough to evict.
         let mut hand = ring.entries.len() * 2;
         while ring.bytes > self.budget && hand > 0 {
             hand -= 1;
             let Some((stored, object)) = ring.entries.pop_front() else {
                 break;
             };
-            if stored.cool() {
+            if stored.take_hot() {
                 ring.entries.push_back((stored, object));
             } else {
                 ring.bytes -= cost(&stored);
-                passed.push((stored, object));
+                evicted.push((stored, object));
             }
         }
         drop(ring);
         // Large objects are freed outside of the lock.
-        drop(passed);
+        drop(evicted);
     }
 
-    /// Lets go of what is not of the strings of `origin`, all of which it would hold on to.
+    /// Drops the objects of all other origins, since each of them would keep the strings of its
+    /// origin alive.
     pub(crate) fn keep_only(&self, origin: &Arc<Origin>) {
         let mut ring = self.ring.lock();
         let entries = std::mem::take(&mut ring.entries);
-        let (kept, passed): (VecDeque<_>, VecDeque<_>) = entries
+        let (kept, evicted): (VecDeque<_>, VecDeque<_>) = entries
             .into_iter()
-            .partition(|(stored, _)| stored.is_of(origin));
+            .partition(|(stored, _)| stored.has_origin(origin));
         ring.bytes = kept.iter().map(|(stored, _)| cost(stored)).sum();
         ring.entries = kept;
         drop(ring);
-        drop(passed);
+        drop(evicted);
     }
 
-    /// How much it holds, about.
+    /// Returns the approximate size of the pooled objects, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.ring.lock().bytes
     }

@@ -1,4 +1,4 @@
-//! One object as it is stored, shared by the store, its readers and what listeners are told.
+//! One object in its stored form, shared by the store, its readers and pending deltas.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,20 +13,20 @@ use tracing::warn;
 
 use crate::object::{Codec, Ignored};
 use crate::pool::Pool;
-use crate::tape::diff::{FieldChange, ShownValues, Wanted, diff};
+use crate::tape::diff::{DiffOptions, FieldChange, ShownValues, diff};
 use crate::tape::meta::{Meta, field};
 use crate::tape::reader::Reader;
 use crate::tape::strings::Vocabulary;
 use crate::tape::{encoder::Encoder, project, strings::Interner, visit};
 use crate::{AnyObject, CachedObject, ObjectError, downcast};
 
-/// No such field.
-const NOWHERE: u32 = u32::MAX;
-/// What a record costs beside its tape: itself, its reference counts, its two allocations, its
-/// place in the store and in the indexes.
+/// Offset of a field that the object does not have.
+const NO_FIELD: u32 = u32::MAX;
+/// Memory of a record beside its tape, in bytes: the record itself, its reference counts, its two
+/// allocations, its slots in the store and in the indexes.
 pub(crate) const OVERHEAD: usize = 176;
 
-/// What all records of one generation share.
+/// Context that all records of one string generation share.
 #[derive(Debug)]
 pub(crate) struct Origin {
     pub(crate) codec: Arc<Codec>,
@@ -35,19 +35,18 @@ pub(crate) struct Origin {
     pub(crate) counts: Arc<Counts>,
 }
 
-/// What happened to the objects of an informer.
+/// Decode counters of an informer.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// How often a Rust object was made of a stored one.
+    /// Number of times a stored object was decoded into a Rust object.
     pub(crate) decodes: AtomicU64,
-    /// How often that failed.
+    /// Number of decodes that failed.
     pub(crate) decode_errors: AtomicU64,
 }
 
-/// An object in the cache. Cloning is cheap, and it never changes: a new version is another.
+/// One version of an object in the cache. It is immutable and cheap to clone.
 ///
-/// Its metadata is read in place; the Rust object is made when somebody asks for it, and kept while
-/// it is in use.
+/// Its metadata is read in place; the Rust object is decoded on first use and kept while in use.
 #[derive(Clone)]
 pub struct Stored {
     record: Arc<Record>,
@@ -56,21 +55,21 @@ pub struct Stored {
 struct Record {
     origin: Arc<Origin>,
     body: Body,
-    /// Where in the tape the metadata is, and the name and namespace in it.
+    /// Offsets in the tape of the metadata, and of the name and namespace in it.
     metadata: u32,
     name: u32,
     namespace: u32,
-    /// The resourceVersion, or 0 if that is not a number.
+    /// resourceVersion, or 0 if it is not a number.
     version: u64,
     decoded: Mutex<Decoded>,
-    /// Whether it was read since the pool looked last.
+    /// Whether the object was read since the pool or the eviction last checked.
     hot: AtomicBool,
 }
 
 enum Body {
     Tape(Box<[u8]>),
     Typed(AnyObject),
-    /// A tape of the metadata alone: the rest gave way to the memory budget.
+    /// Tape of the metadata alone: the rest was evicted by the memory budget.
     Evicted(Box<[u8]>),
 }
 
@@ -91,23 +90,23 @@ impl fmt::Debug for Stored {
     }
 }
 
-/// How objects are stored.
+/// Form in which objects are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum StoreForm {
-    /// Compactly; the Rust object is made when it is read, and kept while it is in use. The
+    /// Compact binary form; the Rust object is decoded when it is read and kept while in use. The
     /// default.
     #[default]
     Compact,
-    /// Compactly, and only those fields that the Rust type has: for types that leave most of a
-    /// kind out.
+    /// Compact binary form with only the fields that the Rust type has, for types that leave out
+    /// most of a kind's fields.
     Projected,
-    /// As Rust objects: for small kinds that are read all the time.
+    /// Decoded Rust objects, for small kinds that are read often.
     Typed,
 }
 
 impl Stored {
-    /// Stores the object of a tape. It must have a name.
+    /// Stores the object of a tape. Returns `None` if the object has no name.
     pub(crate) fn new(origin: &Arc<Origin>, tape: &[u8], form: StoreForm) -> Option<Self> {
         let stored = Self::of_body(origin, Body::Tape(tape.into()))?;
         match form {
@@ -145,10 +144,10 @@ impl Stored {
         let metadata = field(start, "metadata").ok()??;
         let at = |name| match field(metadata, name) {
             Ok(Some(reader)) => u32::try_from(reader.at).ok(),
-            _ => Some(NOWHERE),
+            _ => Some(NO_FIELD),
         };
         let (name, namespace) = (at("name")?, at("namespace")?);
-        if name == NOWHERE {
+        if name == NO_FIELD {
             return None;
         }
         let version = Meta::of_tape(metadata).resource_version();
@@ -170,13 +169,14 @@ impl Stored {
         self
     }
 
-    /// The object as it was when it could not even be stored: what its head says.
+    /// Marks an object that could not be fully parsed as unreadable; its metadata is that of its
+    /// head.
     pub(crate) fn unreadable(self, cause: serde_json::Error) -> Self {
         let error = self.error_of(cause);
         self.failed(error)
     }
 
-    /// The metadata.
+    /// Returns the metadata.
     pub fn meta(&self) -> Meta<'_> {
         match &self.record.body {
             Body::Typed(object) => Meta::from(object.object_meta()),
@@ -188,13 +188,13 @@ impl Stored {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> Cow<'_, str> {
         self.text(self.record.name)
             .unwrap_or_else(|| self.meta().name())
     }
 
-    /// The namespace, if the kind is namespaced.
+    /// Returns the namespace, if the kind is namespaced.
     pub fn namespace(&self) -> Option<Cow<'_, str>> {
         match &self.record.body {
             Body::Typed(_) => self.meta().namespace(),
@@ -204,7 +204,7 @@ impl Stored {
         }
     }
 
-    /// Name and namespace.
+    /// Returns name and namespace.
     pub fn key(&self) -> ObjectKey {
         ObjectKey {
             namespace: self.namespace().map(Cow::into_owned),
@@ -212,8 +212,9 @@ impl Stored {
         }
     }
 
-    /// The text of a field, such as `spec.nodeName`, without making the Rust object. `None` if it
-    /// is not there, or neither text, number nor flag, or the object is stored as a Rust object.
+    /// Returns the text of a field, such as `spec.nodeName`, without decoding the object. `None` if
+    /// the field is missing or is not a string, number or boolean, or if the object is stored as a
+    /// Rust object.
     pub fn field(&self, path: &str) -> Option<Cow<'_, str>> {
         let (Body::Tape(tape) | Body::Evicted(tape)) = &self.record.body else {
             return None;
@@ -225,27 +226,27 @@ impl Stored {
         reader.scalar().ok()?
     }
 
-    /// Returns the first `limit` fields in which this differs from `old`, an earlier version of it.
-    /// There are none where objects are stored as Rust objects. Values of Secrets are never shown,
-    /// nor is kubectl's copy of what was applied.
+    /// Returns the first `limit` fields in which this version differs from the earlier version
+    /// `old`. Returns none if objects are stored as Rust objects. Values of Secrets and kubectl's
+    /// last-applied annotation are never shown.
     pub fn changes_since(&self, old: &Self, limit: usize, values: ShownValues) -> Vec<FieldChange> {
         let (Some(before), Some(after)) = (old.tape(), self.tape()) else {
             return Vec::new();
         };
         let before = Reader::new(before, &old.record.origin.vocabulary);
         let after = Reader::new(after, &self.record.origin.vocabulary);
-        let wanted = Wanted {
+        let options = DiffOptions {
             limit,
             values,
             is_secret: is_secret(&self.record.origin.codec.kind.kind),
         };
-        diff(before, after, wanted)
+        diff(before, after, options)
     }
 
-    /// The Rust object, without its type.
+    /// Returns the decoded object, without its type.
     ///
     /// # Errors
-    /// When the object does not fit its Rust type, or was evicted.
+    /// If the object does not match its Rust type, or was evicted.
     pub fn any(&self) -> Result<AnyObject, Arc<ObjectError>> {
         if let Body::Typed(object) = &self.record.body {
             return Ok(object.clone());
@@ -265,14 +266,16 @@ impl Stored {
             Ok(object) => {
                 *decoded = Decoded::Yes(Arc::downgrade(&object));
                 drop(decoded);
-                // What is read once, as in a scan, does not push out what is read all the time.
+                // An object that is read once, as in a scan, does not displace objects that are
+                // read often.
                 if self.record.hot.swap(true, Ordering::Relaxed) {
                     self.record.origin.pool.keep(self, &object);
                 }
                 Ok(object)
             }
             Err(error) => {
-                // An evicted object has no body to fail.
+                // Eviction is not a property of the object, so it is not remembered as a decode
+                // failure.
                 if matches!(&*error, ObjectError::Unreadable { .. }) {
                     *decoded = Decoded::Failed(error.clone());
                 }
@@ -281,14 +284,14 @@ impl Stored {
         }
     }
 
-    /// The Rust object.
+    /// Returns the decoded object.
     ///
     /// # Errors
-    /// As [`any`](Stored::any), and when `K` is not the type it is stored for.
+    /// Same as [`any`](Stored::any), and if the object is stored as another type than `K`.
     pub fn get<K: Object>(&self) -> Result<Arc<K>, Arc<ObjectError>> {
         downcast(&self.any()?).ok_or_else(|| {
             self.error_of(serde::de::Error::custom(
-                "the cache holds it as another type",
+                "the cache stores this kind as another Rust type",
             ))
         })
     }
@@ -306,10 +309,13 @@ impl Stored {
             }
         };
         origin.counts.decodes.fetch_add(1, Ordering::Relaxed);
-        // The type is the user's: a panic of its own is an error of this object as well.
+        // The type is the user's: if its deserializer panics, only this object gets an error.
         let decode = AssertUnwindSafe(|| origin.codec.decode(tape, &origin.vocabulary, ignored));
-        let decoded = catch_unwind(decode)
-            .unwrap_or_else(|_| Err(serde::de::Error::custom("its deserializer panicked")));
+        let decoded = catch_unwind(decode).unwrap_or_else(|_| {
+            Err(serde::de::Error::custom(
+                "the deserializer of the Rust type panicked",
+            ))
+        });
         decoded.map_err(|cause| self.error_of(cause))
     }
 
@@ -321,7 +327,10 @@ impl Stored {
             key: self.key(),
             cause,
         };
-        warn!(error = one_line(&error), "an object does not fit its type");
+        warn!(
+            error = one_line(&error),
+            "cached object does not match its Rust type"
+        );
         Arc::new(error)
     }
 
@@ -334,27 +343,27 @@ impl Stored {
         reader.text().ok()?
     }
 
-    /// The resourceVersion as a number, 0 if it is none.
+    /// Returns the resourceVersion as a number, or 0 if it is not a number.
     pub(crate) fn version(&self) -> u64 {
         self.record.version
     }
 
-    /// Whether it is of this generation of strings.
-    pub(crate) fn is_of(&self, origin: &Arc<Origin>) -> bool {
+    /// Reports whether the record belongs to this string generation.
+    pub(crate) fn has_origin(&self, origin: &Arc<Origin>) -> bool {
         Arc::ptr_eq(&self.record.origin, origin)
     }
 
-    /// Whether it was read since this was asked last.
-    pub(crate) fn cool(&self) -> bool {
+    /// Returns whether the object was read since the last call, and resets that mark.
+    pub(crate) fn take_hot(&self) -> bool {
         self.record.hot.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether the body has given way to the memory budget.
+    /// Reports whether the body was evicted by the memory budget.
     pub fn is_evicted(&self) -> bool {
         matches!(self.record.body, Body::Evicted(_))
     }
 
-    /// Its memory in bytes, without that of the Rust object made of it.
+    /// Returns the memory of the record in bytes, without the Rust object decoded from it.
     pub(crate) fn bytes(&self) -> usize {
         OVERHEAD + self.tape().map_or(0, <[u8]>::len)
     }
@@ -366,10 +375,10 @@ impl Stored {
         }
     }
 
-    /// The same object with strings of another generation.
+    /// Returns the same object with its strings in another generation.
     pub(crate) fn moved_to(&self, origin: &Arc<Origin>, interner: &mut Interner) -> Option<Self> {
         if let Body::Typed(object) = &self.record.body {
-            // It has no such strings, but would hold on to those of its generation.
+            // It has no such strings, but would keep those of its generation alive.
             let mut record = Record::new(origin, Body::Typed(object.clone()));
             record.version = self.record.version;
             return Some(Self {
@@ -394,7 +403,8 @@ impl Stored {
         Some(moved)
     }
 
-    /// The same object without its body; `None` if it has none, or nothing is gained by it.
+    /// Returns the same object without its body; `None` if it has no body or the eviction would
+    /// free no memory.
     pub(crate) fn evicted(&self) -> Option<Self> {
         let Body::Tape(tape) = &self.record.body else {
             return None;
@@ -413,9 +423,9 @@ impl Record {
         Self {
             origin: origin.clone(),
             body,
-            metadata: NOWHERE,
-            name: NOWHERE,
-            namespace: NOWHERE,
+            metadata: NO_FIELD,
+            name: NO_FIELD,
+            namespace: NO_FIELD,
             version: 0,
             decoded: Mutex::new(Decoded::No),
             hot: AtomicBool::new(false),
@@ -423,7 +433,7 @@ impl Record {
     }
 }
 
-/// A number of an object that differs from that of most others.
+/// Returns a hash of an object's key that differs for most objects.
 pub(crate) fn number_of(name: &str, namespace: Option<&str>) -> u32 {
     let bytes = name.bytes().chain(namespace.unwrap_or_default().bytes());
     bytes.fold(0x811c_9dc5, |hash: u32, byte| {

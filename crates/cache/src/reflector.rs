@@ -1,5 +1,5 @@
-//! The reflector: lists and watches a collection and writes both into a [`Sink`]. What to do when
-//! is decided by the [`Engine`]; here requests are sent and time passes.
+//! Reflector: lists and watches a collection and writes the objects into a [`Sink`]. The [`Engine`]
+//! decides what to do next; this module sends the requests and waits.
 
 mod engine;
 mod failure;
@@ -17,20 +17,19 @@ pub(crate) use self::engine::{Action, Counters, Engine, Input};
 pub(crate) use self::failure::Failure;
 use crate::sink::Sink;
 
-/// How long the server may take to begin a watch.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// After so many events in one go, other tasks get a turn.
-const EVENTS_IN_ONE_GO: u32 = 64;
+/// Time limit for the server to accept a watch request.
+const WATCH_ACCEPT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Number of events that are processed before the task yields to others.
+const EVENTS_PER_YIELD: u32 = 64;
 
-/// Which part of a kind a reflector reads, and in which form. Informers are shared by whoever asks
-/// for the same.
+/// Part of a kind that a reflector reads, and the encoding it requests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ReflectorOptions {
-    /// One namespace, or all.
+    /// Namespace; `None` for all namespaces.
     pub(crate) namespace: Option<String>,
-    /// Selectors, and the form.
+    /// Selectors and encoding.
     pub(crate) collection: CollectionOptions,
-    /// Objects per page where the server has no streaming lists.
+    /// Objects per page, if the server does not support streaming lists.
     pub(crate) page_size: u32,
 }
 
@@ -52,7 +51,7 @@ pub(crate) struct Reflector<S> {
     options: ReflectorOptions,
     engine: Engine,
     origin: Instant,
-    /// The watch that is open.
+    /// Open watch.
     frames: Option<WatchFrames>,
     events_in_a_row: u32,
 }
@@ -80,9 +79,9 @@ impl<S: Sink> Reflector<S> {
     /// Runs until dropped.
     ///
     /// # Cancel safety
-    /// The sink is only ever left between two of its calls.
+    /// Dropping the future never interrupts a call of the sink.
     pub(crate) async fn run(mut self) {
-        let mut input = Input::Go;
+        let mut input = Input::Continue;
         loop {
             let now = self.origin.elapsed();
             let action = self.engine.step(now, input, &mut self.sink);
@@ -92,7 +91,7 @@ impl<S: Sink> Reflector<S> {
     }
 
     async fn act(&mut self, action: Action) -> Input {
-        let Action::Read { patience } = action else {
+        let Action::Read { timeout } = action else {
             self.frames = None;
             return match action {
                 Action::List {
@@ -123,15 +122,15 @@ impl<S: Sink> Reflector<S> {
                 }
                 Action::Sleep(delay) => {
                     tokio::time::sleep(delay).await;
-                    Input::Go
+                    Input::Continue
                 }
                 Action::Yield | Action::Read { .. } => {
                     tokio::task::yield_now().await;
-                    Input::Go
+                    Input::Continue
                 }
             };
         };
-        self.next(patience).await
+        self.next(timeout).await
     }
 
     fn collection(&self) -> CollectionOptions {
@@ -153,30 +152,32 @@ impl<S: Sink> Reflector<S> {
     async fn watch(&mut self, options: &WatchOptions) -> Input {
         let namespace = self.options.namespace.as_deref();
         let watch = self.client.watch(&self.kind, namespace, options);
-        match tokio::time::timeout(PATIENCE, watch).await {
+        match tokio::time::timeout(WATCH_ACCEPT_TIMEOUT, watch).await {
             Ok(Ok(frames)) => {
                 let encoding = frames.encoding();
                 self.frames = Some(frames);
-                Input::Begun(encoding)
+                Input::Accepted(encoding)
             }
             Ok(Err(error)) => Input::Failed(Failure::of_request(&error)),
-            Err(_) => Input::Failed(Failure::new("the server did not begin the watch")),
+            Err(_) => Input::Failed(Failure::new(
+                "the server did not accept the watch request within 30 s",
+            )),
         }
     }
 
-    async fn next(&mut self, patience: Duration) -> Input {
+    async fn next(&mut self, timeout: Duration) -> Input {
         let Some(frames) = &mut self.frames else {
-            return Input::Failed(Failure::new("there is no watch to read"));
+            return Input::Failed(Failure::new("no watch is open"));
         };
-        // What is here already needs no timer.
+        // Buffered events need no timer.
         self.events_in_a_row = self.events_in_a_row.saturating_add(1);
-        if self.events_in_a_row >= EVENTS_IN_ONE_GO {
+        if self.events_in_a_row >= EVENTS_PER_YIELD {
             self.events_in_a_row = 0;
             tokio::task::yield_now().await;
         }
         let event = match frames.buffered() {
             Some(event) => Ok(Some(event)),
-            None => tokio::time::timeout(patience, frames.next()).await,
+            None => tokio::time::timeout(timeout, frames.next()).await,
         };
         match event {
             Ok(Some(Ok(event))) => Input::Event(event),

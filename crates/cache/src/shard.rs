@@ -1,6 +1,7 @@
-//! One kind, read by several watches, or in part: split by the hash of each object's UID or
-//! namespace, as Kubernetes splits it (`shardSelector`, the feature gate `ShardedListAndWatch`). A
-//! server that does not know it sends everything, and the rest is left out here, by the same hash.
+//! Splitting a kind over several watches, or reading only a part of it. Objects are split by the
+//! hash of their UID or namespace, as Kubernetes does (`shardSelector`, feature gate
+//! `ShardedListAndWatch`). A server without that feature sends all objects, and the reflector drops
+//! the others by the same hash.
 
 use std::borrow::Cow;
 
@@ -8,22 +9,22 @@ pub use opkit_apimachinery::shard::{ShardKey, ShardRange, ShardSelector};
 
 use crate::Stored;
 
-/// How an informer's kind is split over watches, and which part of it is read at all.
+/// Part of a kind that an informer reads, and the number of watches that read it.
 ///
 /// # Examples
 /// ```
 /// use opkit_cache::{ShardKey, Shards};
 ///
-/// // The second of three processes, each of which reads its part by four watches.
+/// // The second of three processes, each of which reads its part with four watches.
 /// let shards = Shards::part(ShardKey::Uid, 1, 3).watches(4);
 /// assert_eq!(shards.watches, 4);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Shards {
-    /// The part that is read; everything without one.
+    /// Part that is read; `None` reads all objects.
     pub range: Option<ShardSelector>,
-    /// How many watches read it, into one store; at least one.
+    /// Number of watches that read the part into one store; at least 1.
     pub watches: u32,
 }
 
@@ -37,12 +38,12 @@ impl Default for Shards {
 }
 
 impl Shards {
-    /// One of `of` equal parts, counted from 0: for one of `of` processes.
+    /// Selects the part `index` (from 0) of `of` equal parts, for one of `of` processes.
     pub fn part(key: ShardKey, index: u32, of: u32) -> Self {
         Self::range(ShardSelector::part(key, index, of))
     }
 
-    /// A part that is given from outside.
+    /// Selects a part given by a shard selector.
     pub fn range(range: ShardSelector) -> Self {
         Self {
             range: Some(range),
@@ -50,13 +51,13 @@ impl Shards {
         }
     }
 
-    /// By so many watches.
+    /// Reads the part with this number of watches.
     pub fn watches(mut self, watches: u32) -> Self {
         self.watches = watches.max(1);
         self
     }
 
-    /// What each reflector reads of these namespaces.
+    /// Returns the part that each reflector reads of these namespaces.
     pub(crate) fn parts(&self, namespaces: &[Option<String>]) -> Vec<Part> {
         let shards: Vec<Option<ShardSelector>> = match (&self.range, self.watches) {
             (range, 0 | 1) => vec![range.clone()],
@@ -77,12 +78,12 @@ impl Shards {
     }
 }
 
-/// What one reflector reads of a kind.
+/// Part of a kind that one reflector reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Part {
-    /// One namespace, or all.
+    /// Namespace; `None` for all namespaces.
     pub(crate) namespace: Option<String>,
-    /// One shard, or everything.
+    /// Shard; `None` for all objects.
     pub(crate) shard: Option<ShardSelector>,
 }
 
@@ -96,7 +97,7 @@ impl From<Option<String>> for Part {
 }
 
 impl Part {
-    /// Whether an object of this namespace and UID belongs to it.
+    /// Reports whether an object with this namespace and UID belongs to the part.
     pub(crate) fn covers(&self, namespace: Option<&str>, uid: Option<&str>) -> bool {
         (self.namespace.is_none() || self.namespace.as_deref() == namespace)
             && self.shard.as_ref().is_none_or(|shard| {

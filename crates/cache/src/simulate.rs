@@ -1,10 +1,11 @@
-//! The model test: random histories of an API server, delivered to reflectors over connections that
-//! fail in every way there is, into one informer with listeners. Some writes are our own. At no
-//! moment do reads go back behind what we did, or differ from a list that was just completed; at
-//! the end the store equals the server, and every listener saw a history that leads there.
+//! Model test of the informer: random histories of an API server, delivered to reflectors over
+//! faulty connections, into one informer with listeners. Some of the writes are *own* writes, whose
+//! responses the informer takes in. Reads must never show a state older than an own write or
+//! deletion, or differ from a list that was just completed. At the end the store must equal the
+//! server, and every listener must have received a history that leads to that state.
 //!
-//! Everything is drawn from one seed and runs without a clock, so that a failure can be repeated:
-//! `cargo xtask simulate --only cache --seed N`.
+//! Everything is derived from one seed and runs without a clock, so that a failure can be
+//! reproduced: `cargo xtask simulate --only cache --seed N`.
 
 mod link;
 mod mirror;
@@ -26,36 +27,36 @@ use crate::InformerOptions;
 use crate::shard::{Part, Shards};
 use crate::store;
 
-/// What the subject does wrong.
+/// Fault of the tested informer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
-    /// In how it keeps own writes.
+    /// Fault in the overlay of own writes.
     Overlay(store::Fault),
-    /// A deletion whose object stays for its finalizers hides the object.
+    /// A deletion hides its object even if finalizers keep the object.
     TerminatingIsGone,
 }
 
-/// One run: what exists, and what may still go wrong.
+/// State of one run.
 struct World {
     random: Random,
     server: Server,
     subject: Subject,
     links: Vec<Link>,
-    /// How many lists each had completed when the server was restored last: until the next one, it
-    /// shows what the restore has undone.
+    /// Lists that each link had completed when the server was last restored. Until its next list, a
+    /// link shows state that the restore has undone.
     lists_before: Vec<u64>,
-    /// Reflectors of before, which may go on for a while.
-    former: Vec<Link>,
+    /// Reflectors of the previous split, which may run for a while.
+    previous: Vec<Link>,
     namespaces: Vec<Option<String>>,
     mirrors: Vec<Mirror>,
-    /// What reflectors ask for.
+    /// Selector and encoding that reflectors request.
     form: Form,
-    /// Whether some of the writes are our own.
+    /// Whether some of the writes are own writes.
     writes: bool,
     /// Whether reflectors lag far behind.
     is_slow: bool,
-    /// Responses to writes of our own that have not been taken in yet.
+    /// Responses to own writes that have not been taken in yet.
     responses: Vec<Response>,
     oracle: Oracle,
     now: Duration,
@@ -73,13 +74,14 @@ impl World {
         if form.selects {
             options = options.labels("app=web").unwrap();
         }
-        // What does not fit its type has no form in protobuf, nor is it known of an evicted body.
+        // An object that does not match its type cannot be encoded as protobuf, and is not detected
+        // if its body is evicted.
         server.has_broken = !form.protobuf;
         if random.percent(20) {
             options = options.memory_budget(random.below(3000) as usize);
             server.has_broken = false;
         }
-        // Everything, or some namespaces.
+        // All namespaces, or some of them.
         let namespaces: Vec<Option<String>> = match random.percent(60) {
             true => vec![None],
             false => {
@@ -100,7 +102,7 @@ impl World {
             server,
             subject,
             links,
-            former: Vec::new(),
+            previous: Vec::new(),
             namespaces,
             mirrors: Vec::new(),
             responses: Vec::new(),
@@ -109,36 +111,36 @@ impl World {
         }
     }
 
-    /// Whether some reflector reads this object.
+    /// Reports whether some reflector reads this object.
     fn is_read(&self, namespace: &str, uid: &str) -> bool {
         self.links.iter().any(|link| link.covers(namespace, uid))
     }
 
-    /// Other reflectors read it all, or another part of it.
+    /// Replaces the reflectors by others that read everything, or another part.
     fn resplit(&mut self) {
         let parts = shards(&mut self.random).parts(&self.namespaces);
         let links = links(&self.subject, parts, self.form, &mut self.random);
         self.oracle.resplit(&links);
         self.lists_before = vec![0; links.len()];
-        self.former = std::mem::replace(&mut self.links, links);
+        self.previous = std::mem::replace(&mut self.links, links);
     }
 
-    /// Something happens somewhere.
-    fn happen(&mut self) -> Result<(), String> {
+    /// Performs one random step.
+    fn step(&mut self) -> Result<(), String> {
         match self.random.below(100) {
             0..25 => self.write(),
             25..85 if self.is_slow && self.random.percent(70) => match self.random.percent(50) {
                 true => self.write(),
-                false => self.take_in_response(),
+                false => self.observe_response(),
             },
             25..85 => {
                 let link = self.random.below(self.links.len() as u64) as usize;
                 self.turn(link, true)?;
             }
-            85 if !self.former.is_empty() => {
-                let link = self.random.below(self.former.len() as u64) as usize;
+            85 if !self.previous.is_empty() => {
+                let link = self.random.below(self.previous.len() as u64) as usize;
                 let (server, random) = (&mut self.server, &mut self.random);
-                self.former[link].turn(&mut self.now, server, random, true);
+                self.previous[link].turn(&mut self.now, server, random, true);
             }
             86 if self.server.restored() == 0 && self.random.percent(30) => self.resplit(),
             85..88 => self.server.compact(&mut self.random),
@@ -148,8 +150,9 @@ impl World {
                 let some = self.random.below(20);
                 self.mirrors[mirror].receive(some, self.server.restored() > 0)?;
             }
-            96..99 => self.take_in_response(),
-            // A life that the restore undid, in one shard, hides an earlier one in another.
+            96..99 => self.observe_response(),
+            // An object of one shard that the restore undid can hide an earlier object of another
+            // shard.
             99 if self.links.iter().all(|link| !link.is_sharded()) && self.random.percent(10) => {
                 self.restore();
             }
@@ -158,7 +161,8 @@ impl World {
         Ok(())
     }
 
-    /// A reflector gets what it asked for last. If that completes a list, reads show the list.
+    /// Delivers to a reflector what it requested last. If that completes a list, reads must show
+    /// the list.
     fn turn(&mut self, link: usize, faults: bool) -> Result<(), String> {
         let (server, random) = (&mut self.server, &mut self.random);
         let link = &mut self.links[link];
@@ -171,7 +175,7 @@ impl World {
         self.oracle.check_list(&self.subject, server, link, selects)
     }
 
-    /// Somebody changes an object, perhaps we ourselves.
+    /// Changes an object; some of these writes are own writes.
     fn write(&mut self) {
         if self.server.is_frozen(&self.links) {
             return;
@@ -183,15 +187,15 @@ impl World {
         }
     }
 
-    /// The response to a write of our own arrives, in any order.
-    fn take_in_response(&mut self) {
+    /// Takes in the response to an own write; responses arrive in any order.
+    fn observe_response(&mut self) {
         if self.responses.is_empty() {
             return;
         }
         let at = self.random.below(self.responses.len() as u64) as usize;
         let response = self.responses.swap_remove(at);
         let (namespace, uid) = response.of();
-        // It was read when it was written, but perhaps not since.
+        // A reflector read the object when it was written, but perhaps not any more.
         if !self.is_read(namespace, uid) {
             return;
         }
@@ -202,10 +206,10 @@ impl World {
         self.subject.observe(&response);
     }
 
-    /// The cluster is restored from a backup. Connections break, and with them responses are lost.
+    /// Restores the cluster from a backup. Connections break, so pending responses are lost.
     fn restore(&mut self) {
         for _ in 0..self.random.below(3) {
-            self.take_in_response();
+            self.observe_response();
         }
         self.responses.clear();
         self.server.restore(&self.links, &mut self.random);
@@ -219,7 +223,7 @@ impl World {
             .check(&self.subject, &self.server, &self.links, selects)
     }
 
-    /// Nothing fails any more and nothing is written: what is left to be told is told.
+    /// Runs without further faults or writes until everything has been delivered.
     fn settle(&mut self) -> Result<(), String> {
         for link in 0..self.links.len() {
             let mut turns = 0;
@@ -233,7 +237,7 @@ impl World {
             }
         }
         while !self.responses.is_empty() {
-            self.take_in_response();
+            self.observe_response();
             self.check()?;
         }
         let expected = self.server.objects();
@@ -248,15 +252,19 @@ impl World {
                 "the store differs\n server {expected:?}\n store  {found:?}"
             ));
         }
-        // A watch with a selector never proves that an object is gone, and of several watches of a
-        // namespace the first to settle has not heard how far the others came.
+        // A watch with a selector never proves that an object is deleted. With several watches of a
+        // namespace, the first one to settle does not know the progress of the others.
         let is_one_watch = self.links.iter().all(|link| !link.is_sharded());
-        if self.subject.is_waiting() && is_one_watch && !self.form.selects {
-            let waits_for = self.subject.waits_for();
-            return Err(format!("all is reported but {waits_for} is waited for"));
+        if self.subject.has_overlay() && is_one_watch && !self.form.selects {
+            let overlay_text = self.subject.overlay_text();
+            return Err(format!(
+                "everything is reported, but the overlay still has {overlay_text}"
+            ));
         }
         if let Some(error) = self.subject.last_error() {
-            return Err(format!("all is well but the last error is {error}"));
+            return Err(format!(
+                "there are no failures any more, but the last error is {error}"
+            ));
         }
         self.mirrors.push(Mirror::new(&self.subject));
         for mirror in &mut self.mirrors {
@@ -267,7 +275,7 @@ impl World {
     }
 }
 
-/// Some way to split the objects.
+/// Returns a random split of the objects.
 fn shards(random: &mut Random) -> Shards {
     let key = match random.percent(80) {
         true => ShardKey::Uid,
@@ -283,7 +291,7 @@ fn shards(random: &mut Random) -> Shards {
     }
 }
 
-/// Reflectors for these parts.
+/// Creates reflectors for these parts.
 fn links(subject: &Subject, parts: Vec<Part>, form: Form, random: &mut Random) -> Vec<Link> {
     let sinks = subject.split(parts.clone());
     let pairs = parts.into_iter().zip(sinks);
@@ -292,12 +300,12 @@ fn links(subject: &Subject, parts: Vec<Part>, form: Form, random: &mut Random) -
         .collect()
 }
 
-/// One run from `seed`.
+/// Runs the simulation from `seed`.
 fn run(seed: u64, fault: Fault) -> Result<(), String> {
     let mut world = World::new(seed, fault);
     let steps = 20 + world.random.below(400);
     for _ in 0..steps {
-        world.happen()?;
+        world.step()?;
         world.check()?;
     }
     world.settle()
@@ -309,10 +317,10 @@ fn check(seeds: std::ops::Range<u64>) {
         let failure = match run {
             Ok(Ok(())) => continue,
             Ok(Err(failure)) => failure,
-            Err(_) => "it panicked".to_owned(),
+            Err(_) => "the simulation panicked".to_owned(),
         };
         panic!(
-            "seed {seed}: {failure}\nrepeat it with: cargo xtask simulate --only cache --seed {seed}"
+            "seed {seed}: {failure}\nreproduce it with: cargo xtask simulate --only cache --seed {seed}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The seam between a reflector, which reads a collection, and whatever keeps it.
+//! Interface between a reflector, which reads a collection, and the sink that stores it.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use opkit_client::Kind;
 
 use crate::reflector::Counters;
 
-/// The bytes of one object as they came.
+/// Bytes of one object as received.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Raw<'a> {
     /// A JSON object.
@@ -15,58 +15,61 @@ pub(crate) enum Raw<'a> {
     Protobuf(&'a [u8]),
 }
 
-/// Where a reflector puts what it reads. All calls come in order from one task, and none blocks.
+/// Receiver of the objects that a reflector reads. All calls are made in order from one task, and
+/// none blocks.
 ///
-/// A list is `begin_list`, any number of `listed`, `end_list`. Between `begin_list` and `end_list`
-/// of a streaming list `deleted` may come as well: the object is then neither listed nor stored. A
-/// list that breaks off is followed by another `begin_list`. Other calls come only between lists.
+/// A list is `begin_list`, any number of `listed`, `end_list`. During a streaming list, `deleted`
+/// may be called as well: that object is then neither listed nor stored. After an interrupted list,
+/// `begin_list` is called again. All other calls are made only between lists.
 pub(crate) trait Sink: Send + 'static {
-    /// What is read.
+    /// Returns the kind that is read.
     fn kind(&self) -> &Kind;
 
-    /// A list begins: the first, or again after a gap. What a list that broke off has told stays;
-    /// only a complete list deletes. Returns whether the list has to be a quorum read, because one
-    /// as of the last version seen could be older than own writes that reads show already.
+    /// Starts a list: the first one, or another one after a gap in the watch. Objects of an
+    /// interrupted list stay stored; only a complete list deletes. Returns whether the list has to
+    /// be a quorum read, because a list at the last seen version could be older than own writes
+    /// that reads already show.
     fn begin_list(&mut self) -> bool;
 
-    /// One object of the list. What does not fit its type is kept as such and is no error.
+    /// Stores one object of the list. An object that does not match its Rust type is stored as
+    /// unreadable, without an error.
     ///
     /// # Errors
-    /// Only if not even the object's name can be read. Nothing is changed then.
-    fn listed(&mut self, object: Raw<'_>) -> Result<(), ReadError>;
+    /// If not even the object's name can be read. The sink is unchanged then.
+    fn listed(&mut self, object: Raw<'_>) -> Result<(), HeadError>;
 
-    /// The list is complete and is of this version: what was not listed since `begin_list` is gone.
-    /// The version may be lower than those told before: the cluster was restored, and the list is
-    /// the truth.
+    /// Completes the list at this version: objects that were not listed since `begin_list` are
+    /// deleted. The version can be lower than earlier ones if the cluster was restored from a
+    /// backup; the list replaces the state then as well.
     fn end_list(&mut self, resource_version: &str);
 
-    /// An object was added or changed. Answers its resourceVersion.
+    /// Stores an object that was added or changed. Returns its resourceVersion.
     ///
     /// # Errors
-    /// As [`listed`](Sink::listed).
-    fn changed(&mut self, object: Raw<'_>) -> Result<Option<String>, ReadError>;
+    /// Same as [`listed`](Sink::listed).
+    fn changed(&mut self, object: Raw<'_>) -> Result<Option<String>, HeadError>;
 
-    /// An object was deleted; this is its last state. Answers its resourceVersion.
+    /// Removes a deleted object, given in its last state. Returns its resourceVersion.
     ///
     /// # Errors
-    /// As [`listed`](Sink::listed).
-    fn deleted(&mut self, object: Raw<'_>) -> Result<Option<String>, ReadError>;
+    /// Same as [`listed`](Sink::listed).
+    fn deleted(&mut self, object: Raw<'_>) -> Result<Option<String>, HeadError>;
 
-    /// All there was up to this version has been told.
+    /// Records that all events up to this version have been delivered.
     fn bookmark(&mut self, resource_version: &str);
 
-    /// What went wrong last; `None` when all is well again.
+    /// Sets the last error; `None` after a success.
     fn set_last_error(&mut self, error: Option<String>);
 
-    /// What the reflector has done so far, `now` after it began.
+    /// Sets the counters of the reflector; `now` is the time since its start.
     fn set_counters(&mut self, now: Duration, counters: &Counters);
 }
 
-/// An object whose name cannot be read.
+/// Error of an object whose name cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub(crate) enum ReadError {
-    /// It is not JSON, or has no name.
+pub(crate) enum HeadError {
+    /// The object is not valid JSON, or has no name.
     #[error("cannot read the name of an object from its JSON")]
     Json(#[source] serde_json::Error),
 }

@@ -1,5 +1,5 @@
-//! The store: the objects of one kind by key, with their indexes. Synchronous, no I/O; every change
-//! answers what was there before.
+//! Store of the objects of one kind by key, with their indexes. Synchronous, without I/O; every
+//! change returns the previous object.
 
 mod overlay;
 
@@ -13,16 +13,16 @@ use opkit_client::ObjectKey;
 
 #[cfg(test)]
 pub(crate) use self::overlay::ABSENT_MAX;
-pub(crate) use self::overlay::{Fault, Listed, News, Overlay};
+pub(crate) use self::overlay::{Fault, Listed, ObjectVersion, Overlay};
 use crate::Stored;
-use crate::index::{Compact, Index, Indexed};
+use crate::index::{HashIndex, Index, Indexed};
 use crate::record::Origin;
 use crate::tape::strings::Interner;
 
-/// No list has told the object.
+/// List number of an object that no list has contained.
 const UNLISTED: u32 = 0;
-/// So many objects are moved to new strings with each write.
-const MOVED_AT_ONCE: usize = 16;
+/// Number of objects that are moved to new strings with each write.
+const MOVED_PER_WRITE: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
@@ -30,27 +30,27 @@ pub(crate) struct Store {
     free: Vec<u32>,
     by_key: HashTable<u32>,
     hasher: RandomState,
-    by_owner: Compact,
-    by_namespace: Compact,
+    by_owner: HashIndex,
+    by_namespace: HashIndex,
     indexes: Vec<Indexed>,
-    /// Memory of the records.
+    /// Approximate memory of the records, in bytes.
     bytes: usize,
-    /// The slots that may have a body to evict, in the order in which the eviction looks at them.
-    /// Those without are not looked at again and again.
+    /// Slots that may have a body to evict, in the order in which the eviction checks them. Slots
+    /// without a body are not checked again.
     bodies: Option<VecDeque<u32>>,
-    /// Where the moving to new strings looks next.
-    mover: Option<usize>,
-    /// At how many slots the eviction has looked.
+    /// Next slot to move to new strings; `None` if no move is in progress.
+    move_cursor: Option<usize>,
+    /// Number of slots that the eviction has checked.
     #[cfg(test)]
-    looked: u64,
+    checked_slots: u64,
 }
 
 #[derive(Debug)]
 struct Slot {
     stored: Option<Stored>,
-    /// The list that told it last.
+    /// Number of the last list that contained the object.
     listed: u32,
-    /// Whether it is among the bodies that may be evicted.
+    /// Whether the slot is in `bodies`.
     in_bodies: bool,
 }
 
@@ -63,7 +63,7 @@ impl Store {
         self.by_key.len()
     }
 
-    /// The memory of all objects, in bytes, about.
+    /// Returns the approximate memory of all objects, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -72,14 +72,14 @@ impl Store {
         self.slots.iter().filter_map(|slot| slot.stored.as_ref())
     }
 
-    /// The objects that have an owner reference to `uid`.
+    /// Returns the objects that have an owner reference to `uid`.
     pub(crate) fn owned_by<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = &'a Stored> {
         let slots = self.by_owner.slots(self.hasher.hash_one(uid));
         let stored = slots.filter_map(|slot| self.stored(slot));
         stored.filter(move |stored| stored.meta().owners().iter().any(|owner| owner.uid == uid))
     }
 
-    /// The objects of a namespace.
+    /// Returns the objects of a namespace.
     pub(crate) fn in_namespace<'a>(
         &'a self,
         namespace: &'a str,
@@ -89,7 +89,7 @@ impl Store {
         stored.filter(move |stored| stored.namespace().as_deref() == Some(namespace))
     }
 
-    /// The objects with a value of an index; `None` if there is no such index.
+    /// Returns the objects with a value in an index; `None` if there is no such index.
     pub(crate) fn by_index(
         &self,
         index: &str,
@@ -99,7 +99,7 @@ impl Store {
         Some(slots.filter_map(|slot| self.stored(slot)))
     }
 
-    /// The values of an index; `None` if there is no such index.
+    /// Returns the values of an index; `None` if there is no such index.
     pub(crate) fn index_values(&self, index: &str) -> Option<impl Iterator<Item = &str>> {
         Some(self.index(index)?.values())
     }
@@ -114,7 +114,7 @@ impl Store {
             .find(|indexed| indexed.index.name == name)
     }
 
-    /// Adds an index and enters what is there.
+    /// Adds an index and fills it with the stored objects.
     pub(crate) fn add_index(&mut self, index: Index) {
         let mut indexed = Indexed::new(index);
         for (slot, stored) in self.numbered() {
@@ -128,7 +128,7 @@ impl Store {
         slots.filter_map(|(number, slot)| Some((number, slot.stored.as_ref()?)))
     }
 
-    /// Stores an object and answers what was there.
+    /// Stores an object and returns the previous one with its key.
     pub(crate) fn insert(&mut self, stored: Stored) -> Option<Stored> {
         let hash = self.hash(stored.namespace().as_deref(), &stored.name());
         let found = self
@@ -144,7 +144,7 @@ impl Store {
                         listed: UNLISTED,
                         in_bodies: false,
                     });
-                    // Four thousand million objects do not fit into any memory.
+                    // More than 2^32 objects do not fit into memory.
                     u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
                 });
                 let (slots, hasher) = (&self.slots, &self.hasher);
@@ -152,7 +152,8 @@ impl Store {
                     let stored = slots
                         .get(*slot as usize)
                         .and_then(|slot| slot.stored.as_ref());
-                    // The one that is being inserted is not there yet, and is not hashed again.
+                    // The object that is being inserted is not in its slot yet, and is not hashed
+                    // again.
                     stored.map_or(hash, |stored| {
                         key_hash(hasher, stored.namespace().as_deref(), &stored.name())
                     })
@@ -163,7 +164,7 @@ impl Store {
         self.set(slot, Some(stored))
     }
 
-    /// Forgets an object and answers what it was.
+    /// Removes an object and returns it.
     pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Stored> {
         let slot = self.find(key)?;
         self.remove_slot(slot)
@@ -183,7 +184,7 @@ impl Store {
         old
     }
 
-    /// Notes that the list `list` has told an object.
+    /// Records that the list number `list` contained an object.
     pub(crate) fn mark(&mut self, key: &ObjectKey, list: u32) {
         if let Some(slot) = self.find(key)
             && let Some(slot) = self.slots.get_mut(slot as usize)
@@ -192,7 +193,7 @@ impl Store {
         }
     }
 
-    /// Whether the list `list` has reported the object.
+    /// Reports whether the list number `list` contained the object.
     pub(crate) fn is_marked(&self, key: &ObjectKey, list: u32) -> bool {
         let slot = self
             .find(key)
@@ -200,7 +201,8 @@ impl Store {
         slot.is_some_and(|slot| slot.listed == list)
     }
 
-    /// Forgets what the list `list`, now complete, has not told, of those that it `covers`.
+    /// Removes the objects that `covers` selects and that the list number `list`, now complete, did
+    /// not contain. Returns the removed objects.
     pub(crate) fn sweep(&mut self, list: u32, covers: impl Fn(&Stored) -> bool) -> Vec<Stored> {
         let unlisted = |(number, slot): (u32, &Slot)| {
             let stored = slot.stored.as_ref()?;
@@ -212,7 +214,7 @@ impl Store {
             .collect()
     }
 
-    /// Forgets the objects that `which` names, and answers what they were.
+    /// Removes the objects that `which` selects, and returns them.
     pub(crate) fn take(&mut self, which: impl Fn(&Stored) -> bool) -> Vec<Stored> {
         let taken = self.numbered().filter(|(_, stored)| which(stored));
         let taken: Vec<u32> = taken.map(|(slot, _)| slot).collect();
@@ -222,25 +224,26 @@ impl Store {
             .collect()
     }
 
-    /// Takes note from now on of what can be evicted.
+    /// Tracks from now on which objects can be evicted.
     pub(crate) fn evictable(mut self) -> Self {
         self.bodies.get_or_insert_default();
         self
     }
 
-    /// Takes the bodies of objects that were not read lately until the memory is within `budget`.
+    /// Drops the bodies of objects that were not read recently until the memory is within `budget`,
+    /// in bytes. Returns the number of evicted bodies.
     pub(crate) fn evict(&mut self, budget: usize) -> usize {
         let Some(bodies) = &mut self.bodies else {
             return 0;
         };
         let mut evicted = 0;
-        // Twice around: in the first round those that were read lately are spared.
+        // Two rounds: the first one spares objects that were read recently.
         let mut steps = bodies.len() * 2;
         while self.bytes > budget && steps > 0 {
             steps -= 1;
             #[cfg(test)]
             {
-                self.looked += 1;
+                self.checked_slots += 1;
             }
             let Some(number) = bodies.pop_front() else {
                 break;
@@ -248,7 +251,7 @@ impl Store {
             let Some(slot) = self.slots.get_mut(number as usize) else {
                 continue;
             };
-            if slot.stored.as_ref().is_some_and(Stored::cool) {
+            if slot.stored.as_ref().is_some_and(Stored::take_hot) {
                 bodies.push_back(number);
                 continue;
             }
@@ -264,32 +267,37 @@ impl Store {
         evicted
     }
 
-    /// At how many slots the eviction has looked.
+    /// Returns the number of slots that the eviction has checked.
     #[cfg(test)]
-    pub(crate) fn looked(&self) -> u64 {
-        self.looked
+    pub(crate) fn checked_slots(&self) -> u64 {
+        self.checked_slots
     }
 
-    /// Begins to move all objects to the strings of another generation.
+    /// Starts to move all objects to the strings of another generation.
     pub(crate) fn begin_move(&mut self) {
-        self.mover = Some(0);
+        self.move_cursor = Some(0);
     }
 
-    /// Moves some objects to the strings of `origin`; answers whether there are more.
+    /// Moves some objects to the strings of `origin`; returns whether more remain.
     pub(crate) fn move_some(&mut self, origin: &Arc<Origin>, interner: &mut Interner) -> bool {
-        let Some(from) = self.mover else { return false };
+        let Some(from) = self.move_cursor else {
+            return false;
+        };
         let slots = self.slots.get_mut(from..).unwrap_or_default();
-        let next = from + MOVED_AT_ONCE;
-        for slot in slots.iter_mut().take(MOVED_AT_ONCE) {
-            if let Some(stored) = slot.stored.as_ref().filter(|stored| !stored.is_of(origin))
+        let next = from + MOVED_PER_WRITE;
+        for slot in slots.iter_mut().take(MOVED_PER_WRITE) {
+            if let Some(stored) = slot
+                .stored
+                .as_ref()
+                .filter(|stored| !stored.has_origin(origin))
                 && let Some(moved) = stored.moved_to(origin, interner)
             {
                 self.bytes = self.bytes - stored.bytes() + moved.bytes();
                 slot.stored = Some(moved);
             }
         }
-        self.mover = (next < self.slots.len()).then_some(next);
-        self.mover.is_some()
+        self.move_cursor = (next < self.slots.len()).then_some(next);
+        self.move_cursor.is_some()
     }
 
     fn set(&mut self, slot: u32, stored: Option<Stored>) -> Option<Stored> {
@@ -368,7 +376,8 @@ fn key_hash(hasher: &RandomState, namespace: Option<&str>, name: &str) -> u64 {
     hasher.hash_one((namespace.unwrap_or_default(), name))
 }
 
-/// Versions are comparable as numbers (KEP-5504).
+/// Returns a resourceVersion as a number, so that versions can be compared (KEP-5504); `None` if it
+/// is not a number.
 pub(crate) fn number(version: Option<&str>) -> Option<u64> {
     version?.parse().ok()
 }

@@ -1,15 +1,15 @@
-//! The tape: the compact binary form of a cached object.
+//! Tape: the compact binary form of a cached object.
 //!
-//! One byte string per object. Names of fields, and strings that several objects share, are kept
-//! once per kind ([`strings`]) and stand in the tape as small numbers; UIDs, times, digests and
-//! decimal numbers are packed. It is written straight from the wire bytes, JSON ([`json`]) or
-//! anything that serde reads ([`visit`]), and read back through a serde `Deserializer`
-//! ([`deserialize`]), so any Rust type comes out of it without a tree in between. Metadata is
-//! read in place ([`meta`]).
+//! An object is one byte string. Field names, and strings that several objects share, are stored
+//! once per kind ([`strings`]) and appear in the tape as small numbers; UIDs, times, digests and
+//! decimal numbers are packed. A tape is written directly from the received bytes, from JSON
+//! ([`json`]) or from anything that serde reads ([`visit`]). It is read through a serde
+//! `Deserializer` ([`deserialize`]), so any Rust type can be decoded from it without an
+//! intermediate tree. Metadata is read in place ([`meta`]).
 //!
-//! A value begins with a byte whose low four bits are its tag and whose high four bits are a
-//! small number, or 15 if the number follows as a varint. Maps and lists end with [`END`]; they
-//! carry no length, so that parts can be left out by copying the rest ([`project`]).
+//! The first byte of a value has its tag in the low four bits. The high four bits are a small
+//! number, or 15 if the number follows as a varint. Maps and lists end with [`END`]. They have no
+//! length, so that parts can be left out by copying the rest ([`project`]).
 
 pub(crate) mod deserialize;
 pub(crate) mod diff;
@@ -23,44 +23,44 @@ pub(crate) mod reader;
 pub(crate) mod strings;
 pub(crate) mod visit;
 
-/// What a value is; the low four bits of its first byte.
+/// Type of a value: the low four bits of its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Tag {
-    /// The end of a list or map; as the whole byte 0.
+    /// End of a list or map; the whole byte is 0.
     End = 0,
     Null = 1,
     False = 2,
     True = 3,
-    /// A number that is not negative.
+    /// Non-negative integer.
     Unsigned = 4,
-    /// A negative number n as -1 - n.
+    /// Negative integer n, stored as -1 - n.
     Negative = 5,
-    /// Eight bytes, little endian.
+    /// 64-bit float: eight bytes, little endian.
     Float = 6,
-    /// Its length, then its bytes.
+    /// String: its length, then its bytes.
     Text = 7,
-    /// A string of the kind's [`strings`].
-    Shared = 8,
-    /// A string that is a decimal number.
+    /// String that is stored once for the kind; see [`strings`].
+    Interned = 8,
+    /// String that is a decimal number.
     Decimal = 9,
-    /// A string that is a UUID: 16 bytes.
+    /// String that is a UUID: 16 bytes.
     Uuid = 10,
-    /// A string that is a time of whole seconds in UTC: seconds since 1970.
+    /// String that is a UTC time with whole seconds: seconds since 1970.
     Time = 11,
-    /// A string that ends in hexadecimal digits: how many bytes, those, and what is before, a
-    /// string of its own.
+    /// String that ends in hexadecimal digits: the number of bytes, the bytes, and the part before
+    /// the digits as another string value.
     Digest = 12,
-    /// Its small number is how many items it has, or 15 for more than 14.
+    /// List; its small number is the number of items, or 15 for more than 14.
     List = 13,
-    /// Its small number is 0.
+    /// Map; its small number is 0.
     Map = 14,
 }
 
-/// The end of a list or map. No other value begins with this byte.
+/// End of a list or map. No other value starts with this byte.
 pub(crate) const END: u8 = 0;
 
-/// How deep values may nest; serde_json's limit.
+/// Largest nesting depth of values; serde_json's limit.
 pub(crate) const DEPTH_MAX: usize = 128;
 
 impl Tag {
@@ -75,7 +75,7 @@ impl Tag {
             5 => Self::Negative,
             6 => Self::Float,
             7 => Self::Text,
-            8 => Self::Shared,
+            8 => Self::Interned,
             9 => Self::Decimal,
             10 => Self::Uuid,
             11 => Self::Time,
@@ -87,7 +87,7 @@ impl Tag {
     }
 }
 
-/// A tape with nothing but the metadata of another.
+/// Returns a tape that contains only the metadata of another one.
 pub(crate) fn metadata_only(tape: &[u8], vocabulary: &strings::Vocabulary) -> Option<Vec<u8>> {
     let mut reader = reader::Reader::new(tape, vocabulary);
     if reader.next().ok()? != reader::Item::Map {

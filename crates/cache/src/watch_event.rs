@@ -1,5 +1,4 @@
-//! One event of a watch, taken apart: what happened, and the bytes of the object it happened to,
-//! which whoever keeps the object reads.
+//! One event of a watch: its type, and the bytes of its object, which the sink decodes.
 
 use kube::core::Status;
 use opkit_apimachinery::protobuf::{self, ProtobufError, WatchEventParts};
@@ -9,16 +8,16 @@ use serde_json::value::RawValue;
 
 use crate::sink::Raw;
 
-/// What one event of a watch says. The object is still bytes.
+/// Watch event. Its object is not decoded.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub(crate) struct WatchEvent<'a> {
     pub(crate) kind: EventKind,
-    /// As protobuf, with its envelope.
+    /// Bytes of the object; in protobuf, with its envelope.
     object: &'a [u8],
     encoding: Encoding,
 }
 
-/// What happened.
+/// Type of a watch event.
 #[derive(Debug, PartialEq, Eq, Clone, Copy, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum EventKind {
@@ -29,25 +28,25 @@ pub(crate) enum EventKind {
     Error,
 }
 
-/// What a bookmark says.
+/// Content of a bookmark event.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct Bookmark {
     pub(crate) resource_version: String,
-    /// Whether it says that a streaming list is complete.
+    /// Whether the bookmark marks the end of a streaming list.
     pub(crate) ends_list: bool,
 }
 
-/// An event that is none.
+/// Error of parsing a watch event.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EventError {
-    /// In JSON.
-    #[error("an event of the watch cannot be read")]
+    /// The event is not valid JSON.
+    #[error("cannot parse a watch event as JSON")]
     Json(#[source] serde_json::Error),
-    /// In protobuf.
-    #[error("an event of the watch cannot be read")]
+    /// The event is not valid protobuf.
+    #[error("cannot parse a watch event as protobuf")]
     Protobuf(#[source] ProtobufError),
-    /// Of a kind that nobody knows.
-    #[error("{kind:?} is no kind of event")]
+    /// The event has an unknown type.
+    #[error("{kind:?} is not a valid watch event type")]
     Kind { kind: String },
 }
 
@@ -58,16 +57,16 @@ struct Line<'a> {
     object: &'a RawValue,
 }
 
-/// How Go writes the begin of an event. With it the object need not be looked through to find where
-/// it ends: whoever reads it does that.
-const BEGINS: [(&[u8], EventKind); 3] = [
+/// Start of an event as Go writes it. If it matches, the event need not be scanned for the end of
+/// its object: the decoder of the object finds it.
+const PREFIXES: [(&[u8], EventKind); 3] = [
     (br#"{"type":"MODIFIED","object":"#, EventKind::Modified),
     (br#"{"type":"ADDED","object":"#, EventKind::Added),
     (br#"{"type":"DELETED","object":"#, EventKind::Deleted),
 ];
 
 impl<'a> WatchEvent<'a> {
-    /// Reads one line or one frame of a watch.
+    /// Parses one line or one frame of a watch.
     pub(crate) fn read(bytes: &'a [u8], encoding: Encoding) -> Result<Self, EventError> {
         match encoding {
             Encoding::Protobuf => Self::from_frame(bytes),
@@ -81,8 +80,8 @@ impl<'a> WatchEvent<'a> {
             object,
             encoding: Encoding::Json,
         };
-        for (begin, kind) in BEGINS {
-            if let Some(object) = line.strip_prefix(begin)
+        for (prefix, kind) in PREFIXES {
+            if let Some(object) = line.strip_prefix(prefix)
                 && let Some(object) = object.strip_suffix(b"}")
             {
                 return Ok(event(kind, object));
@@ -112,7 +111,7 @@ impl<'a> WatchEvent<'a> {
         })
     }
 
-    /// The object, for whoever keeps it.
+    /// Returns the bytes of the object, for the sink.
     pub(crate) fn raw(&self) -> Result<Raw<'a>, EventError> {
         if self.encoding != Encoding::Protobuf {
             return Ok(Raw::Json(self.object));
@@ -124,7 +123,7 @@ impl<'a> WatchEvent<'a> {
         })
     }
 
-    /// What a bookmark says.
+    /// Decodes the object of a bookmark event.
     pub(crate) fn bookmark(&self) -> Result<Bookmark, EventError> {
         #[derive(Deserialize)]
         struct Object {
@@ -153,7 +152,7 @@ impl<'a> WatchEvent<'a> {
         })
     }
 
-    /// What an error says.
+    /// Decodes the object of an error event.
     pub(crate) fn status(&self) -> Result<Status, EventError> {
         self.object()
     }

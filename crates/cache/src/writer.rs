@@ -1,4 +1,4 @@
-//! From bytes to stored objects: the writing side of an informer.
+//! Write side of an informer: encodes received bytes into stored objects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use crate::object::Codec;
 use crate::options::InformerOptions;
 use crate::pool::Pool;
 use crate::record::{Counts, Origin, number_of};
-use crate::sink::{Raw, ReadError};
+use crate::sink::{HeadError, Raw};
 use crate::tape::encoder::Encoder;
 use crate::tape::head::Head;
 use crate::tape::strings::{Interner, Vocabulary};
 use crate::tape::{self, visit};
 use crate::{StoreForm, Stored};
 
-/// Strings may take so much memory before unused ones are looked for.
+/// Memory of the interned strings, in bytes, below which no new generation is started.
 const STRINGS_MIN: usize = 4 << 20;
 
-/// Encodes objects with the strings of the present generation.
+/// Encoder of objects with the strings of the current generation.
 #[derive(Debug)]
 pub(crate) struct Writer {
     origin: Arc<Origin>,
     interner: Interner,
     scratch: Vec<u8>,
-    /// At which memory of the strings a new generation begins.
+    /// Memory of the strings, in bytes, at which a new generation starts.
     limit: usize,
     form: StoreForm,
     message: Option<MessageType>,
@@ -58,17 +58,18 @@ impl Writer {
         &self.origin
     }
 
-    /// The present generation and its writing side.
+    /// Returns the current generation and its interner.
     pub(crate) fn parts(&mut self) -> (&Arc<Origin>, &mut Interner) {
         (&self.origin, &mut self.interner)
     }
 
-    /// Memory of the strings, about.
+    /// Returns the approximate memory of the strings, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.interner.bytes()
     }
 
-    /// Begins a new generation of strings if the present one has grown enough.
+    /// Starts a new generation of strings if the current one has reached its limit. Returns whether
+    /// it did.
     pub(crate) fn renew(&mut self) -> bool {
         if self.interner.bytes() < self.limit {
             return false;
@@ -81,23 +82,24 @@ impl Writer {
         };
         self.origin = Arc::new(origin);
         self.interner = Interner::new();
-        // Until all objects are moved, nobody knows how much is in use.
+        // Until all objects are moved, the memory of the strings in use is unknown.
         self.limit = usize::MAX;
         true
     }
 
-    /// Whether objects are being moved to the present generation.
+    /// Reports whether objects are being moved to the current generation.
     pub(crate) fn is_renewing(&self) -> bool {
         self.limit == usize::MAX
     }
 
-    /// All objects have strings of the present generation: another begins when they have doubled.
+    /// Records that all objects have strings of the current generation. The next one starts when
+    /// their memory has doubled.
     pub(crate) fn renewed(&mut self) {
         self.limit = STRINGS_MIN.max(self.interner.bytes() * 2);
         self.origin.pool.keep_only(&self.origin);
     }
 
-    /// Stores what came. What cannot be stored is kept as unreadable.
+    /// Encodes a received object. An object that cannot be encoded is returned as unreadable.
     pub(crate) fn store(&mut self, wire: &Wire<'_>, options: &InformerOptions) -> Option<Stored> {
         let encoded = self.encode(wire, options);
         let tape = std::mem::take(&mut self.scratch);
@@ -120,9 +122,10 @@ impl Writer {
         let transformed = match &options.transform {
             Some(transform) => {
                 let mut value = self.value(wire)?;
-                // It is the user's: a panic of its own is an error of this object.
-                catch_unwind(AssertUnwindSafe(|| (transform.function)(&mut value)))
-                    .map_err(|_| serde_json::Error::custom("its transform panicked"))?;
+                // The function is the user's: if it panics, only this object gets an error.
+                catch_unwind(AssertUnwindSafe(|| (transform.function)(&mut value))).map_err(
+                    |_| serde_json::Error::custom("the transform of the informer panicked"),
+                )?;
                 Some(value)
             }
             None => None,
@@ -135,13 +138,13 @@ impl Writer {
         }
         match wire.body {
             Body::Json(text) => {
-                // Nearly all managed fields are of others; looking for a name is faster than
-                // reading.
+                // Nearly all managed fields belong to other managers, and searching for a name is
+                // faster than parsing.
                 let unwanted = head.managed_fields.clone().filter(|range| {
                     let fields = text.get(range.clone()).unwrap_or_default().as_bytes();
                     let mut kept = options.managers.iter().map(String::as_bytes);
                     !kept.any(|manager| {
-                        // JSON has escapes for some letters of a name, and Go for more of them.
+                        // JSON escapes some characters of a name, and Go escapes more.
                         let plain =
                             |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./: ".contains(byte);
                         !manager.iter().all(plain) || memmem::find(fields, manager).is_some()
@@ -184,7 +187,7 @@ impl Writer {
     }
 }
 
-/// An object on the wire whose head was read.
+/// Received object whose head has been read.
 #[derive(Debug)]
 pub(crate) struct Wire<'a> {
     pub(crate) head: Head<'a>,
@@ -198,8 +201,8 @@ enum Body<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// Reads which object came as `raw`; as protobuf it is of the type `kind`.
-    pub(crate) fn read(raw: Raw<'a>, kind: Option<MessageType>) -> Result<Self, ReadError> {
+    /// Reads the head of a received object; `kind` is its message type if it is protobuf.
+    pub(crate) fn read(raw: Raw<'a>, kind: Option<MessageType>) -> Result<Self, HeadError> {
         let wire = match raw {
             Raw::Json(bytes) => {
                 let text = std::str::from_utf8(bytes).map_err(serde_json::Error::custom);
@@ -215,7 +218,7 @@ impl<'a> Wire<'a> {
                 Ok(Wire { head, body })
             }),
         };
-        wire.map_err(ReadError::Json)
+        wire.map_err(HeadError::Json)
     }
 }
 
@@ -223,6 +226,7 @@ fn message(
     kind: Option<MessageType>,
     bytes: &[u8],
 ) -> Result<protobuf::Deserializer<'_>, serde_json::Error> {
-    let kind = kind.ok_or_else(|| serde_json::Error::custom("the kind has no protobuf"))?;
+    let kind =
+        kind.ok_or_else(|| serde_json::Error::custom("the kind has no protobuf message type"))?;
     Ok(protobuf::Deserializer::new(kind, bytes))
 }

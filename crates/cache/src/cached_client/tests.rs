@@ -23,7 +23,7 @@ fn map(name: &str) -> Value {
     })
 }
 
-/// A server with the maps a, b and c: `c` is gone when it is asked for itself.
+/// Creates a server with the maps a, b and c; a GET of `c` returns 404.
 fn server() -> kube::Client {
     let service = tower::service_fn(|request: Request<kube::client::Body>| {
         let name = request.uri().path().rsplit('/').next().unwrap_or_default();
@@ -56,15 +56,15 @@ fn server() -> kube::Client {
             true => lines.chain(stream::pending()).boxed(),
             false => lines.boxed(),
         };
-        let answer = Response::builder().header("content-type", "application/json");
-        let answer = answer.status(code).body(StreamBody::new(body));
-        async move { Ok::<_, Infallible>(answer.unwrap()) }
+        let response = Response::builder().header("content-type", "application/json");
+        let response = response.status(code).body(StreamBody::new(body));
+        async move { Ok::<_, Infallible>(response.unwrap()) }
     });
     kube::Client::new(service, "d")
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_has_also_what_gave_way_to_the_memory_budget() {
+async fn a_list_includes_evicted_objects() {
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let kube = server();
     let client = RestClient::new(kube.clone());

@@ -30,7 +30,7 @@ fn delta(change: Change, old: Option<Stored>, new: Option<Stored>) -> Delta {
     Delta::new(change, old, new).unwrap()
 }
 
-/// What becomes of deltas of one object that all wait at once.
+/// Checks the result of coalescing deltas of one object.
 fn check(deltas: Vec<Delta>, change: Change, old: u64, new: u64) {
     let mut queue = DeltaQueue::default();
     deltas.into_iter().for_each(|delta| queue.push(delta));
@@ -60,14 +60,14 @@ fn changes_of_one_object_become_one() {
         0,
         2,
     );
-    // Made and deleted unseen: told as deleted, for its owner.
+    // Created and deleted unseen: delivered as a deletion, for its owner.
     check(
         vec![d(Added, None, at("1")), d(Deleted, at("1"), None)],
         Deleted,
         1,
         0,
     );
-    // Remade: both lives are shown.
+    // Recreated: both objects are shown.
     check(
         vec![d(Deleted, at("1"), None), d(Added, None, at("9"))],
         Updated,
@@ -111,7 +111,7 @@ fn objects_come_in_the_order_of_their_first_change() {
     let mut order = Vec::new();
     while let Some(delta) = queue.pop() {
         order.push(delta.key.name);
-        // What comes while it is being emptied is queued again.
+        // A change that arrives while the queue is being emptied is queued again.
         if order.len() == 1 {
             let mut again = self::delta(Change::Updated, at("2"), at("3"));
             again.key = "a".into();
@@ -122,7 +122,7 @@ fn objects_come_in_the_order_of_their_first_change() {
 }
 
 #[test]
-fn what_came_and_went_unseen_is_told() {
+fn an_object_created_and_deleted_unseen_is_delivered() {
     let mut queue = DeltaQueue::default();
     queue.push(delta(Change::Updated, object("1", "x"), object("2", "y")));
     for _ in 0..100 {
@@ -145,11 +145,11 @@ fn only_a_few_versions_in_between_are_kept() {
     for n in 0..100 {
         queue.push(delta(Change::Added, None, object("1", &n.to_string())));
     }
-    assert_eq!(queue.pop().unwrap().between.len(), BETWEEN);
+    assert_eq!(queue.pop().unwrap().between.len(), BETWEEN_MAX);
 }
 
-/// What a delta stands for, as `created 1`, `updated 1>2?` (`?`: not right after it), `deleted 2`
-/// (`?`: perhaps not the last state).
+/// Returns the steps of a delta, as `created 1`, `updated 1>2?` (`?`: not the next version),
+/// `deleted 2` (`?`: possibly not the last state).
 fn steps(deltas: Vec<Delta>) -> Vec<String> {
     let mut queue = DeltaQueue::default();
     deltas.into_iter().for_each(|delta| queue.push(delta));
@@ -196,7 +196,7 @@ fn a_delta_is_the_events_that_it_stands_for() {
         steps(vec![added("1"), deleted("1", "2")]),
         ["created 1", "deleted 2"]
     );
-    // The last state is known, though the versions before it are alike and not all kept.
+    // The last state is known, though the versions before it are equal and not all kept.
     assert_eq!(
         steps(vec![
             updated("1", "2"),
@@ -208,7 +208,7 @@ fn a_delta_is_the_events_that_it_stands_for() {
 }
 
 #[test]
-fn one_that_is_deleted_and_created_again_is_reported_as_that() {
+fn a_recreated_object_is_reported_as_deleted_and_created() {
     let with_uid = |version: &str, uid: &str| {
         let mut object = json!({"metadata": {"name": "a", "resourceVersion": version}});
         object["metadata"]["uid"] = json!(uid);
@@ -217,7 +217,7 @@ fn one_that_is_deleted_and_created_again_is_reported_as_that() {
     let gone = Delta::deleted(with_uid("1", "u"), with_uid("2", "u"), true).unwrap();
     let again = || delta(Change::Added, None, with_uid("3", "v"));
     assert_eq!(steps(vec![gone, again()]), ["deleted 2", "created 3"]);
-    // In a gap of the watch: that the one before is gone is seen by the other's UID.
+    // In a gap of the watch: the other UID shows that the first object was deleted.
     let replaced = delta(Change::Replaced, with_uid("1", "u"), with_uid("3", "v"));
     assert_eq!(steps(vec![replaced]), ["deleted 1?", "created 3"]);
     let came = delta(Change::Added, None, with_uid("1", "u"));

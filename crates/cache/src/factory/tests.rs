@@ -5,7 +5,7 @@ use crate::faults::script::Server;
 use crate::{ShardKey, Shards};
 
 #[tokio::test(start_paused = true)]
-async fn an_informer_that_becomes_like_another_does_not_push_it_out() {
+async fn an_informer_that_becomes_equal_to_another_does_not_replace_it() {
     let server = Server::new(10);
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let client = RestClient::new(server.client());

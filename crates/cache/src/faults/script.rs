@@ -1,5 +1,5 @@
-//! A small API server that does what a test tells it. The same file is compiled into the peer under
-//! `benches/peers`, so that kube-runtime goes through the same.
+//! Small scripted API server. The same file is compiled into the peer under `benches/peers`, so
+//! that kube-runtime is tested in the same way.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -14,9 +14,10 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-type Answer = UnsyncBoxBody<Bytes, Infallible>;
+type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 
-/// Config maps and secrets in one namespace, listed in pages and watched. Cloning is cheap.
+/// Server with config maps and secrets in one namespace, which can be listed in pages and watched.
+/// Cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct Server {
     state: Arc<Mutex<State>>,
@@ -26,17 +27,17 @@ pub(crate) struct Server {
 struct State {
     version: u64,
     objects: BTreeMap<(&'static str, String), Value>,
-    /// What watches are told, and at which version.
+    /// Events of watches: version, resource and line.
     history: Vec<(u64, &'static str, String)>,
-    /// Whether changes are not told to watches: the begin of a gap.
+    /// Whether changes are not sent to watches.
     in_gap: bool,
     /// Watches from before this version are expired.
     expired: u64,
-    /// Objects per page, however many are asked for.
+    /// Objects per page, regardless of the requested limit.
     page: usize,
-    /// Whether pages after the first wait.
+    /// Whether pages after the first are held back.
     held: bool,
-    /// Which resource cannot be watched.
+    /// Resource whose watches fail.
     failing: Option<&'static str>,
 }
 
@@ -61,7 +62,7 @@ impl Server {
         let server = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let server = server.clone();
-            async move { Ok::<_, Infallible>(server.answer(request.uri()).await) }
+            async move { Ok::<_, Infallible>(server.respond(request.uri()).await) }
         });
         kube::Client::new(service, "d")
     }
@@ -71,7 +72,7 @@ impl Server {
         self.changed.send_replace(());
     }
 
-    /// Makes or changes an object; `fields` are all but its name.
+    /// Creates or updates an object; `fields` are all its fields except the name.
     pub(crate) fn put(&self, resource: &'static str, name: &str, mut fields: Value) {
         self.change(|state| {
             state.version += 1;
@@ -85,7 +86,7 @@ impl Server {
             metadata["name"] = json!(name);
             metadata["uid"] = json!(format!("uid-of-{name}"));
             metadata["resourceVersion"] = json!(state.version.to_string());
-            state.tell(resource, event, &fields);
+            state.record(resource, event, &fields);
             state.objects.insert(key, fields);
         });
     }
@@ -97,16 +98,16 @@ impl Server {
                 return;
             };
             object["metadata"]["resourceVersion"] = json!(state.version.to_string());
-            state.tell(resource, "DELETED", &object);
+            state.record(resource, "DELETED", &object);
         });
     }
 
-    /// From now on watches are told nothing, until [`expire`](Server::expire).
+    /// Sends no events to watches until [`expire`](Server::expire).
     pub(crate) fn begin_gap(&self) {
         self.change(|state| state.in_gap = true);
     }
 
-    /// Every watch ends with 410, and none can be resumed from before now.
+    /// Ends every watch with 410. Watches from earlier versions can no longer be resumed.
     pub(crate) fn expire(&self) {
         self.change(|state| {
             state.in_gap = false;
@@ -115,17 +116,17 @@ impl Server {
         });
     }
 
-    /// Whether pages after the first are held back.
+    /// Sets whether pages after the first are held back.
     pub(crate) fn hold_pages(&self, held: bool) {
         self.change(|state| state.held = held);
     }
 
-    /// A resource that cannot be watched from now on.
+    /// Fails all watches of a resource from now on.
     pub(crate) fn fail_watches(&self, resource: &'static str) {
         self.change(|state| state.failing = Some(resource));
     }
 
-    async fn answer(&self, uri: &http::Uri) -> Response<Answer> {
+    async fn respond(&self, uri: &http::Uri) -> Response<ResponseBody> {
         let resource = match uri.path().rsplit('/').next() {
             Some("secrets") => "secrets",
             _ => "configmaps",
@@ -136,20 +137,20 @@ impl Server {
             pairs.find(|(n, _)| *n == name).map(|(_, v)| v.to_owned())
         };
         if value("sendInitialEvents").is_some() {
-            return refusal(400, "there are no streaming lists");
+            return refusal(400, "streaming lists are not supported");
         }
         if value("watch").is_none() {
             let begin = value("continue").map(|token| token.parse().unwrap());
             return self.list(resource, begin).await;
         }
         if self.state.lock().unwrap().failing == Some(resource) {
-            return refusal(500, "this cannot be watched");
+            return refusal(500, "watches of this resource fail");
         }
         let version = value("resourceVersion").unwrap_or_default();
         self.watch(resource, version.parse().unwrap_or(0))
     }
 
-    async fn list(&self, resource: &str, begin: Option<usize>) -> Response<Answer> {
+    async fn list(&self, resource: &str, begin: Option<usize>) -> Response<ResponseBody> {
         if begin.is_some() {
             let mut changed = self.changed.subscribe();
             while self.state.lock().unwrap().held {
@@ -173,27 +174,27 @@ impl Server {
         Response::new(Full::from(list.to_string()).boxed_unsync())
     }
 
-    fn watch(&self, resource: &'static str, version: u64) -> Response<Answer> {
+    fn watch(&self, resource: &'static str, version: u64) -> Response<ResponseBody> {
         let server = self.clone();
         let from = (server, self.changed.subscribe(), version, false);
         let lines = stream::unfold(
             from,
-            move |(server, mut changed, mut told, over)| async move {
+            move |(server, mut changed, mut sent, over)| async move {
                 if over {
                     return None;
                 }
                 loop {
-                    let next = server.state.lock().unwrap().after(resource, told);
+                    let next = server.state.lock().unwrap().after(resource, sent);
                     match next {
                         Next::Line(version, line) => {
-                            told = version;
+                            sent = version;
                             let frame = frame(line);
-                            return Some((frame, (server, changed, told, false)));
+                            return Some((frame, (server, changed, sent, false)));
                         }
                         Next::Expired => {
                             let status = json!({"type": "ERROR", "object": status(410, "too old")});
                             let frame = frame(format!("{status}\n"));
-                            return Some((frame, (server, changed, told, true)));
+                            return Some((frame, (server, changed, sent, true)));
                         }
                         Next::Nothing => changed.changed().await.ok()?,
                     }
@@ -211,7 +212,7 @@ enum Next {
 }
 
 impl State {
-    fn tell(&mut self, resource: &'static str, event: &str, object: &Value) {
+    fn record(&mut self, resource: &'static str, event: &str, object: &Value) {
         if !self.in_gap {
             let line = format!("{}\n", json!({"type": event, "object": object}));
             self.history.push((self.version, resource, line));
@@ -242,7 +243,7 @@ fn status(code: u16, message: &str) -> Value {
     })
 }
 
-fn refusal(code: u16, message: &str) -> Response<Answer> {
+fn refusal(code: u16, message: &str) -> Response<ResponseBody> {
     let mut response = Response::new(Full::from(status(code, message).to_string()).boxed_unsync());
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap();
     response

@@ -1,5 +1,6 @@
-//! Where a reflector writes into an informer: objects are stored as they are listed, and a complete
-//! list takes away what it did not tell. So a list, also a second one, needs no memory of its own.
+//! Sink of a reflector that writes to an informer. Objects are stored as they are listed, and a
+//! complete list removes the stored objects that it did not contain, so a relist needs no memory of
+//! its own.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,49 +10,49 @@ use std::time::Duration;
 use opkit_client::{Kind, ObjectKey};
 use parking_lot::RwLockWriteGuard;
 
-use super::{Shared, State};
+use super::{InformerCore, State};
 use crate::metrics::WatchStats;
 use crate::reflector::Counters;
 use crate::shard::Part;
-use crate::sink::{Raw, ReadError, Sink};
-use crate::store::{Fault, Listed, News, number};
+use crate::sink::{HeadError, Raw, Sink};
+use crate::store::{Fault, Listed, ObjectVersion, number};
 use crate::tape::head::Head;
 use crate::writer::Wire;
 use crate::{Change, Delta, Stored};
 
 #[derive(Debug)]
 pub(crate) struct InformerSink {
-    shared: Arc<Shared>,
+    core: Arc<InformerCore>,
     part: Part,
-    /// The split that it is of, and which of its parts.
+    /// Split to which this sink belongs, and the index of its part in that split.
     generation: u32,
     place: usize,
     stats: Arc<WatchStats>,
-    /// The number of the list that is on its way.
+    /// Number of the current or last list.
     list: u32,
-    /// Whether it is.
+    /// Whether a list is in progress.
     in_list: bool,
     /// Whether a list was completed.
     synced: bool,
-    /// The mark of own writes and deletions when it began.
-    began: u64,
-    /// The highest version of an own write when it began, if it is a quorum read.
+    /// Sequence number of the overlay when the list started.
+    start: u64,
+    /// Highest version of an own write when the list started, if the list is a quorum read.
     written: Option<u64>,
-    /// Objects of the list that may not be stored before its age is known: we wrote or deleted them
-    /// ourselves.
-    held: HashMap<ObjectKey, Stored>,
+    /// Listed objects that were also written or deleted by own requests. They are stored at the end
+    /// of the list, when its version is known.
+    deferred: HashMap<ObjectKey, Stored>,
 }
 
 impl InformerSink {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        core: Arc<InformerCore>,
         part: Part,
         (generation, place): (u32, usize),
         stats: Arc<WatchStats>,
         synced: bool,
     ) -> Self {
         Self {
-            shared,
+            core,
             part,
             generation,
             place,
@@ -59,18 +60,18 @@ impl InformerSink {
             list: 0,
             in_list: false,
             synced,
-            began: 0,
+            start: 0,
             written: None,
-            held: HashMap::new(),
+            deferred: HashMap::new(),
         }
     }
 
     fn store(&self, wire: &Wire<'_>) -> Option<Stored> {
-        let mut writer = self.shared.writer.lock();
-        let stored = writer.store(wire, &self.shared.options)?;
+        let mut writer = self.core.writer.lock();
+        let stored = writer.store(wire, &self.core.options)?;
         let renewed = writer.renew();
         if renewed || writer.is_renewing() {
-            let mut state = self.shared.state.write();
+            let mut state = self.core.state.write();
             if renewed {
                 state.store.begin_move();
             }
@@ -82,8 +83,9 @@ impl InformerSink {
         Some(stored)
     }
 
-    /// Whether the object is stored in this very version; notes then that the list told it.
-    fn is_known(&self, key: &ObjectKey, head: &Head<'_>) -> bool {
+    /// Reports whether exactly this version of the object is stored, and if so marks the object as
+    /// listed.
+    fn mark_if_known(&self, key: &ObjectKey, head: &Head<'_>) -> bool {
         let Some(mut state) = self.state() else {
             return true;
         };
@@ -97,20 +99,22 @@ impl InformerSink {
         known
     }
 
-    /// The state, unless other reflectors have taken over.
+    /// Returns the state, or `None` if the reflectors of a later split have taken over.
     fn state(&self) -> Option<RwLockWriteGuard<'_, State>> {
-        let state = self.shared.state.write();
+        let state = self.core.state.write();
         (state.generation == self.generation).then_some(state)
     }
 
-    /// Whether an object belongs to this part. A server that knows no shards sends them all.
-    fn is_ours(&self, head: &Head<'_>) -> bool {
+    /// Reports whether an object belongs to this part. A server without support for shards sends
+    /// all objects.
+    fn covers(&self, head: &Head<'_>) -> bool {
         self.part
             .covers(head.namespace.as_deref(), head.uid.as_deref())
     }
 
-    /// Whether another shard has reported a later life of this object: two watches have no order.
-    fn is_outlived(&self, state: &State, key: &ObjectKey, version: Option<u64>) -> bool {
+    /// Reports whether another shard has reported a later object of the same name: the events of
+    /// two watches have no common order.
+    fn is_superseded(&self, state: &State, key: &ObjectKey, version: Option<u64>) -> bool {
         self.part.shard.is_some()
             && state.store.get(key).is_some_and(|stored| {
                 Some(stored.version()) > version && !self.part.covers_stored(stored)
@@ -118,8 +122,8 @@ impl InformerSink {
     }
 
     fn evict(&self) {
-        if let Some(budget) = self.shared.options.memory_budget {
-            let mut state = self.shared.state.write();
+        if let Some(budget) = self.core.options.memory_budget {
+            let mut state = self.core.state.write();
             let evicted = state.store.evict(budget);
             state.evicted = state.evicted.saturating_add(evicted as u64);
         }
@@ -128,7 +132,7 @@ impl InformerSink {
 
 impl Sink for InformerSink {
     fn kind(&self) -> &Kind {
-        &self.shared.codec.kind
+        &self.core.codec.kind
     }
 
     fn begin_list(&mut self) -> bool {
@@ -136,31 +140,31 @@ impl Sink for InformerSink {
             return false;
         };
         state.lists = state.lists.wrapping_add(1).max(1);
-        let (list, began) = (state.lists, state.ours.begin_list(&self.part));
+        let (list, start) = (state.lists, state.overlay.begin_list(&self.part));
         if let Some(progress) = state.parts.get_mut(self.place) {
             progress.list = Some(list);
         }
-        let needs_quorum = state.ours.needs_quorum();
-        let written = needs_quorum.then(|| state.ours.highest());
+        let needs_quorum = state.overlay.needs_quorum();
+        let written = needs_quorum.then(|| state.overlay.highest());
         drop(state);
         self.list = list;
         self.in_list = true;
-        self.began = began;
+        self.start = start;
         self.written = written;
-        self.held.clear();
+        self.deferred.clear();
         needs_quorum
     }
 
-    fn listed(&mut self, object: Raw<'_>) -> Result<(), ReadError> {
-        let wire = Wire::read(object, self.shared.message)?;
+    fn listed(&mut self, object: Raw<'_>) -> Result<(), HeadError> {
+        let wire = Wire::read(object, self.core.message)?;
         let head = &wire.head;
-        if !self.is_ours(head) {
+        if !self.covers(head) {
             return Ok(());
         }
         let key = key_of(head);
-        // A streaming list may tell an object again, in a later version.
-        self.held.remove(&key);
-        if self.is_known(&key, head) {
+        // A streaming list may contain an object again, in a later version.
+        self.deferred.remove(&key);
+        if self.mark_if_known(&key, head) {
             return Ok(());
         }
         let Some(stored) = self.store(&wire) else {
@@ -169,12 +173,12 @@ impl Sink for InformerSink {
         let Some(mut state) = self.state() else {
             return Ok(());
         };
-        if !state.ours.is_listable(&key, news_of(head)) {
+        if !state.overlay.admit_listed(&key, object_version(head)) {
             drop(state);
-            self.held.insert(key, stored);
+            self.deferred.insert(key, stored);
             return Ok(());
         }
-        if self.is_outlived(&state, &key, news_of(head).version) {
+        if self.is_superseded(&state, &key, object_version(head).version) {
             return Ok(());
         }
         state.upsert(stored, Change::Replaced, !self.synced);
@@ -186,7 +190,7 @@ impl Sink for InformerSink {
 
     fn end_list(&mut self, resource_version: &str) {
         self.in_list = false;
-        let held = std::mem::take(&mut self.held);
+        let deferred = std::mem::take(&mut self.deferred);
         let Some(mut state) = self.state() else {
             return;
         };
@@ -196,68 +200,70 @@ impl Sink for InformerSink {
             progress.list = None;
         }
         let version = number(Some(resource_version));
-        state.saw(self.place, version);
+        state.advance(self.place, version);
         let selects = state.selects;
-        state.ours.end_list(Listed {
+        state.overlay.end_list(Listed {
             part: &self.part,
             selects,
-            began: self.began,
+            start: self.start,
             version,
             before: before.max(self.written),
         });
         state.forget_passed();
         if state.parts.iter().all(|progress| progress.seen.is_some()) {
-            state.former.clear();
+            state.previous.clear();
         }
-        for (key, stored) in held {
+        for (key, stored) in deferred {
             let uid = stored.meta().uid();
-            let news = News {
+            let observed = ObjectVersion {
                 uid: uid.as_deref(),
                 version: Some(stored.version()).filter(|version| *version > 0),
             };
-            if !state.ours.refuses(&key, news) && !self.is_outlived(&state, &key, news.version) {
+            if !state.overlay.refuses(&key, observed)
+                && !self.is_superseded(&state, &key, observed.version)
+            {
                 state.upsert(stored.clone(), Change::Replaced, !self.synced);
                 state.store.mark(&key, self.list);
             }
         }
         let all = &mut *state;
-        let ours = &all.ours;
+        let overlay = &all.overlay;
         let gone = all.store.sweep(self.list, |stored| {
             let is_written = || {
                 let uid = stored.meta().uid();
-                ours.is_written(&stored.key(), uid.as_deref())
+                overlay.is_written(&stored.key(), uid.as_deref())
             };
-            self.part.covers_stored(stored) && (ours.is_empty() || !is_written())
+            self.part.covers_stored(stored) && (overlay.is_empty() || !is_written())
         });
         for stored in gone {
-            all.tell(Delta::deleted(Some(stored), None, false));
+            all.notify(Delta::deleted(Some(stored), None, false));
         }
         if !self.synced {
             state.unsynced = state.unsynced.saturating_sub(1);
             if state.unsynced == 0 {
                 state.mailboxes().for_each(|mailbox| mailbox.synced());
-                self.shared.synced.send_replace(true);
+                self.core.synced.send_replace(true);
             }
         }
         drop(state);
         self.synced = true;
     }
 
-    fn changed(&mut self, object: Raw<'_>) -> Result<Option<String>, ReadError> {
-        let wire = Wire::read(object, self.shared.message)?;
+    fn changed(&mut self, object: Raw<'_>) -> Result<Option<String>, HeadError> {
+        let wire = Wire::read(object, self.core.message)?;
         let head = &wire.head;
-        let stored = match self.is_ours(head) {
+        let stored = match self.covers(head) {
             true => self.store(&wire),
             false => None,
         };
         let Some(mut state) = self.state() else {
             return Ok(None);
         };
-        state.saw(self.place, number(head.resource_version.as_deref()));
+        state.advance(self.place, number(head.resource_version.as_deref()));
         if let Some(stored) = stored
-            && (state.ours.is_empty() || state.accepts(&key_of(head), news_of(head), false))
+            && (state.overlay.is_empty() || state.admit(&key_of(head), object_version(head), false))
             && (self.part.shard.is_none()
-                || !self.is_outlived(&state, &key_of(head), news_of(head).version))
+                || !self.is_superseded(&state, &key_of(head), object_version(head).version))
         {
             state.upsert(stored, Change::Updated, false);
         }
@@ -266,32 +272,32 @@ impl Sink for InformerSink {
         Ok(wire.head.resource_version.map(Cow::into_owned))
     }
 
-    fn deleted(&mut self, object: Raw<'_>) -> Result<Option<String>, ReadError> {
-        let wire = Wire::read(object, self.shared.message)?;
+    fn deleted(&mut self, object: Raw<'_>) -> Result<Option<String>, HeadError> {
+        let wire = Wire::read(object, self.core.message)?;
         let head = &wire.head;
         let key = key_of(head);
-        self.held.remove(&key);
-        // The event shows the object as it was at the end.
-        let last = match self.is_ours(head) {
+        self.deferred.remove(&key);
+        // The event contains the last state of the object.
+        let last = match self.covers(head) {
             true => self.store(&wire),
             false => None,
         };
         let Some(mut state) = self.state() else {
             return Ok(None);
         };
-        let news = news_of(head);
-        // Within a list other objects have not come as far.
+        let observed = object_version(head);
+        // During a list, other objects may not have reached this version yet.
         if !self.in_list {
-            state.saw(self.place, news.version);
+            state.advance(self.place, observed.version);
         }
-        let is_end = !state.selects || state.ours.has(Fault::UnselectedIsGone);
-        if self.is_ours(head)
-            && state.accepts(&key, news, is_end)
-            && !self.is_outlived(&state, &key, news.version)
+        let is_end = !state.selects || state.overlay.has(Fault::UnselectedIsGone);
+        if self.covers(head)
+            && state.admit(&key, observed, is_end)
+            && !self.is_superseded(&state, &key, observed.version)
         {
             state.remove(&key, last);
             if self.in_list {
-                state.ours.gone_in_list(&key, news);
+                state.overlay.deleted_in_list(&key, observed);
             }
         }
         Ok(wire.head.resource_version.map(Cow::into_owned))
@@ -299,14 +305,14 @@ impl Sink for InformerSink {
 
     fn bookmark(&mut self, resource_version: &str) {
         if let Some(mut state) = self.state() {
-            state.saw(self.place, number(Some(resource_version)));
+            state.advance(self.place, number(Some(resource_version)));
             state.forget_passed();
         }
     }
 
     fn set_last_error(&mut self, error: Option<String>) {
         if self.state().is_some() {
-            *self.shared.last_error.lock() = error;
+            *self.core.last_error.lock() = error;
         }
     }
 
@@ -315,8 +321,8 @@ impl Sink for InformerSink {
     }
 }
 
-fn news_of<'a>(head: &'a Head<'_>) -> News<'a> {
-    News {
+fn object_version<'a>(head: &'a Head<'_>) -> ObjectVersion<'a> {
+    ObjectVersion {
         uid: head.uid.as_deref(),
         version: number(head.resource_version.as_deref()),
     }

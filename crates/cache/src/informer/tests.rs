@@ -11,7 +11,7 @@ use crate::{Event, Lister, Selection, ShownValues, StoreForm};
 mod deletions;
 mod hardening;
 
-/// An informer and what a reflector writes into it.
+/// Informer and the sink of its reflector.
 struct Fed {
     informer: Informer,
     sink: InformerSink,
@@ -36,7 +36,7 @@ impl Fed {
         Self::with::<ConfigMap>(InformerOptions::default())
     }
 
-    /// An informer whose list of version 10 has the map `a` in version 5.
+    /// Creates an informer whose list at version 10 has the map `a` at version 5.
     fn synced() -> Self {
         let mut fed = Self::empty();
         fed.list(&[map("a", "5")], "10");
@@ -48,7 +48,7 @@ impl Fed {
         self.end_list(objects, version);
     }
 
-    /// The rest of a list that has begun.
+    /// Completes a list that has begun.
     fn end_list(&mut self, objects: &[Value], version: &str) {
         for object in objects {
             self.sink
@@ -70,20 +70,20 @@ impl Fed {
             .unwrap();
     }
 
-    /// We have written the object.
+    /// Takes in an own write of the object.
     fn observe(&self, object: &Value) {
         let stored = self.informer.read(object.to_string().as_bytes()).unwrap();
         self.informer.observe(&stored);
     }
 
-    /// We have deleted the object, and the server has answered that it is gone.
+    /// Takes in an own deletion whose response shows that the object is deleted.
     fn observe_deletion(&self, name: &str, uid: &str) {
         self.informer.observe_deletion(&name.into(), uid, None);
     }
 
-    /// How many own writes and deletions are waited for.
-    fn waits_for(&self) -> usize {
-        self.informer.waits_for()
+    /// Returns the number of own writes and deletions in the overlay.
+    fn overlay_len(&self) -> usize {
+        self.informer.overlay_len()
     }
 
     fn version(&self, name: &str) -> Option<String> {
@@ -96,12 +96,12 @@ impl Fed {
     }
 }
 
-/// What has arrived, as `change name old>new`, `!` for parts of the first list.
-fn told(listener: &mut Listener) -> Vec<String> {
-    let mut told = Vec::new();
+/// Returns the received events, as `change name old>new`, with `!` for parts of the first list.
+fn received(listener: &mut Listener) -> Vec<String> {
+    let mut received = Vec::new();
     while let Some(event) = listener.recv().now_or_never() {
         let Event::Delta(delta) = event else {
-            told.push("synced".to_owned());
+            received.push("synced".to_owned());
             continue;
         };
         let version = |stored: &Option<Stored>| {
@@ -112,12 +112,12 @@ fn told(listener: &mut Listener) -> Vec<String> {
         };
         let initial = if delta.initial { "!" } else { "" };
         let (old, new) = (version(&delta.old), version(&delta.new));
-        told.push(format!(
+        received.push(format!(
             "{:?}{initial} {} {old}>{new}",
             delta.change, delta.key
         ));
     }
-    told
+    received
 }
 
 #[test]
@@ -127,11 +127,11 @@ fn a_late_listener_gets_a_snapshot_and_then_changes() {
     fed.list(&[map("a", "1")], "1");
     let mut late = fed.informer.listen();
     for listener in [&mut early, &mut late] {
-        assert_eq!(told(listener), ["Added! a >1", "synced"]);
+        assert_eq!(received(listener), ["Added! a >1", "synced"]);
     }
     fed.changed(&map("a", "2"));
     for listener in [&mut early, &mut late] {
-        assert_eq!(told(listener), ["Updated a 1>2"]);
+        assert_eq!(received(listener), ["Updated a 1>2"]);
     }
 }
 
@@ -139,18 +139,18 @@ fn a_late_listener_gets_a_snapshot_and_then_changes() {
 fn the_same_version_is_no_change() {
     let mut fed = Fed::synced();
     let mut listener = fed.informer.listen();
-    told(&mut listener);
+    received(&mut listener);
     fed.changed(&map("a", "5"));
-    assert!(told(&mut listener).is_empty());
+    assert!(received(&mut listener).is_empty());
 }
 
 #[test]
-fn a_relist_tells_exactly_what_was_missed() {
+fn a_relist_delivers_exactly_the_missed_changes() {
     let mut fed = Fed::empty();
     let names = ["same", "changed", "deleted", "remade"];
     fed.list(&names.map(|name| map(name, "1")), "2");
     let mut listener = fed.informer.listen();
-    told(&mut listener);
+    received(&mut listener);
     let relisted = [
         map("same", "1"),
         map("changed", "3"),
@@ -164,7 +164,7 @@ fn a_relist_tells_exactly_what_was_missed() {
         "Added new >5",
         "Deleted deleted 1>",
     ];
-    assert_eq!(told(&mut listener), expected);
+    assert_eq!(received(&mut listener), expected);
 }
 
 #[test]
@@ -207,7 +207,7 @@ async fn synced_when_every_namespace_is_listed() {
     assert!(!informer.is_synced());
     b.begin_list();
     b.end_list("1");
-    // Any number may wait.
+    // Any number of tasks may wait.
     tokio::join!(informer.wait_for_sync(), informer.wait_for_sync());
     b.begin_list();
     b.end_list("2");
@@ -223,7 +223,7 @@ fn a_dropped_listener_is_forgotten() {
     let mut fed = Fed::synced();
     drop(fed.informer.listen());
     fed.changed(&map("a", "6"));
-    assert!(fed.informer.shared().state.read().listeners.is_empty());
+    assert!(fed.informer.core().state.read().listeners.is_empty());
 }
 
 #[test]
@@ -236,12 +236,15 @@ fn the_watch_ends_with_the_last_user() {
     drop(informer);
     assert!(!stop.is_cancelled());
     drop(listener);
-    assert!(stop.is_cancelled(), "a reflector is no user");
+    assert!(
+        stop.is_cancelled(),
+        "a reflector does not keep the informer running"
+    );
     drop(sink);
 }
 
 #[test]
-fn our_own_write_is_seen_at_once_and_not_undone_by_older_news() {
+fn an_own_write_is_visible_at_once_and_not_undone_by_older_events() {
     let mut fed = Fed::synced();
     fed.observe(&map("a", "20"));
     assert_eq!(fed.version("a").unwrap(), "20");
@@ -267,15 +270,15 @@ fn a_write_that_the_watch_has_passed_does_not_come_back() {
 }
 
 #[test]
-fn a_write_that_was_undone_while_disconnected_is_told_as_deleted() {
+fn a_write_that_was_undone_while_disconnected_is_delivered_as_deleted() {
     let mut fed = Fed::synced();
     fed.observe(&map("new", "20"));
     assert!(fed.version("new").is_some());
     let mut listener = fed.informer.listen();
-    told(&mut listener);
+    received(&mut listener);
     fed.list(&[map("a", "5")], "30");
     assert_eq!(fed.version("new"), None);
-    assert_eq!(told(&mut listener), ["Deleted new 20>"]);
+    assert_eq!(received(&mut listener), ["Deleted new 20>"]);
 }
 
 #[test]
@@ -291,16 +294,16 @@ fn a_restored_cluster_with_older_versions_is_believed() {
 #[test]
 fn a_list_that_was_on_its_way_does_not_undo_our_writes() {
     let mut fed = Fed::synced();
-    // Taken between what was seen (10) and our writes.
+    // Read between the seen version (10) and the own writes.
     fed.sink.begin_list();
     fed.observe(&map("new", "20"));
     fed.observe(&map("a", "21"));
     let mut listener = fed.informer.listen();
-    told(&mut listener);
+    received(&mut listener);
     fed.end_list(&[map("a", "5"), map("b", "14")], "15");
     assert_eq!(fed.version("a").as_deref(), Some("21"));
     assert_eq!(fed.version("new").as_deref(), Some("20"));
-    assert_eq!(told(&mut listener), ["Added b >14"]);
+    assert_eq!(received(&mut listener), ["Added b >14"]);
     fed.changed(&map("new", "20"));
     fed.deleted(&map("new", "22"));
     assert_eq!(fed.version("new"), None, "the watch has caught up");
@@ -393,7 +396,7 @@ fn selections_by_index_owner_label_and_namespace_decode_nothing() {
 }
 
 #[test]
-fn our_own_writes_are_in_indexes_and_selections() {
+fn own_writes_are_in_indexes_and_selections() {
     let fed = pods();
     let lister = fed.lister::<Pod>();
     let node = |node: &str| names(&lister, Selection::default().by_index("node", node));
@@ -427,7 +430,7 @@ fn an_index_can_be_added_later_and_be_typed() {
     assert_eq!(fed.informer.index_values("image"), ["web"]);
     assert!(names(&lister, Selection::default().by_index("none", "web")).is_empty());
     assert!(fed.informer.has_index("image") && !fed.informer.has_index("none"));
-    // A second one of the name changes nothing.
+    // A second index with the same name changes nothing.
     let other = |_: &Pod| vec!["other".to_owned()];
     fed.informer.add_index(Index::typed("image", other));
     assert_eq!(fed.informer.index_values("image"), ["web"]);
@@ -437,7 +440,7 @@ fn an_index_can_be_added_later_and_be_typed() {
 fn an_object_that_does_not_fit_is_an_error_of_its_own() {
     let mut fed = pods();
     let mut listener = fed.informer.listen();
-    told(&mut listener);
+    received(&mut listener);
     let mut broken = pod("a", "n1", "web", 9);
     broken["spec"]["containers"] = json!("none");
     fed.changed(&broken);
@@ -452,13 +455,13 @@ fn an_object_that_does_not_fit_is_an_error_of_its_own() {
         "cannot read Pod d/a as the Rust type of its kind"
     );
     assert_eq!(lister.list(&Selection::default()).len(), 2);
-    // Its metadata is as good as ever, so its owner hears of it.
-    assert_eq!(told(&mut listener), ["Updated d/a 1>9"]);
+    // Its metadata is still readable, so its owner is notified.
+    assert_eq!(received(&mut listener), ["Updated d/a 1>9"]);
     assert_eq!(
         names(&lister, Selection::default().owned_by("uid-of-n1")).len(),
         2
     );
-    // Bytes that are not even JSON, but for the name.
+    // Bytes that are not valid JSON, except for the name.
     let text = r#"{"metadata":{"name":"x","resourceVersion":"10"},"spec":{"a":tru}}"#;
     fed.sink.changed(Raw::Json(text.as_bytes())).unwrap();
     assert!(lister.get(&"x".into()).is_err());
@@ -601,17 +604,17 @@ fn a_selector_also_holds_for_our_own_writes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resync_tells_everything_again_and_says_so() {
+async fn a_resync_delivers_everything_again_as_sync() {
     let mut fed = Fed::synced();
     let mut listener = fed.informer.listen().resync(Duration::from_secs(60));
-    assert_eq!(told(&mut listener), ["Added! a >5", "synced"]);
+    assert_eq!(received(&mut listener), ["Added! a >5", "synced"]);
     let event = listener.recv().await;
     assert!(matches!(event, Event::Delta(delta) if delta.change == Change::Sync));
     fed.changed(&map("a", "11"));
-    assert_eq!(told(&mut listener), ["Updated a 5>11"]);
+    assert_eq!(received(&mut listener), ["Updated a 5>11"]);
 }
 
-/// Strings that nobody uses any more go, and nothing is lost by it.
+/// Unused strings are freed, and no object is lost.
 #[test]
 fn strings_are_renewed() {
     let mut fed = Fed::with::<ConfigMap>(InformerOptions::default());

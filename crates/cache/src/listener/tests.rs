@@ -73,19 +73,19 @@ async fn a_handler_is_called_for_each_change() {
     sink.changed(Raw::Json(map("b", "2", 4).as_bytes()))
         .unwrap();
     assert_eq!(settle().await, ["update a 1>3", "add b false"]);
-    // Deleted and made again between two looks.
+    // Deleted and created again between two reads.
     sink.deleted(Raw::Json(map("a", "1", 5).as_bytes()))
         .unwrap();
     sink.changed(Raw::Json(map("a", "9", 6).as_bytes()))
         .unwrap();
     sink.deleted(Raw::Json(map("b", "2", 7).as_bytes()))
         .unwrap();
-    // The event shows the last state.
+    // The event contains the last state.
     assert_eq!(
         settle().await,
         ["delete a 5 true", "add a false", "delete b 7 true"]
     );
-    // A list that does not have it any more shows that it is gone, not what it was at the end.
+    // A list without the object shows that it is deleted, but not its last state.
     sink.begin_list();
     sink.end_list("8");
     assert_eq!(settle().await, ["delete a 6 false"]);

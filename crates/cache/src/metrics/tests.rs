@@ -11,11 +11,11 @@ use super::*;
 use crate::faults::script::Server;
 use crate::{InformerFactory, InformerOptions, Scope};
 
-fn counters(watching_since: Option<u64>, heard: Option<u64>) -> Counters {
+fn counters(watching_since: Option<u64>, last_received: Option<u64>) -> Counters {
     Counters {
         lists: 3,
         watching_since: watching_since.map(Duration::from_secs),
-        heard: heard.map(Duration::from_secs),
+        last_received: last_received.map(Duration::from_secs),
         ..Default::default()
     }
 }

@@ -1,12 +1,12 @@
-//! What a reflector does next: a plain state machine, told what came and answering what to ask for.
-//! It has no clock and does no I/O; [`Reflector`](super::Reflector) is the shell around it.
+//! State machine of a reflector: takes what was received and returns what to do next. It has no
+//! clock and does no I/O; [`Reflector`](super::Reflector) is the shell around it.
 //!
-//! The rules are client-go's (`tools/cache/reflector.go`), where it has one. A list is streamed by
-//! the watch that goes on after it; a server that has no such lists is listed in pages, which is
-//! remembered. A watch lasts a random 5 to 10 minutes and is resumed from the last version seen;
-//! bookmarks keep that version fresh. An expired version means a new list. Failures, and lists that
-//! help nothing, back off with jitter. Unlike client-go's, the first list is always a quorum read,
-//! and a list in pages that breaks off goes on where it was.
+//! The rules follow client-go (`tools/cache/reflector.go`). A list is streamed by the watch that
+//! continues after it; a server that does not support streaming lists is listed in pages from then
+//! on. A watch lasts a random 5 to 10 minutes and is resumed from the last version seen; bookmarks
+//! keep that version current. An expired version leads to a new list. Failures, and lists that make
+//! no progress, are retried after a backoff with jitter. Unlike in client-go, the first list is
+//! always a quorum read, and an interrupted paged list continues where it stopped.
 
 mod list;
 mod watch;
@@ -23,70 +23,70 @@ use self::watch::Watching;
 use super::failure::Failure;
 use super::page::Reader;
 use crate::backoff::Backoff;
-use crate::sink::{ReadError, Sink};
+use crate::sink::{HeadError, Sink};
 
-/// Objects per page; client-go's figure.
+/// Objects per page; client-go's value.
 pub(crate) const PAGE: u32 = 500;
 
-/// What the engine is told.
+/// Input of the engine.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// Begin, or go on after [`Action::Sleep`] or [`Action::Yield`].
-    Go,
-    /// The answer to [`Action::List`].
+    /// Start, or continue after [`Action::Sleep`] or [`Action::Yield`].
+    Continue,
+    /// Response to [`Action::List`].
     Page(Page),
     /// The server has accepted [`Action::Watch`].
-    Begun(Encoding),
-    /// An event of the watch.
+    Accepted(Encoding),
+    /// Event of the watch.
     Event(Bytes),
     /// The server has ended the watch.
     Ended,
-    /// The watch was silent for longer than the engine had patience.
+    /// The watch delivered nothing within the timeout of [`Action::Read`].
     Silent,
-    /// The request was refused, or the connection broke.
+    /// The request failed, or the connection broke.
     Failed(Failure),
 }
 
-/// What the engine wants. Only [`Action::Read`] keeps the watch open.
+/// Next step that the engine requests. Every action except [`Action::Read`] closes the watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Ask for a page of a list.
+    /// Request a page of a list.
     List {
         limit: u32,
         continue_token: Option<String>,
         resource_version: String,
     },
-    /// Begin a watch.
+    /// Start a watch.
     Watch {
         resource_version: String,
         send_initial_events: bool,
         timeout: Duration,
     },
-    /// Wait for the next event of the watch, so long at most.
-    Read { patience: Duration },
-    /// Wait.
+    /// Wait for the next event of the watch, at most for this time.
+    Read { timeout: Duration },
+    /// Wait for this time.
     Sleep(Duration),
-    /// Let others have a turn.
+    /// Yield to other tasks.
     Yield,
 }
 
-/// What has happened so far, for metrics.
+/// Counters for metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
     /// Complete lists.
     pub(crate) lists: u64,
-    /// Events of watches, bookmarks and initial events included.
+    /// Watch events, including bookmarks and initial events.
     pub(crate) events: u64,
     /// Watches that the server accepted.
     pub(crate) watches: u64,
     /// Objects whose name could not be read.
     pub(crate) unreadable: u64,
-    /// Failures.
+    /// Failed requests and watches.
     pub(crate) failures: u64,
-    /// When the watch began that is open now.
+    /// Start of the open watch.
     pub(crate) watching_since: Option<Duration>,
-    /// When something was heard last.
-    pub(crate) heard: Option<Duration>,
+    /// Time of the last event or response.
+    pub(crate) last_received: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -94,29 +94,30 @@ pub(crate) struct Engine {
     random: Random,
     backoff: Backoff,
     page_size: u32,
-    /// Whether the server has streaming lists, as far as is known.
+    /// Whether the server supports streaming lists, as far as is known.
     streams: bool,
-    /// Whether the next list is in pages though the server may have streaming ones.
+    /// Whether the next list is paged although the server may support streaming lists.
     in_pages: bool,
-    /// Streaming lists in a row that ended, or fell silent, without saying that they are complete.
-    unended: u32,
-    /// Streaming lists in a row whose connection broke.
+    /// Number of successive streaming lists that ended, or stopped sending, before they were
+    /// complete.
+    incomplete: u32,
+    /// Number of successive streaming lists whose connection broke.
     broken: u32,
-    /// Whether to ask for protobuf.
+    /// Whether to request protobuf.
     protobuf: bool,
-    /// The last version seen; empty before the first list.
+    /// Last resourceVersion seen; empty before the first list.
     version: String,
-    /// Whether the server cannot list at that version, or a list as of it may be too old. The next
-    /// list is a quorum read then.
-    unavailable: bool,
-    /// Whether the list that is under way has told something. If it breaks off, that stays told, so
-    /// the next list must not be older: it is a quorum read.
-    told: bool,
-    /// The version of the last complete list.
-    listed: String,
-    /// Whether the watch after the list before came no further than that list.
+    /// Whether the next list must be a quorum read: the server cannot list at the last version, or
+    /// a list at that version may be too old.
+    needs_quorum: bool,
+    /// Whether the list in progress has delivered objects. If it is interrupted, these stay stored,
+    /// so the next list must not be older: it is a quorum read.
+    has_delivered: bool,
+    /// resourceVersion of the last complete list.
+    listed_version: String,
+    /// Whether the watch before the last relist made no progress after its list.
     fruitless: bool,
-    /// Since when every attempt to watch has failed inside the server.
+    /// Time of the first internal server error in the current series of failed watch requests.
     internal_since: Option<Duration>,
     state: State,
     counters: Counters,
@@ -124,17 +125,17 @@ pub(crate) struct Engine {
 
 #[derive(Debug)]
 enum State {
-    /// A list is next.
+    /// The next step is a list.
     Unlisted,
-    /// A page is asked for, or to be asked for again.
+    /// A page was requested, or will be requested again.
     Paging(Paging),
     /// A page is being read.
     Reading(Paging, Reader),
-    /// A streaming list.
+    /// A streaming list is in progress.
     Streaming(Watching),
-    /// A watch is next.
+    /// The next step is a watch.
     Unwatched,
-    /// A watch.
+    /// A watch is in progress.
     Watching(Watching),
 }
 
@@ -146,13 +147,13 @@ impl Engine {
             page_size,
             streams: true,
             in_pages: false,
-            unended: 0,
+            incomplete: 0,
             broken: 0,
             protobuf,
             version: String::new(),
-            unavailable: false,
-            told: false,
-            listed: String::new(),
+            needs_quorum: false,
+            has_delivered: false,
+            listed_version: String::new(),
             fruitless: false,
             internal_since: None,
             state: State::Unlisted,
@@ -160,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// Whether requests shall ask for protobuf.
+    /// Returns whether requests should ask for protobuf.
     pub(crate) fn protobuf(&self) -> bool {
         self.protobuf
     }
@@ -169,18 +170,19 @@ impl Engine {
         &self.counters
     }
 
-    /// The last version seen.
+    /// Returns the last resourceVersion seen.
     #[cfg(test)]
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
 
-    /// Takes in what came at `now`, writes what it says into `sink` and answers what to do next.
+    /// Processes what was received at `now`, writes its objects into `sink` and returns what to do
+    /// next.
     pub(crate) fn step(&mut self, now: Duration, input: Input, sink: &mut dyn Sink) -> Action {
         match (std::mem::replace(&mut self.state, State::Unlisted), input) {
-            (state, Input::Go) => self.go(now, state, sink),
+            (state, Input::Continue) => self.proceed(now, state, sink),
             (State::Paging(paging), Input::Page(page)) => {
-                self.counters.heard = Some(now);
+                self.counters.last_received = Some(now);
                 self.begin_page(now, paging, page, sink)
             }
             (State::Paging(paging), Input::Failed(failure)) => {
@@ -190,12 +192,17 @@ impl Engine {
             (State::Watching(watching), input) => self.watch(now, watching, input, sink),
             (state, input) => {
                 debug_assert!(false, "{input:?} in {state:?}");
-                self.pause(now, State::Unlisted, "an answer came unasked", sink)
+                self.pause(
+                    now,
+                    State::Unlisted,
+                    "received an input that was not requested",
+                    sink,
+                )
             }
         }
     }
 
-    fn go(&mut self, now: Duration, state: State, sink: &mut dyn Sink) -> Action {
+    fn proceed(&mut self, now: Duration, state: State, sink: &mut dyn Sink) -> Action {
         match state {
             State::Unlisted if self.streams && !self.in_pages => {
                 self.begin_list(sink);
@@ -206,13 +213,13 @@ impl Engine {
                 self.state = State::Streaming(Watching::new(now, *timeout, false));
                 action
             }
-            State::Unlisted => self.ask(Paging::new(self.page_size), sink),
-            State::Paging(paging) => self.ask(paging, sink),
+            State::Unlisted => self.request_page(Paging::new(self.page_size), sink),
+            State::Paging(paging) => self.request_page(paging, sink),
             State::Reading(paging, reader) => self.read(now, paging, reader, sink),
             State::Unwatched | State::Streaming(_) | State::Watching(_) => {
                 let action = self.begin_watch(false);
                 if let Action::Watch { timeout, .. } = &action {
-                    // Such a watch begins with made-up additions, in any order.
+                    // Such a watch starts with synthetic ADDED events, in any order.
                     let unordered = self.version.is_empty() || self.version == "0";
                     self.state = State::Watching(Watching::new(now, *timeout, unordered));
                 }
@@ -222,67 +229,68 @@ impl Engine {
     }
 
     fn begin_list(&mut self, sink: &mut dyn Sink) {
-        self.unavailable |= std::mem::take(&mut self.told);
-        self.unavailable |= sink.begin_list();
+        self.needs_quorum |= std::mem::take(&mut self.has_delivered);
+        self.needs_quorum |= sink.begin_list();
     }
 
-    /// The version to list at.
+    /// Returns the resourceVersion for the next list; empty for a quorum read.
     fn list_version(&self) -> String {
-        match self.unavailable {
+        match self.needs_quorum {
             true => String::new(),
             false => self.version.clone(),
         }
     }
 
-    /// The list is complete and is of this version.
+    /// Completes the list at this version.
     fn end_list(&mut self, version: String, sink: &mut dyn Sink) {
         sink.end_list(&version);
         sink.set_last_error(None);
-        self.listed = version.clone();
+        self.listed_version = version.clone();
         self.version = version;
-        self.unavailable = false;
-        self.told = false;
+        self.needs_quorum = false;
+        self.has_delivered = false;
         self.in_pages = false;
-        self.unended = 0;
+        self.incomplete = 0;
         self.broken = 0;
         self.counters.lists = self.counters.lists.saturating_add(1);
     }
 
-    /// The watch cannot go on from where it is.
-    fn relist(&mut self, now: Duration, why: &str, sink: &mut dyn Sink) -> Action {
-        // A version that expired is put right by one list. A watch that comes no further than the
-        // list would make it a loop of lists.
+    /// Lists again, because the watch cannot continue from its version.
+    fn relist(&mut self, now: Duration, reason: &str, sink: &mut dyn Sink) -> Action {
+        // One list solves an expired version. If the watch makes no progress after the list,
+        // waiting prevents a loop of lists.
         let again = self.fruitless;
-        self.fruitless = self.version == self.listed;
+        self.fruitless = self.version == self.listed_version;
         if again && self.fruitless {
-            return self.pause(now, State::Unlisted, why, sink);
+            return self.pause(now, State::Unlisted, reason, sink);
         }
-        debug!(kind = %sink.kind(), why, "the watch cannot go on; will list again");
-        self.go(now, State::Unlisted, sink)
+        debug!(kind = %sink.kind(), reason, "the watch cannot continue; listing again");
+        self.proceed(now, State::Unlisted, sink)
     }
 
-    /// Waits, then goes on from `state`.
-    fn pause(&mut self, now: Duration, state: State, why: &str, sink: &mut dyn Sink) -> Action {
+    /// Waits after a failure, then continues from `state`.
+    fn pause(&mut self, now: Duration, state: State, reason: &str, sink: &mut dyn Sink) -> Action {
         let what = match &state {
-            State::Unwatched => "the watch failed; will resume it",
-            _ => "cannot list; will try again",
+            State::Unwatched => "watch failed; retrying after a delay",
+            _ => "list failed; retrying after a delay",
         };
         self.state = state;
         let delay = self.backoff.failed(now, self.random.unit());
-        // Whoever starts an informer waits for its first list and reports why it does not come.
-        if self.listed.is_empty() && self.counters.failures == 0 {
-            debug!(kind = %sink.kind(), error = why, ?delay, "{what}");
+        // The first failure is logged at debug level: the code that starts an informer waits for
+        // its first list and reports the error.
+        if self.listed_version.is_empty() && self.counters.failures == 0 {
+            debug!(kind = %sink.kind(), error = reason, ?delay, "{what}");
         } else {
-            warn!(kind = %sink.kind(), error = why, ?delay, "{what}");
+            warn!(kind = %sink.kind(), error = reason, ?delay, "{what}");
         }
         self.counters.failures = self.counters.failures.saturating_add(1);
         self.counters.watching_since = None;
-        sink.set_last_error(Some(why.to_owned()));
+        sink.set_last_error(Some(reason.to_owned()));
         Action::Sleep(delay)
     }
 
-    /// An object that has not even a name is left out, and spoils nothing else.
-    fn unreadable(&mut self, error: &ReadError, sink: &dyn Sink) {
+    /// Counts and skips an object without a name. Other objects are not affected.
+    fn unreadable(&mut self, error: &HeadError, sink: &dyn Sink) {
         self.counters.unreadable = self.counters.unreadable.saturating_add(1);
         let error = opkit_client::one_line(error);
         warn!(kind = %sink.kind(), error, "skipping an object without a name");

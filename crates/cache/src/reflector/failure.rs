@@ -1,33 +1,34 @@
-//! What went wrong, as far as it decides what a reflector does next.
+//! Failures of a reflector's requests, classified by what the reflector does next.
 
 use kube::core::Status;
 use opkit_client::{RequestError, one_line};
 
-/// A request that was refused, or a stream that broke.
+/// Failed request, or broken watch stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
-    /// The server's code; none if no server answered.
+    /// HTTP status code of the server; `None` if there was no response.
     pub(crate) code: Option<u16>,
-    /// Whether the server has not come as far as the version asked for.
+    /// Whether the requested resourceVersion is higher than the server's current one.
     pub(crate) too_large: bool,
-    /// In words.
+    /// Error text.
     pub(crate) message: String,
 }
 
-/// What to do about a failure.
+/// Class of a failure, which determines the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// The version is too old, or from another history.
+    /// The resourceVersion is too old, or from another history of the cluster.
     Expired,
-    /// The server is busy or away, or does not know us for now: the same request again, later.
-    Later,
-    /// The server failed at this request, and may do so again.
+    /// The server is busy, unreachable or does not accept the credentials now: repeat the request
+    /// later.
+    Retry,
+    /// The server failed on this request, and may fail again.
     Internal,
-    /// The server does not take the request as it is.
+    /// The server rejects the request.
     Refused,
-    /// The server has not the form that was asked for.
-    Form,
-    /// Anything else, such as a missing permission or kind.
+    /// The server does not support the requested encoding.
+    Encoding,
+    /// Any other failure, such as a missing permission or kind.
     Other,
 }
 
@@ -60,17 +61,18 @@ impl Failure {
     pub(crate) fn class(&self) -> Class {
         match self.code {
             _ if self.too_large => Class::Expired,
-            None | Some(401 | 408 | 429 | 502..=504) => Class::Later,
+            None | Some(401 | 408 | 429 | 502..=504) => Class::Retry,
             Some(410) => Class::Expired,
             Some(400 | 405 | 422 | 501) => Class::Refused,
-            Some(406 | 415) => Class::Form,
+            Some(406 | 415) => Class::Encoding,
             Some(500..) => Class::Internal,
             Some(_) => Class::Other,
         }
     }
 }
 
-/// Kubernetes answers 504 with this cause when a version lies in its future.
+/// Reports whether the requested version is in the server's future: Kubernetes responds with 504
+/// and this cause.
 fn is_too_large(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes

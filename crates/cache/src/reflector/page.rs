@@ -1,5 +1,5 @@
-//! A page of a list, cut into its objects one by one. Nothing is parsed but the list's own
-//! metadata: the objects are parsed once, by whoever keeps them.
+//! One page of a list, split into its objects. Only the list's own metadata is parsed here; the
+//! sink parses the objects.
 
 use bytes::Bytes;
 use opkit_apimachinery::protobuf::{ListParts, ProtobufError, envelope};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::text::{object_end, skip_space, value_end};
 use crate::sink::Raw;
 
-/// Cuts a page into objects, whatever it is written in.
+/// Splits a page into objects, in JSON or protobuf.
 #[derive(Debug)]
 pub(crate) enum Reader {
     Json(JsonPage),
@@ -17,10 +17,11 @@ pub(crate) enum Reader {
 }
 
 impl Reader {
-    /// Begins with a page.
+    /// Starts to read a page.
     ///
     /// # Errors
-    /// When it is said to be protobuf and is not. Of JSON this is noticed on the way.
+    /// If the page is declared as protobuf but is not valid. Invalid JSON is reported by
+    /// [`next`](Self::next).
     pub(crate) fn new(page: Page) -> Result<Self, ProtobufError> {
         Ok(match page.encoding {
             Encoding::Protobuf => Self::Protobuf(ProtobufPage::new(&page.body)?),
@@ -28,7 +29,7 @@ impl Reader {
         })
     }
 
-    /// The next object, or `None` after the last.
+    /// Returns the next object, or `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<Bytes>, PageError> {
         match self {
             Self::Json(page) => page.next(),
@@ -36,7 +37,7 @@ impl Reader {
         }
     }
 
-    /// An object of this page, for whoever keeps it.
+    /// Returns the bytes of an object with the encoding of this page, for the sink.
     pub(crate) fn raw<'a>(&self, object: &'a [u8]) -> Raw<'a> {
         match self {
             Self::Json(_) => Raw::Json(object),
@@ -44,7 +45,7 @@ impl Reader {
         }
     }
 
-    /// What the list says of itself; complete after the last object.
+    /// Returns the metadata of the list; complete only after the last object.
     pub(crate) fn into_meta(self) -> ListMeta {
         match self {
             Self::Json(page) => page.into_meta(),
@@ -53,7 +54,7 @@ impl Reader {
     }
 }
 
-/// A page in protobuf.
+/// Page in protobuf.
 #[derive(Debug)]
 pub(crate) struct ProtobufPage {
     meta: ListMeta,
@@ -74,7 +75,7 @@ impl ProtobufPage {
     }
 }
 
-/// What a list says of itself.
+/// Metadata of a list.
 #[derive(Debug, Deserialize, Default, Clone, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct ListMeta {
@@ -83,17 +84,17 @@ pub(crate) struct ListMeta {
     pub(crate) continue_token: Option<String>,
 }
 
-/// Reads a page step by step; see [`next`](JsonPage::next).
+/// Page in JSON, read step by step; see [`next`](JsonPage::next).
 #[derive(Debug)]
 pub(crate) struct JsonPage {
     body: Bytes,
     at: usize,
-    place: Place,
+    position: Position,
     meta: ListMeta,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// Before the first byte.
     Begin,
     /// Before a field of the list, or its end.
@@ -104,14 +105,14 @@ enum Place {
     End,
 }
 
-/// The page is not a list in JSON.
+/// Error of a page that is not a list in JSON.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
-    /// Something else stands where a part of a list should.
+    /// The JSON is not valid, or is not a list.
     #[error("{what} expected at byte {at} of the list")]
     Expected { what: &'static str, at: usize },
-    /// The metadata of the list.
-    #[error("the metadata of the list cannot be read")]
+    /// The metadata of the list is not valid.
+    #[error("cannot parse the metadata of the list")]
     Metadata(#[source] serde_json::Error),
 }
 
@@ -120,32 +121,32 @@ impl JsonPage {
         Self {
             body,
             at: 0,
-            place: Place::Begin,
+            position: Position::Begin,
             meta: ListMeta::default(),
         }
     }
 
-    /// What the list says of itself; complete after the last object, since the fields of a list
-    /// have no order.
+    /// Returns the metadata of the list. It is complete only after the last object, since the
+    /// fields of a list have no fixed order.
     pub(crate) fn into_meta(self) -> ListMeta {
         self.meta
     }
 
-    /// The next object, or `None` after the last.
+    /// Returns the next object, or `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<Bytes>, PageError> {
         loop {
-            match self.place {
-                Place::Begin => {
+            match self.position {
+                Position::Begin => {
                     self.expect(b'{', "an object")?;
-                    self.place = Place::Field;
+                    self.position = Position::Field;
                 }
-                Place::Field => self.field()?,
-                Place::Item => {
+                Position::Field => self.field()?,
+                Position::Item => {
                     if let Some(item) = self.item()? {
                         return Ok(Some(item));
                     }
                 }
-                Place::End => return Ok(None),
+                Position::End => return Ok(None),
             }
         }
     }
@@ -177,7 +178,7 @@ impl JsonPage {
     fn field(&mut self) -> Result<(), PageError> {
         self.comma();
         if self.peek() == Some(b'}') {
-            self.place = Place::End;
+            self.position = Position::End;
             return Ok(());
         }
         let name = self.value("a field")?;
@@ -185,7 +186,7 @@ impl JsonPage {
         match &*name {
             b"\"items\"" if self.peek() == Some(b'[') => {
                 self.at = self.at.saturating_add(1);
-                self.place = Place::Item;
+                self.position = Position::Item;
             }
             b"\"metadata\"" => {
                 let value = self.value("the metadata")?;
@@ -202,7 +203,7 @@ impl JsonPage {
         match self.peek() {
             Some(b']') => {
                 self.at = self.at.saturating_add(1);
-                self.place = Place::Field;
+                self.position = Position::Field;
                 Ok(None)
             }
             Some(b'{') => {

@@ -1,4 +1,4 @@
-//! The reflector against a scripted server: one answer per request, in order.
+//! Reflector against a scripted server: one response per request, in order.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -16,12 +16,12 @@ use bytes::Bytes;
 use super::*;
 use crate::{Event, InformerFactory, InformerOptions, Listener, Lister, Scope};
 
-/// The body of an answer that begins and then says nothing.
+/// Body of a response that starts and then sends nothing.
 const SILENCE: &str = "silence";
 
 #[derive(Default)]
 struct Script {
-    answers: VecDeque<(u16, String)>,
+    responses: VecDeque<(u16, String)>,
     seen: Vec<String>,
 }
 
@@ -33,21 +33,21 @@ struct Server {
 }
 
 impl Server {
-    /// A server that gives these answers and then none.
-    fn new(answers: Vec<(u16, String)>) -> Self {
+    /// Creates a server that sends these responses and then none.
+    fn new(responses: Vec<(u16, String)>) -> Self {
         let script = Arc::new(Mutex::new(Script {
-            answers: answers.into(),
+            responses: responses.into(),
             seen: Vec::new(),
         }));
         let shared = script.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
-            let answer = {
+            let response = {
                 let mut script = shared.lock().unwrap();
                 script.seen.push(request.uri().to_string());
-                script.answers.pop_front()
+                script.responses.pop_front()
             };
             async move {
-                let Some((code, body)) = answer else {
+                let Some((code, body)) = response else {
                     std::future::pending().await
                 };
                 let body = match body.as_str() {
@@ -68,10 +68,10 @@ impl Server {
         }
     }
 
-    /// A server that has no streaming lists, and gives these answers after it has said so.
-    fn paged(answers: Vec<(u16, String)>) -> Self {
+    /// Creates a server that rejects streaming lists and then sends these responses.
+    fn paged(responses: Vec<(u16, String)>) -> Self {
         let mut all = vec![(400, status(400))];
-        all.extend(answers);
+        all.extend(responses);
         Self::new(all)
     }
 
@@ -107,7 +107,7 @@ fn events(lines: &[(&str, String)]) -> (u16, String) {
     (200, lines.iter().map(line).collect())
 }
 
-/// A streaming list: the objects, the end, and what comes after it.
+/// Returns a streaming list: the objects, the end, and the events after it.
 fn stream(version: u32, items: &[String], after: &[(&'static str, String)]) -> (u16, String) {
     let added = items.iter().map(|item| ("ADDED", item.clone()));
     let mut lines: Vec<_> = added.collect();
@@ -116,7 +116,7 @@ fn stream(version: u32, items: &[String], after: &[(&'static str, String)]) -> (
     events(&lines)
 }
 
-/// The object of the bookmark that ends a streaming list.
+/// Returns the object of the bookmark that ends a streaming list.
 fn end(version: u32) -> String {
     format!(
         r#"{{"metadata":{{"resourceVersion":"{version}","annotations":{{"k8s.io/initial-events-end":"true"}}}}}}"#
@@ -127,7 +127,7 @@ fn status(code: u16) -> String {
     format!(r#"{{"kind":"Status","code":{code},"message":"as scripted","reason":"Scripted"}}"#)
 }
 
-/// The events until it is quiet, as `name old>new` or `synced`.
+/// Returns the events until none arrives, as `name old>new` or `synced`.
 async fn told(listener: &mut Listener) -> Vec<String> {
     let version = |object: Option<crate::Stored>| {
         let version = object.and_then(|o| o.meta().resource_version().map(String::from));
@@ -151,7 +151,7 @@ async fn told(listener: &mut Listener) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_is_streamed_and_the_watch_goes_on() {
+async fn a_list_is_streamed_and_the_watch_continues() {
     let server = Server::new(vec![stream(
         9,
         &[map("a", 1), map("b", 2)],
@@ -180,7 +180,7 @@ async fn a_list_is_streamed_and_the_watch_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_deleted_within_a_streaming_list_is_not_listed() {
+async fn an_object_deleted_during_a_streaming_list_is_not_listed() {
     let server = Server::new(vec![events(&[
         ("ADDED", map("a", 1)),
         ("ADDED", map("b", 2)),
@@ -218,11 +218,11 @@ async fn a_server_without_streaming_lists_is_listed_in_pages_and_that_is_remembe
     );
 }
 
-/// A server that knows nothing of streaming lists and takes the request for a plain watch.
-async fn check_ignored(answers: Vec<(u16, String)>, pause: Duration) {
-    let mut answers = answers;
-    answers.push(list(9, "", &[map("a", 1)]));
-    let server = Server::new(answers);
+/// A server that does not know streaming lists treats the request as a plain watch.
+async fn check_ignored(responses: Vec<(u16, String)>, pause: Duration) {
+    let mut responses = responses;
+    responses.push(list(9, "", &[map("a", 1)]));
+    let server = Server::new(responses);
     let (lister, _listener) = server.start();
     let started = Instant::now();
     lister.informer().wait_for_sync().await;
@@ -249,7 +249,7 @@ async fn a_server_that_never_completes_a_streaming_list_is_listed_in_pages() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_that_fails_is_asked_for_again() {
+async fn a_failed_page_is_requested_again() {
     let server = Server::paged(vec![
         list(9, "more", &[map("a", 1)]),
         (503, status(503)),
@@ -280,7 +280,7 @@ async fn a_version_of_the_future_is_listed_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn versions_that_go_back_are_those_of_a_restored_cluster() {
+async fn decreasing_versions_are_those_of_a_restored_cluster() {
     let server = Server::new(vec![
         stream(900, &[map("a", 800)], &[("BOOKMARK", map("", 20))]),
         stream(20, &[map("b", 5)], &[]),
@@ -295,11 +295,11 @@ async fn versions_that_go_back_are_those_of_a_restored_cluster() {
 
 #[tokio::test(start_paused = true)]
 async fn expired_credentials_keep_the_store_and_recover() {
-    let mut answers = vec![stream(5, &[map("a", 1)], &[])];
-    answers.extend((0..4).map(|_| (401, status(401))));
-    answers.push(events(&[("MODIFIED", map("a", 6))]));
-    answers.push((200, SILENCE.to_owned()));
-    let server = Server::new(answers);
+    let mut responses = vec![stream(5, &[map("a", 1)], &[])];
+    responses.extend((0..4).map(|_| (401, status(401))));
+    responses.push(events(&[("MODIFIED", map("a", 6))]));
+    responses.push((200, SILENCE.to_owned()));
+    let server = Server::new(responses);
     let (lister, mut listener) = server.start();
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(lister.len(), 1);
@@ -313,7 +313,7 @@ async fn expired_credentials_keep_the_store_and_recover() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nameless_object_spoils_nothing_else() {
+async fn a_nameless_object_affects_no_other() {
     let server = Server::new(vec![stream(
         5,
         &[map("a", 1), "[]".to_owned(), map("b", 2)],
@@ -327,7 +327,7 @@ async fn a_nameless_object_spoils_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_expired_watch_lists_again_and_tells_what_was_missed() {
+async fn an_expired_watch_lists_again_and_delivers_the_missed_changes() {
     let server = Server::paged(vec![
         list(
             5,
@@ -355,8 +355,8 @@ async fn an_expired_watch_lists_again_and_tells_what_was_missed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_list_is_tried_again_after_a_pause() {
-    // Who may not watch may list, perhaps.
+async fn a_refused_list_is_retried_after_a_pause() {
+    // A client that may not watch may still be allowed to list.
     let server = Server::new(vec![
         (403, status(403)),
         (403, status(403)),
@@ -403,7 +403,7 @@ async fn an_expired_continue_token_takes_everything_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_unreadable_object_spoils_nothing_else() {
+async fn one_unreadable_object_affects_no_other() {
     let broken = r#"{"metadata":{"namespace":"d","name":"broken"},"data":5}"#.to_owned();
     let server = Server::new(vec![stream(5, &[map("a", 1), broken, map("b", 2)], &[])]);
     let (lister, _listener) = server.start();
@@ -430,10 +430,10 @@ async fn a_missing_list_is_named() {
     server.stop().await;
 }
 
-/// Every list succeeds and no watch after it goes on: how often may that be tried at once?
+/// Every list succeeds but no watch after it continues: checks how often that is retried at once.
 async fn check_relists_are_paced(watch: (u16, String)) {
-    let answers = (0..1000).flat_map(|n| [list(n, "", &[map("a", 1)]), watch.clone()]);
-    let server = Server::paged(answers.collect());
+    let responses = (0..1000).flat_map(|n| [list(n, "", &[map("a", 1)]), watch.clone()]);
+    let server = Server::paged(responses.collect());
     let (lister, _listener) = server.start();
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(lister.informer().last_error().is_some());
@@ -454,9 +454,9 @@ async fn relists_are_paced_when_every_watch_ends_in_an_error() {
 #[tokio::test(start_paused = true)]
 async fn an_internal_error_is_resumed_for_a_minute_and_then_listed_anew() {
     let failing = (0..1000).map(|_| events(&[("ERROR", status(500))]));
-    let mut answers = vec![stream(5, &[map("a", 1)], &[])];
-    answers.extend(failing);
-    let server = Server::new(answers);
+    let mut responses = vec![stream(5, &[map("a", 1)], &[])];
+    responses.extend(failing);
+    let server = Server::new(responses);
     let (_lister, _listener) = server.start();
     tokio::time::sleep(Duration::from_secs(50)).await;
     let lists = || {
@@ -476,7 +476,7 @@ async fn relists_are_paced_when_no_event_can_be_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_silent_is_begun_again() {
+async fn a_silent_watch_is_restarted() {
     let silence = || (200, SILENCE.to_owned());
     let server = Server::paged(vec![list(9, "", &[]), silence(), silence()]);
     let (_lister, _listener) = server.start();
@@ -487,7 +487,7 @@ async fn a_watch_that_is_silent_is_begun_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_informer_with_a_transform_is_nobody_elses() {
+async fn an_informer_with_a_transform_is_not_shared() {
     let server = Server::new(Vec::new());
     let factory = &server.factory;
     let options = InformerOptions::default().transform(|_| {});

@@ -1,6 +1,6 @@
-//! Where a JSON value ends, found without reading it. Whoever reads it notices if it is not JSON.
+//! Finds the end of a JSON value without parsing it. Invalid JSON is detected later, by its parser.
 
-/// The first place from `at` on that is not white space.
+/// Returns the first position at or after `at` that is not white space.
 pub(crate) fn skip_space(text: &[u8], at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     let space = rest
@@ -9,7 +9,7 @@ pub(crate) fn skip_space(text: &[u8], at: usize) -> usize {
     at.saturating_add(space.unwrap_or(rest.len()))
 }
 
-/// The end of the value that begins at `at`; `None` if the text ends before.
+/// Returns the end of the value that starts at `at`; `None` if the text ends before.
 pub(crate) fn value_end(text: &[u8], at: usize) -> Option<usize> {
     match text.get(at)? {
         b'{' => object_end(text, at),
@@ -26,7 +26,7 @@ pub(crate) fn value_end(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The end of the object that begins at `at`. Arrays within it need no count of their own.
+/// Returns the end of the object that starts at `at`. Arrays within it need not be counted.
 pub(crate) fn object_end(text: &[u8], at: usize) -> Option<usize> {
     end::<b'{', b'}'>(text, at)
 }
@@ -57,7 +57,7 @@ fn end<const OPEN: u8, const CLOSE: u8>(text: &[u8], mut at: usize) -> Option<us
     }
 }
 
-/// The end of the string whose first character stands at `at`.
+/// Returns the end of the string whose first character is at `at`.
 fn string_end(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         let rest = text.get(at..)?;

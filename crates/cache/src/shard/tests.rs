@@ -1,6 +1,6 @@
 use super::*;
 
-/// Every object belongs to one part, however it is split.
+/// Every object belongs to exactly one part, however the kind is split.
 fn check(shards: &[Shards]) {
     let namespaces = [Some("a".to_owned()), Some("b".to_owned())];
     for number in 0..1000 {

@@ -1,4 +1,4 @@
-//! One reflector and its connection to the server, which is where things go wrong.
+//! One reflector and its connection to the server, in which the faults occur.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,44 +17,45 @@ use crate::sink::Sink;
 
 pub(super) struct Link {
     part: Part,
-    /// Whether it asks for objects with a label alone.
+    /// Whether it requests only objects with a label.
     selects: bool,
     engine: Engine,
     sink: Box<dyn Sink>,
     action: Action,
-    /// How often the server had been restored when that was asked for.
-    asked: u64,
-    /// When a pause ends.
+    /// Number of restores of the server when `action` was requested.
+    requested_at: u64,
+    /// End of a pause.
     wakes: Duration,
     watch: Option<Watch>,
-    /// How many restores of the server are known.
+    /// Number of restores of the server that the reflector has noticed.
     restored: u64,
-    /// Whether all was told, and the last thing told was a bookmark that says so.
+    /// Version up to which everything was delivered, if the last event was a bookmark at that
+    /// version.
     settled: Option<u64>,
 }
 
-/// What reflectors ask for.
+/// Selector and encoding that reflectors request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
-    /// Objects with a label alone.
+    /// Whether to request only objects with a label.
     pub(super) selects: bool,
-    /// Protobuf.
+    /// Whether to request protobuf.
     pub(super) protobuf: bool,
 }
 
-/// A watch that is open.
+/// Open watch.
 #[derive(Debug)]
 struct Watch {
-    /// Events that are on their way.
+    /// Events that are in transit.
     events: VecDeque<Event>,
     encoding: Encoding,
-    /// Up to where the history is on its way.
+    /// Version up to which the history was sent.
     sent: u64,
-    /// The restores that it has lived through: one ends it.
+    /// Number of server restores when the watch started; a further restore ends the watch.
     restored: u64,
 }
 
-/// An event of a watch: its type and its object.
+/// Watch event: its type and its object.
 type Event = (&'static str, Value);
 
 impl std::fmt::Debug for Link {
@@ -78,7 +79,7 @@ impl Link {
             engine: Engine::new(Random::new(seed), page_size, form.protobuf),
             sink,
             action: Action::Yield,
-            asked: 0,
+            requested_at: 0,
             wakes: Duration::ZERO,
             watch: None,
             restored: 0,
@@ -86,12 +87,12 @@ impl Link {
         }
     }
 
-    /// Whether the reflector is there for this object.
+    /// Reports whether the reflector reads this object.
     pub(super) fn reads(&self, object: &Object) -> bool {
         self.covers(object.key.namespace, &object.uid)
     }
 
-    /// Whether the reflector is there for an object of this namespace and UID.
+    /// Reports whether the reflector reads an object with this namespace and UID.
     pub(super) fn covers(&self, namespace: &str, uid: &str) -> bool {
         self.part.covers(Some(namespace), Some(uid))
     }
@@ -100,22 +101,23 @@ impl Link {
         self.part.shard.is_some()
     }
 
-    /// How many lists the reflector has completed.
+    /// Returns the number of lists that the reflector has completed.
     pub(super) fn lists(&self) -> u64 {
         self.engine.counters().lists
     }
 
-    /// The last version that the reflector has seen.
+    /// Returns the last version that the reflector has seen.
     pub(super) fn version(&self) -> u64 {
         self.engine.version().parse().unwrap_or(0)
     }
 
-    /// Whether the server lists this object.
+    /// Reports whether the server lists this object.
     fn is_listed(&self, server: &Server, object: &Object) -> bool {
         self.is_sent(server, object) && (!self.selects || object.is_selected)
     }
 
-    /// Whether the server sends this object: one that knows no shards sends those of others too.
+    /// Reports whether the server sends this object: without support for shards it sends those of
+    /// other shards too.
     fn is_sent(&self, server: &Server, object: &Object) -> bool {
         match server.has_shards {
             true => self.reads(object),
@@ -134,7 +136,7 @@ impl Link {
         self.settled == Some(server.version) && self.knows_restore(server.restored())
     }
 
-    /// The reflector gets what it asked for last, or some failure.
+    /// Delivers to the reflector what it requested last, or a failure.
     pub(super) fn turn(
         &mut self,
         now: &mut Duration,
@@ -144,13 +146,15 @@ impl Link {
     ) {
         let mut settles = None;
         let input = match self.action.clone() {
-            Action::Yield => Input::Go,
+            Action::Yield => Input::Continue,
             Action::Sleep(_) if *now < self.wakes && faults => return,
             Action::Sleep(_) => {
                 *now = (*now).max(self.wakes);
-                Input::Go
+                Input::Continue
             }
-            Action::List { .. } | Action::Watch { .. } if self.asked != server.restored() => {
+            Action::List { .. } | Action::Watch { .. }
+                if self.requested_at != server.restored() =>
+            {
                 Input::Failed(Failure::new("connection reset"))
             }
             Action::List { .. } | Action::Watch { .. } if faults && random.percent(15) => {
@@ -166,19 +170,19 @@ impl Link {
                 send_initial_events,
                 ..
             } => self.begin(server, &resource_version, send_initial_events, random),
-            Action::Read { patience } => {
-                match self.read(now, patience, server, random, faults, &mut settles) {
+            Action::Read { timeout } => {
+                match self.read(now, timeout, server, random, faults, &mut settles) {
                     Some(input) => input,
-                    // Nothing to tell: the reflector goes on waiting.
+                    // Nothing to deliver: the reflector continues to wait.
                     None => return,
                 }
             }
         };
-        if !matches!(input, Input::Event(_) | Input::Begun(_)) {
+        if !matches!(input, Input::Event(_) | Input::Accepted(_)) {
             self.watch = None;
         }
         self.action = self.engine.step(*now, input, &mut *self.sink);
-        self.asked = server.restored();
+        self.requested_at = server.restored();
         if let Action::Sleep(delay) = self.action {
             self.wakes = *now + delay;
         }
@@ -186,7 +190,7 @@ impl Link {
             self.watch = None;
             settles = None;
         }
-        // A restore is known, or does not matter, once nothing later is believed.
+        // A restore is noticed, or does not matter, once the reflector has no later version.
         if self.version() <= server.version {
             self.restored = server.restored();
         }
@@ -204,8 +208,8 @@ impl Link {
         if resource_version.parse().unwrap_or(0) > server.version {
             return Input::Failed(too_large());
         }
-        // A token is the version of the first page, where the page before ended, and the history
-        // that both are of.
+        // A token consists of the version of the first page, the end of the previous page, and the
+        // number of restores.
         let (version, begin) = match &continue_token {
             None => (server.version, 0),
             Some(token) => {
@@ -246,7 +250,7 @@ impl Link {
         })
     }
 
-    /// What the server writes, which may always be JSON.
+    /// Returns the encoding of the response; the server may always respond with JSON.
     fn encoding(&self, random: &mut Random) -> Encoding {
         match self.engine.protobuf() && random.percent(90) {
             true => Encoding::Protobuf,
@@ -271,11 +275,11 @@ impl Link {
             if send_initial_events || random.percent(50) {
                 return Input::Failed(too_large());
             }
-            // It waits for that version, and shows where it is by its bookmarks only.
+            // The watch waits for that version, and only its bookmarks show the current version.
             events.push_back(bookmark(server.version, false));
         }
         if send_initial_events && server.streaming == Streaming::Has || from.is_none() {
-            // A server that lags behind may answer as of any version that was asked for.
+            // A server that lags behind may respond at any version from the requested one.
             let behind = server.version - from.unwrap_or(server.version);
             let version = server.version - random.below(behind + 1);
             let mut objects: Vec<_> = server.at(version).into_values().collect();
@@ -286,7 +290,7 @@ impl Link {
             events.extend(objects.iter().map(|object| ("ADDED", object.json())));
             sent = version;
             if send_initial_events && server.streaming == Streaming::Has {
-                // What happens meanwhile may come before the end of the list.
+                // Changes during the list may be sent before its end.
                 let until = version + random.below(server.version - version + 1);
                 self.send(server, &mut events, &mut sent, until);
                 events.push_back(bookmark(sent, true));
@@ -297,7 +301,7 @@ impl Link {
             }
             events.push_back(error(410));
         } else if random.percent(10) {
-            // What is known already is told again.
+            // An event that is already known is sent again.
             let again = server.after(sent.saturating_sub(1)).next();
             if let Some(again) = again.filter(|again| again.object.version == sent)
                 && self.is_sent(server, &again.object)
@@ -313,15 +317,15 @@ impl Link {
             sent,
             restored: server.restored(),
         });
-        Input::Begun(encoding)
+        Input::Accepted(encoding)
     }
 
-    /// Puts what happened up to a version on its way.
+    /// Sends the changes up to a version.
     fn send(&self, server: &Server, events: &mut VecDeque<Event>, sent: &mut u64, until: u64) {
         let after = server.after(*sent);
-        for happened in after.take_while(|happened| happened.object.version <= until) {
-            if self.is_sent(server, &happened.object)
-                && let Some((change, object)) = happened.reported(self.selects)
+        for entry in after.take_while(|entry| entry.object.version <= until) {
+            if self.is_sent(server, &entry.object)
+                && let Some((change, object)) = entry.reported(self.selects)
             {
                 events.push_back(event(change, &object));
             }
@@ -332,7 +336,7 @@ impl Link {
     fn read(
         &mut self,
         now: &mut Duration,
-        patience: Duration,
+        timeout: Duration,
         server: &Server,
         random: &mut Random,
         faults: bool,
@@ -344,7 +348,7 @@ impl Link {
         if watch.restored != server.restored() {
             return Some(Input::Failed(Failure::new("connection reset")));
         }
-        if faults && let Some(fault) = fault(now, patience, watch.encoding, random) {
+        if faults && let Some(fault) = fault(now, timeout, watch.encoding, random) {
             return Some(fault);
         }
         if watch.events.is_empty() {
@@ -360,9 +364,9 @@ impl Link {
         let event = match watch.events.pop_front() {
             Some(event) => Some(event),
             None if !faults || random.percent(30) => {
-                let told = watch.sent.min(server.version);
-                *settles = Some(told);
-                Some(bookmark(told, false))
+                let delivered = watch.sent.min(server.version);
+                *settles = Some(delivered);
+                Some(bookmark(delivered, false))
             }
             None => None,
         };
@@ -372,15 +376,15 @@ impl Link {
     }
 }
 
-/// What goes wrong with a watch, if anything does.
+/// Returns a random fault of a watch, if any.
 fn fault(
     now: &mut Duration,
-    patience: Duration,
+    timeout: Duration,
     encoding: Encoding,
     random: &mut Random,
 ) -> Option<Input> {
     Some(match random.below(100) {
-        // In the middle of an event or not: what is not whole is dropped.
+        // Incomplete events are dropped, so the position does not matter.
         0..3 => Input::Failed(Failure::new("connection reset")),
         3..5 => {
             *now += Duration::from_secs(random.below(3));
@@ -391,7 +395,7 @@ fn fault(
             Input::Event(frame(&error(code), encoding))
         }
         6 => {
-            *now += patience;
+            *now += timeout;
             Input::Silent
         }
         7 => Input::Event(Bytes::from_static(b"Bad Gateway")),
@@ -422,7 +426,7 @@ fn error(code: u16) -> Event {
     ("ERROR", status)
 }
 
-/// An event as it is sent.
+/// Returns an event as it is sent.
 fn frame((change, object): &Event, encoding: Encoding) -> Bytes {
     let object_bytes = encoded(object, encoding);
     match encoding {
@@ -459,7 +463,7 @@ fn too_large() -> Failure {
     }
 }
 
-/// What any request may be answered with.
+/// Returns a random failure that any request can have.
 fn refusal(random: &mut Random) -> Failure {
     match random.below(8) {
         0 => failure(401),

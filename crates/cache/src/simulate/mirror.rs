@@ -1,4 +1,4 @@
-//! A listener that keeps its own copy from what it is told, and notices what does not fit.
+//! Listener that builds its own copy from the deltas it receives, and detects inconsistent ones.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ impl Mirror {
         }
     }
 
-    /// Receives at most so many events.
+    /// Receives at most this many events.
     pub(super) fn receive(&mut self, at_most: u64, may_go_back: bool) -> Result<(), String> {
         for _ in 0..at_most {
             let Some(event) = self.listener.recv().now_or_never() else {
@@ -41,23 +41,23 @@ impl Mirror {
     fn take(&mut self, delta: &Delta, may_go_back: bool) -> Result<(), String> {
         let key = key(&delta.key);
         let known = self.objects.get(&key);
-        let wrong = |what: &str| Err(format!("{what}: knew {known:?}, was told {delta:?}"));
+        let wrong = |what: &str| Err(format!("{what}: known {known:?}, received {delta:?}"));
         let old = delta.old.as_ref().map(read);
         let new = delta.new.as_ref().map(read);
         match (known, &old) {
             (Some(known), Some(old)) if known == old => {}
             (None, None) => {}
-            // Made and gone unseen: only that it was there is told.
+            // Created and deleted unseen: only the deletion is delivered.
             (None, Some(_)) if new.is_none() && delta.coalesced => {}
             _ => return wrong("the old state is not the last one"),
         }
         if let (Some(known), Some(new)) = (known, &new)
             && known.uid == new.uid
-            // It may have been gone for the informer, and have come back.
+            // The object may have left the informer's selection and come back.
             && (new.version < known.version || new.version == known.version && !delta.coalesced)
             && !may_go_back
         {
-            return wrong("a version went back");
+            return wrong("a version decreased");
         }
         match new {
             Some(new) => drop(self.objects.insert(key, new)),
@@ -66,15 +66,15 @@ impl Mirror {
         Ok(())
     }
 
-    /// Whether all that was told leads to what there is.
+    /// Checks that the received deltas lead to the expected objects.
     pub(super) fn check(&self, expected: &[&Object]) -> Result<(), String> {
         if !self.synced {
-            return Err("a listener was not told that all is listed".to_owned());
+            return Err("a listener did not receive the synced event".to_owned());
         }
         let found: Vec<_> = self.objects.values().collect();
         if found != expected {
             return Err(format!(
-                "a listener saw another history\n server   {expected:?}\n listener {found:?}"
+                "a listener received a different history\n server   {expected:?}\n listener {found:?}"
             ));
         }
         Ok(())

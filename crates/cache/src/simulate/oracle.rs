@@ -1,4 +1,4 @@
-//! What reads may show at any moment, given what we did ourselves.
+//! States that reads may show at any moment, given the own writes and deletions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,23 +6,23 @@ use super::link::Link;
 use super::server::{Key, Object, Response, Server};
 use super::subject::Subject;
 
-/// What reads have seen of our own writes and deletions: they never go back behind it.
+/// Own writes and deletions that reads have shown; reads must never show an older state.
 #[derive(Default)]
 pub(super) struct Oracle {
-    /// UIDs of objects that we deleted and must not be read, with their namespaces.
+    /// UIDs of deleted objects that must not be read, with their namespaces.
     ended: BTreeMap<String, &'static str>,
-    /// UIDs of objects that we deleted, which may be hidden.
+    /// UIDs of objects deleted by own requests, which may be hidden.
     gone: BTreeSet<String>,
-    /// The version of our last write that reads must not go behind.
+    /// Version of the last own write, below which reads must not fall.
     written: BTreeMap<Key, u64>,
-    /// The version up to which we know a key ourselves: what a list has below it may be hidden.
+    /// Version up to which a key is known from own requests: listed objects below it may be hidden.
     observed: BTreeMap<Key, u64>,
 }
 
 impl Oracle {
-    /// A response is taken in. `is_listed` is whether every reflector has completed a list since
-    /// the start or the last restore: before, writes need not be shown, and after a restore,
-    /// versions of what it has undone may pass for newer than a deletion.
+    /// Records a response that is taken in. `is_listed` is whether every reflector has completed a
+    /// list since the start or the last restore. Before that, writes need not be shown, and after a
+    /// restore, undone versions may look newer than a deletion.
     pub(super) fn observed(
         &mut self,
         response: &Response,
@@ -47,7 +47,8 @@ impl Oracle {
             Response::Gone { key, uid, known } => {
                 self.gone.insert(uid.clone());
                 let read = subject.get(key).filter(|read| read.uid == *uid);
-                // Who never read the object knows no version of it, and the cache may not either.
+                // A caller that never read the object knows no version of it, and the cache may not
+                // know one either.
                 if let Some(known) = known.or(read.map(|read| read.version)) {
                     self.note(key, known);
                     if is_known {
@@ -63,20 +64,20 @@ impl Oracle {
         *observed = version.max(*observed);
     }
 
-    /// Other watches read the objects. What they do not cover is forgotten, and begins anew when it
-    /// is covered again.
+    /// Records that other watches read the objects. Objects that they do not cover are dropped, and
+    /// start again when they are covered again.
     pub(super) fn resplit(&mut self, links: &[Link]) {
         self.written.clear();
         self.ended
             .retain(|uid, namespace| links.iter().any(|link| link.covers(namespace, uid)));
     }
 
-    /// The server has forgotten what we did, and nothing is known.
+    /// Records a restore: the server has lost the own writes, so nothing is known.
     pub(super) fn restored(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether reads show what they have to.
+    /// Checks that reads show what they have to.
     pub(super) fn check(
         &self,
         subject: &Subject,
@@ -86,10 +87,12 @@ impl Oracle {
     ) -> Result<(), String> {
         for read in subject.contents() {
             if self.ended.contains_key(&read.uid) {
-                return Err(format!("a ghost: we deleted {read:?}"));
+                return Err(format!(
+                    "read an object that an own request has deleted: {read:?}"
+                ));
             }
         }
-        // Two watches of one namespace have no order.
+        // The events of two watches of one namespace have no common order.
         if links.iter().any(Link::is_sharded) {
             return Ok(());
         }
@@ -103,7 +106,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Whether reads show what a list has, which `link` has just completed.
+    /// Checks that reads show the list that `link` has just completed.
     pub(super) fn check_list(
         &self,
         subject: &Subject,
@@ -126,7 +129,9 @@ impl Oracle {
         for read in subject.contents().iter().filter(|read| link.reads(read)) {
             let is_there = listed.get(&read.key).is_some_and(|it| it.uid == read.uid);
             if !is_there && read.version <= version {
-                return Err(format!("the list of {version} has not {read:?}"));
+                return Err(format!(
+                    "the list at version {version} does not contain {read:?}"
+                ));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The model of an API server: objects, their whole history, and what of it was compacted.
+//! Model of an API server: objects, their complete history, and the compacted part of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,9 +21,9 @@ pub(super) struct Object {
     pub(super) key: Key,
     pub(super) uid: String,
     pub(super) version: u64,
-    /// Whether it does not fit its type.
+    /// Whether the object does not match its type.
     pub(super) is_broken: bool,
-    /// Whether it has the label that informers with a selector ask for.
+    /// Whether the object has the label that informers with a selector request.
     pub(super) is_selected: bool,
     pub(super) is_deleting: bool,
     pub(super) finalizers: usize,
@@ -60,22 +60,23 @@ pub(super) enum Change {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Happened {
+pub(super) struct HistoryEntry {
     pub(super) change: Change,
     pub(super) before: Option<Object>,
-    /// The object after it; of a deletion the last state, with the deletion's version.
+    /// Object after the change; for a deletion, the last state with the version of the deletion.
     pub(super) object: Object,
 }
 
-impl Happened {
-    /// What a watch reports of it, if anything.
+impl HistoryEntry {
+    /// Returns the event that a watch reports for this change, if any.
     pub(super) fn reported(&self, selects: bool) -> Option<(Change, Object)> {
         let was = self.before.as_ref().filter(|it| !selects || it.is_selected);
         let is_there = self.change != Change::Deleted && (!selects || self.object.is_selected);
         match (was, is_there) {
             (None, true) => Some((Change::Added, self.object.clone())),
             (Some(_), true) => Some((Change::Modified, self.object.clone())),
-            // What the selector no longer matches is reported as deleted, as it was.
+            // An object that no longer matches the selector is reported as deleted, in its previous
+            // state.
             (Some(was), false) => {
                 let version = self.object.version;
                 let last = Object {
@@ -89,12 +90,12 @@ impl Happened {
     }
 }
 
-/// The response to a write.
+/// Response to a write.
 #[derive(Debug, Clone)]
 pub(super) enum Response {
-    /// The object as it is now, or as it ended.
+    /// The object in its current state, or in its last state if the write ended it.
     Object(Object),
-    /// The object of this key and UID is gone. The caller knew it at `known`.
+    /// The object with this key and UID is deleted. The caller knew it at version `known`.
     Gone {
         key: Key,
         uid: String,
@@ -103,7 +104,7 @@ pub(super) enum Response {
 }
 
 impl Response {
-    /// Namespace and UID of the object.
+    /// Returns namespace and UID of the object.
     pub(super) fn of(&self) -> (&'static str, &str) {
         match self {
             Self::Object(object) => (object.key.namespace, &object.uid),
@@ -112,7 +113,7 @@ impl Response {
     }
 }
 
-/// Whether the server has streaming lists.
+/// Support of the server for streaming lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Streaming {
     Has,
@@ -123,22 +124,22 @@ pub(super) enum Streaming {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) streaming: Streaming,
-    /// How many names there are in a namespace; with few, much happens to each object.
+    /// Number of names in a namespace; with few names, each object changes often.
     names: u64,
-    /// Whether it knows shards.
+    /// Whether the server supports shards.
     pub(super) has_shards: bool,
-    /// Whether some objects do not fit their type.
+    /// Whether some objects do not match their type.
     pub(super) has_broken: bool,
     pub(super) version: u64,
-    /// The first version that a watch can no longer begin at.
+    /// First version at which a watch can no longer start.
     pub(super) compacted: u64,
-    history: Vec<Happened>,
+    history: Vec<HistoryEntry>,
     /// Versions of writes that restores have undone. They are not used again, because two states of
     /// one object with the same version could not be distinguished.
     undone: BTreeSet<u64>,
     uids: u64,
     restored: u64,
-    /// Whether nothing is written, since a reflector has not noticed that the server was restored.
+    /// Whether writes are paused, because a reflector has not noticed that the server was restored.
     frozen: bool,
 }
 
@@ -164,27 +165,28 @@ impl Server {
         }
     }
 
-    /// How often the server was restored from a backup.
+    /// Returns the number of times the server was restored from a backup.
     pub(super) fn restored(&self) -> u64 {
         self.restored
     }
 
-    /// After a restore nothing is written until every reflector has noticed: versions of the new
-    /// history that pass those of the old cannot be told apart from them by anybody.
+    /// Reports whether writes are paused. After a restore nothing is written until every reflector
+    /// has noticed it: otherwise versions of the new history could be confused with those of the
+    /// old one.
     pub(super) fn is_frozen(&mut self, links: &[Link]) -> bool {
         self.frozen &= !links.iter().all(|link| link.knows_restore(self.restored));
         self.frozen
     }
 
-    /// What there was at a version, in the order of names.
+    /// Returns the objects at a version, ordered by name.
     pub(super) fn at(&self, version: u64) -> BTreeMap<Key, Object> {
         let mut objects = BTreeMap::new();
-        for happened in &self.history {
-            if happened.object.version > version {
+        for entry in &self.history {
+            if entry.object.version > version {
                 break;
             }
-            let object = &happened.object;
-            match happened.change {
+            let object = &entry.object;
+            match entry.change {
                 Change::Deleted => drop(objects.remove(&object.key)),
                 _ => drop(objects.insert(object.key.clone(), object.clone())),
             }
@@ -196,31 +198,31 @@ impl Server {
         self.at(u64::MAX).into_values().collect()
     }
 
-    /// What happened after a version.
-    pub(super) fn after(&self, version: u64) -> impl Iterator<Item = &Happened> {
+    /// Returns the changes after a version.
+    pub(super) fn after(&self, version: u64) -> impl Iterator<Item = &HistoryEntry> {
         let begin = self
             .history
-            .partition_point(|happened| happened.object.version <= version);
+            .partition_point(|entry| entry.object.version <= version);
         self.history[begin..].iter()
     }
 
-    /// Whether a reader that has seen a version may find nothing under a key.
+    /// Reports whether a reader that has seen a version may find no object with this key.
     pub(super) fn was_absent(&self, key: &Key, since: u64, selects: bool) -> bool {
         let is_absent = |object: &Object| selects && !object.is_selected;
         self.at(since).get(key).is_none_or(is_absent)
-            || self.after(since).any(|happened| {
-                happened.object.key == *key
-                    && (happened.change == Change::Deleted || is_absent(&happened.object))
+            || self.after(since).any(|entry| {
+                entry.object.key == *key
+                    && (entry.change == Change::Deleted || is_absent(&entry.object))
             })
     }
 
-    /// Changes some object as somebody asks for.
+    /// Changes a random object.
     pub(super) fn write(&mut self, random: &mut Random) -> Response {
         let key = Key {
             namespace: NAMESPACES[random.below(NAMESPACES.len() as u64) as usize],
             name: format!("o{}", random.below(self.names)),
         };
-        // Writes to other kinds use up versions as well.
+        // Writes to other kinds use versions as well.
         self.version += 1 + random.below(3);
         while self.undone.contains(&self.version) {
             self.version += 1;
@@ -246,7 +248,7 @@ impl Server {
         };
         match random.below(100) {
             0..40 if before.finalizers == 0 => self.delete(before, random),
-            // It is being deleted already: nothing changes.
+            // The object is already being deleted: nothing changes.
             0..40 if before.is_deleting => Response::Object(before),
             0..40 => {
                 object.is_deleting = true;
@@ -255,7 +257,7 @@ impl Server {
             40..60 if before.finalizers > 0 => {
                 object.finalizers -= 1;
                 if before.is_deleting && object.finalizers == 0 {
-                    // The response is what was asked for, in the version of before.
+                    // The response is the requested state, at the previous version.
                     object.version = before.version;
                     self.delete(before, random);
                     return Response::Object(object);
@@ -275,7 +277,7 @@ impl Server {
     }
 
     fn record(&mut self, change: Change, before: Option<Object>, object: Object) -> Response {
-        self.history.push(Happened {
+        self.history.push(HistoryEntry {
             change,
             before,
             object: object.clone(),
@@ -283,10 +285,10 @@ impl Server {
         Response::Object(object)
     }
 
-    /// Deletes an object by somebody who may have read an older version of it, or none.
+    /// Deletes an object for a caller that may have read an older version of it, or none.
     fn delete(&mut self, before: Object, random: &mut Random) -> Response {
         let (key, uid) = (before.key.clone(), before.uid.clone());
-        let lives = self.history.iter().map(|happened| &happened.object);
+        let lives = self.history.iter().map(|entry| &entry.object);
         let versions: Vec<u64> = lives
             .filter(|object| object.uid == uid)
             .map(|object| object.version)
@@ -301,14 +303,14 @@ impl Server {
         Response::Gone { key, uid, known }
     }
 
-    /// Forgets the history up to some version.
+    /// Removes the history up to some version.
     pub(super) fn compact(&mut self, random: &mut Random) {
         let span = self.version.saturating_sub(self.compacted);
         self.compacted += random.below(span + 1);
     }
 
-    /// Goes back to some version that a backup has, and that no reflector is at: one that is would
-    /// go on as if nothing had happened.
+    /// Restores the server to a random earlier version that no reflector is at: a reflector at that
+    /// version would not notice the restore.
     pub(super) fn restore(&mut self, links: &[Link], random: &mut Random) {
         let back = random.below(30);
         let mut version = self.version.saturating_sub(back).max(1);
@@ -316,10 +318,9 @@ impl Server {
             version -= 1;
         }
         self.version = version;
-        let undone = self.after(version).map(|happened| happened.object.version);
+        let undone = self.after(version).map(|entry| entry.object.version);
         self.undone.extend(undone.collect::<Vec<_>>());
-        self.history
-            .retain(|happened| happened.object.version <= version);
+        self.history.retain(|entry| entry.object.version <= version);
         self.compacted = self.version;
         self.restored += 1;
         self.frozen = true;

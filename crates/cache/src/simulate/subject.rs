@@ -1,4 +1,4 @@
-//! What is tested: an informer, as far as the model needs to see it.
+//! Informer under test, as far as the model needs to see it.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use opkit_client::ObjectKey;
@@ -22,7 +22,7 @@ impl Subject {
         let stop = CancellationToken::new();
         let informer = Informer::new(codec, options, None, 1, stop);
         if let Fault::Overlay(fault) = fault {
-            informer.build_in(fault);
+            informer.inject(fault);
         }
         Self { informer, fault }
     }
@@ -41,17 +41,17 @@ impl Subject {
         self.informer.last_error()
     }
 
-    /// Whether own writes or deletions are waited for.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.informer.waits_for() > 0
+    /// Reports whether the overlay has own writes or deletions.
+    pub(super) fn has_overlay(&self) -> bool {
+        self.informer.overlay_len() > 0
     }
 
-    /// Own writes and deletions that are waited for.
-    pub(super) fn waits_for(&self) -> String {
-        self.informer.own_writes()
+    /// Returns the own writes and deletions in the overlay.
+    pub(super) fn overlay_text(&self) -> String {
+        self.informer.overlay_text()
     }
 
-    /// Takes in the response to a write of our own.
+    /// Takes in the response to an own write.
     pub(super) fn observe(&self, response: &Response) {
         match response {
             Response::Object(object)
@@ -78,7 +78,7 @@ impl Subject {
         self.informer.stored(&key).as_ref().map(read)
     }
 
-    /// Everything, in the order of names.
+    /// Returns all objects, ordered by name.
     pub(super) fn contents(&self) -> Vec<Object> {
         let names = |namespace| (0..NAMES).map(move |n| (namespace, format!("o{n}")));
         let keys = NAMESPACES.into_iter().flat_map(names);
@@ -90,7 +90,7 @@ impl Subject {
     }
 }
 
-/// What an object in the store says.
+/// Returns the model object of a stored object.
 pub(super) fn read(stored: &Stored) -> Object {
     let meta = stored.meta();
     let is_evicted = |error: &ObjectError| matches!(error, ObjectError::Evicted { .. });

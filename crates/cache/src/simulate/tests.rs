@@ -5,19 +5,19 @@ fn the_store_ends_equal_to_the_server() {
     check(0..1000);
 }
 
-/// Seeds that once found something.
+/// Seeds that once found a bug.
 #[test]
-fn what_was_found_stays_mended() {
+fn seeds_of_fixed_bugs_pass() {
     for seed in [9_966, 54_317, 57_501, 63_997, 75_549] {
         check(seed..seed + 1);
     }
 }
 
-/// The simulation would be worth nothing if it could not fail.
+/// Proves that the simulation finds injected faults.
 #[test]
-fn what_is_done_wrong_is_found() {
+fn injected_faults_are_found() {
     use store::Fault::*;
-    // Rare ones are looked for where they are known to be, so that this takes seconds.
+    // Rare faults are tested with seeds that are known to find them, so that this takes seconds.
     let found = |fault: Fault, word: &str| {
         let first = match fault {
             Fault::Overlay(UnselectedIsGone) => 3000,
@@ -28,21 +28,21 @@ fn what_is_done_wrong_is_found() {
         assert!(found, "{fault:?} is not found");
     };
     let overlay = |fault, word| found(Fault::Overlay(fault), word);
-    overlay(NoFloor, "a ghost");
-    overlay(NoUid, "a ghost");
+    overlay(NoFloor, "own request has deleted");
+    overlay(NoUid, "own request has deleted");
     overlay(WritesNotHeld, "then read");
     overlay(OldResponses, "differs");
     overlay(StaleLists, "then read");
-    overlay(AnyListWins, "a ghost");
+    overlay(AnyListWins, "own request has deleted");
     overlay(NoListWins, "but read None");
     overlay(ListsSweepWrites, "then read None");
-    overlay(UnselectedIsGone, "a ghost");
-    overlay(SplitForgets, "a ghost");
-    overlay(EndedStays, "a ghost");
+    overlay(UnselectedIsGone, "own request has deleted");
+    overlay(SplitForgets, "own request has deleted");
+    overlay(EndedStays, "own request has deleted");
     found(Fault::TerminatingIsGone, "then read None");
 }
 
-/// For `cargo xtask simulate`, which says how many and from where.
+/// Entry point of `cargo xtask simulate`, which sets the number of seeds and the first seed.
 #[test]
 #[ignore = "takes minutes"]
 fn many() {

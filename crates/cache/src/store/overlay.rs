@@ -1,19 +1,20 @@
-//! Own writes and deletions that the watch has not reported yet. Older news are refused.
+//! Overlay of own writes and deletions, that is, those of this process, that the watch has not
+//! reported yet. Older versions of these objects are refused.
 //!
-//! A key has one entry at most, whose *floor* is a version: news of any UID at or below it are from
-//! before our write or deletion, and are refused. The floor of a write is just below its version.
-//! That of a deletion is the highest version known of the object, from the cache, from own writes
-//! or from the caller, since the response to a deletion that takes effect at once has no version.
-//! News of the deleted UID above the floor are refused too: from between what was known and the
-//! deletion.
+//! A key has at most one entry. The *floor* of the entry is a version: objects of any UID at or
+//! below it are from before the own write or deletion, and are refused. The floor of a write is
+//! just below its version. The floor of a deletion is the highest version known of the object, from
+//! the cache, from own writes or from the caller, since the response to a deletion that takes
+//! effect at once has no version. Versions of the deleted UID above the floor are refused too: they
+//! are from between the last known version and the deletion.
 //!
-//! An entry ends when the watch of its object reports something later, or with a complete list;
-//! that of a write also when the watch is known to have passed it, by a bookmark. A list that
-//! begins while there are entries is a quorum read (see [`Sink::begin_list`]), so it is the truth
-//! about every entry from before. An entry made while a list is in progress is compared by version.
-//! An informer whose watch never catches up keeps no more than [`ABSENT_MAX`] entries of objects
-//! that it does not store: the oldest are dropped, and reads show those objects as the watch
-//! reports them.
+//! An entry is removed when the watch of its object reports something later, or by a complete list.
+//! The entry of a write is also removed when a bookmark shows that the watch has passed it. A list
+//! that starts while there are entries is a quorum read (see [`Sink::begin_list`]), so it is
+//! authoritative for every earlier entry. An entry created during a list is compared by version. If
+//! the watch of an informer never catches up, at most [`ABSENT_MAX`] entries of objects that are
+//! not stored are kept: the oldest are dropped, and reads show those objects as the watch reports
+//! them.
 //!
 //! [`Sink::begin_list`]: crate::sink::Sink::begin_list
 
@@ -26,15 +27,15 @@ use opkit_client::ObjectKey;
 pub(crate) use self::fault::Fault;
 use crate::shard::Part;
 
-/// Largest number of entries of objects that are not in the store, about 2 MB.
+/// Largest number of entries of objects that are not in the store: about 2 MB.
 pub(crate) const ABSENT_MAX: usize = 8_192;
 
 #[derive(Debug, Default)]
 pub(crate) struct Overlay {
     entries: HashMap<ObjectKey, Entry>,
-    /// Number of entries made so far.
-    made: u64,
-    /// The highest version of an own write.
+    /// Number of entries created so far.
+    sequence: u64,
+    /// Highest version of an own write.
     highest: u64,
     #[cfg(test)]
     pub(crate) fault: Fault,
@@ -42,53 +43,53 @@ pub(crate) struct Overlay {
 
 #[derive(Debug)]
 struct Entry {
-    life: Life,
-    /// News at or below this version are refused.
+    action: OwnAction,
+    /// Versions at or below this one are refused.
     floor: u64,
-    /// When the entry was made, counted in entries.
-    made: u64,
+    /// Sequence number of the entry: the value of `Overlay::sequence` when it was created.
+    sequence: u64,
     /// Whether the list in progress contains the object.
     listed: bool,
-    /// Whether a deletion led to this entry. Watches of other shards may still report what was
-    /// before.
+    /// Whether this entry follows a deletion. Watches of other shards may still report the state
+    /// before it.
     after_deletion: bool,
     /// Whether the watch of the object has caught up.
     settled: bool,
 }
 
-/// What we did last.
+/// Last own action on an object.
 #[derive(Debug, PartialEq, Eq)]
-enum Life {
-    /// Wrote the object of this UID.
+enum OwnAction {
+    /// The object with this UID was written.
     Written(Option<String>),
-    /// Deleted the object of this UID.
+    /// The object with this UID was deleted.
     Deleted(String),
 }
 
-/// News of the object of a key.
+/// UID and version of an object that a watch, list or response reports.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct News<'a> {
+pub(crate) struct ObjectVersion<'a> {
     pub(crate) uid: Option<&'a str>,
-    /// None if the versions of the server are not numbers.
+    /// resourceVersion; `None` if the server's versions are not numbers.
     pub(crate) version: Option<u64>,
 }
 
-/// A list that is complete.
+/// Complete list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listed<'a> {
     pub(crate) part: &'a Part,
     /// Whether the list has a selector.
     pub(crate) selects: bool,
-    /// The mark when the list began.
-    pub(crate) began: u64,
-    /// The version of the list; none if it cannot be compared.
+    /// Sequence number when the list started.
+    pub(crate) start: u64,
+    /// Version of the list; `None` if it is not a number.
     pub(crate) version: Option<u64>,
-    /// The highest version that the list cannot be below: the one that the watch had come to and,
-    /// of a quorum read, that of our last write before it.
+    /// Lowest version that the list can have unless the cluster was restored: the version that the
+    /// watch had reached and, for a quorum read, that of the last own write before it.
     pub(crate) before: Option<u64>,
 }
 
-impl Life {
+impl OwnAction {
     fn uid(&self) -> Option<&str> {
         match self {
             Self::Written(uid) => uid.as_deref(),
@@ -99,92 +100,93 @@ impl Life {
 
 impl Entry {
     fn uid(&self) -> Option<&str> {
-        self.life.uid()
+        self.action.uid()
     }
 
-    /// Whether it is of the same object.
-    fn is_of(&self, life: &Life) -> bool {
-        self.uid() == life.uid()
+    /// Reports whether the entry belongs to the same object.
+    fn is_of(&self, action: &OwnAction) -> bool {
+        self.uid() == action.uid()
     }
 
     fn is_of_deleted(&self, uid: Option<&str>) -> bool {
-        matches!(&self.life, Life::Deleted(deleted) if uid == Some(deleted))
+        matches!(&self.action, OwnAction::Deleted(deleted) if uid == Some(deleted))
     }
 
-    /// Whether nothing is waited for any more, if all watches of the namespace have passed the
-    /// floor.
+    /// Reports whether the entry can be removed. `passed` reports whether all watches of the
+    /// namespace have passed a version.
     fn is_over(&self, passed: impl Fn(u64) -> bool) -> bool {
         self.settled && (!self.after_deletion || passed(self.floor))
     }
 }
 
 impl Overlay {
-    /// Whether nothing is waited for.
+    /// Reports whether there are no entries.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Notes that a list of `part` begins. Returns a mark: entries with a higher number were made
-    /// after this call.
+    /// Records that a list of `part` starts. Returns the current sequence number: entries with a
+    /// higher number are created after this call.
     pub(crate) fn begin_list(&mut self, part: &Part) -> u64 {
         for (key, entry) in &mut self.entries {
             if part.covers(key.namespace.as_deref(), entry.uid()) {
                 entry.listed = false;
             }
         }
-        self.made
+        self.sequence
     }
 
-    /// Whether a list that begins now has to be a quorum read.
+    /// Reports whether a list that starts now has to be a quorum read.
     pub(crate) fn needs_quorum(&self) -> bool {
         !self.is_empty() && !self.has(Fault::StaleLists)
     }
 
-    /// Returns the highest version of an own write, which no quorum read from now on is below.
+    /// Returns the highest version of an own write. No later quorum read returns a lower version.
     pub(crate) fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// Notes a write, which reads see from now on.
+    /// Records a write, which reads show from now on.
     pub(crate) fn write(&mut self, key: &ObjectKey, uid: Option<&str>, version: u64) {
         if self.has(Fault::WritesNotHeld) {
             return;
         }
-        let life = Life::Written(uid.map(str::to_owned));
-        self.insert(key, life, version.saturating_sub(1), false);
+        let action = OwnAction::Written(uid.map(str::to_owned));
+        self.insert(key, action, version.saturating_sub(1), false);
         self.highest = self.highest.max(version);
     }
 
-    /// Notes a deletion. `version` is the highest that is known of the object; `listed` is whether
-    /// the list in progress, if there is one, contains it.
+    /// Records a deletion. `version` is the highest known version of the object; `listed` is
+    /// whether a list in progress contains it.
     pub(crate) fn delete(&mut self, key: &ObjectKey, uid: &str, version: u64, listed: bool) {
-        let life = Life::Deleted(uid.to_owned());
-        self.insert(key, life, version, listed);
+        let action = OwnAction::Deleted(uid.to_owned());
+        self.insert(key, action, version, listed);
     }
 
-    fn insert(&mut self, key: &ObjectKey, life: Life, floor: u64, listed: bool) {
-        self.made = self.made.saturating_add(1);
-        let former = self.entries.get(key).filter(|_| !self.has(Fault::NoFloor));
+    fn insert(&mut self, key: &ObjectKey, action: OwnAction, floor: u64, listed: bool) {
+        self.sequence = self.sequence.saturating_add(1);
+        let previous = self.entries.get(key).filter(|_| !self.has(Fault::NoFloor));
         let entry = Entry {
-            after_deletion: matches!(life, Life::Deleted(_))
-                || former.is_some_and(|former| former.after_deletion),
-            floor: floor.max(former.map_or(0, |former| former.floor)),
-            made: self.made,
-            listed: listed || former.is_some_and(|former| former.listed && former.is_of(&life)),
+            after_deletion: matches!(action, OwnAction::Deleted(_))
+                || previous.is_some_and(|previous| previous.after_deletion),
+            floor: floor.max(previous.map_or(0, |previous| previous.floor)),
+            sequence: self.sequence,
+            listed: listed
+                || previous.is_some_and(|previous| previous.listed && previous.is_of(&action)),
             settled: false,
-            life,
+            action,
         };
         self.entries.insert(key.clone(), entry);
     }
 
-    /// Notes that the list in progress has reported a deletion. Until its end, responses to writes
-    /// from before are old.
-    pub(crate) fn gone_in_list(&mut self, key: &ObjectKey, news: News<'_>) {
-        let Some(version) = news.version.filter(|_| !self.has(Fault::OldResponses)) else {
+    /// Records that the list in progress has reported a deletion. Until the end of the list,
+    /// responses to earlier writes are refused.
+    pub(crate) fn deleted_in_list(&mut self, key: &ObjectKey, observed: ObjectVersion<'_>) {
+        let Some(version) = observed.version.filter(|_| !self.has(Fault::OldResponses)) else {
             return;
         };
-        let life = Life::Written(news.uid.map(str::to_owned));
-        self.insert(key, life, version, false);
+        let action = OwnAction::Written(observed.uid.map(str::to_owned));
+        self.insert(key, action, version, false);
         if let Some(entry) = self.entries.get_mut(key) {
             entry.settled = true;
             // Until the end of the list, its watch has not passed the version.
@@ -195,17 +197,17 @@ impl Overlay {
     /// Returns the highest version known from own writes and deletions of the object.
     pub(crate) fn known(&self, key: &ObjectKey, uid: &str) -> Option<u64> {
         let entry = self.entries.get(key).filter(|it| it.uid() == Some(uid))?;
-        match &entry.life {
-            // The floor of a write is just below it, until something later is reported.
-            Life::Written(_) if !entry.settled => Some(entry.floor.saturating_add(1)),
-            Life::Written(_) | Life::Deleted(_) => Some(entry.floor),
+        match &entry.action {
+            // The floor of a write is just below its version, until a later version is reported.
+            OwnAction::Written(_) if !entry.settled => Some(entry.floor.saturating_add(1)),
+            OwnAction::Written(_) | OwnAction::Deleted(_) => Some(entry.floor),
         }
     }
 
-    /// Whether a deletion of an object that was known at a version, if at any, is of before what we
-    /// did last to the key: then all news of the object are below the floor, which is kept until
-    /// all watches have passed it.
-    pub(crate) fn covers_deletion(
+    /// Reports whether a deletion is older than the last own action on the key, and if so keeps the
+    /// entry until all watches have passed its floor. `known` is the version at which the deleted
+    /// object was known; all its versions are then below the floor.
+    pub(crate) fn absorb_deletion(
         &mut self,
         key: &ObjectKey,
         uid: &str,
@@ -220,45 +222,48 @@ impl Overlay {
         }
         entry.after_deletion = true;
         if entry.is_of_deleted(Some(uid)) {
-            // A list in progress may be of before this deletion: a restore had undone the one
-            // before.
-            self.made = self.made.saturating_add(1);
-            entry.made = self.made;
+            // The object existed again because the cluster was restored. A list in progress may be
+            // from before this second deletion.
+            self.sequence = self.sequence.saturating_add(1);
+            entry.sequence = self.sequence;
         }
         true
     }
 
-    /// Whether news are older than what we did: they are not to be stored.
-    pub(crate) fn refuses(&self, key: &ObjectKey, news: News<'_>) -> bool {
+    /// Reports whether an observed version is older than the last own action, so that it must not
+    /// be stored.
+    pub(crate) fn refuses(&self, key: &ObjectKey, observed: ObjectVersion<'_>) -> bool {
         let Some(entry) = self.entries.get(key) else {
             return false;
         };
-        if entry.is_of_deleted(news.uid) && !self.has(Fault::NoUid) {
+        if entry.is_of_deleted(observed.uid) && !self.has(Fault::NoUid) {
             return true;
         }
-        let older = news.version.is_some_and(|version| version <= entry.floor);
-        older && !(self.has(Fault::NoFloor) && matches!(entry.life, Life::Deleted(_)))
+        let older = observed
+            .version
+            .is_some_and(|version| version <= entry.floor);
+        older && !(self.has(Fault::NoFloor) && matches!(entry.action, OwnAction::Deleted(_)))
     }
 
-    /// Takes in news of the watch, and returns whether they are to be stored. `is_end` is whether
-    /// they prove that the object is gone. `passed` is whether all watches of the namespace have
-    /// come to a version.
-    pub(crate) fn accepts(
+    /// Takes in a version reported by the watch, and returns whether to store it. `is_end` is
+    /// whether it proves that the object is deleted. `passed` reports whether all watches of the
+    /// namespace have reached a version.
+    pub(crate) fn admit(
         &mut self,
         key: &ObjectKey,
-        news: News<'_>,
+        observed: ObjectVersion<'_>,
         is_end: bool,
         passed: impl Fn(u64) -> bool,
     ) -> bool {
-        let refused = self.refuses(key, news);
+        let refused = self.refuses(key, observed);
         let Some(entry) = self.entries.get_mut(key) else {
             return true;
         };
-        let is_ended = entry.is_of_deleted(news.uid) && is_end;
-        // Later news do not raise the floor: all that we did is below it.
+        let is_ended = entry.is_of_deleted(observed.uid) && is_end;
+        // Later versions do not raise the floor: all own actions are below it.
         if (is_ended || !refused) && !entry.settled {
             entry.settled = true;
-            entry.floor = news.version.unwrap_or(entry.floor);
+            entry.floor = observed.version.unwrap_or(entry.floor);
         }
         if entry.is_over(passed) {
             self.entries.remove(key);
@@ -266,18 +271,18 @@ impl Overlay {
         !refused
     }
 
-    /// Takes in an object of a list in progress, and returns whether it may be stored at once. If
-    /// not, it has to wait for the end of the list, which shows how old the list is.
-    pub(crate) fn is_listable(&mut self, key: &ObjectKey, news: News<'_>) -> bool {
+    /// Takes in an object of a list in progress, and returns whether it can be stored at once. If
+    /// not, it has to wait for the end of the list, when the version of the list is known.
+    pub(crate) fn admit_listed(&mut self, key: &ObjectKey, observed: ObjectVersion<'_>) -> bool {
         if let Some(entry) = self.entries.get_mut(key)
-            && entry.uid() == news.uid
+            && entry.uid() == observed.uid
         {
             entry.listed = true;
         }
-        !self.refuses(key, news)
+        !self.refuses(key, observed)
     }
 
-    /// Takes in that a list is complete.
+    /// Takes in a complete list.
     pub(crate) fn end_list(&mut self, list: Listed<'_>) {
         if list.version < list.before {
             self.highest = list.version.unwrap_or_default();
@@ -291,38 +296,40 @@ impl Overlay {
             let Some(version) = list.version.filter(|_| !stale_wins) else {
                 return false;
             };
-            let went_back = list.before.is_some_and(|before| version < before);
-            if entry.made <= list.began {
+            let is_restored = list.before.is_some_and(|before| version < before);
+            if entry.sequence <= list.start {
                 if never_wins && entry.listed {
                     return true;
                 }
-                // A quorum read that is older than what we did is of a cluster that was restored.
+                // A quorum read below the version of an own action shows a cluster that was
+                // restored.
                 entry.settled = true;
-                return !went_back && entry.floor < version;
+                return !is_restored && entry.floor < version;
             }
-            match &entry.life {
-                Life::Written(_) => entry.settled |= entry.floor < version,
-                // Deleted after the list was taken. A list with a selector may lack the object
-                // although it is there.
-                Life::Deleted(_) if entry.listed || list.selects => match went_back {
+            match &entry.action {
+                OwnAction::Written(_) => entry.settled |= entry.floor < version,
+                // Deleted after the list was read on the server. A list with a selector may not
+                // contain the object although it exists.
+                OwnAction::Deleted(_) if entry.listed || list.selects => match is_restored {
                     true => entry.floor = version,
                     false if entry.listed => entry.floor = entry.floor.max(version),
                     false => {}
                 },
-                Life::Deleted(_) => {
+                OwnAction::Deleted(_) => {
                     entry.settled |= entry.floor <= version;
-                    return !went_back;
+                    return !is_restored;
                 }
             }
             true
         });
     }
 
-    /// Takes in that the watch of `part` has reported everything up to a version: of a write up to
-    /// there it reports no more, such as of an object that its selector does not match.
+    /// Records that the watch of `part` has reported everything up to a version. It will not report
+    /// own writes up to that version any more, for instance those of objects that its selector does
+    /// not match.
     pub(crate) fn reported(&mut self, part: &Part, version: Option<u64>) {
         for (key, entry) in &mut self.entries {
-            let is_write = matches!(entry.life, Life::Written(_));
+            let is_write = matches!(entry.action, OwnAction::Written(_));
             if is_write
                 && Some(entry.floor) < version
                 && part.covers(key.namespace.as_deref(), entry.uid())
@@ -332,15 +339,15 @@ impl Overlay {
         }
     }
 
-    /// Forgets what all watches have passed. `passed` is whether those of a namespace have come to
-    /// a version.
+    /// Removes the entries that all watches have passed. `passed` reports whether the watches of a
+    /// namespace have reached a version.
     pub(crate) fn forget_passed(&mut self, passed: impl Fn(Option<&str>, u64) -> bool) {
         self.entries.retain(|key, entry| {
             !entry.is_over(|version| passed(key.namespace.as_deref(), version))
         });
     }
 
-    /// Forgets what is in none of `parts`.
+    /// Removes the entries that belong to none of `parts`.
     pub(crate) fn keep(&mut self, parts: &[Part]) {
         if self.has(Fault::SplitForgets) {
             self.entries.clear();
@@ -351,41 +358,41 @@ impl Overlay {
         });
     }
 
-    /// Drops the oldest entries of absent objects if there are too many. `is_stored` is whether the
-    /// object of a key is stored, `stored` how many are.
+    /// Drops the oldest entries of absent objects if there are too many. `is_stored` reports
+    /// whether the object of a key is stored; `stored` is the number of stored objects.
     pub(crate) fn limit(&mut self, stored: usize, is_stored: impl Fn(&ObjectKey) -> bool) {
         if self.entries.len() <= stored.saturating_add(ABSENT_MAX) {
             return;
         }
         let absent = self.entries.iter().filter(|(key, _)| !is_stored(key));
-        let mut made: Vec<u64> = absent.map(|(_, entry)| entry.made).collect();
-        let middle = made.len() / 2;
-        if middle >= made.len() {
+        let mut sequence: Vec<u64> = absent.map(|(_, entry)| entry.sequence).collect();
+        let middle = sequence.len() / 2;
+        if middle >= sequence.len() {
             return;
         }
-        // Half of them at once, so that this is rare.
-        let (_, middle, _) = made.select_nth_unstable(middle);
+        // Half of them at once, so that this happens rarely.
+        let (_, middle, _) = sequence.select_nth_unstable(middle);
         let middle = *middle;
         self.entries
-            .retain(|key, entry| entry.made >= middle || is_stored(key));
+            .retain(|key, entry| entry.sequence >= middle || is_stored(key));
     }
 
-    /// Whether the object of this UID is as a write of ours left it, and the list just completed
-    /// does not know that write.
+    /// Reports whether an own write of the object with this UID is missing in the list just
+    /// completed.
     pub(crate) fn is_written(&self, key: &ObjectKey, uid: Option<&str>) -> bool {
         let entry = self.entries.get(key).filter(|entry| !entry.settled);
         entry.is_some_and(
-            |entry| matches!(&entry.life, Life::Written(written) if written.as_deref() == uid),
+            |entry| matches!(&entry.action, OwnAction::Written(written) if written.as_deref() == uid),
         ) && !self.has(Fault::ListsSweepWrites)
     }
 
-    /// Whether the simulation has built in this fault.
+    /// Reports whether the simulation has injected this fault.
     #[cfg(test)]
     pub(crate) fn has(&self, fault: Fault) -> bool {
         self.fault == fault
     }
 
-    /// Whether the simulation has built in this fault.
+    /// Reports whether the simulation has injected this fault.
     #[cfg(not(test))]
     #[allow(clippy::unused_self, reason = "only the simulation has faults")]
     pub(crate) const fn has(&self, _: Fault) -> bool {

@@ -1,4 +1,4 @@
-//! From a tape to any Rust type, through serde.
+//! Decodes a tape into any Rust type, through serde.
 
 use std::borrow::Cow;
 
@@ -15,18 +15,18 @@ use super::reader::{Damaged, Item, Reader};
 use super::strings::Vocabulary;
 use crate::object::Ignored;
 
-/// serde_json's word for "the text as it is".
+/// Name of the newtype with which serde_json requests the raw text of a value.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
-/// An object's `apiVersion` and `kind`, which its tape leaves out.
+/// `apiVersion` and `kind` of an object, which its tape leaves out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Types<'a> {
     pub(crate) api_version: &'a str,
     pub(crate) kind: &'a str,
 }
 
-/// Reads the object of a tape as `T`. Notes in `ignored`, in order, which entries of maps `T` does
-/// not look at: from where to where they are.
+/// Decodes the object of a tape as `T`. Records in `ignored`, in order, the ranges of the map
+/// entries that `T` does not read.
 pub(crate) fn decode<'de, T: Deserialize<'de>>(
     tape: &'de [u8],
     vocabulary: &'de Vocabulary,
@@ -39,13 +39,13 @@ pub(crate) fn decode<'de, T: Deserialize<'de>>(
     T::deserialize(deserializer)
 }
 
-/// A deserializer of the value at a position.
+/// Deserializer of the value at a position.
 pub(crate) struct TapeDeserializer<'de, 'r> {
     pub(crate) reader: &'r mut Reader<'de>,
     pub(crate) types: Option<Types<'de>>,
-    /// Where to note entries of maps that are ignored.
+    /// Receives the ranges of ignored map entries.
     ignored: Option<&'r Ignored>,
-    /// Where the entry of a map begins that this is the value of.
+    /// Start of the map entry to which this value belongs.
     entry: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ impl From<Damaged> for Error {
 }
 
 impl<'de, 'r> TapeDeserializer<'de, 'r> {
-    /// A deserializer of the value at `reader`.
+    /// Creates a deserializer of the value at `reader`.
     pub(crate) fn new(reader: &'r mut Reader<'de>, types: Option<Types<'de>>) -> Self {
         TapeDeserializer {
             reader,
@@ -77,7 +77,7 @@ impl<'de, 'r> TapeDeserializer<'de, 'r> {
         }
     }
 
-    /// The error that there is something else than `expected`.
+    /// Returns the error for a value of another type than `expected`.
     #[cold]
     fn unexpected(&mut self, expected: &dyn Expected) -> Error {
         let found = match self.reader.next() {
@@ -96,8 +96,8 @@ impl<'de, 'r> TapeDeserializer<'de, 'r> {
         Error::invalid_type(found, expected)
     }
 
-    /// Leaves a list or map. One that has more than its visitor took is not what it was taken for,
-    /// such as an enum with two variants at once.
+    /// Leaves a list or map. Items that the visitor has not read are an error, for instance an enum
+    /// with two variants at once.
     fn finish(reader: &mut Reader<'de>) -> Result<(), Error> {
         if !reader.is_end() {
             return Err(Error::custom("a list or map has more items than expected"));
@@ -190,8 +190,8 @@ impl<'de> Deserializer<'de> for TapeDeserializer<'de, '_> {
         visitor.visit_unit()
     }
 
-    // serde_json's rules: what is asked for is what there must be. Each of these is small, so that
-    // a large type is built where it will be and not moved from call to call.
+    // These follow serde_json's rules: the value must have the requested type. Each of them is
+    // small, so that a large type is built in place and not moved from call to call.
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
@@ -235,7 +235,7 @@ impl<'de> Deserializer<'de> for TapeDeserializer<'de, '_> {
             return visitor.visit_str(short.as_str());
         }
         match self.reader.peek()? {
-            Tag::Text | Tag::Shared | Tag::Digest => match self.reader.text()? {
+            Tag::Text | Tag::Interned | Tag::Digest => match self.reader.text()? {
                 Some(Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
                 Some(Cow::Owned(text)) => visitor.visit_string(text),
                 None => Err(Damaged.into()),
@@ -271,12 +271,12 @@ impl<'de> Deserializer<'de> for TapeDeserializer<'de, '_> {
 struct Container<'de, 'r> {
     reader: &'r mut Reader<'de>,
     types: Option<Types<'de>>,
-    /// How many of the entries of `types` were given out.
+    /// Number of entries of `types` that were returned.
     entries: u8,
-    /// How many items a list has, if that is known.
+    /// Number of items of a list, if known.
     items: Option<usize>,
     ignored: Option<&'r Ignored>,
-    /// Where the present entry of a map begins.
+    /// Start of the current map entry.
     entry: usize,
 }
 
@@ -351,14 +351,14 @@ impl<'de> MapAccess<'de> for Container<'de, '_> {
     }
 }
 
-/// A deserializer of the name of an entry, or of an `apiVersion` or `kind`: text, and what
-/// serde_json reads of a name that is not text for its type.
+/// Deserializer of the name of an entry, or of an `apiVersion` or `kind`. It decodes text, and the
+/// other types that serde_json accepts as map keys.
 #[derive(Clone, Copy)]
 struct TextDeserializer<'de> {
     text: &'de str,
 }
 
-/// Reads a number or flag of its text, as serde_json does with names of entries.
+/// Parses a number or boolean from the text, as serde_json does for map keys.
 macro_rules! deserialize_parsed {
     ($($deserialize:ident $visit:ident)*) => {$(
         fn $deserialize<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -424,7 +424,7 @@ impl<'de> Deserializer<'de> for TextDeserializer<'de> {
     }
 }
 
-/// How serde_json wants to be given a raw value: a map of one entry with a name of its own.
+/// Raw value in the form that serde_json expects: a map with one specially named entry.
 struct RawText {
     text: Option<String>,
 }

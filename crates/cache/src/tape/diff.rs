@@ -1,4 +1,4 @@
-//! Which fields of two versions of an object differ.
+//! Differences between two versions of an object.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,34 +11,34 @@ use super::Tag;
 use super::meta::field;
 use super::reader::{Damaged, Item, Reader};
 
-/// Longer values are cut.
-const TEXT: usize = 64;
+/// Largest number of characters of a value that is shown; longer values are truncated.
+const TEXT_MAX: usize = 64;
 
-/// Which values of fields that changed are shown.
+/// Which values of changed fields are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ShownValues {
-    /// Numbers and booleans below `.status`; of all other fields the path alone.
+    /// Numbers and booleans below `.status`; for all other fields only the path.
     #[default]
     Status,
-    /// All, but for those of Secrets and of kubectl's copy of what was applied.
+    /// All values except those of Secrets and of kubectl's last-applied annotation.
     All,
 }
 
-/// A field that changed.
+/// Changed field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldChange {
-    /// Where it is, such as `.status.conditions[Ready].status`.
+    /// Path of the field, such as `.status.conditions[Ready].status`.
     pub path: String,
-    /// What it was and is, if values are shown: none if the field was not there, or is gone.
+    /// Old and new value, if values are shown; a side is `None` if the field is absent there.
     pub values: Option<(Option<String>, Option<String>)>,
-    /// A number for what it is, which equal values have in one process; a value cannot be read from
-    /// it.
+    /// Hash of the new value. Equal values have equal hashes within one process, and the value
+    /// cannot be derived from it.
     pub fingerprint: u64,
 }
 
 impl FieldChange {
-    /// Returns a change without values.
+    /// Creates a change without values.
     pub fn new(path: impl Into<String>, fingerprint: u64) -> Self {
         Self {
             path: path.into(),
@@ -59,24 +59,24 @@ impl fmt::Display for FieldChange {
     }
 }
 
-/// Which fields to find, and what to show of them.
+/// Which fields to compare, and what to show of them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
-    /// How many at most.
+pub(crate) struct DiffOptions {
+    /// Largest number of changes.
     pub(crate) limit: usize,
     pub(crate) values: ShownValues,
     /// Whether the kind is one whose values are never shown.
     pub(crate) is_secret: bool,
 }
 
-/// The first fields that differ, without those that say only that something did.
-pub(crate) fn diff(old: Reader<'_>, new: Reader<'_>, wanted: Wanted) -> Vec<FieldChange> {
+/// Returns the first fields that differ, without those that change with every update.
+pub(crate) fn diff(old: Reader<'_>, new: Reader<'_>, options: DiffOptions) -> Vec<FieldChange> {
     let mut walk = Walk {
         path: String::new(),
         changes: Vec::new(),
-        wanted,
+        options,
     };
-    // A tape that cannot be read is reported when it is decoded.
+    // A tape that is not valid is reported when it is decoded.
     let _ = walk.values(old, new);
     walk.changes
 }
@@ -84,13 +84,13 @@ pub(crate) fn diff(old: Reader<'_>, new: Reader<'_>, wanted: Wanted) -> Vec<Fiel
 struct Walk {
     path: String,
     changes: Vec<FieldChange>,
-    wanted: Wanted,
+    options: DiffOptions,
 }
 
 impl Walk {
-    /// Two values that are not the same bytes.
+    /// Compares two values whose bytes differ.
     fn values(&mut self, old: Reader<'_>, new: Reader<'_>) -> Result<(), Damaged> {
-        if self.changes.len() >= self.wanted.limit || is_noise(&self.path) {
+        if self.changes.len() >= self.options.limit || is_noise(&self.path) {
             return Ok(());
         }
         match (old.peek()?, new.peek()?) {
@@ -106,8 +106,8 @@ impl Walk {
         }
     }
 
-    /// Entry by entry. Versions of one object nearly always have the same names in the same order,
-    /// so the old one is followed in step, and searched only from where it is not.
+    /// Compares two maps. Versions of one object nearly always have the same names in the same
+    /// order, so the old map is read in parallel, and searched only from the first difference on.
     fn maps(&mut self, old: Reader<'_>, new: Reader<'_>) -> Result<(), Damaged> {
         let (mut before, mut entries) = (old, new);
         before.next()?;
@@ -155,7 +155,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Item by item; one that has a type or a name is called by it.
+    /// Compares two lists item by item; an item with a type or a name is identified by it.
     fn lists(&mut self, mut old: Reader<'_>, mut new: Reader<'_>) -> Result<(), Damaged> {
         old.next()?;
         new.next()?;
@@ -192,10 +192,10 @@ impl Walk {
         old: Option<Reader<'_>>,
         new: Option<Reader<'_>>,
     ) -> Result<(), Damaged> {
-        if self.changes.len() >= self.wanted.limit || is_noise(&self.path) {
+        if self.changes.len() >= self.options.limit || is_noise(&self.path) {
             return Ok(());
         }
-        // Of what is new or gone as a whole, its parts say more.
+        // For a container that was added or removed as a whole, report its parts.
         let is_new = new.is_some();
         let Some(value) = new.or(old) else {
             return Ok(());
@@ -232,11 +232,11 @@ impl Walk {
     fn push(&mut self, old: Leaf, new: Leaf) {
         let mut change = FieldChange::new(self.path.clone(), new.fingerprint);
         let is_status = self.path.starts_with(".status.") && old.is_plain && new.is_plain;
-        let is_shown = match self.wanted.values {
+        let is_shown = match self.options.values {
             ShownValues::Status => is_status,
             ShownValues::All => !self.path.ends_with(LAST_APPLIED_CONFIGURATION),
         };
-        if is_shown && !self.wanted.is_secret {
+        if is_shown && !self.options.is_secret {
             change.values = Some((old.text, new.text));
         }
         self.changes.push(change);
@@ -255,7 +255,7 @@ impl Walk {
     }
 }
 
-/// What changes with every change.
+/// Reports whether a field changes with every update.
 fn is_noise(path: &str) -> bool {
     matches!(
         path,
@@ -263,10 +263,11 @@ fn is_noise(path: &str) -> bool {
     )
 }
 
-/// Where `old` ends, if it is the same bytes as `new`, which ends at `end`: most of an object is.
-/// That of equal values is not, if one of them holds a string itself and the other a number for it.
+/// Returns the end of `old` if it has the same bytes as `new`, which ends at `end`. Most values of
+/// two versions have the same bytes. Equal values can have different bytes if a string is interned
+/// in only one of them.
 fn same_bytes(old: Reader<'_>, new: Reader<'_>, end: usize) -> Option<usize> {
-    // Numbers for strings are those of one vocabulary.
+    // Numbers of interned strings are comparable only within one vocabulary.
     if !std::ptr::eq(old.vocabulary, new.vocabulary) {
         return None;
     }
@@ -275,8 +276,8 @@ fn same_bytes(old: Reader<'_>, new: Reader<'_>, end: usize) -> Option<usize> {
     (old.bytes.get(old.at..old_end)? == bytes).then_some(old_end)
 }
 
-/// How an item of a list is called: by the type of a condition, the name of anything, or its
-/// number.
+/// Returns the path segment of a list item: the type of a condition, the name of other items, or
+/// the position.
 fn step(item: Reader<'_>, n: usize) -> Result<String, Damaged> {
     for name in ["type", "name"] {
         if let Some(mut value) = field(item, name)?
@@ -288,12 +289,12 @@ fn step(item: Reader<'_>, n: usize) -> Result<String, Damaged> {
     Ok(format!("[{n}]"))
 }
 
-/// A value that is compared and perhaps shown.
+/// Value that is compared and possibly shown.
 #[derive(Debug, PartialEq, Eq)]
 struct Leaf {
-    /// The text; none if there is no value.
+    /// Text of the value; `None` if there is no value.
     text: Option<String>,
-    /// Whether it is a number, a boolean or nothing.
+    /// Whether the value is a number, a boolean or absent.
     is_plain: bool,
     fingerprint: u64,
 }
@@ -331,15 +332,15 @@ fn leaf(mut value: Reader<'_>) -> Result<Leaf, Damaged> {
     })
 }
 
-/// A hash with a key of this process, so that values cannot be found by trying.
+/// Returns a hash with a key of this process, so that values cannot be guessed from it.
 fn fingerprint(text: Option<&str>) -> u64 {
     static KEY: OnceLock<RandomState> = OnceLock::new();
     KEY.get_or_init(RandomState::new).hash_one(text)
 }
 
-/// The begin of a text that is long.
+/// Returns the text, truncated if it is long.
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(TEXT) {
+    match text.char_indices().nth(TEXT_MAX) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }

@@ -1,19 +1,19 @@
-//! Writing a tape, value by value.
+//! Writes a tape, value by value.
 
 use super::packed::{self, Packed};
 use super::strings::{Interner, Vocabulary};
 use super::{END, Tag};
 
-/// No name came before.
+/// Value of `last_name` before the first name.
 const NO_NAME: u32 = u32::MAX;
 
-/// Writes one tape. Whoever drives it ends each list and map that it begins.
+/// Writer of one tape. The caller has to end each list and map that it begins.
 #[derive(Debug)]
 pub(crate) struct Encoder<'a> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) vocabulary: &'a Vocabulary,
     pub(crate) interner: &'a mut Interner,
-    /// Which object this is; see [`Interner::value`].
+    /// Hash of the object's key; see [`Interner::value`].
     object: u32,
     last_name: u32,
 }
@@ -76,7 +76,7 @@ impl<'a> Encoder<'a> {
             .interner
             .value(self.vocabulary, self.last_name, text, self.object);
         match (shared, packed) {
-            (Some(id), _) => self.number(Tag::Shared, u64::from(id)),
+            (Some(id), _) => self.number(Tag::Interned, u64::from(id)),
             (None, Some(Packed::Digest { before, digits })) => {
                 self.number(Tag::Digest, digits.len() as u64 / 2);
                 self.out.extend(packed::digest_bytes(digits));
@@ -92,16 +92,16 @@ impl<'a> Encoder<'a> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// Begins a list; [`end_list`](Encoder::end_list) takes what this answers.
+    /// Begins a list. Pass the returned position to [`end_list`](Encoder::end_list).
     pub(crate) fn begin_list(&mut self) -> usize {
         self.out.push(Tag::List as u8 | 0xf0);
         self.out.len() - 1
     }
 
-    /// Ends the list that began at `start` and has so many items.
+    /// Ends the list that begins at `start` and has this number of items.
     pub(crate) fn end_list(&mut self, start: usize, items: usize) {
         self.end();
-        // A reader that knows how many there are makes room for them at once.
+        // A reader that knows the number of items can allocate once.
         if let (Some(byte), 0..15) = (self.out.get_mut(start), items) {
             *byte = Tag::List as u8 | (items as u8) << 4;
         }
@@ -116,19 +116,19 @@ impl<'a> Encoder<'a> {
         self.out.push(END);
     }
 
-    /// The name that is likely to come next; [`Encoder::expected_name`] writes it.
+    /// Returns the name that is likely to be next; [`Encoder::expected_name`] writes it.
     pub(crate) fn expected(&self) -> Option<(u32, &'a str)> {
         let id = self.interner.expected(self.last_name)?;
         Some((id, self.vocabulary.names.get(id)?))
     }
 
-    /// Writes the name that was expected.
+    /// Writes the name returned by [`Encoder::expected`].
     pub(crate) fn expected_name(&mut self, id: u32) {
-        self.number(Tag::Shared, u64::from(id));
+        self.number(Tag::Interned, u64::from(id));
         self.last_name = id;
     }
 
-    /// Writes the name of an entry of a map; its value comes next.
+    /// Writes the name of an entry of a map; its value has to follow.
     pub(crate) fn name(&mut self, name: &str) {
         match self.interner.name(self.vocabulary, self.last_name, name) {
             Some(id) => self.expected_name(id),

@@ -1,4 +1,4 @@
-//! Which object some bytes are of, and in which version: read before anything else is.
+//! Head of a received object: its identity and version, read before the object is decoded.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,19 +8,19 @@ use serde::{Deserialize, Deserializer, de::Error};
 use super::json::{Field, InvalidJson, Scanner};
 use super::visit::Name;
 
-/// Identity and version of an object on the wire.
+/// Identity and version of a received object.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head<'a> {
     pub(crate) namespace: Option<Cow<'a, str>>,
     pub(crate) name: Cow<'a, str>,
     pub(crate) uid: Option<Cow<'a, str>>,
     pub(crate) resource_version: Option<Cow<'a, str>>,
-    /// Where in the JSON the managed fields are, if they were passed over.
+    /// Range of the managed fields in the JSON, if they were skipped.
     pub(crate) managed_fields: Option<Range<usize>>,
 }
 
 impl<'a> Head<'a> {
-    /// Reads it from JSON. An object without a name is an error.
+    /// Reads the head from JSON. An object without a name is an error.
     pub(crate) fn of_json(json: &'a str) -> Result<Self, InvalidJson> {
         let mut head = Head::default();
         let mut scanner = Scanner::new(json);
@@ -47,7 +47,7 @@ impl<'a> Head<'a> {
                     "uid" => head.uid = text,
                     _ => head.resource_version = text,
                 }
-                // Go writes these first; there is no need to read on.
+                // Go writes these fields first; the rest need not be read.
                 Ok(if head.is_complete() {
                     Field::Stop
                 } else {
@@ -62,7 +62,7 @@ impl<'a> Head<'a> {
                 at: 0,
             });
         }
-        // Go writes the namespace of cluster-scoped objects as an empty string in places.
+        // Go sometimes writes the namespace of cluster-scoped objects as an empty string.
         head.namespace = head
             .namespace
             .take()
@@ -70,7 +70,7 @@ impl<'a> Head<'a> {
         Ok(head)
     }
 
-    /// Reads it from anything that serde reads.
+    /// Reads the head from any serde deserializer.
     pub(crate) fn of<D: Deserializer<'a>>(object: D) -> Result<Self, D::Error> {
         let Object { metadata } = Object::deserialize(object)?;
         let text = |name: Option<Name<'a>>| name.map(|Name(text)| text).filter(|t| !t.is_empty());

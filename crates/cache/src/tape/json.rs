@@ -1,9 +1,9 @@
-//! From JSON text to a tape, in one pass and without a tree.
+//! Encodes JSON text into a tape, in one pass and without a tree.
 //!
-//! `metadata.managedFields` is left out while parsing, but for the managers that are asked for;
-//! `apiVersion` and `kind` are left out because the store knows them. The parser takes what
-//! serde_json takes; it is more lenient in numbers and control characters, which no API server
-//! gets wrong.
+//! `metadata.managedFields` is left out while parsing, except for the requested managers;
+//! `apiVersion` and `kind` are left out because the store knows them. The parser accepts what
+//! serde_json accepts; it is more lenient with numbers and control characters, which API servers
+//! write correctly.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use memchr::memchr2;
 use super::DEPTH_MAX;
 use super::encoder::Encoder;
 
-/// Text that is not the JSON of an object.
+/// Error of text that is not the JSON of an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at}")]
 pub(crate) struct InvalidJson {
@@ -21,8 +21,9 @@ pub(crate) struct InvalidJson {
     pub(crate) at: usize,
 }
 
-/// Writes the object `json` into a tape. Of its managed fields only those are kept whose manager
-/// `keeps` answers yes to. What is at `unwanted` is passed over: managed fields of which none are.
+/// Writes the object `json` into a tape. Of its managed fields, only the entries whose manager
+/// satisfies `keeps` are kept. The range `unwanted`, if given, contains managed fields of which
+/// none are kept; it is skipped without parsing.
 pub(crate) fn encode(
     json: &str,
     encoder: &mut Encoder<'_>,
@@ -35,7 +36,7 @@ pub(crate) fn encode(
     scanner.finish()
 }
 
-/// A position in JSON text.
+/// Position in JSON text.
 #[derive(Debug, Clone)]
 pub(crate) struct Scanner<'a> {
     text: &'a str,
@@ -54,7 +55,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether nothing follows.
+    /// Returns an error unless the text ends here.
     pub(crate) fn finish(&mut self) -> Result<(), InvalidJson> {
         match self.peek() {
             None => Ok(()),
@@ -101,7 +102,7 @@ impl<'a> Scanner<'a> {
         )
     }
 
-    /// Writes `managedFields` if a manager of it is to be kept.
+    /// Writes `managedFields` if one of its managers is kept.
     fn managed_fields(
         &mut self,
         encoder: &mut Encoder<'_>,
@@ -115,7 +116,7 @@ impl<'a> Scanner<'a> {
             return Ok(());
         }
         self.at += 1;
-        let mut begun = None;
+        let mut list_start = None;
         let (mut first, mut items) = (true, 0);
         while self.item(&mut first, b']')? {
             let mut ahead = self.clone();
@@ -124,20 +125,20 @@ impl<'a> Scanner<'a> {
                 self.at = ahead.at;
                 continue;
             }
-            if begun.is_none() {
+            if list_start.is_none() {
                 encoder.name("managedFields");
-                begun = Some(encoder.begin_list());
+                list_start = Some(encoder.begin_list());
             }
             self.value(encoder, 4)?;
             items += 1;
         }
-        if let Some(start) = begun {
+        if let Some(start) = list_start {
             encoder.end_list(start, items);
         }
         Ok(())
     }
 
-    /// Passes over an entry of `managedFields` and answers its manager.
+    /// Skips an entry of `managedFields` and returns its manager.
     fn manager(&mut self) -> Result<Option<Cow<'a, str>>, InvalidJson> {
         let mut manager = None;
         self.fields(|scanner, name| {
@@ -150,7 +151,7 @@ impl<'a> Scanner<'a> {
         Ok(manager)
     }
 
-    /// Passes over a map: `field` is called with each name, and says how to go on.
+    /// Reads through a map: `field` is called with each name and returns how to continue.
     pub(crate) fn fields(
         &mut self,
         mut field: impl FnMut(&mut Self, &str) -> Result<Field, InvalidJson>,
@@ -172,7 +173,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Writes the entries of a map; `special` sees each name first.
+    /// Writes the entries of a map; `special` is called with each name first.
     fn entries(
         &mut self,
         encoder: &mut Encoder<'_>,
@@ -236,8 +237,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Writes the name of an entry. Most often it is the expected one, which is then neither
-    /// searched for its end nor looked up.
+    /// Writes the name of an entry. Usually it is the expected one, which needs no search for its
+    /// end and no lookup.
     fn name(&mut self, encoder: &mut Encoder<'_>) -> Result<(), InvalidJson> {
         if let Some((id, expected)) = encoder.expected() {
             let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
@@ -277,7 +278,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Passes over the next value and answers where it is.
+    /// Skips the next value and returns its range.
     pub(crate) fn passed(&mut self) -> Result<Range<usize>, InvalidJson> {
         self.peek();
         let start = self.at;
@@ -285,7 +286,7 @@ impl<'a> Scanner<'a> {
         Ok(start..self.at)
     }
 
-    /// Passes over the next value.
+    /// Skips the next value.
     pub(crate) fn skip(&mut self) -> Result<(), InvalidJson> {
         let mut depth = 0usize;
         loop {
@@ -325,7 +326,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The next value, a string. Copied only if it has escapes.
+    /// Returns the next value, which must be a string. Copies it only if it has escapes.
     pub(crate) fn string(&mut self) -> Result<Cow<'a, str>, InvalidJson> {
         if self.peek() != Some(b'"') {
             return Err(self.error("expected a string"));
@@ -342,7 +343,7 @@ impl<'a> Scanner<'a> {
                 let from = self.at;
                 self.skip_string()?;
                 let quoted = self.text.get(from..self.at).unwrap_or_default();
-                // Escapes are rare, and serde_json knows them all.
+                // Escapes are rare, and serde_json supports all of them.
                 let text = serde_json::from_str(quoted);
                 text.map(Cow::Owned).map_err(|_| InvalidJson {
                     what: "invalid string",
@@ -362,14 +363,14 @@ impl<'a> Scanner<'a> {
                     self.at = at + length + 1;
                     return Ok(());
                 }
-                // The escaped character, whatever it is.
+                // Skips the escaped character.
                 Some(length) => at += length + 2,
                 None => return Err(self.error("a string has no end")),
             }
         }
     }
 
-    /// Whether a list or map has a further item; passes over what separates it.
+    /// Reports whether a list or map has another item, and skips the separator before it.
     pub(crate) fn item(&mut self, first: &mut bool, end: u8) -> Result<bool, InvalidJson> {
         match self.peek() {
             Some(byte) if byte == end => {
@@ -379,7 +380,7 @@ impl<'a> Scanner<'a> {
             Some(_) if *first => {}
             Some(b',') => {
                 self.at += 1;
-                // Nothing else may end here.
+                // A trailing comma is not valid.
                 if self.peek() == Some(end) {
                     return Err(self.error("expected a value"));
                 }
@@ -407,7 +408,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// The next byte that is not white space.
+    /// Returns the next byte that is not white space.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
         loop {
@@ -423,22 +424,22 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// What was done with an entry of a map.
+/// How an entry of a map was handled.
 #[derive(Debug, PartialEq, Eq)]
 enum Entry {
-    /// Nothing yet: it is an ordinary entry.
+    /// Not handled: it is an ordinary entry.
     Value,
     Written,
     LeftOut,
 }
 
-/// How to go on in a map.
+/// How to continue in a map.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Field {
-    /// The value is still to be passed over.
+    /// Skip the value.
     Skip,
-    /// The value was passed over.
+    /// The value has been read.
     Passed,
-    /// Nothing more is wanted: leave the position where it is.
+    /// Stop, and leave the position where it is.
     Stop,
 }

@@ -1,4 +1,4 @@
-//! An object's metadata, read in place: nothing is decoded, nothing is copied but packed strings.
+//! Metadata of an object, read in place: nothing is decoded, and only packed strings are copied.
 
 use std::borrow::Cow;
 
@@ -9,31 +9,31 @@ use super::Tag;
 use super::deserialize::TapeDeserializer;
 use super::reader::{Damaged, Item, Reader};
 
-/// The metadata of a cached object.
+/// Metadata of a cached object.
 ///
-/// Every method reads the stored form anew, which takes well below a microsecond;
-/// [`to_object_meta`](Meta::to_object_meta) makes the usual struct of it.
+/// Every method reads the stored form again, which takes well below a microsecond;
+/// [`to_object_meta`](Meta::to_object_meta) decodes the usual struct.
 #[derive(Debug, Clone, Copy)]
 pub struct Meta<'a>(Source<'a>);
 
 #[derive(Debug, Clone, Copy)]
 enum Source<'a> {
-    /// At the map of the metadata.
+    /// Reader at the map of the metadata.
     Tape(Reader<'a>),
     Typed(&'a ObjectMeta),
 }
 
-/// A reference to an owner; see [`Meta::owners`].
+/// Owner reference; see [`Meta::owners`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Owner<'a> {
-    /// Group and version of the owner's kind, as it was written.
+    /// Group and version of the owner's kind, as written in the object.
     pub api_version: Cow<'a, str>,
-    /// The owner's kind.
+    /// Kind of the owner.
     pub kind: Cow<'a, str>,
-    /// The owner's name.
+    /// Name of the owner.
     pub name: Cow<'a, str>,
-    /// The owner's UID.
+    /// UID of the owner.
     pub uid: Cow<'a, str>,
     /// Whether the owner is the object's controller.
     pub controller: bool,
@@ -50,29 +50,29 @@ impl<'a> Meta<'a> {
         Meta(Source::Tape(reader))
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> Cow<'a, str> {
         self.text("name", |meta| meta.name.as_deref())
             .unwrap_or_default()
     }
 
-    /// The namespace, if the kind is namespaced.
+    /// Returns the namespace, if the kind is namespaced.
     pub fn namespace(&self) -> Option<Cow<'a, str>> {
         self.text("namespace", |meta| meta.namespace.as_deref())
             .filter(|namespace| !namespace.is_empty())
     }
 
-    /// The UID.
+    /// Returns the UID.
     pub fn uid(&self) -> Option<Cow<'a, str>> {
         self.text("uid", |meta| meta.uid.as_deref())
     }
 
-    /// The resourceVersion.
+    /// Returns the resourceVersion.
     pub fn resource_version(&self) -> Option<Cow<'a, str>> {
         self.text("resourceVersion", |meta| meta.resource_version.as_deref())
     }
 
-    /// The generation, if the kind has one.
+    /// Returns the generation, if the kind has one.
     pub fn generation(&self) -> Option<i64> {
         match self.0 {
             Source::Typed(meta) => meta.generation,
@@ -84,7 +84,7 @@ impl<'a> Meta<'a> {
         }
     }
 
-    /// Whether the object is being deleted.
+    /// Reports whether the object is being deleted.
     pub fn is_deleting(&self) -> bool {
         match self.0 {
             Source::Typed(meta) => meta.deletion_timestamp.is_some(),
@@ -95,7 +95,7 @@ impl<'a> Meta<'a> {
         }
     }
 
-    /// The value of a label.
+    /// Returns the value of a label.
     pub fn label(&self, key: &str) -> Option<Cow<'a, str>> {
         match self.0 {
             Source::Typed(meta) => meta.labels.as_ref()?.get(key).map(|value| value.into()),
@@ -103,7 +103,7 @@ impl<'a> Meta<'a> {
         }
     }
 
-    /// The value of an annotation.
+    /// Returns the value of an annotation.
     pub fn annotation(&self, key: &str) -> Option<Cow<'a, str>> {
         match self.0 {
             Source::Typed(meta) => meta
@@ -115,7 +115,7 @@ impl<'a> Meta<'a> {
         }
     }
 
-    /// All labels.
+    /// Returns all labels.
     pub fn labels(&self) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
         match self.0 {
             Source::Typed(meta) => pairs(meta.labels.as_ref()),
@@ -123,7 +123,7 @@ impl<'a> Meta<'a> {
         }
     }
 
-    /// All annotations.
+    /// Returns all annotations.
     pub fn annotations(&self) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
         match self.0 {
             Source::Typed(meta) => pairs(meta.annotations.as_ref()),
@@ -131,7 +131,7 @@ impl<'a> Meta<'a> {
         }
     }
 
-    /// The finalizers.
+    /// Returns the finalizers.
     pub fn finalizers(&self) -> Vec<Cow<'a, str>> {
         match self.0 {
             Source::Typed(meta) => meta
@@ -144,7 +144,7 @@ impl<'a> Meta<'a> {
         }
     }
 
-    /// The owners.
+    /// Returns the owner references.
     pub fn owners(&self) -> Vec<Owner<'a>> {
         match self.0 {
             Source::Typed(meta) => {
@@ -162,18 +162,18 @@ impl<'a> Meta<'a> {
         }
     }
 
-    /// The owner that is the object's controller.
+    /// Returns the owner reference of the object's controller.
     pub fn controller(&self) -> Option<Owner<'a>> {
         self.owners().into_iter().find(|owner| owner.controller)
     }
 
-    /// Everything, as the usual struct. Of `managedFields` it has what the cache keeps.
+    /// Returns all metadata as the usual struct, with the `managedFields` that the cache keeps.
     pub fn to_object_meta(&self) -> ObjectMeta {
         match self.0 {
             Source::Typed(meta) => meta.clone(),
             Source::Tape(mut reader) => {
                 let deserializer = TapeDeserializer::new(&mut reader, None);
-                // Metadata that is not what Kubernetes says it is has been refused long before.
+                // Metadata that does not match the type was rejected before it was stored.
                 ObjectMeta::deserialize(deserializer).unwrap_or_default()
             }
         }
@@ -191,7 +191,7 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// The position of the value of `name` in the map at `reader`.
+/// Returns the position of the value of `name` in the map at `reader`.
 pub(crate) fn field<'a>(mut reader: Reader<'a>, name: &str) -> Result<Option<Reader<'a>>, Damaged> {
     if reader.peek()? != Tag::Map {
         return Ok(None);

@@ -1,24 +1,24 @@
-//! Strings in fewer bytes: decimal numbers, UUIDs, times and digests. A string is packed only if
-//! unpacking gives it back letter by letter.
+//! Packed strings: decimal numbers, UUIDs, times and digests in fewer bytes. A string is packed
+//! only if unpacking returns exactly the same string.
 
-/// A string that can be packed.
+/// String that can be packed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Packed<'a> {
     Decimal(u64),
     Uuid([u8; 16]),
     /// Seconds since 1970.
     Time(u64),
-    /// Hexadecimal digits at the end, and what is before.
+    /// Hexadecimal digits at the end, and the part before them.
     Digest {
         before: &'a str,
         digits: &'a str,
     },
 }
 
-/// Shorter strings of digits are not worth it.
+/// Smallest number of hexadecimal digits that is worth packing.
 const DIGITS_MIN: usize = 16;
 
-/// How `text` can be packed, if at all.
+/// Returns the packed form of `text`, if it has one.
 pub(super) fn pack(text: &str) -> Option<Packed<'_>> {
     let bytes = text.as_bytes();
     match (bytes.len(), bytes.first()?) {
@@ -71,7 +71,7 @@ fn digest(text: &str) -> Option<Packed<'_>> {
     Some(Packed::Digest { before, digits })
 }
 
-/// The bytes of hexadecimal digits.
+/// Returns the bytes of hexadecimal digits.
 pub(super) fn digest_bytes(digits: &str) -> impl Iterator<Item = u8> {
     digits.as_bytes().chunks_exact(2).map(|pair| {
         let value = |n: usize| pair.get(n).and_then(|byte| digit(*byte)).unwrap_or(0);
@@ -79,7 +79,7 @@ pub(super) fn digest_bytes(digits: &str) -> impl Iterator<Item = u8> {
     })
 }
 
-/// `YYYY-MM-DDTHH:MM:SSZ` as seconds since 1970, if it is a time of the calendar from then on.
+/// Returns the seconds since 1970 of `YYYY-MM-DDTHH:MM:SSZ`, if it is a valid time not before 1970.
 #[inline]
 fn time(bytes: &[u8]) -> Option<u64> {
     let shape = b"dddd-dd-ddTdd:dd:ddZ";
@@ -102,14 +102,14 @@ fn time(bytes: &[u8]) -> Option<u64> {
         return None;
     }
     let days = days_from_civil(year, month, day);
-    // 31 February is a day of March: not the same letters.
+    // 31 February would be unpacked as a day in March.
     if day < 1 || civil_from_days(days) != (year, month, day) {
         return None;
     }
     u64::try_from(days * 86_400 + hour * 3_600 + minute * 60 + second).ok()
 }
 
-/// A string that was packed, unpacked without an allocation.
+/// Unpacked string without an allocation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Short {
     bytes: [u8; 36],
@@ -120,7 +120,7 @@ impl Short {
     #[inline]
     pub(super) fn as_str(&self) -> &str {
         let bytes = self.bytes.get(..usize::from(self.length));
-        // Digits, letters and signs only.
+        // The bytes are ASCII digits, letters and signs only.
         std::str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
     }
 
@@ -139,7 +139,7 @@ impl Short {
         }
     }
 
-    /// Pushes the last `digits` digits of a number.
+    /// Appends the last `digits` digits of a number.
     #[inline]
     fn push_number(&mut self, number: u64, digits: u32) {
         for place in (0..digits).rev() {
@@ -203,8 +203,8 @@ fn letter(digit: u8) -> u8 {
     }
 }
 
-/// Days since 1970 in the Gregorian calendar, by counting eras of 400 years from March on, so
-/// that the leap day is the last of a year.
+/// Returns the days since 1970 of a date in the Gregorian calendar. Counts eras of 400 years that
+/// start in March, so that the leap day is the last day of a year.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year / 400;
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_packed() {
+    fn packable_strings_are_packed() {
         let uuid = "0f8fad5b-d9cb-469f-a165-70867728950e";
         assert!(matches!(pack(uuid), Some(Packed::Uuid(_))));
         assert_eq!(
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn times_come_back() {
+    fn times_round_trip() {
         for seconds in (0..8_000_000_000u64).step_by(86_400 * 7 + 12_345) {
             let text = Short::time(seconds);
             assert_eq!(pack(text.as_str()), Some(Packed::Time(seconds)), "{text:?}");

@@ -1,9 +1,9 @@
-//! Leaving out of a tape what a type does not look at.
+//! Copies a tape without the fields that a Rust type does not read.
 
 use crate::object::Ignored;
 
-/// Copies a tape without the entries that a type ignored; see
-/// [`decode`](super::deserialize::decode), which notes them in order.
+/// Copies a tape without the entries in `ignored`, which [`decode`](super::deserialize::decode)
+/// records in order.
 pub(crate) fn without(tape: &[u8], ignored: &Ignored, out: &mut Vec<u8>) {
     out.clear();
     let mut from = 0;

@@ -1,10 +1,10 @@
-//! Reading a tape, value by value.
+//! Reads a tape, value by value.
 //!
-//! What is here is called for each field of a Rust type, from code that the user's crate holds:
-//! hence the `inline`s, without which each would be a call into another crate.
+//! These functions are called for each field of a Rust type, from code in the user's crate: hence
+//! the `inline`s, without which each would be a call into another crate.
 //!
-//! Tapes are written by this crate only, but they are read as if they were not: what does not
-//! read as a tape is an error, never a panic.
+//! Tapes are written only by this crate, but are read as untrusted input: an invalid tape is an
+//! error, never a panic.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ use super::packed::Short;
 use super::strings::Vocabulary;
 use super::{END, Tag, packed};
 
-/// The tape is damaged: a fault of this crate.
+/// Error of an invalid tape, which is a bug in this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the stored form is damaged")]
+#[error("the stored form of the object is not valid")]
 pub(crate) struct Damaged;
 
-/// A position in a tape. Copying it is how one looks ahead.
+/// Position in a tape. A copy of it reads ahead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a> {
     pub(crate) bytes: &'a [u8],
@@ -25,7 +25,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) vocabulary: &'a Vocabulary,
 }
 
-/// A value; lists and maps are entered by it.
+/// One value. Reading a list or map enters it.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Item<'a> {
     Null,
@@ -34,10 +34,10 @@ pub(crate) enum Item<'a> {
     Signed(i64),
     Float(f64),
     Text(Cow<'a, str>),
-    /// With how many items it has, if it has few.
+    /// List, with its number of items if there are fewer than 15.
     List(Option<usize>),
     Map,
-    /// Of the list or map that was entered last.
+    /// End of the list or map that was entered last.
     End,
 }
 
@@ -72,13 +72,13 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The name of the next entry of a map, or none at its end.
+    /// Returns the name of the next entry of a map, or `None` at its end.
     #[inline]
     pub(crate) fn name(&mut self) -> Result<Option<&'a str>, Damaged> {
         let byte = self.byte()?;
         match Tag::of(byte).ok_or(Damaged)? {
             Tag::End => Ok(None),
-            Tag::Shared => {
+            Tag::Interned => {
                 let id = u32::try_from(self.number(byte)?).map_err(|_| Damaged)?;
                 self.vocabulary.names.get(id).map(Some).ok_or(Damaged)
             }
@@ -87,31 +87,31 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether the list or map that was entered last ends here.
+    /// Reports whether the list or map that was entered last ends here.
     #[inline]
     pub(crate) fn is_end(&self) -> bool {
         self.bytes.get(self.at) == Some(&END)
     }
 
-    /// Whether the next value is null.
+    /// Reports whether the next value is null.
     #[inline]
     pub(crate) fn is_null(&self) -> bool {
         self.bytes.get(self.at) == Some(&(Tag::Null as u8))
     }
 
-    /// Passes over the next value, with all that is in it.
+    /// Skips the next value with everything in it.
     #[inline]
     pub(crate) fn skip(&mut self) -> Result<(), Damaged> {
         let mut depth = 0usize;
-        // Whether each open container is a map: names are read as values here, which they look
-        // like, so nothing needs to be known of them.
+        // Names in maps are skipped like values, which have the same format, so open containers
+        // need not be distinguished.
         loop {
             let byte = self.byte()?;
             match Tag::of(byte).ok_or(Damaged)? {
                 Tag::List | Tag::Map => depth += 1,
                 Tag::End => depth = depth.checked_sub(1).ok_or(Damaged)?,
                 Tag::Null | Tag::False | Tag::True => {}
-                Tag::Unsigned | Tag::Negative | Tag::Shared | Tag::Decimal | Tag::Time => {
+                Tag::Unsigned | Tag::Negative | Tag::Interned | Tag::Decimal | Tag::Time => {
                     self.number(byte)?;
                 }
                 Tag::Float => self.pass(8)?,
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
                 Tag::Digest => {
                     let length = self.number(byte)?;
                     self.pass(usize::try_from(length).map_err(|_| Damaged)?)?;
-                    // What is before the digits follows as a value.
+                    // The part before the digits follows as a value.
                     continue;
                 }
             }
@@ -133,11 +133,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next value, if it is a string.
+    /// Returns the next value if it is a string.
     #[inline]
     pub(crate) fn text(&mut self) -> Result<Option<Cow<'a, str>>, Damaged> {
         match self.peek()? {
-            Tag::Text | Tag::Shared | Tag::Decimal | Tag::Uuid | Tag::Time | Tag::Digest => {
+            Tag::Text | Tag::Interned | Tag::Decimal | Tag::Uuid | Tag::Time | Tag::Digest => {
                 let byte = self.byte()?;
                 self.text_of(Tag::of(byte).ok_or(Damaged)?, byte).map(Some)
             }
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next value as text, if it is text, a number or a flag.
+    /// Returns the next value as text if it is a string, number or boolean.
     pub(crate) fn scalar(&mut self) -> Result<Option<Cow<'a, str>>, Damaged> {
         Ok(match self.next()? {
             Item::Text(text) => Some(text),
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What the next value is.
+    /// Returns the tag of the next value.
     #[inline]
     pub(crate) fn peek(&self) -> Result<Tag, Damaged> {
         Tag::of(*self.bytes.get(self.at).ok_or(Damaged)?).ok_or(Damaged)
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
         let mut text = String::new();
         match tag {
             Tag::Text => return self.plain(byte).map(Cow::Borrowed),
-            Tag::Shared => {
+            Tag::Interned => {
                 let id = u32::try_from(self.number(byte)?).map_err(|_| Damaged)?;
                 return self
                     .vocabulary
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
                 let length = usize::try_from(self.number(byte)?).map_err(|_| Damaged)?;
                 let digits = self.take(length)?;
                 let byte = self.byte()?;
-                // Digits do not nest: what is before them ends in none.
+                // Digests do not nest: the part before the digits does not end in digits.
                 let before = match Tag::of(byte).ok_or(Damaged)? {
                     Tag::Digest => return Err(Damaged),
                     tag => self.text_of(tag, byte)?,
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         Ok(Cow::Owned(text))
     }
 
-    /// The next value, if it is a string that was packed into a few bytes.
+    /// Returns the next value if it is a packed string other than a digest.
     #[inline]
     pub(super) fn short(&mut self) -> Result<Option<Short>, Damaged> {
         match self.peek()? {

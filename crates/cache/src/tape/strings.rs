@@ -1,10 +1,10 @@
 //! Strings that the objects of one kind share.
 //!
-//! [`Strings`] only grows, so that tapes are read without a lock while another is written; the
-//! [`Interner`] is the writing side. Names of fields are shared from the first sight on, up to a
-//! bound; values from the second sight on, in another object: what is an object's own, such as
-//! its name, is never shared however often it changes. What nobody uses any more goes when the
-//! store begins a new generation of strings.
+//! [`Strings`] only grows, so that tapes are read without a lock while another one is written; the
+//! [`Interner`] is the write side. Field names are shared from their first occurrence, up to a
+//! limit. Values are shared from their first occurrence in a second object, so values specific to
+//! one object, such as its name, are never shared however often it changes. Unused strings are
+//! freed when the store starts a new generation of strings.
 
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
@@ -12,18 +12,19 @@ use std::sync::OnceLock;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// The strings of the first chunk; each further chunk has twice as many.
+/// Number of strings in the first chunk; each further chunk has twice as many.
 const FIRST: u32 = 64;
 const CHUNKS: usize = 24;
-/// Names beyond this many stand in the tapes themselves: data of users, not fields.
+/// Largest number of shared names. Further names are written into the tapes: they are user data,
+/// not fields.
 const NAMES_MAX: u32 = 4096;
-/// Names and values outside of these lengths are never shared.
+/// Lengths in bytes of names and values that can be shared.
 const NAME_LENGTH_MAX: usize = 128;
 const VALUE_LENGTHS: std::ops::RangeInclusive<usize> = 3..=256;
-/// No name, no value: for predictions.
+/// Absence of a name or value in the predictions.
 const NONE: u32 = u32::MAX;
 
-/// An append-only list of strings that can be read while it grows.
+/// Append-only list of strings that can be read while it grows.
 #[derive(Debug, Default)]
 pub(crate) struct Strings {
     chunks: [OnceLock<Chunk>; CHUNKS],
@@ -49,13 +50,13 @@ impl Strings {
             (0..size).map(|_| OnceLock::new()).collect()
         });
         if let Some(slot) = strings.get(at) {
-            // Each number is given out once.
+            // Each number is assigned once.
             let _ = slot.set(string.into());
         }
     }
 }
 
-/// Which chunk a string is in, and where in it.
+/// Returns the chunk of a string, and its position in the chunk.
 #[inline]
 fn place(id: u32) -> Option<(usize, usize)> {
     let scaled = id.checked_add(FIRST)? / FIRST;
@@ -64,31 +65,32 @@ fn place(id: u32) -> Option<(usize, usize)> {
     Some((chunk as usize, id.checked_sub(first)? as usize))
 }
 
-/// The strings of one generation: names of fields, and values.
+/// Strings of one generation: field names and values.
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary {
     pub(crate) names: Strings,
     pub(crate) values: Strings,
 }
 
-/// The writing side of a [`Vocabulary`].
+/// Write side of a [`Vocabulary`].
 #[derive(Debug)]
 pub(crate) struct Interner {
     hasher: RandomState,
-    names: Side,
-    values: Side,
-    /// The name that came after each name last: most objects of a kind are alike.
+    names: StringIds,
+    values: StringIds,
+    /// Name that last followed each name: most objects of a kind have the same fields in the same
+    /// order.
     next_name: Vec<u32>,
-    /// The value that each name had last, and the value that came after each value under the same
-    /// name: a name of which there are several in an object has its values in turn.
+    /// Last value of each name, and the value that last followed each value under the same name: a
+    /// name that occurs several times in an object has its values in the same sequence.
     last_value: Vec<u32>,
     next_value: Vec<u32>,
     seen: Seen,
 }
 
-/// The numbers of the strings of one side, by hash.
+/// Numbers of the names or of the values, by hash.
 #[derive(Debug, Default)]
-struct Side {
+struct StringIds {
     ids: HashTable<u32>,
     count: u32,
     bytes: usize,
@@ -98,8 +100,8 @@ impl Interner {
     pub(crate) fn new() -> Self {
         Self {
             hasher: RandomState::default(),
-            names: Side::default(),
-            values: Side::default(),
+            names: StringIds::default(),
+            values: StringIds::default(),
             next_name: Vec::new(),
             last_value: Vec::new(),
             next_value: Vec::new(),
@@ -107,24 +109,24 @@ impl Interner {
         }
     }
 
-    /// The memory of the strings, as far as one can tell.
+    /// Returns the approximate memory of the strings, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let entries = self.names.count.saturating_add(self.values.count) as usize;
-        // A string has its place in a chunk, its allocation, and its number in the table.
+        // Each string has an entry in a chunk, an allocation, and a number in the table.
         self.names.bytes + self.values.bytes + entries * 56 + self.seen.slots.len() * 4
     }
 
-    /// The name that is expected after `last`.
+    /// Returns the name that is expected after `last`.
     pub(crate) fn expected(&self, last: u32) -> Option<u32> {
         let next = self.next_name.get(last as usize).copied()?;
         (next != NONE).then_some(next)
     }
 
-    /// The number of a name that follows `last`, if names of its kind are shared.
+    /// Returns the number of a name that follows `last`; `None` if the name is not shared.
     pub(crate) fn name(&mut self, vocabulary: &Vocabulary, last: u32, name: &str) -> Option<u32> {
         let hash = self.hasher.hash_one(name);
-        let same = |id: &u32| vocabulary.names.get(*id) == Some(name);
-        let id = match self.names.ids.find(hash, same) {
+        let is_same = |id: &u32| vocabulary.names.get(*id) == Some(name);
+        let id = match self.names.ids.find(hash, is_same) {
             Some(id) => *id,
             None if self.names.count >= NAMES_MAX || name.len() > NAME_LENGTH_MAX => return None,
             None => {
@@ -137,7 +139,8 @@ impl Interner {
                 id
             }
         };
-        // What is expected is compared with the text as it came, in which a backslash is an escape.
+        // The expected name is compared with the raw JSON text, in which a backslash starts an
+        // escape.
         if let Some(next) = self.next_name.get_mut(last as usize)
             && !name.contains('\\')
         {
@@ -146,8 +149,8 @@ impl Interner {
         Some(id)
     }
 
-    /// The number of a value of the field `name`, if it is shared. `object` says which object it
-    /// is of: any number that differs from that of most others.
+    /// Returns the number of a value of the field `name`; `None` if the value is not shared.
+    /// `object` is a hash of the object's key.
     pub(crate) fn value(
         &mut self,
         vocabulary: &Vocabulary,
@@ -161,14 +164,14 @@ impl Interner {
         let last = self.last_value.get(name as usize).copied().unwrap_or(NONE);
         let expected = self.next_value.get(last as usize).copied().unwrap_or(NONE);
         if expected != NONE && vocabulary.values.get(expected) == Some(value) {
-            self.note_value(name, NONE, expected);
+            self.record_value(name, NONE, expected);
             return Some(expected);
         }
         let hash = self.hasher.hash_one(value);
-        let same = |id: &u32| vocabulary.values.get(*id) == Some(value);
-        let id = match self.values.ids.find(hash, same) {
+        let is_same = |id: &u32| vocabulary.values.get(*id) == Some(value);
+        let id = match self.values.ids.find(hash, is_same) {
             Some(id) => *id,
-            None if !self.seen.elsewhere(hash, object) => return None,
+            None if !self.seen.insert(hash, object) => return None,
             None => {
                 let hasher = &self.hasher;
                 let rehash = |id| hasher.hash_one(vocabulary.values.get(id).unwrap_or_default());
@@ -177,12 +180,12 @@ impl Interner {
                 id
             }
         };
-        self.note_value(name, last, id);
+        self.record_value(name, last, id);
         Some(id)
     }
 
-    /// Notes that `name` has the value `id` now, after `last`.
-    fn note_value(&mut self, name: u32, last: u32, id: u32) {
+    /// Records that `name` has the value `id`, which follows the value `last`.
+    fn record_value(&mut self, name: u32, last: u32, id: u32) {
         if let Some(next) = self.next_value.get_mut(last as usize) {
             *next = id;
         }
@@ -192,7 +195,7 @@ impl Interner {
     }
 }
 
-impl Side {
+impl StringIds {
     fn add(
         &mut self,
         strings: &Strings,
@@ -209,38 +212,39 @@ impl Side {
     }
 }
 
-/// Which values were seen lately, and in which object: a small table that forgets.
+/// Values seen recently, and the object of each: a small table with a limited size that overwrites
+/// entries.
 #[derive(Debug, Default)]
 struct Seen {
     slots: Box<[u32]>,
-    /// How many values were noted since it last grew.
-    noted: usize,
+    /// Number of values entered since the table last grew.
+    entered: usize,
 }
 
 const SEEN_MIN: usize = 1 << 10;
 const SEEN_MAX: usize = 1 << 17;
 
 impl Seen {
-    /// Whether the value with this hash was seen in another object; notes it.
-    fn elsewhere(&mut self, hash: u64, object: u32) -> bool {
-        if self.noted * 2 >= self.slots.len() && self.slots.len() < SEEN_MAX {
-            // What was noted so far is forgotten: it costs one more sight.
+    /// Reports whether the value with this hash was seen in another object, and enters it.
+    fn insert(&mut self, hash: u64, object: u32) -> bool {
+        if self.entered * 2 >= self.slots.len() && self.slots.len() < SEEN_MAX {
+            // The entries so far are dropped, which delays sharing by one occurrence.
             let size = (self.slots.len() * 4).clamp(SEEN_MIN, SEEN_MAX);
             self.slots = vec![0; size].into_boxed_slice();
-            self.noted = 0;
+            self.entered = 0;
         }
         let at = hash as usize & (self.slots.len() - 1);
         let Some(slot) = self.slots.get_mut(at) else {
             return false;
         };
-        // 16 bits of the value, 16 of the object, and never 0.
+        // 16 bits of the value, 16 bits of the object, and never 0.
         let value = (hash >> 40) as u32 & 0xffff_0000;
-        let noted = value | (object & 0xffff) | 1;
+        let entered = value | (object & 0xffff) | 1;
         if *slot & 0xffff_0000 == value && *slot != 0 {
-            return *slot != noted;
+            return *slot != entered;
         }
-        *slot = noted;
-        self.noted += 1;
+        *slot = entered;
+        self.entered += 1;
         false
     }
 }
@@ -263,7 +267,7 @@ mod tests {
         let (vocabulary, mut interner) = (Vocabulary::default(), Interner::new());
         let mut value = |text, object| interner.value(&vocabulary, 0, text, object);
         assert_eq!(value("node-a", 2), None);
-        assert_eq!(value("node-a", 2), None, "the same object again");
+        assert_eq!(value("node-a", 2), None, "the is_same object again");
         assert_eq!(value("node-a", 4), Some(0));
         assert_eq!(value("node-a", 2), Some(0));
         assert_eq!(value("ab", 2), None);

@@ -78,7 +78,7 @@ fn object() -> Value {
     })
 }
 
-/// The object as it is expected back: without the fields of strangers.
+/// Returns the object as it is expected back: without the managed fields of other managers.
 fn with_managers(mut object: Value, managers: &[&str]) -> Value {
     let entry = |manager: &&str| json!({"manager": manager, "operation": "Apply", "fieldsV1": {"f:spec": {"f:id": {}}}});
     object["metadata"]["managedFields"] = managers.iter().map(entry).collect();
@@ -86,7 +86,7 @@ fn with_managers(mut object: Value, managers: &[&str]) -> Value {
 }
 
 #[test]
-fn json_comes_back() {
+fn json_round_trips() {
     let mut tapes = Tapes::new();
     for round in 0..4 {
         let wire = with_managers(object(), &["kubectl", "ours", "kubelet"]);
@@ -105,7 +105,7 @@ fn json_comes_back() {
 }
 
 #[test]
-fn what_serde_reads_comes_back() {
+fn serde_values_round_trip() {
     let mut tapes = Tapes::new();
     for round in 0..4 {
         let wire = with_managers(object(), &["kubectl", "ours", "kubelet"]);
@@ -250,7 +250,7 @@ fn damaged_text_is_an_error() {
     assert!(tapes.of_text(&deep, 0).is_err());
 }
 
-/// A damaged tape cannot come about; if it does, it is an error and not a panic.
+/// A damaged tape should not occur; if it does, it is an error and not a panic.
 #[test]
 fn a_damaged_tape_is_an_error() {
     let mut tapes = Tapes::new();
@@ -265,7 +265,7 @@ fn a_damaged_tape_is_an_error() {
         for bit in 0..8 {
             let mut tape = tape.clone();
             tape[at] ^= 1 << bit;
-            // Any outcome but a panic.
+            // Any outcome except a panic.
             let _ = decode::<Value>(&tape, &tapes.vocabulary, TYPES, None);
         }
     }

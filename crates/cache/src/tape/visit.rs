@@ -1,4 +1,5 @@
-//! From anything that serde reads to a tape: protobuf through its table, values, other tapes.
+//! Encodes anything that serde can deserialize into a tape: protobuf messages, JSON values, other
+//! tapes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use super::DEPTH_MAX;
 use super::encoder::Encoder;
 
-/// Writes the object that a deserializer holds; the rules are those of [`super::json::encode`].
+/// Writes the object of a deserializer into a tape; the rules are those of [`super::json::encode`].
 pub(crate) fn encode<'de, D: Deserializer<'de>>(
     object: D,
     encoder: &mut Encoder<'_>,
@@ -24,7 +25,7 @@ pub(crate) fn encode<'de, D: Deserializer<'de>>(
     .deserialize(object)
 }
 
-/// Which part of an object a value is.
+/// Part of an object to which a value belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Object,
@@ -61,13 +62,13 @@ impl<'e> Seed<'_, 'e> {
         }
     }
 
-    /// Writes the kept entries of `managedFields`, and its name if there is any.
+    /// Writes the entries of `managedFields` that are kept, and the field name if there are any.
     fn managed_fields<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
         let start = self.encoder.out.len();
         self.encoder.name("managedFields");
         let empty = self.encoder.out.len() + 1;
         map.next_value_seed(self.below(Part::ManagedFields))?;
-        // Nothing but the list and its end.
+        // Only the start and the end of the list.
         if self.encoder.out.len() <= empty + 1 {
             self.encoder.out.truncate(start);
         }
@@ -162,11 +163,11 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 }
 
-/// An entry of `managedFields`: taken back if its manager is not to be kept.
+/// Entry of `managedFields`, removed again if its manager is not kept.
 struct ManagedFieldsEntry<'a, 'e>(Seed<'a, 'e>);
 
 impl<'de> DeserializeSeed<'de> for ManagedFieldsEntry<'_, '_> {
-    /// Whether it was kept.
+    /// Whether the entry was kept.
     type Value = bool;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
@@ -206,7 +207,7 @@ impl<'de> Visitor<'de> for ManagedFieldsEntry<'_, '_> {
     }
 }
 
-/// A string, borrowed where the format can lend it.
+/// String, borrowed if the format allows it.
 #[derive(Debug, Default)]
 pub(crate) struct Name<'de>(pub(crate) Cow<'de, str>);
 

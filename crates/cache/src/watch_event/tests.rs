@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The event in JSON and in protobuf.
+/// Returns the event in JSON and in protobuf.
 fn written(kind: &str, object: &Value) -> [(Vec<u8>, Encoding); 2] {
     let line = json!({"type": kind, "object": object}).to_string();
     let object = protobuf::encode(object).unwrap();
@@ -58,7 +58,7 @@ fn a_frame_holds_a_message_without_its_envelope() {
 }
 
 #[test]
-fn what_is_no_event_is_an_error() {
+fn an_invalid_event_is_an_error() {
     for line in [
         "",
         "{}",
@@ -75,7 +75,7 @@ fn what_is_no_event_is_an_error() {
 }
 
 #[test]
-fn a_bookmark_says_whether_it_ends_a_list() {
+fn a_bookmark_shows_whether_it_ends_a_list() {
     let end = json!({"resourceVersion": "8", "annotations": {"k8s.io/initial-events-end": "true"}});
     let cases = [
         (json!({"resourceVersion": "7"}), "7", false),

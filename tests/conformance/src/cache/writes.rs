@@ -1,7 +1,7 @@
 //! Reading one's own writes, at once and everywhere.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
-use opkit::cache::{CachedClient, Index, InformerOptions, ReadError, Selection};
+use opkit::cache::{CacheReadError, CachedClient, Index, InformerOptions, Selection};
 use opkit::client::{Deleted, Patch};
 use opkit::prelude::*;
 use serde_json::json;
@@ -127,7 +127,7 @@ async fn what_is_not_cached_is_refused_or_live(plane: ControlPlane) -> opkit::Re
     let client = CachedClient::new(client(&plane), cache.factory.clone());
     let refused = client.get::<Secret>((plane.namespace(), "none")).await;
     assert!(
-        matches!(refused, Err(ReadError::NotCached { .. })),
+        matches!(refused, Err(CacheReadError::NotCached { .. })),
         "{refused:?}"
     );
     let live = client.live_reads();

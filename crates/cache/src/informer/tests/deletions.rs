@@ -1,11 +1,11 @@
-//! Own deletions: what is gone stays gone, and what is there is seen.
+//! Own deletions: deleted objects stay hidden, and existing objects are visible.
 
 use opkit_apimachinery::shard::{ShardKey, ShardSelector};
 
 use super::*;
 use crate::store::ABSENT_MAX;
 
-/// An object that is being deleted and waits for a finalizer.
+/// Returns an object that is being deleted and waits for a finalizer.
 fn terminating(name: &str, uid: &str, version: &str) -> Value {
     let mut object = object(name, uid, version);
     let meta = &mut object["metadata"];
@@ -15,7 +15,7 @@ fn terminating(name: &str, uid: &str, version: &str) -> Value {
     object
 }
 
-/// An informer whose list of version 10 has `one` of the name `a` in version 5.
+/// Creates an informer whose list at version 10 has `one` with the name `a` at version 5.
 fn with_one() -> Fed {
     let mut fed = Fed::empty();
     fed.list(&[object("a", "one", "5")], "10");
@@ -23,16 +23,16 @@ fn with_one() -> Fed {
 }
 
 #[test]
-fn a_deletion_is_seen_at_once_and_not_undone_by_older_news() {
+fn a_deletion_is_visible_at_once_and_not_undone_by_older_events() {
     let mut fed = with_one();
     fed.observe_deletion("a", "another");
     assert!(fed.version("a").is_some(), "not the one that was deleted");
     fed.observe_deletion("a", "one");
     assert_eq!(fed.version("a"), None);
     fed.changed(&object("a", "one", "11"));
-    assert_eq!(fed.version("a"), None, "news from before its end");
+    assert_eq!(fed.version("a"), None, "observed from before its end");
     fed.deleted(&object("a", "one", "12"));
-    assert_eq!(fed.waits_for(), 0);
+    assert_eq!(fed.overlay_len(), 0);
     fed.changed(&object("a", "two", "13"));
     assert_eq!(fed.version("a").unwrap(), "13", "a new life");
 }
@@ -41,31 +41,31 @@ fn a_deletion_is_seen_at_once_and_not_undone_by_older_news() {
 fn two_own_lives_leave_no_ghost() {
     let mut fed = with_one();
     let mut listener = fed.informer.listen();
-    told(&mut listener);
+    received(&mut listener);
     // Deleted at 12, created at 13, deleted at 16, while the watch is at 10.
     fed.observe_deletion("a", "one");
     fed.observe(&object("a", "two", "13"));
     fed.observe_deletion("a", "two");
-    let news = [
+    let observed = [
         object("a", "one", "11"),
         object("a", "two", "13"),
         object("a", "two", "15"),
     ];
-    for (n, news) in news.iter().enumerate() {
-        fed.changed(news);
-        assert_eq!(fed.version("a"), None, "{news}");
+    for (n, observed) in observed.iter().enumerate() {
+        fed.changed(observed);
+        assert_eq!(fed.version("a"), None, "{observed}");
         if n == 0 {
             fed.deleted(&object("a", "one", "12"));
         }
     }
-    assert_eq!(told(&mut listener), ["Deleted a 5>"]);
+    assert_eq!(received(&mut listener), ["Deleted a 5>"]);
     fed.deleted(&object("a", "two", "16"));
-    assert_eq!(fed.waits_for(), 0);
+    assert_eq!(fed.overlay_len(), 0);
     fed.changed(&object("a", "three", "17"));
     assert_eq!(fed.version("a").as_deref(), Some("17"));
 }
 
-/// Responses arrive in any order, and the caller may know more than the cache.
+/// Responses arrive in any order, and the caller may know a later version than the cache.
 #[test]
 fn the_highest_version_known_counts() {
     // The response to the creation of `two` is late.
@@ -78,7 +78,7 @@ fn the_highest_version_known_counts() {
     fed.changed(&object("a", "two", "14"));
     assert_eq!(fed.version("a"), None);
 
-    // That to the deletion of `one` is.
+    // The response to the deletion of `one` is late.
     let mut fed = with_one();
     fed.observe(&object("a", "two", "13"));
     fed.observe_deletion("a", "two");
@@ -86,22 +86,22 @@ fn the_highest_version_known_counts() {
     fed.changed(&object("a", "one", "11"));
     assert_eq!(fed.version("a"), None);
 
-    // The watch has passed what the caller knew.
+    // The watch has passed the version that the caller knew.
     let fed = with_one();
     fed.informer.observe_deletion(&"b".into(), "b", Some("9"));
     fed.informer.observe_deletion(&"c".into(), "c", None);
-    assert_eq!(fed.waits_for(), 0);
+    assert_eq!(fed.overlay_len(), 0);
 }
 
-/// The response to the deletion was the object, which stays for a finalizer that the cache, or the
-/// caller, did not know of.
+/// The response to the deletion was the object, which remains because of a finalizer that neither
+/// the cache nor the caller knew.
 #[test]
-fn an_object_that_stays_is_seen_through_news_and_lists() {
+fn a_terminating_object_stays_visible_through_events_and_lists() {
     let mut fed = with_one();
     fed.observe(&terminating("a", "one", "12"));
     assert_eq!(fed.version("a").as_deref(), Some("12"));
     fed.changed(&object("a", "one", "11"));
-    assert_eq!(fed.version("a").as_deref(), Some("12"), "older news");
+    assert_eq!(fed.version("a").as_deref(), Some("12"), "older observed");
     fed.changed(&terminating("a", "one", "13"));
     fed.list(&[terminating("a", "one", "13")], "20");
     assert_eq!(fed.version("a").as_deref(), Some("13"));
@@ -119,11 +119,11 @@ fn taking_the_last_finalizer_ends_the_object() {
     assert_eq!(fed.version("a"), None);
     fed.changed(&terminating("a", "one", "11"));
     fed.changed(&terminating("a", "one", "12"));
-    assert_eq!(fed.version("a"), None, "older news");
+    assert_eq!(fed.version("a"), None, "older observed");
     fed.deleted(&terminating("a", "one", "13"));
-    assert_eq!(fed.waits_for(), 0);
+    assert_eq!(fed.overlay_len(), 0);
 
-    // A Namespace has no grace period and stays for the finalizers in its spec.
+    // A Namespace has no grace period and remains because of the finalizers in its spec.
     let mut fed = with_one();
     let mut stays = ended.clone();
     stays["metadata"]["deletionGracePeriodSeconds"] = Value::Null;
@@ -143,9 +143,9 @@ fn a_list_in_progress_does_not_undo_a_deletion() {
     fed.changed(&object("a", "one", "16"));
     assert_eq!(fed.version("a"), None);
     fed.deleted(&object("a", "one", "17"));
-    assert_eq!(fed.waits_for(), 0);
+    assert_eq!(fed.overlay_len(), 0);
 
-    // Reported before the deletion, or not any more.
+    // Reported before the deletion, or not reported any more.
     for is_listed in [true, false] {
         let mut fed = with_one();
         fed.sink.begin_list();
@@ -156,11 +156,11 @@ fn a_list_in_progress_does_not_undo_a_deletion() {
         fed.observe_deletion("a", "one");
         fed.end_list(&[], "15");
         assert_eq!(fed.version("a"), None, "{is_listed}");
-        assert_eq!(fed.waits_for(), usize::from(is_listed));
+        assert_eq!(fed.overlay_len(), usize::from(is_listed));
     }
 }
 
-/// A streaming list reports deletions as well, before the watch has come so far.
+/// A streaming list reports deletions as well, before the watch has reached their version.
 #[test]
 fn a_response_from_before_a_deletion_within_a_list_is_old() {
     let mut fed = with_one();
@@ -170,7 +170,7 @@ fn a_response_from_before_a_deletion_within_a_list_is_old() {
     assert_eq!(fed.version("a"), None);
     fed.end_list(&[], "15");
     assert_eq!(fed.version("a"), None);
-    assert_eq!(fed.waits_for(), 0);
+    assert_eq!(fed.overlay_len(), 0);
 }
 
 #[test]
@@ -180,19 +180,18 @@ fn a_list_that_began_after_a_deletion_is_the_truth() {
     assert!(fed.sink.begin_list(), "it must not be older");
     fed.end_list(&[object("a", "two", "17")], "18");
     assert_eq!(fed.version("a").unwrap(), "17", "a new life");
-    assert_eq!(fed.waits_for(), 0);
-    // Restored: the versions went back, went on, or are those of before.
+    assert_eq!(fed.overlay_len(), 0);
+    // Restored: the versions decreased, continued, or are the same as before.
     for version in ["6", "18", "1000"] {
         let mut fed = with_one();
         fed.observe_deletion("a", "one");
         fed.list(&[object("a", "one", "5")], version);
         assert_eq!(fed.version("a").as_deref(), Some("5"), "{version}");
-        assert_eq!(fed.waits_for(), 0);
+        assert_eq!(fed.overlay_len(), 0);
     }
 }
 
-/// A cluster that was restored to what it was after our deletion, of which the restored list is
-/// older.
+/// A cluster that was restored to a state after the own deletion; the restored list is older.
 #[test]
 fn a_deletion_within_the_first_list_after_a_restore_holds() {
     let mut fed = with_one();
@@ -209,8 +208,8 @@ fn a_deletion_within_the_first_list_after_a_restore_holds() {
     );
 }
 
-/// A watch with a selector reports an object as deleted that matches no longer, and it may match
-/// again before our deletion.
+/// A watch with a selector reports an object that no longer matches as deleted; the object may
+/// match again before the own deletion.
 #[test]
 fn leaving_the_selection_is_not_the_end() {
     let options = InformerOptions::default().labels("app=web").unwrap();
@@ -225,11 +224,11 @@ fn leaving_the_selection_is_not_the_end() {
     let mut again = pod("a", "n1", "web", 9);
     again["metadata"]["uid"] = "two".into();
     fed.changed(&again);
-    assert_eq!((fed.informer.len(), fed.waits_for()), (1, 0));
+    assert_eq!((fed.informer.len(), fed.overlay_len()), (1, 0));
 }
 
-/// Two watches have no order: that of one shard may still report what was before our deletion when
-/// that of the other has reported what came after.
+/// The events of two watches have no common order: one shard may still report the state before the
+/// own deletion when another has reported the state after it.
 #[test]
 fn a_deletion_holds_until_all_shards_have_passed_it() {
     let informer = Informer::new(
@@ -266,7 +265,7 @@ fn a_deletion_holds_until_all_shards_have_passed_it() {
     }
     change(first, &one, "5");
     informer.observe_deletion(&"a".into(), &one, None);
-    // Deleted at 12. Another client creates and deletes another.
+    // Deleted at 12. Another client creates and deletes another object.
     change(second, &two, "13");
     assert_eq!(informer.stored(&"a".into()).unwrap().version(), 13);
     delete(second, &two, "14");
@@ -274,10 +273,10 @@ fn a_deletion_holds_until_all_shards_have_passed_it() {
     assert!(informer.is_empty(), "we have deleted it");
     delete(first, &one, "12");
     first.bookmark("20");
-    assert!(informer.shared().state.read().ours.is_empty());
+    assert!(informer.core().state.read().overlay.is_empty());
 }
 
-/// The watch never comes: what is not stored is remembered up to a limit.
+/// If the watch never catches up, objects that are not stored are remembered up to a limit.
 #[test]
 fn deletions_that_are_never_reported_have_a_limit() {
     let mut fed = Fed::synced();
@@ -287,7 +286,7 @@ fn deletions_that_are_never_reported_have_a_limit() {
     for n in 0..3 * ABSENT_MAX {
         fed.informer
             .observe_deletion(&key(n), "m", Some(&(20 + n).to_string()));
-        assert!(fed.waits_for() <= ABSENT_MAX + 1);
+        assert!(fed.overlay_len() <= ABSENT_MAX + 1);
     }
     fed.changed(&map("a", "17"));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What users do wrong, and what clusters do seldom, is survived.
+//! Tolerance of user errors and of rare cluster behaviour.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn an_index_that_panics_is_an_index_without_the_object() {
     fed.list(&[map("a", "1"), map("bad", "2"), map("b", "3")], "5");
     assert_eq!(fed.informer.len(), 3);
     assert_eq!(fed.version("bad").as_deref(), Some("2"));
-    assert_eq!(told(&mut listener).len(), 4);
+    assert_eq!(received(&mut listener).len(), 4);
     let lister = fed.lister::<ConfigMap>();
     let first = |letter: &str| lister.keys(&Selection::default().by_index("first", letter));
     assert_eq!(first("b"), ["b".into()]);
@@ -28,7 +28,7 @@ fn an_index_that_panics_is_an_index_without_the_object() {
 #[test]
 fn a_transform_that_panics_is_an_error_of_the_object() {
     let options = InformerOptions::default().transform(|map| {
-        // As a transform that trusts a field to be there.
+        // Like a transform that relies on the presence of a field.
         assert!(map["metadata"]["name"] != "bad", "no such field");
     });
     let mut fed = Fed::with::<ConfigMap>(options);
@@ -38,12 +38,12 @@ fn a_transform_that_panics_is_an_error_of_the_object() {
     let ObjectError::Unreadable { cause, .. } = &*error else {
         panic!("{error}");
     };
-    assert_eq!(cause.to_string(), "its transform panicked");
+    assert_eq!(cause.to_string(), "the transform of the informer panicked");
     fed.changed(&map("a", "6"));
     assert_eq!(fed.version("a").as_deref(), Some("6"));
 }
 
-/// A busy kind whose listener never catches up is synced all the same.
+/// A busy kind whose listener never catches up still becomes synced.
 #[test]
 fn synced_comes_after_the_first_list_and_before_later_changes() {
     let mut fed = Fed::empty();
@@ -52,14 +52,14 @@ fn synced_comes_after_the_first_list_and_before_later_changes() {
     fed.changed(&map("a", "6"));
     fed.changed(&map("c", "7"));
     let expected = ["Added! a >6", "Added! b >2", "synced", "Added c >7"];
-    assert_eq!(told(&mut listener), expected);
+    assert_eq!(received(&mut listener), expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn resyncs_that_were_missed_are_not_made_up_for() {
+async fn missed_resyncs_are_skipped() {
     let fed = Fed::synced();
     let mut listener = fed.informer.listen().resync(Duration::from_secs(60));
-    told(&mut listener);
+    received(&mut listener);
     // The listener was busy for ten periods.
     tokio::time::advance(Duration::from_secs(600)).await;
     listener.recv().await;
@@ -90,7 +90,7 @@ fn a_namespace_that_is_named_twice_is_read_once() {
     assert_eq!(namespaces, [Some("a".to_owned()), Some("b".to_owned())]);
 }
 
-/// A store that cannot see a field of a field selector leaves it to the watch.
+/// If the store does not have a field of a field selector, the watch decides.
 #[test]
 fn an_own_write_is_not_dropped_for_a_field_that_is_not_seen() {
     let options = || {
@@ -106,14 +106,14 @@ fn an_own_write_is_not_dropped_for_a_field_that_is_not_seen() {
         let mut fed = Fed::with::<Pod>(options);
         fed.list(&[pod("a", "n1", "web", 1)], "5");
         let mut listener = fed.informer.listen();
-        told(&mut listener);
+        received(&mut listener);
         fed.observe(&pod("a", "n1", "db", 20));
-        assert!(told(&mut listener).is_empty());
+        assert!(received(&mut listener).is_empty());
         assert_eq!(fed.informer.len(), 1);
         fed.changed(&pod("a", "n1", "db", 20));
-        assert_eq!(told(&mut listener), ["Updated d/a 1>20"]);
+        assert_eq!(received(&mut listener), ["Updated d/a 1>20"]);
     }
-    // The server has words of its own for some fields that are not there: `false`, `0`.
+    // The server reports some missing fields as `false` or `0`.
     let options = InformerOptions::default().fields("spec.hostNetwork=false");
     let mut fed = Fed::with::<Pod>(options.unwrap());
     fed.list(&[pod("a", "n1", "web", 1)], "5");
@@ -127,24 +127,25 @@ fn an_own_write_is_not_dropped_for_a_field_that_is_not_seen() {
 }
 
 #[test]
-fn a_write_that_ends_the_selection_is_not_undone_by_older_news() {
+fn a_write_that_ends_the_selection_is_not_undone_by_older_events() {
     let options = InformerOptions::default().labels("app=web").unwrap();
     let mut fed = Fed::with::<Pod>(options);
     fed.list(&[pod("a", "n1", "web", 1)], "5");
     let mut listener = fed.informer.listen();
-    told(&mut listener);
+    received(&mut listener);
     fed.observe(&pod("a", "n1", "db", 20));
     fed.changed(&pod("a", "n2", "web", 15));
     assert_eq!(fed.informer.len(), 0, "older than our write");
-    // A watch tells an object that it does not select any more as deleted.
+    // A watch reports an object that no longer matches its selector as deleted.
     fed.deleted(&pod("a", "n1", "db", 20));
-    assert_eq!(told(&mut listener), ["Deleted d/a 1>"]);
-    // What is not selected is not reported, so it is waited for until the watch has passed it.
+    assert_eq!(received(&mut listener), ["Deleted d/a 1>"]);
+    // An object that does not match is not reported, so its entry stays until the watch has passed
+    // its version.
     fed.observe(&pod("b", "n1", "db", 21));
     fed.observe(&pod("b", "n1", "web", 20));
-    assert_eq!((fed.informer.len(), fed.waits_for()), (0, 1));
+    assert_eq!((fed.informer.len(), fed.overlay_len()), (0, 1));
     fed.sink.bookmark("21");
-    assert_eq!(fed.waits_for(), 0);
+    assert_eq!(fed.overlay_len(), 0);
     fed.changed(&pod("a", "n1", "web", 22));
     assert_eq!(fed.informer.len(), 1);
 }
@@ -178,25 +179,25 @@ fn large_maps(round: u32) -> Vec<Value> {
     (0..200).map(map).collect()
 }
 
-/// Neither what was read lately nor Rust objects hold on to strings of before.
+/// Neither recently read objects nor Rust objects keep strings of earlier generations alive.
 #[test]
-fn old_strings_go_whatever_was_read() {
+fn old_strings_are_freed_whatever_was_read() {
     for form in [StoreForm::Compact, StoreForm::Typed] {
         let mut fed = Fed::with::<ConfigMap>(InformerOptions::default().form(form));
         let mut origins = Vec::new();
         for round in 0..40 {
-            // One object is never told again.
+            // One object is never sent again.
             let mut maps = large_maps(round);
             maps.push(map("still", "1"));
             fed.list(&maps, &(round * 1000 + 999).to_string());
             fed.informer.get(&"m3".into()).unwrap();
-            origins.push(Arc::downgrade(fed.informer.shared().writer.lock().origin()));
+            origins.push(Arc::downgrade(fed.informer.core().writer.lock().origin()));
         }
         origins.dedup_by(|a, b| a.ptr_eq(b));
         assert!(origins.len() > 2, "{form:?}: {}", origins.len());
         let alive = origins.iter().filter(|origin| origin.strong_count() > 0);
         assert!(alive.count() <= 2, "{form:?}");
-        // The object that is never sent again was moved to newer ones.
+        // The object that is never sent again was moved to newer strings.
         assert_eq!(origins[0].strong_count(), 0, "{form:?}");
         assert!(fed.version("still").is_some());
     }
@@ -212,7 +213,7 @@ fn eviction_takes_only_where_there_is_something_to_gain() {
     assert_eq!(fed.informer.stats().evictions, 0);
 }
 
-/// Looking for what to evict does not take longer the more there is that cannot be.
+/// Searching for objects to evict does not take longer the more objects cannot be evicted.
 #[test]
 fn a_budget_that_cannot_be_met_costs_little() {
     let count = 4_000;
@@ -229,11 +230,11 @@ fn a_budget_that_cannot_be_met_costs_little() {
     for n in (0..1_000).map(|n| n * 7 % count + 1) {
         fed.changed(&map(&format!("m{n}"), &(6_000 + n).to_string()));
     }
-    let looked = fed.informer.shared().state.read().store.looked();
+    let looked = fed.informer.core().state.read().store.checked_slots();
     assert!(looked <= 3 * (count + 1_000), "{looked}");
 }
 
-/// Two reflectors, own writes, readers and listeners, all at once and on threads.
+/// Two reflectors, own writes, readers and listeners, concurrently on threads.
 #[test]
 fn everything_at_once_loses_and_doubles_nothing() {
     const ROUNDS: u32 = 400;
@@ -266,7 +267,7 @@ fn everything_at_once_loses_and_doubles_nothing() {
             let mut version = 0;
             for round in 0..ROUNDS {
                 sink.begin_list();
-                // Every other round one object is gone.
+                // Every other round one object is deleted.
                 for n in 0..20 - round % 2 {
                     version += 1;
                     sink.listed(Raw::Json(object(namespace, n, version).as_bytes()))
@@ -274,15 +275,15 @@ fn everything_at_once_loses_and_doubles_nothing() {
                 }
                 sink.end_list(&version.to_string());
                 for n in 0..10 {
-                    // Our own write, before or after the watch tells it.
+                    // An own write, before or after the watch reports it.
                     version += 1;
-                    let told = object(namespace, n, version);
+                    let received = object(namespace, n, version);
                     if n % 2 == 0 {
-                        informer.observe_answer(told.as_bytes());
+                        informer.observe_answer(received.as_bytes());
                     }
-                    sink.changed(Raw::Json(told.as_bytes())).unwrap();
+                    sink.changed(Raw::Json(received.as_bytes())).unwrap();
                     if n % 2 == 1 {
-                        informer.observe_answer(told.as_bytes());
+                        informer.observe_answer(received.as_bytes());
                     }
                 }
                 let key = ObjectKey::from((namespace, "m15"));
@@ -307,7 +308,7 @@ fn everything_at_once_loses_and_doubles_nothing() {
                     Some(new) => seen.insert(delta.key.clone(), new.version()),
                     None => seen.remove(&delta.key),
                 };
-                // What came and went unseen is told as gone.
+                // An object that was created and deleted unseen is delivered as a deletion.
                 if before.is_some() || delta.new.is_some() {
                     assert_eq!(old, before, "{delta:?}");
                 }

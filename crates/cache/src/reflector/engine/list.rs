@@ -1,4 +1,4 @@
-//! Lists in pages.
+//! Paged lists.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use super::super::page::{ListMeta, Reader};
 use super::{Action, Engine, State};
 use crate::sink::Sink;
 
-/// After so many objects in one go, other tasks get a turn.
-const READ_IN_ONE_GO: usize = 64;
+/// Number of objects that are read before the task yields to others.
+const OBJECTS_PER_YIELD: usize = 64;
 
-/// How far a list in pages has come.
+/// Progress of a paged list.
 #[derive(Debug)]
 pub(super) struct Paging {
     limit: u32,
     token: Option<String>,
-    /// The version of the first page, which is that of the list.
+    /// resourceVersion of the first page, which is that of the list.
     version: Option<String>,
 }
 
@@ -32,8 +32,8 @@ impl Paging {
 }
 
 impl Engine {
-    /// Asks for the next page. With the first one the list begins, also when it is asked for again.
-    pub(super) fn ask(&mut self, paging: Paging, sink: &mut dyn Sink) -> Action {
+    /// Requests the next page. Requesting the first page, also a second time, starts the list.
+    pub(super) fn request_page(&mut self, paging: Paging, sink: &mut dyn Sink) -> Action {
         if paging.token.is_none() {
             self.begin_list(sink);
         }
@@ -46,7 +46,7 @@ impl Engine {
         action
     }
 
-    /// Begins to read a page.
+    /// Starts to read a page.
     pub(super) fn begin_page(
         &mut self,
         now: Duration,
@@ -56,14 +56,14 @@ impl Engine {
     ) -> Action {
         match Reader::new(page) {
             Ok(reader) => self.read(now, paging, reader, sink),
-            Err(_) => self.ask_for_json(paging, sink),
+            Err(_) => self.retry_as_json(paging, sink),
         }
     }
 
-    /// What cannot be read as protobuf may still be read as JSON.
-    fn ask_for_json(&mut self, paging: Paging, sink: &mut dyn Sink) -> Action {
+    /// Requests JSON from now on, since a page could not be read as protobuf.
+    fn retry_as_json(&mut self, paging: Paging, sink: &mut dyn Sink) -> Action {
         self.protobuf = false;
-        self.ask(paging, sink)
+        self.request_page(paging, sink)
     }
 
     /// Reads some objects of a page.
@@ -74,16 +74,16 @@ impl Engine {
         mut reader: Reader,
         sink: &mut dyn Sink,
     ) -> Action {
-        for _ in 0..READ_IN_ONE_GO {
+        for _ in 0..OBJECTS_PER_YIELD {
             let object = match reader.next() {
                 Ok(Some(object)) => object,
                 Ok(None) => return self.page_ended(now, paging, reader.into_meta(), sink),
                 Err(error) => {
-                    let why = opkit_client::one_line(&error);
-                    return self.pause(now, State::Unlisted, &why, sink);
+                    let reason = opkit_client::one_line(&error);
+                    return self.pause(now, State::Unlisted, &reason, sink);
                 }
             };
-            self.told = true;
+            self.has_delivered = true;
             if let Err(error) = sink.listed(reader.raw(&object)) {
                 self.unreadable(&error, sink);
             }
@@ -104,11 +104,11 @@ impl Engine {
             Some(token) => {
                 paging.token = Some(token);
                 paging.version = version;
-                self.ask(paging, sink)
+                self.request_page(paging, sink)
             }
             None => {
                 self.end_list(version.unwrap_or_default(), sink);
-                self.go(now, State::Unwatched, sink)
+                self.proceed(now, State::Unwatched, sink)
             }
         }
     }
@@ -122,26 +122,26 @@ impl Engine {
     ) -> Action {
         let class = failure.class();
         match class {
-            // The snapshot of the first page is gone: take everything at once.
+            // The snapshot of the first page has expired: request all objects in one page.
             Class::Expired if paging.token.is_some() => {
-                return self.ask(Paging::new(0), sink);
+                return self.request_page(Paging::new(0), sink);
             }
             Class::Expired if !self.list_version().is_empty() => {
-                self.unavailable = true;
-                return self.ask(paging, sink);
+                self.needs_quorum = true;
+                return self.request_page(paging, sink);
             }
-            Class::Form if self.protobuf => {
+            Class::Encoding if self.protobuf => {
                 self.protobuf = false;
-                return self.ask(paging, sink);
+                return self.request_page(paging, sink);
             }
-            // The pages read so far stay read.
-            Class::Later | Class::Internal => {
+            // The pages read so far are kept.
+            Class::Retry | Class::Internal => {
                 return self.pause(now, State::Paging(paging), &failure.message, sink);
             }
-            Class::Expired | Class::Form | Class::Refused | Class::Other => {}
+            Class::Expired | Class::Encoding | Class::Refused | Class::Other => {}
         }
-        // Whatever it is, the simplest request is the next.
-        self.unavailable = true;
+        // For all other failures, the next list is the simplest request.
+        self.needs_quorum = true;
         self.in_pages = false;
         self.pause(now, State::Unlisted, &failure.message, sink)
     }

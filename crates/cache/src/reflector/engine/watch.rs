@@ -1,4 +1,4 @@
-//! Watches, and the streaming lists that they begin with.
+//! Watches, and the streaming lists at their start.
 
 use std::time::Duration;
 
@@ -8,58 +8,60 @@ use opkit_client::{Encoding, one_line};
 
 use super::super::failure::{Class, Failure};
 use super::{Action, Engine, Input, State};
-use crate::sink::{ReadError, Sink};
+use crate::sink::{HeadError, Sink};
 use crate::watch_event::{Bookmark, EventError, EventKind, WatchEvent};
+/// Shortest duration of a watch; the longest is twice as long. client-go's values.
 
 const TIMEOUT_MIN: Duration = Duration::from_secs(5 * 60);
-/// How long the server may take to begin a watch, or to end one that is over.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a watch may be silent: bookmarks come every minute, so the connection is half-open
-/// then.
+/// Time that the server has to end a watch after the requested duration of the watch.
+pub(crate) const END_GRACE: Duration = Duration::from_secs(30);
+/// Longest time without an event. Bookmarks arrive every minute, so after this time the connection
+/// is considered half-open.
 const SILENCE_MAX: Duration = Duration::from_secs(3 * 60);
-/// How long a streaming list may be silent before it is complete.
+/// Longest time without an event during a streaming list.
 const SILENCE_IN_LIST_MAX: Duration = Duration::from_secs(30);
 /// A watch that ends sooner than this without an event counts as a failure.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
-/// How long a server may fail inside before its answers are taken as "list again".
+/// Time for which internal server errors are retried before the kind is listed again.
 const INTERNAL_MAX: Duration = Duration::from_secs(60);
-/// After so many streaming lists without an end the server is taken to have none.
-const UNENDED_MAX: u32 = 2;
-/// After so many streaming lists that broke off, one in pages is tried, which can be resumed.
+/// Number of streaming lists without an end after which the server is considered not to support
+/// them.
+const INCOMPLETE_MAX: u32 = 2;
+/// Number of broken streaming lists after which a paged list is tried, which can be resumed.
 const BROKEN_MAX: u32 = 3;
 
-/// A watch that was asked for or is open.
+/// Watch that was requested or is open.
 #[derive(Debug)]
 pub(super) struct Watching {
-    /// When it was asked for.
-    begun: Duration,
-    /// When the server should have ended it.
+    /// Time of the request.
+    requested: Duration,
+    /// Time by which the server should have ended the watch.
     deadline: Duration,
     events: u64,
     accepted: bool,
     encoding: Encoding,
-    /// Whether it began without a version and has told only additions so far: these are in no
-    /// order, so the watch could not be resumed from any of their versions.
+    /// Whether the watch started without a version and has delivered only ADDED events so far.
+    /// These are in no order, so the watch cannot be resumed from any of their versions.
     unordered: bool,
 }
 
-/// An event as it is told to the sink.
-enum Told {
-    /// Something changed; the version it is of.
+/// Result of delivering an event to the sink.
+enum Delivery {
+    /// An object changed; with its resourceVersion.
     Changed(EventKind, Option<String>),
     Bookmark(Bookmark),
     Failed(Failure),
-    /// The event cannot be read, or says that something is gone which has no name.
-    Unclear(String),
-    /// An object without a name.
-    Unreadable(ReadError),
+    /// The event is not valid, or deletes an object without a name.
+    Invalid(String),
+    /// The object has no name.
+    Unreadable(HeadError),
 }
 
 impl Watching {
     pub(super) fn new(now: Duration, timeout: Duration, unordered: bool) -> Self {
         Self {
-            begun: now,
-            deadline: now.saturating_add(timeout).saturating_add(PATIENCE),
+            requested: now,
+            deadline: now.saturating_add(timeout).saturating_add(END_GRACE),
             events: 0,
             accepted: false,
             encoding: Encoding::Json,
@@ -70,7 +72,7 @@ impl Watching {
     fn read(&self, now: Duration, silence_max: Duration) -> Action {
         let left = self.deadline.saturating_sub(now);
         Action::Read {
-            patience: silence_max.min(left),
+            timeout: silence_max.min(left),
         }
     }
 }
@@ -88,21 +90,21 @@ impl Engine {
         }
     }
 
-    fn begun(&mut self, now: Duration, watching: &mut Watching, encoding: Encoding) {
+    fn watch_accepted(&mut self, now: Duration, watching: &mut Watching, encoding: Encoding) {
         watching.accepted = true;
         watching.encoding = encoding;
         self.counters.watches = self.counters.watches.saturating_add(1);
         self.counters.watching_since = Some(now);
-        self.counters.heard = Some(now);
+        self.counters.last_received = Some(now);
     }
 
-    fn heard(&mut self, now: Duration, watching: &mut Watching) {
+    fn count_event(&mut self, now: Duration, watching: &mut Watching) {
         watching.events = watching.events.saturating_add(1);
         self.counters.events = self.counters.events.saturating_add(1);
-        self.counters.heard = Some(now);
+        self.counters.last_received = Some(now);
     }
 
-    /// A streaming list is under way.
+    /// Processes an input during a streaming list.
     pub(super) fn stream(
         &mut self,
         now: Duration,
@@ -111,71 +113,71 @@ impl Engine {
         sink: &mut dyn Sink,
     ) -> Action {
         let event = match input {
-            Input::Begun(encoding) => {
-                self.begun(now, &mut watching, encoding);
-                return self.stream_on(now, watching);
+            Input::Accepted(encoding) => {
+                self.watch_accepted(now, &mut watching, encoding);
+                return self.continue_stream(now, watching);
             }
             Input::Event(event) => event,
             Input::Failed(failure) => return self.stream_failed(now, &watching, failure, sink),
             Input::Silent => {
-                self.stream_unended();
+                self.stream_incomplete();
                 self.in_pages = true;
-                return self.go(now, State::Unlisted, sink);
+                return self.proceed(now, State::Unlisted, sink);
             }
-            Input::Ended | Input::Go | Input::Page(_) => {
-                self.stream_unended();
-                let why = "the server ended the watch before the list was complete";
-                return self.pause(now, State::Unlisted, why, sink);
+            Input::Ended | Input::Continue | Input::Page(_) => {
+                self.stream_incomplete();
+                let reason = "the server ended the watch before the list was complete";
+                return self.pause(now, State::Unlisted, reason, sink);
             }
         };
-        self.heard(now, &mut watching);
-        match tell(&event, watching.encoding, true, sink) {
-            Told::Changed(..) => self.told = true,
-            Told::Bookmark(bookmark) if bookmark.ends_list => {
+        self.count_event(now, &mut watching);
+        match deliver(&event, watching.encoding, true, sink) {
+            Delivery::Changed(..) => self.has_delivered = true,
+            Delivery::Bookmark(bookmark) if bookmark.ends_list => {
                 self.end_list(bookmark.resource_version, sink);
                 watching.unordered = false;
                 let action = watching.read(now, SILENCE_MAX);
                 self.state = State::Watching(watching);
                 return action;
             }
-            // A server that streams lists sends no other bookmark before that one.
-            Told::Bookmark(_) => {
+            // A server that supports streaming lists sends no other bookmark before that one.
+            Delivery::Bookmark(_) => {
                 self.streams = false;
-                return self.go(now, State::Unlisted, sink);
+                return self.proceed(now, State::Unlisted, sink);
             }
-            Told::Failed(failure) => return self.stream_failed(now, &watching, failure, sink),
-            Told::Unclear(why) => return self.stream_unclear(now, &watching, &why, sink),
-            Told::Unreadable(error) => self.unreadable(&error, sink),
+            Delivery::Failed(failure) => return self.stream_failed(now, &watching, failure, sink),
+            Delivery::Invalid(reason) => return self.stream_invalid(now, &watching, &reason, sink),
+            Delivery::Unreadable(error) => self.unreadable(&error, sink),
         }
-        self.stream_on(now, watching)
+        self.continue_stream(now, watching)
     }
 
-    fn stream_on(&mut self, now: Duration, watching: Watching) -> Action {
+    fn continue_stream(&mut self, now: Duration, watching: Watching) -> Action {
         let action = watching.read(now, SILENCE_IN_LIST_MAX);
         self.state = State::Streaming(watching);
         action
     }
 
-    fn stream_unended(&mut self) {
-        self.unended = self.unended.saturating_add(1);
-        if self.unended >= UNENDED_MAX {
+    fn stream_incomplete(&mut self) {
+        self.incomplete = self.incomplete.saturating_add(1);
+        if self.incomplete >= INCOMPLETE_MAX {
             self.streams = false;
         }
     }
 
-    fn stream_unclear(
+    fn stream_invalid(
         &mut self,
         now: Duration,
         watching: &Watching,
-        why: &str,
+        reason: &str,
         sink: &mut dyn Sink,
     ) -> Action {
         if watching.encoding == Encoding::Protobuf {
             self.protobuf = false;
-            return self.go(now, State::Unlisted, sink);
+            return self.proceed(now, State::Unlisted, sink);
         }
         self.in_pages = true;
-        self.pause(now, State::Unlisted, why, sink)
+        self.pause(now, State::Unlisted, reason, sink)
     }
 
     fn stream_failed(
@@ -186,10 +188,10 @@ impl Engine {
         sink: &mut dyn Sink,
     ) -> Action {
         match failure.class() {
-            Class::Expired if !self.list_version().is_empty() => self.unavailable = true,
-            Class::Form if self.protobuf => self.protobuf = false,
+            Class::Expired if !self.list_version().is_empty() => self.needs_quorum = true,
+            Class::Encoding if self.protobuf => self.protobuf = false,
             Class::Refused => self.streams = false,
-            // Who may list but not watch gets the list at least.
+            // With permission to list but not to watch, at least the list is read.
             Class::Other if failure.code == Some(403) => self.in_pages = true,
             _ => {
                 if watching.accepted {
@@ -199,10 +201,10 @@ impl Engine {
                 return self.pause(now, State::Unlisted, &failure.message, sink);
             }
         }
-        self.go(now, State::Unlisted, sink)
+        self.proceed(now, State::Unlisted, sink)
     }
 
-    /// A watch is under way.
+    /// Processes an input during a watch.
     pub(super) fn watch(
         &mut self,
         now: Duration,
@@ -211,44 +213,44 @@ impl Engine {
         sink: &mut dyn Sink,
     ) -> Action {
         let event = match input {
-            Input::Begun(encoding) => {
-                self.begun(now, &mut watching, encoding);
+            Input::Accepted(encoding) => {
+                self.watch_accepted(now, &mut watching, encoding);
                 sink.set_last_error(None);
-                return self.watch_on(now, watching);
+                return self.continue_watch(now, watching);
             }
             Input::Event(event) => event,
             Input::Failed(failure) => return self.watch_failed(now, failure, sink),
             Input::Ended if watching.events == 0 && is_short(now, &watching) => {
-                let why = "the server ended the watch at once";
-                return self.pause(now, State::Unwatched, why, sink);
+                let reason = "the server ended the watch at once";
+                return self.pause(now, State::Unwatched, reason, sink);
             }
-            Input::Ended | Input::Silent | Input::Go | Input::Page(_) => {
+            Input::Ended | Input::Silent | Input::Continue | Input::Page(_) => {
                 sink.set_last_error(None);
-                return self.go(now, State::Unwatched, sink);
+                return self.proceed(now, State::Unwatched, sink);
             }
         };
-        self.heard(now, &mut watching);
-        let version = match tell(&event, watching.encoding, false, sink) {
-            Told::Changed(kind, version) => {
+        self.count_event(now, &mut watching);
+        let version = match deliver(&event, watching.encoding, false, sink) {
+            Delivery::Changed(kind, version) => {
                 watching.unordered &= kind == EventKind::Added;
                 version
             }
-            Told::Bookmark(bookmark) => {
+            Delivery::Bookmark(bookmark) => {
                 watching.unordered = false;
                 if self.is_behind(&bookmark.resource_version) {
-                    return self.went_back(now, sink);
+                    return self.relist_restored(now, sink);
                 }
                 sink.bookmark(&bookmark.resource_version);
                 Some(bookmark.resource_version)
             }
-            Told::Failed(failure) => return self.watch_failed(now, failure, sink),
-            Told::Unclear(why) => {
+            Delivery::Failed(failure) => return self.watch_failed(now, failure, sink),
+            Delivery::Invalid(reason) => {
                 if watching.encoding == Encoding::Protobuf {
                     self.protobuf = false;
                 }
-                return self.relist(now, &why, sink);
+                return self.relist(now, &reason, sink);
             }
-            Told::Unreadable(error) => {
+            Delivery::Unreadable(error) => {
                 self.unreadable(&error, sink);
                 None
             }
@@ -257,22 +259,22 @@ impl Engine {
             && !watching.unordered
         {
             if self.is_behind(&version) {
-                return self.went_back(now, sink);
+                return self.relist_restored(now, sink);
             }
             self.internal_since = None;
             self.version = version;
         }
-        self.watch_on(now, watching)
+        self.continue_watch(now, watching)
     }
 
-    fn watch_on(&mut self, now: Duration, watching: Watching) -> Action {
+    fn continue_watch(&mut self, now: Duration, watching: Watching) -> Action {
         let action = watching.read(now, SILENCE_MAX);
         self.state = State::Watching(watching);
         action
     }
 
-    /// Whether a version is lower than the last one seen. Versions are comparable as numbers
-    /// (KEP-5504); others are not compared.
+    /// Reports whether a version is lower than the last one seen. Versions are comparable as
+    /// numbers (KEP-5504); other versions are not compared.
     fn is_behind(&self, version: &str) -> bool {
         match (version.parse::<u64>(), self.version.parse::<u64>()) {
             (Ok(version), Ok(seen)) => version < seen,
@@ -280,23 +282,23 @@ impl Engine {
         }
     }
 
-    /// Versions only grow, unless the cluster was restored from a backup: then all that is known
-    /// of the time after it is wrong.
-    fn went_back(&mut self, now: Duration, sink: &mut dyn Sink) -> Action {
-        self.unavailable = true;
-        self.relist(now, "the versions of the server went back", sink)
+    /// Lists again with a quorum read, because the versions decreased. That happens only if the
+    /// cluster was restored from a backup; then everything known from after the backup is wrong.
+    fn relist_restored(&mut self, now: Duration, sink: &mut dyn Sink) -> Action {
+        self.needs_quorum = true;
+        self.relist(now, "the server's resourceVersion decreased", sink)
     }
 
     fn watch_failed(&mut self, now: Duration, failure: Failure, sink: &mut dyn Sink) -> Action {
         match failure.class() {
             Class::Expired if failure.too_large => {
-                self.unavailable = true;
+                self.needs_quorum = true;
                 self.relist(now, &failure.message, sink)
             }
             Class::Expired | Class::Refused => self.relist(now, &failure.message, sink),
-            Class::Form if self.protobuf => {
+            Class::Encoding if self.protobuf => {
                 self.protobuf = false;
-                self.go(now, State::Unwatched, sink)
+                self.proceed(now, State::Unwatched, sink)
             }
             Class::Internal => {
                 let since = *self.internal_since.get_or_insert(now);
@@ -306,7 +308,7 @@ impl Engine {
                 }
                 self.pause(now, State::Unwatched, &failure.message, sink)
             }
-            Class::Later | Class::Form | Class::Other => {
+            Class::Retry | Class::Encoding | Class::Other => {
                 self.pause(now, State::Unwatched, &failure.message, sink)
             }
         }
@@ -314,41 +316,41 @@ impl Engine {
 }
 
 fn is_short(now: Duration, watching: &Watching) -> bool {
-    now.saturating_sub(watching.begun) < SHORT_WATCH
+    now.saturating_sub(watching.requested) < SHORT_WATCH
 }
 
-/// Tells the sink what an event says, as part of a list or after it.
-fn tell(event: &Bytes, encoding: Encoding, in_list: bool, sink: &mut dyn Sink) -> Told {
-    read_and_tell(event, encoding, in_list, sink)
-        .unwrap_or_else(|error| Told::Unclear(one_line(&error)))
+/// Delivers an event to the sink, as part of a list or after it.
+fn deliver(event: &Bytes, encoding: Encoding, in_list: bool, sink: &mut dyn Sink) -> Delivery {
+    try_deliver(event, encoding, in_list, sink)
+        .unwrap_or_else(|error| Delivery::Invalid(one_line(&error)))
 }
 
-fn read_and_tell(
+fn try_deliver(
     event: &Bytes,
     encoding: Encoding,
     in_list: bool,
     sink: &mut dyn Sink,
-) -> Result<Told, EventError> {
+) -> Result<Delivery, EventError> {
     let event = WatchEvent::read(event, encoding)?;
     Ok(match event.kind {
         EventKind::Added | EventKind::Modified if in_list => match sink.listed(event.raw()?) {
-            Ok(()) => Told::Changed(event.kind, None),
-            Err(error) => Told::Unreadable(error),
+            Ok(()) => Delivery::Changed(event.kind, None),
+            Err(error) => Delivery::Unreadable(error),
         },
         EventKind::Added | EventKind::Modified => match sink.changed(event.raw()?) {
-            Ok(version) => Told::Changed(event.kind, version),
-            Err(error) => Told::Unreadable(error),
+            Ok(version) => Delivery::Changed(event.kind, version),
+            Err(error) => Delivery::Unreadable(error),
         },
         EventKind::Deleted => match sink.deleted(event.raw()?) {
-            Ok(version) => Told::Changed(event.kind, version),
-            Err(error) => Told::Unclear(one_line(&error)),
+            Ok(version) => Delivery::Changed(event.kind, version),
+            Err(error) => Delivery::Invalid(one_line(&error)),
         },
-        EventKind::Bookmark => Told::Bookmark(event.bookmark()?),
-        EventKind::Error => Told::Failed(in_stream(&event.status()?)),
+        EventKind::Bookmark => Delivery::Bookmark(event.bookmark()?),
+        EventKind::Error => Delivery::Failed(in_stream(&event.status()?)),
     })
 }
 
-/// An error that a watch ends with. One without a code makes the version doubtful.
+/// Returns the failure of an error event. An error without a code is treated as an expired version.
 fn in_stream(status: &Status) -> Failure {
     let mut failure = Failure::of_status(status);
     if status.code == 0 {

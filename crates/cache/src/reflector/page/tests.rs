@@ -10,7 +10,7 @@ fn read(text: &str) -> Result<(Vec<String>, ListMeta), PageError> {
 }
 
 #[test]
-fn objects_are_cut_out_whole() {
+fn objects_are_split_completely() {
     let hard = r#"{"a":"}\"{","b":[{"c":"\\"},[]],"d":{"e":{}}}"#;
     let text = format!(
         r#"{{ "kind" : "List", "metadata":{{"resourceVersion":"7","continue":"x","n":[1]}},
@@ -37,7 +37,7 @@ fn a_null_list_is_empty() {
 }
 
 #[test]
-fn what_is_no_list_is_an_error() {
+fn an_invalid_list_is_an_error() {
     for text in [
         "",
         "[]",

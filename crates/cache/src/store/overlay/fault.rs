@@ -1,31 +1,31 @@
-//! Faults that the simulation builds in, to prove that it would find them.
+//! Faults that the simulation injects, to prove that it would find them.
 
-/// What is done wrong. Other builds than those of the tests have no fault.
+/// Injected fault. Builds other than the tests have none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing.
+    /// No fault.
     #[default]
     None,
-    /// Deletions refuse news of their UID alone, of any version.
+    /// Deletions refuse all versions of their UID, but no older versions of other UIDs.
     NoFloor,
-    /// Deletions refuse news up to their floor alone, of any UID.
+    /// Deletions refuse versions up to their floor, but no later versions of their UID.
     NoUid,
-    /// Older news replace own writes.
+    /// Older versions replace own writes.
     WritesNotHeld,
-    /// Responses that the watch has passed are taken in.
+    /// Responses at or below the version that the watch has reached are taken in.
     OldResponses,
-    /// Lists that begin after own writes may be older than these.
+    /// Lists that start after own writes may return older state.
     StaleLists,
-    /// Every complete list ends every entry, also one that is older.
+    /// Every complete list removes every entry, even a list older than the entry.
     AnyListWins,
-    /// Deletions outlast complete lists that contain the object.
+    /// Deletions remain after complete lists that contain the object.
     NoListWins,
-    /// The end of a list takes away what we wrote after it began.
+    /// The end of a list removes objects that were written after the list started.
     ListsSweepWrites,
-    /// An object that a selector matches no longer counts as gone.
+    /// An object that no longer matches the selector counts as deleted.
     UnselectedIsGone,
-    /// A new split into watches forgets own writes and deletions.
+    /// A new split into watches drops own writes and deletions.
     SplitForgets,
-    /// A write that takes the last finalizer leaves the object visible.
+    /// A write that removes the last finalizer leaves the object visible.
     EndedStays,
 }

@@ -5,12 +5,12 @@ use crate::tape::encoder::Encoder;
 use crate::tape::strings::{Interner, Vocabulary};
 use crate::tape::visit;
 
-const ALL: Wanted = Wanted {
+const ALL: DiffOptions = DiffOptions {
     limit: 8,
     values: ShownValues::All,
     is_secret: false,
 };
-const DEFAULT: Wanted = Wanted {
+const DEFAULT: DiffOptions = DiffOptions {
     values: ShownValues::Status,
     ..ALL
 };
@@ -19,7 +19,7 @@ fn check(old: Value, new: Value, expected: &[&str]) {
     check_with(ALL, old, new, expected);
 }
 
-fn check_with(wanted: Wanted, old: Value, new: Value, expected: &[&str]) {
+fn check_with(options: DiffOptions, old: Value, new: Value, expected: &[&str]) {
     let (vocabulary, mut interner) = (Vocabulary::default(), Interner::new());
     let mut tape = |value: &Value, object| {
         let mut out = Vec::new();
@@ -36,7 +36,7 @@ fn check_with(wanted: Wanted, old: Value, new: Value, expected: &[&str]) {
             let changes = diff(
                 Reader::new(old, &vocabulary),
                 Reader::new(new, &vocabulary),
-                wanted,
+                options,
             );
             let found: Vec<_> = changes.iter().map(ToString::to_string).collect();
             assert_eq!(found, expected);
@@ -105,7 +105,7 @@ fn long_texts_are_cut_and_the_first_fields_are_enough() {
 }
 
 #[test]
-fn what_is_new_or_gone_is_told_by_its_parts() {
+fn an_added_or_removed_container_is_reported_by_its_parts() {
     check(
         json!({"spec": {}}),
         json!({"spec": {"a": [{"name": "x", "n": 1}, 2], "b": [], "c": {}}}),
@@ -139,7 +139,7 @@ fn by_default_only_numbers_and_booleans_of_the_status_are_shown() {
         ".status.ready 1 -> 2",
     ];
     check_with(DEFAULT, object(1), object(2), &paths);
-    let secret = Wanted {
+    let secret = DiffOptions {
         is_secret: true,
         ..ALL
     };
@@ -148,7 +148,7 @@ fn by_default_only_numbers_and_booleans_of_the_status_are_shown() {
 }
 
 #[test]
-fn what_kubectl_applied_is_never_shown() {
+fn the_last_applied_annotation_is_never_shown() {
     let path = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
     let object = |last: Option<&str>| {
         let last = last.map(|last| (LAST_APPLIED_CONFIGURATION, Value::from(last)));

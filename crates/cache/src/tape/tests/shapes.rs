@@ -1,4 +1,4 @@
-//! Whatever serde_json makes of a text, or refuses, so does a tape of it.
+//! A tape decodes to the same value as serde_json reads from the text, or is rejected alike.
 
 #![expect(dead_code, reason = "fields are compared as they are printed")]
 
@@ -172,7 +172,7 @@ fn scalars() {
     same::<f64>(&VALUES);
     same::<char>(&VALUES);
     same::<String>(&VALUES);
-    // The same value, if not letter by letter.
+    // The same value, though not written in the same way.
     same::<Box<RawValue>>(&["null", "7", "1.5", r#""a""#, "[1,{}]", r#"{"a":[true]}"#]);
     same::<Option<u8>>(&VALUES);
     same::<Option<Option<String>>>(&VALUES);
@@ -238,7 +238,7 @@ fn enums() {
     same::<Adjacent>(&VALUES);
 }
 
-/// A type's own fields for what the tape leaves out.
+/// A type with its own fields for what the tape leaves out.
 #[test]
 fn api_version_and_kind_in_any_form() {
     #[derive(Debug, Deserialize, PartialEq)]
@@ -268,7 +268,7 @@ fn api_version_and_kind_in_any_form() {
     assert_eq!(wrapped, serde_json::from_str(text).unwrap());
 }
 
-/// Names with escapes are what they say, also where another is expected.
+/// Names with escapes are decoded, even where another name is expected.
 #[test]
 fn names_with_escapes() {
     same::<BTreeMap<String, u8>>(&[r#"{"x":1,"a\\b":2}"#, r#"{"x":1,"a\b":2}"#]);
