@@ -1,10 +1,10 @@
-//! The queue's state machine: no clock, no tasks, no locks.
+//! State machine of the queue: no clock, no tasks, no locks.
 //!
-//! Time comes in as a [`Duration`] since an origin of the caller's choice; it never runs backwards,
-//! an earlier one counts as the latest seen. One key has at most one entry that waits, ready or
-//! delayed: a second `add` merges its payload, the higher priority and the earlier ready time win,
-//! as in controller-runtime's priority queue. A key in work (handed out and not yet
-//! [`done`](Engine::done)) is ready again once that ends.
+//! Time is passed in as a [`Duration`] since an origin that the caller chooses. It never runs
+//! backwards: an earlier time counts as the latest one seen. One key has at most one waiting entry,
+//! ready or delayed: a second `add` merges its payload, and the higher priority and the earlier
+//! ready time apply, as in controller-runtime's priority queue. A key that was added while in work
+//! (handed out and not yet [`done`](Engine::done)) is ready again once that work ends.
 
 mod entries;
 mod heap;
@@ -26,10 +26,10 @@ pub(crate) use self::stats::{Counts, Histogram, Stats};
 use crate::snapshot::{KeyState, Snapshot, WaitState};
 use crate::{AddOptions, Merge, QueueOptions, RateLimiter};
 
-/// The longest delay: a year, which is for ever, and which every clock can add.
-const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Longest delay: one year, which every clock can add without overflow.
+const DELAY_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A deduplicating queue of keys with priorities, delays and rate limits.
+/// Deduplicating queue of keys with priorities, delays and rate limits.
 ///
 /// # Examples
 /// ```
@@ -52,35 +52,35 @@ pub struct Engine<K, P> {
     in_work: List,
     in_work_links: Links,
     in_work_len: u64,
-    /// The sum of the times at which the work on them began.
+    /// Sum of the times at which the work on them started, in nanoseconds since the origin.
     in_work_started: u128,
     limiter: Box<dyn RateLimiter<K>>,
     fair_by: Option<fn(&K) -> u64>,
     hasher: RandomState,
-    /// The latest time seen, in nanoseconds since the origin.
+    /// Latest time seen, in nanoseconds since the origin.
     now: u64,
     arrivals: u64,
     shutting_down: bool,
     counts: Option<Box<Counts>>,
 }
 
-/// A key that was handed out.
+/// Key that was handed out.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Work<K, P> {
-    /// What to work on.
+    /// Key to work on.
     pub key: K,
-    /// What the triggers of the key merged into.
+    /// Merged payload of the triggers of the key.
     pub payload: P,
-    /// The highest priority of these triggers.
+    /// Highest priority with which the key was added.
     pub priority: i32,
-    /// How long it was ready.
+    /// Time that the key was ready before it was handed out.
     pub waited: Duration,
-    /// What [`Engine::done`] asks for.
+    /// Ticket to pass to [`Engine::done`].
     pub ticket: Ticket,
 }
 
-/// The right to say that the work on a key is done, once.
+/// Permission to end the work on a key once.
 #[derive(Debug)]
 pub struct Ticket(u32);
 
@@ -101,7 +101,7 @@ impl<K, P> fmt::Debug for Engine<K, P> {
 }
 
 impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(options: QueueOptions<K>) -> Self {
         let step = options.ageing.map_or(0, nanos);
         Self {
@@ -145,24 +145,24 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         self.add_with(now, key, payload, options)
     }
 
-    /// Marks `key` as needing work, and answers the delay until then; more than a year is a year.
+    /// Marks `key` as needing work, and returns the delay until it is ready, at most one year.
     ///
-    /// A key that already waits merges the payload. It takes the higher of the two priorities, and
-    /// if that is the new one it goes to the end of that priority, but never behind where it was.
-    /// Of two delays the shorter wins; a key that is ready stays so. A key in work is queued again
-    /// once that ends. Ignored after [`shut_down`](Engine::shut_down).
+    /// A key that already waits merges the payload. It takes the higher of the two priorities; if
+    /// that is the new one, it goes to the end of that priority, but never behind its previous
+    /// position. The shorter of two delays applies; a ready key stays ready. A key in work is
+    /// queued again once that work ends. Ignored after [`shut_down`](Engine::shut_down).
     pub fn add_with(&mut self, now: Duration, key: K, payload: P, add: AddOptions) -> Duration {
         let hash = self.hasher.hash_one(&key);
         self.add_hashed(|| now, hash, key, payload, add)
     }
 
-    /// What hashes the keys, so that it can be done before the queue is locked.
+    /// Returns the hasher of the keys, so that a key can be hashed before the queue is locked.
     pub(crate) fn hasher(&self) -> RandomState {
         self.hasher.clone()
     }
 
-    /// As [`add_with`](Engine::add_with), with the hash of the key, and a clock that is asked only
-    /// if the answer matters.
+    /// Same as [`add_with`](Engine::add_with), with the hash of the key, and a clock that is read
+    /// only if the time is needed.
     pub(crate) fn add_hashed(
         &mut self,
         clock: impl FnOnce() -> Duration,
@@ -185,7 +185,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
             return self.put(id, payload, priority, delay);
         }
         let id = self.entries.entry(hash, key);
-        // Most adds are of a key that is ready already: they say why, and change nothing else.
+        // Most adds are for a key that is already ready: they add a reason and change nothing else.
         if delay.is_zero()
             && let Some(waiting) = self.entries.get_mut(id).and_then(|e| e.waiting.as_mut())
             && waiting.place != Place::Delayed
@@ -198,17 +198,17 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         self.put(id, payload, priority, delay)
     }
 
-    /// Forgets the failures of `key`: its next failure waits the shortest delay.
+    /// Forgets the failures of `key`: its next failure gets the shortest delay.
     pub fn forget(&mut self, key: &K) {
         self.limiter.forget(key);
     }
 
-    /// How many failures of `key` have been counted since it was last forgotten.
+    /// Returns the number of failures of `key` since it was last forgotten.
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.limiter.num_requeues(key)
     }
 
-    /// Hands out the key whose turn it is. The caller must say [`done`](Engine::done).
+    /// Hands out the next key. The caller must call [`done`](Engine::done) with its ticket.
     pub fn get(&mut self, now: Duration) -> Option<Work<K, P>> {
         self.advance(now);
         let id = self.ready.pop()?;
@@ -234,10 +234,10 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         })
     }
 
-    /// Ends the work on a key; if it was marked meanwhile, it is ready again.
+    /// Ends the work on a key. If the key was added meanwhile, it is ready again.
     pub fn done(&mut self, now: Duration, ticket: Ticket) {
         self.advance(now);
-        if let Some(worked) = self.end(ticket.0)
+        if let Some(worked) = self.end_work(ticket.0)
             && let Some(counts) = &mut self.counts
         {
             counts.work_duration.observe(worked);
@@ -245,13 +245,13 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         self.settle(ticket.0);
     }
 
-    /// Ends the work on a key that was not worked on, and puts it back to the end of its priority
-    /// with what it was handed out with and what was merged meanwhile. Dropped after
-    /// [`shut_down`](Engine::shut_down), so that a drain ends.
+    /// Ends the work on a key that was not worked on, and puts the key back to the end of its
+    /// priority with its payload and what was merged meanwhile. After
+    /// [`shut_down`](Engine::shut_down) the key is dropped, so that a drain ends.
     pub fn requeue_unworked(&mut self, now: Duration, work: Work<K, P>) {
         self.advance(now);
         let id = work.ticket.0;
-        if self.end(id).is_none() {
+        if self.end_work(id).is_none() {
             return;
         }
         if !self.shutting_down {
@@ -260,24 +260,25 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         self.settle(id);
     }
 
-    /// When the next delayed key becomes ready.
+    /// Returns the time at which the next delayed key becomes ready.
     pub fn next_ready_at(&self) -> Option<Duration> {
         let ((at, _), _) = self.timers.first()?;
         Some(Duration::from_nanos(at))
     }
 
-    /// How many keys can be handed out; delayed keys and keys in work are not counted.
+    /// Returns the number of keys that can be handed out; delayed keys and keys in work are not
+    /// counted.
     pub fn len(&self) -> usize {
         self.ready.len()
     }
 
-    /// Whether no key can be handed out.
+    /// Reports whether no key can be handed out.
     pub fn is_empty(&self) -> bool {
         self.ready.len() == 0
     }
 
-    /// Stops accepting keys and drops the delayed ones. What is ready still comes out, and so does
-    /// a key that was marked while in work.
+    /// Stops accepting keys and drops the delayed ones. Ready keys can still be taken, and so can
+    /// keys that were added while in work.
     pub fn shut_down(&mut self) {
         self.shutting_down = true;
         let delayed = self.timers.smallest(usize::MAX);
@@ -292,25 +293,25 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         }
     }
 
-    /// Whether [`shut_down`](Engine::shut_down) was called.
+    /// Reports whether [`shut_down`](Engine::shut_down) was called.
     pub fn is_shutting_down(&self) -> bool {
         self.shutting_down
     }
 
-    /// Whether the queue was shut down and every key that was in it has been worked on.
+    /// Reports whether the queue was shut down and every key that was in it has been worked on.
     pub fn is_drained(&self) -> bool {
         self.shutting_down && self.entries.is_empty()
     }
 
-    /// The counts and the keys that wait: first those in work, then the ready ones in their order
-    /// (not counting turns between groups), then the delayed ones by time; `limit` keys in all.
+    /// Returns the counts and at most `limit` keys: first those in work, then the ready ones in
+    /// their order (without turns between groups), then the delayed ones by time.
     pub fn snapshot(&self, now: Duration, limit: usize) -> Snapshot<K> {
         let now = nanos(now).max(self.now);
         let mut ids: Vec<u32> = self.in_work.iter(&self.in_work_links).take(limit).collect();
         ids.extend(self.ready.first(limit.saturating_sub(ids.len())));
         let delayed = self.timers.smallest(limit);
         let delayed = delayed.into_iter().map(|(_, id)| id);
-        // A delayed key may be in work, and has its line then.
+        // A delayed key that is in work is already listed.
         let in_work = |id: &u32| self.entries.get(*id).is_some_and(|e| e.started.is_some());
         ids.extend(delayed.filter(|id| !in_work(id)));
         ids.truncate(limit);
@@ -323,7 +324,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         }
     }
 
-    /// What the metrics tell.
+    /// Returns the values for the metrics.
     pub(crate) fn stats(&self, now: Duration) -> Stats {
         let now = nanos(now).max(self.now);
         let age = |since: u64| Duration::from_nanos(now.saturating_sub(since));
@@ -359,10 +360,10 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         })
     }
 
-    /// Lets a key wait for `delay`, or merges it into what waits already; the delay, if that is not
-    /// for ever.
+    /// Queues a key after `delay`, or merges it into its waiting entry. Returns the delay, at most
+    /// [`DELAY_MAX`].
     fn put(&mut self, id: u32, payload: P, priority: i32, delay: Duration) -> Duration {
-        let delay = delay.min(FOREVER);
+        let delay = delay.min(DELAY_MAX);
         if !delay.is_zero()
             && let Some(counts) = &mut self.counts
         {
@@ -408,7 +409,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         delay
     }
 
-    /// Puts a key that waits where its time and its worker say.
+    /// Moves a waiting key to its place: to the timers until its time comes, then to the ready
+    /// keys, or marked if it is still in work.
     fn place(&mut self, id: u32) {
         let now = self.now;
         let Some(entry) = self.entries.get_mut(id) else {
@@ -436,8 +438,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         }
     }
 
-    /// Takes a key from its worker; how long that had it.
-    fn end(&mut self, id: u32) -> Option<u64> {
+    /// Ends the work on a key; returns its duration in nanoseconds.
+    fn end_work(&mut self, id: u32) -> Option<u64> {
         let started = self.entries.get_mut(id)?.started.take()?;
         self.in_work.remove(&mut self.in_work_links, id);
         self.in_work_len = self.in_work_len.saturating_sub(1);
@@ -445,7 +447,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         Some(self.now.saturating_sub(started))
     }
 
-    /// Makes a key without a worker ready if it was marked, and drops it if nothing waits.
+    /// Makes a marked key ready after its work, and removes a key that does not wait.
     fn settle(&mut self, id: u32) {
         let now = self.now;
         let Some(entry) = self.entries.get_mut(id) else {
@@ -469,7 +471,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         }
     }
 
-    /// Merges what a key was handed out with into what waits, and marks it.
+    /// Merges the payload with which a key was handed out into its waiting entry, and marks the
+    /// key.
     fn put_back(&mut self, id: u32, mut payload: P, mut priority: i32, waited: Duration) {
         let Some(entry) = self.entries.get_mut(id) else {
             return;
@@ -490,7 +493,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         });
     }
 
-    /// Makes the delayed keys whose time has come ready, in the order of their times.
+    /// Advances the time, and moves the delayed keys whose time has come to the ready keys, in the
+    /// order of their times.
     pub(crate) fn advance(&mut self, now: Duration) {
         self.now = self.now.max(nanos(now));
         while let Some(((at, _), id)) = self.timers.first()

@@ -1,12 +1,12 @@
-//! A deduplicating work queue with priorities, delays, rate limits and metrics, as client-go and
-//! controller-runtime have it.
+//! Deduplicating work queue with priorities, delays, rate limits and metrics, with the semantics of
+//! client-go and controller-runtime.
 //!
-//! [`Engine`] is the state machine: a plain struct, synchronous, told the time. [`Queue`] is the
-//! thin shell around it that workers wait on. A key that waits is in the queue once, a key in work
-//! is never handed to a second worker, and what made a key need work survives coalescing
-//! ([`Merge`], [`Reasons`]).
+//! [`Engine`] is the state machine: a plain, synchronous struct that gets the time as an argument.
+//! [`Queue`] is the thin shell around it on which workers wait. A waiting key is in the queue once,
+//! a key in work is never handed to a second worker, and the reasons for which a key was added
+//! survive coalescing ([`Merge`], [`Reasons`]).
 //!
-//! This room knows nothing of Kubernetes: keys are any hashable value.
+//! This crate is independent of Kubernetes: keys are any hashable value.
 
 mod engine;
 mod limiter;

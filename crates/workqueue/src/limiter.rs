@@ -1,5 +1,5 @@
-//! How long a key that failed waits: client-go's rate limiters, as plain structs that are told the
-//! time.
+//! Delays of failed keys: client-go's rate limiters, as plain structs that get the time as an
+//! argument.
 
 use std::fmt;
 use std::hash::Hash;
@@ -9,13 +9,13 @@ use hashbrown::HashMap;
 
 use crate::random::Random;
 
-/// Above so many keys the memory is given back when all are forgotten.
-const KEPT: usize = 1024;
+/// Number of keys above which the memory is freed when all keys are forgotten.
+const SHRINK_ABOVE: usize = 1024;
 
-/// Says how long a key waits, and remembers it.
+/// Rate limiter: determines the delay of a failed key, and counts its failures.
 ///
 /// # Examples
-/// A limiter of one's own:
+/// A custom limiter:
 /// ```
 /// use opkit_workqueue::RateLimiter;
 /// use std::time::Duration;
@@ -33,14 +33,14 @@ const KEPT: usize = 1024;
 /// }
 /// ```
 pub trait RateLimiter<K>: Send {
-    /// Counts a failure of `key` and answers how long it waits. `now` is the time since an origin
-    /// that stays the same.
+    /// Counts a failure of `key` and returns the delay before its next attempt. `now` is the time
+    /// since a fixed origin.
     fn when(&mut self, now: Duration, key: &K) -> Duration;
 
     /// Forgets the failures of `key`.
     fn forget(&mut self, key: &K);
 
-    /// How many failures of `key` have been counted since it was last forgotten.
+    /// Returns the number of failures of `key` since it was last forgotten.
     fn num_requeues(&self, key: &K) -> u32;
 }
 
@@ -58,9 +58,10 @@ impl<K, L: RateLimiter<K> + ?Sized> RateLimiter<K> for Box<L> {
     }
 }
 
-/// client-go's default for controllers: the longer of [`ItemExponential`] and a [`TokenBucket`] of
-/// 10 per second with a burst of 100 that the whole queue shares. controller-runtime's priority
-/// queue goes without the bucket, and so does the default of [`QueueOptions`](crate::QueueOptions).
+/// Creates client-go's default limiter for controllers: the longer delay of [`ItemExponential`] and
+/// a [`TokenBucket`] of 10 per second with a burst of 100 that the whole queue shares.
+/// controller-runtime's priority queue does not use the bucket, and neither does the default of
+/// [`QueueOptions`](crate::QueueOptions).
 ///
 /// # Examples
 /// ```
@@ -76,7 +77,7 @@ pub fn default_controller_rate_limiter<K: Eq + Hash + Clone + Send + 'static>() 
     ])
 }
 
-/// How often each key failed.
+/// Number of failures of each key.
 #[derive(Debug)]
 struct Failures<K>(HashMap<K, u32, foldhash::fast::RandomState>);
 
@@ -87,7 +88,7 @@ impl<K> Default for Failures<K> {
 }
 
 impl<K: Eq + Hash + Clone> Failures<K> {
-    /// Counts one; how many there were before.
+    /// Counts a failure and returns the number of failures before it.
     fn count(&mut self, key: &K) -> u32 {
         let Some(failures) = self.0.get_mut(key) else {
             self.0.insert(key.clone(), 1);
@@ -111,15 +112,15 @@ impl<K: Eq + Hash + Clone> Failures<K> {
             return;
         }
         self.0.remove(key);
-        if self.0.is_empty() && self.0.capacity() > KEPT {
+        if self.0.is_empty() && self.0.capacity() > SHRINK_ABOVE {
             self.0 = HashMap::default();
         }
     }
 }
 
-/// A delay that doubles with each failure of a key, up to a longest one.
+/// Limiter whose delay doubles with each failure of a key, up to a maximum.
 ///
-/// The default is that of client-go and controller-runtime: 5 ms doubling up to 1000 s.
+/// The default is that of client-go and controller-runtime: 5 ms, doubled up to 1000 s.
 ///
 /// # Examples
 /// ```
@@ -139,7 +140,7 @@ pub struct ItemExponential<K> {
 }
 
 impl<K> ItemExponential<K> {
-    /// Delays from `base` to `max`.
+    /// Creates a limiter with delays from `base` to `max`.
     pub fn new(base: Duration, max: Duration) -> Self {
         Self {
             base,
@@ -157,7 +158,7 @@ impl<K> Default for ItemExponential<K> {
 
 impl<K: Eq + Hash + Clone + Send> RateLimiter<K> for ItemExponential<K> {
     fn when(&mut self, _: Duration, key: &K) -> Duration {
-        // More than a shift of 64 is longer than every longest delay, or zero as the base is.
+        // More than 64 doublings exceed every maximum, unless the base is zero.
         let doublings = self.failures.count(key).min(64);
         let delay = self.base.as_nanos().saturating_mul(1 << doublings);
         let delay = u64::try_from(delay).map_or(Duration::MAX, Duration::from_nanos);
@@ -173,7 +174,7 @@ impl<K: Eq + Hash + Clone + Send> RateLimiter<K> for ItemExponential<K> {
     }
 }
 
-/// A short delay for the first failures of a key, a long one for all others.
+/// Limiter with a short delay for the first failures of a key and a long one for all others.
 ///
 /// # Examples
 /// ```
@@ -193,7 +194,8 @@ pub struct ItemFastSlow<K> {
 }
 
 impl<K> ItemFastSlow<K> {
-    /// `fast` for the first `max_fast_attempts` failures, then `slow`.
+    /// Creates a limiter with the delay `fast` for the first `max_fast_attempts` failures, then
+    /// `slow`.
     pub fn new(fast: Duration, slow: Duration, max_fast_attempts: u32) -> Self {
         Self {
             fast,
@@ -221,7 +223,7 @@ impl<K: Eq + Hash + Clone + Send> RateLimiter<K> for ItemFastSlow<K> {
     }
 }
 
-/// So many per second over all keys, and a burst of so many at once. It does not count failures.
+/// Limiter of the total rate over all keys, with a burst. It does not count failures.
 ///
 /// # Examples
 /// ```
@@ -233,17 +235,17 @@ impl<K: Eq + Hash + Clone + Send> RateLimiter<K> for ItemFastSlow<K> {
 /// ```
 #[derive(Debug, Clone)]
 pub struct TokenBucket {
-    /// How long a token takes to come.
+    /// Time in which one token is added.
     interval: Duration,
-    /// How long it takes until the bucket is full.
+    /// Time in which an empty bucket fills up.
     fill: Duration,
-    /// When the bucket will be full.
+    /// Time at which the bucket will be full.
     full_at: Duration,
 }
 
 impl TokenBucket {
-    /// `per_second` tokens come in, `burst` of them, at least one, find room. A rate that is no
-    /// positive number gives one token a year.
+    /// Creates a bucket that gains `per_second` tokens and holds at most `burst` tokens, at least
+    /// one. If `per_second` is not a positive number, it gains one token per year.
     pub fn new(per_second: f64, burst: u32) -> Self {
         const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
         let interval = match per_second > 0.0 {
@@ -271,7 +273,7 @@ impl<K> RateLimiter<K> for TokenBucket {
     }
 }
 
-/// The longest delay of several limiters, all of which count.
+/// Limiter with the longest delay of several limiters, each of which counts the failure.
 ///
 /// # Examples
 /// ```
@@ -290,7 +292,7 @@ pub struct MaxOf<K> {
 }
 
 impl<K> MaxOf<K> {
-    /// The longest of these; no delay if there are none.
+    /// Creates a limiter from several ones; without any, there is no delay.
     pub fn new(limiters: Vec<Box<dyn RateLimiter<K>>>) -> Self {
         Self { limiters }
     }
@@ -328,7 +330,7 @@ impl<K> RateLimiter<K> for MaxOf<K> {
     }
 }
 
-/// The delay of another limiter, but never more than a longest one.
+/// Limiter with the delay of another one, up to a maximum.
 ///
 /// # Examples
 /// ```
@@ -346,7 +348,7 @@ pub struct WithMaxWait<L> {
 }
 
 impl<L> WithMaxWait<L> {
-    /// At most `max_wait`.
+    /// Limits the delay of `limiter` to `max_wait`.
     pub fn new(limiter: L, max_wait: Duration) -> Self {
         Self { limiter, max_wait }
     }
@@ -366,7 +368,7 @@ impl<K, L: RateLimiter<K>> RateLimiter<K> for WithMaxWait<L> {
     }
 }
 
-/// The delay of another limiter, made longer by a random part, so that keys that failed together
+/// Limiter that adds a random part to the delay of another one, so that keys that failed together
 /// are not retried together.
 ///
 /// # Examples
@@ -385,12 +387,12 @@ pub struct Jittered<L> {
 }
 
 impl<L> Jittered<L> {
-    /// Up to `max_factor` of the delay is added to it.
+    /// Adds up to `max_factor` times the delay of `limiter`.
     pub fn new(limiter: L, max_factor: f64) -> Self {
         Self::with_seed(limiter, max_factor, Random::seed())
     }
 
-    /// The same, repeatable.
+    /// Same as [`new`](Jittered::new), with a seed for reproducible delays.
     pub fn with_seed(limiter: L, max_factor: f64, seed: u64) -> Self {
         Self {
             limiter,

@@ -1,7 +1,7 @@
-//! client-go's workqueue metrics, as controller-runtime names them.
+//! client-go's workqueue metrics, with controller-runtime's names.
 //!
-//! A queue counts under the lock that it holds anyway; everything is put together when the metrics
-//! are asked for, so that no task refreshes gauges.
+//! A queue counts under the lock that it holds anyway; all values are computed when the metrics are
+//! collected, so that no task has to refresh gauges.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,27 +17,27 @@ use prometheus_client::registry::Registry;
 
 use crate::engine::{Histogram, Stats};
 
-/// How many values the label `priority` may have for one queue, as in controller-runtime.
+/// Largest number of values of the label `priority` per queue, as in controller-runtime.
 const MAX_PRIORITIES: usize = 25;
 
-/// The value of the label `priority` for all others.
+/// Value of the label `priority` for all further priorities.
 const OTHER_PRIORITIES: &str = "exceeded_cardinality_limit";
 
-/// The metrics of several queues, which share their names:
+/// Metrics of several queues, which share their metric names:
 ///
 /// - `workqueue_depth`, also by `priority`: keys that can be handed out. The first 25 priorities of
-///   a queue have values of their own, the others are one, `exceeded_cardinality_limit`.
-/// - `workqueue_adds_total`: keys that became ready, or were marked while in work.
-/// - `workqueue_queue_duration_seconds`: how long keys were ready before they were handed out.
-/// - `workqueue_work_duration_seconds`: how long the work on them took.
-/// - `workqueue_unfinished_work_seconds`: how long the work in progress takes, in sum.
-/// - `workqueue_longest_running_processor_seconds`: how long the longest of it takes.
+///   a queue have their own label values; all others share `exceeded_cardinality_limit`.
+/// - `workqueue_adds_total`: keys that became ready, or were added while in work.
+/// - `workqueue_queue_duration_seconds`: time that keys were ready before they were handed out.
+/// - `workqueue_work_duration_seconds`: duration of the work on a key.
+/// - `workqueue_unfinished_work_seconds`: total duration of the work in progress.
+/// - `workqueue_longest_running_processor_seconds`: duration of the longest work in progress.
 /// - `workqueue_retries_total`: keys that were added with a delay.
-/// - `opkit_workqueue_oldest_key_age_seconds`: how long the key that waits longest in its place in
-///   the queue has been there; one whose priority was raised counts from then.
+/// - `opkit_workqueue_oldest_key_age_seconds`: longest time that a ready key has been at its
+///   position in the queue; raising its priority starts the time again.
 ///
-/// The labels `name` and `controller` both hold the name of the queue. A queue that is dropped
-/// takes its metrics along; of two queues with one name the later one is shown.
+/// The labels `name` and `controller` both have the name of the queue as value. The metrics of a
+/// queue end when it is dropped; of two queues with the same name, the later one is shown.
 ///
 /// # Examples
 /// ```
@@ -60,7 +60,7 @@ pub struct MetricsProvider {
     queues: Arc<Mutex<BTreeMap<String, Observed>>>,
 }
 
-/// The metrics of one queue; see [`MetricsProvider`].
+/// Metrics of one queue; see [`MetricsProvider`].
 ///
 /// # Examples
 /// ```
@@ -79,19 +79,19 @@ pub struct QueueMetrics {
     provider: MetricsProvider,
 }
 
-/// A queue that can be asked.
-pub(crate) trait Source: Send + Sync {
+/// Queue whose statistics can be read.
+pub(crate) trait StatsSource: Send + Sync {
     fn stats(&self) -> Stats;
 }
 
 struct Observed {
-    queue: Weak<dyn Source>,
-    /// Priorities that have a value of the label.
+    queue: Weak<dyn StatsSource>,
+    /// Priorities that have a label value of their own.
     priorities: BTreeSet<i32>,
 }
 
 impl MetricsProvider {
-    /// The metrics of the queue `name`.
+    /// Returns the metrics of the queue `name`.
     pub fn queue(&self, name: impl Into<String>) -> QueueMetrics {
         QueueMetrics {
             name: name.into(),
@@ -99,7 +99,8 @@ impl MetricsProvider {
         }
     }
 
-    /// Makes all queues of this provider, those to come included, part of `registry`. Once only.
+    /// Registers the metrics of all queues of this provider, including later ones, with `registry`.
+    /// Call it only once.
     pub fn register(&self, registry: &mut Registry) {
         registry.register_collector(Box::new(self.clone()));
     }
@@ -126,18 +127,20 @@ impl fmt::Debug for MetricsProvider {
 }
 
 impl QueueMetrics {
-    /// The metrics of one queue alone. Several queues of one registry need a [`MetricsProvider`].
+    /// Creates the metrics of a single queue. Several queues of one registry need a
+    /// [`MetricsProvider`].
     pub fn new(name: impl Into<String>) -> Self {
         MetricsProvider::default().queue(name)
     }
 
-    /// Makes the metrics part of `registry`, with all others of the same provider. Once only.
+    /// Registers the metrics with `registry`, together with all others of the same provider. Call
+    /// it only once.
     pub fn register(&self, registry: &mut Registry) {
         self.provider.register(registry);
     }
 
-    /// Shows `queue` from now on.
-    pub(crate) fn observe(&self, queue: Weak<dyn Source>) {
+    /// Includes `queue` from now on.
+    pub(crate) fn observe(&self, queue: Weak<dyn StatsSource>) {
         let observed = Observed {
             queue,
             priorities: BTreeSet::new(),
@@ -148,7 +151,7 @@ impl QueueMetrics {
 }
 
 impl Observed {
-    /// The depth for each value of the label. A value that was shown once stays.
+    /// Returns the depth for each label value. A value that was shown once is always shown.
     fn depths(&mut self, stats: &Stats) -> Vec<(String, usize)> {
         let mut depths: BTreeMap<i32, usize> = self.priorities.iter().map(|p| (*p, 0)).collect();
         let mut others = None;
@@ -192,7 +195,7 @@ const COUNTERS: [Family<u64>; 2] = [
 const GAUGES: [Family<f64>; 3] = [
     (
         "workqueue_unfinished_work_seconds",
-        "How long the work takes that is in progress and not yet in work_duration, in sum",
+        "Total seconds of work that is in progress and not yet observed by work_duration",
         |stats| stats.unfinished.as_secs_f64(),
     ),
     (
@@ -202,7 +205,7 @@ const GAUGES: [Family<f64>; 3] = [
     ),
     (
         "opkit_workqueue_oldest_key_age_seconds",
-        "How long the key that waits longest has been waiting",
+        "Longest time in seconds that a ready key has been at its position in the queue",
         |stats| stats.oldest_key.as_secs_f64(),
     ),
 ];

@@ -1,4 +1,4 @@
-//! How a queue behaves, and how a key is added.
+//! Options of a queue and of an added key.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{ItemExponential, QueueMetrics, RateLimiter};
 
-/// How a queue behaves. The default is that of controller-runtime's priority queue with ageing.
+/// Options of a queue. The default is that of controller-runtime's priority queue, plus ageing.
 ///
 /// # Examples
 /// ```
@@ -21,18 +21,19 @@ use crate::{ItemExponential, QueueMetrics, RateLimiter};
 /// # drop(queue);
 /// ```
 pub struct QueueOptions<K> {
-    /// How long a key that is added rate limited waits. The default is [`ItemExponential`], without
-    /// the bucket that client-go shares over the whole queue.
+    /// Limiter of the keys that are added with `rate_limited`. The default is [`ItemExponential`],
+    /// without the bucket that client-go shares over the whole queue.
     pub rate_limiter: Box<dyn RateLimiter<K>>,
-    /// How long a ready key waits until it counts as one priority higher; `None` for priorities
-    /// that are strict, as upstream. The default is one second: a key of priority -100, which is
-    /// what the initial list has, goes before a new one of priority 0 after 100 seconds.
+    /// Time that a ready key waits until it counts as one priority higher. `None` means strict
+    /// priorities, as in controller-runtime. The default is one second: a key of priority -100,
+    /// which is that of the initial list, is handed out before a new one of priority 0 after 100
+    /// seconds.
     pub ageing: Option<Duration>,
-    /// What keys of one group have in common, such as [the hash](group_of) of their namespace. Keys
-    /// of one priority then leave in turns between groups, and in order of arrival within a group.
-    /// Two groups with the same number share their turns.
+    /// Function that returns the group of a key, for instance [the hash](group_of) of its
+    /// namespace. Keys of one priority are then handed out in turns between groups, and in order of
+    /// arrival within a group. Groups with the same number share their turns.
     pub fair_by: Option<fn(&K) -> u64>,
-    /// The metrics of this queue; without them nothing is measured.
+    /// Metrics of this queue; `None` disables them.
     pub metrics: Option<QueueMetrics>,
 }
 
@@ -57,7 +58,7 @@ impl<K> fmt::Debug for QueueOptions<K> {
     }
 }
 
-/// A number for whatever keys of one group have in common, for
+/// Returns a hash of the property that the keys of a group share, for
 /// [`fair_by`](QueueOptions::fair_by).
 ///
 /// # Examples
@@ -70,7 +71,7 @@ pub fn group_of<T: Hash + ?Sized>(common: &T) -> u64 {
     foldhash::fast::FixedState::default().hash_one(common)
 }
 
-/// How a key is added.
+/// Options of an added key.
 ///
 /// # Examples
 /// ```
@@ -84,11 +85,11 @@ pub fn group_of<T: Hash + ?Sized>(common: &T) -> u64 {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AddOptions {
-    /// Higher ones leave first; zero if there is none.
+    /// Priority; keys with a higher one are handed out first. `None` means 0.
     pub priority: Option<i32>,
-    /// How long the key waits before it is ready.
+    /// Delay before the key is ready.
     pub after: Duration,
-    /// Whether this counts as a failure of the key, which then waits as its limiter says. If
-    /// `after` is set too, the smaller of the two is waited for, as in controller-runtime.
+    /// Whether this counts as a failure of the key, which then waits for the delay of its limiter.
+    /// If `after` is set too, the shorter of the two delays applies, as in controller-runtime.
     pub rate_limited: bool,
 }

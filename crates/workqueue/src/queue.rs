@@ -1,8 +1,8 @@
-//! The queue that workers wait on: [`Engine`] behind a lock, woken without polling.
+//! Queue on which workers wait: [`Engine`] behind a lock, with wake-ups instead of polling.
 //!
-//! A worker that finds nothing sleeps. One of those that sleep, the timekeeper, also waits for the
-//! next delayed key, so that many workers need one timer. Whoever adds wakes somebody only if
-//! somebody sleeps, and the one that fell asleep last, which leaves the timekeeper alone if it can.
+//! A worker that finds no ready key sleeps. One of the sleeping workers, the timekeeper, also waits
+//! for the next delayed key, so that many workers need only one timer. An add wakes a worker only
+//! if one sleeps, and then the one that fell asleep last, which usually is not the timekeeper.
 
 mod item;
 
@@ -20,12 +20,13 @@ use tokio::time::Instant;
 
 pub use self::item::Item;
 use crate::engine::{Stats, Work};
-use crate::metrics::Source;
+use crate::metrics::StatsSource;
 use crate::{AddOptions, Engine, Merge, QueueOptions, Snapshot};
 
-/// A deduplicating work queue that any number of producers and workers share; cloning it shares it.
+/// Deduplicating work queue that any number of producers and workers share. Clones share the same
+/// queue.
 ///
-/// What waits is bounded by the number of distinct keys; adding never waits.
+/// The number of waiting entries is bounded by the number of distinct keys; adding never waits.
 ///
 /// # Examples
 /// ```
@@ -41,27 +42,29 @@ use crate::{AddOptions, Engine, Merge, QueueOptions, Snapshot};
 /// # }
 /// ```
 pub struct Queue<K: Eq + Hash + Clone, P: Merge> {
-    shared: Arc<Shared<K, P>>,
+    core: Arc<QueueCore<K, P>>,
 }
 
-struct Shared<K, P> {
+struct QueueCore<K, P> {
     state: Mutex<State<K, P>>,
     hasher: RandomState,
     origin: Instant,
-    /// How many workers sleep. Grows under the lock only, so that whoever holds it misses none.
+    /// Number of sleeping workers. Incremented only under the lock, so that the holder of the lock
+    /// sees every sleeper.
     sleepers: AtomicUsize,
-    /// For one sleeper: a key is ready, or there is a time to keep. For all: the queue shuts down.
+    /// Wakes one sleeper if a key is ready or a timekeeper is needed; wakes all if the queue shuts
+    /// down.
     changed: Notify,
-    /// For the timekeeper: there is an earlier time.
+    /// Wakes the timekeeper if a delayed key is ready earlier than the one it waits for.
     earlier: Notify,
-    /// For those that wait for the drain.
+    /// Wakes the tasks that wait for the drain.
     drained: Notify,
 }
 
 struct State<K, P> {
     engine: Engine<K, P>,
-    /// The time that the timekeeper waits for.
-    kept: Option<Duration>,
+    /// Time at which the timekeeper wakes up, since the origin; `None` if there is no timekeeper.
+    timekeeper_until: Option<Duration>,
     /// Whether the queue waits for work in progress before it ends.
     draining: bool,
 }
@@ -69,7 +72,7 @@ struct State<K, P> {
 impl<K: Eq + Hash + Clone, P: Merge> Clone for Queue<K, P> {
     fn clone(&self) -> Self {
         Self {
-            shared: self.shared.clone(),
+            core: self.core.clone(),
         }
     }
 }
@@ -97,15 +100,15 @@ where
     K: Eq + Hash + Clone + Send + 'static,
     P: Merge + Send + 'static,
 {
-    /// An empty queue, which its metrics show from now on.
+    /// Creates an empty queue, which its metrics include from now on.
     pub fn new(options: QueueOptions<K>) -> Self {
         let metrics = options.metrics.clone();
         let engine = Engine::new(options);
-        let shared = Arc::new(Shared {
+        let core = Arc::new(QueueCore {
             hasher: engine.hasher(),
             state: Mutex::new(State {
                 engine,
-                kept: None,
+                timekeeper_until: None,
                 draining: false,
             }),
             origin: Instant::now(),
@@ -115,10 +118,10 @@ where
             drained: Notify::new(),
         });
         if let Some(metrics) = metrics {
-            let source: Arc<dyn Source> = shared.clone();
+            let source: Arc<dyn StatsSource> = core.clone();
             metrics.observe(Arc::downgrade(&source));
         }
-        Self { shared }
+        Self { core }
     }
 }
 
@@ -146,126 +149,127 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
         self.add_with(key, payload, options)
     }
 
-    /// Marks `key` as needing work, and answers the delay until then; see [`Engine::add_with`].
+    /// Marks `key` as needing work, and returns the delay until it is ready; see
+    /// [`Engine::add_with`].
     pub fn add_with(&self, key: K, payload: P, add: AddOptions) -> Duration {
-        let hash = self.shared.hasher.hash_one(&key);
-        self.shared
+        let hash = self.core.hasher.hash_one(&key);
+        self.core
             .change(|engine, clock| engine.add_hashed(clock, hash, key, payload, add))
     }
 
     /// Forgets the failures of `key`.
     pub fn forget(&self, key: &K) {
-        self.shared.state.lock().engine.forget(key);
+        self.core.state.lock().engine.forget(key);
     }
 
-    /// How many failures of `key` have been counted since it was last forgotten.
+    /// Returns the number of failures of `key` since it was last forgotten.
     pub fn num_requeues(&self, key: &K) -> u32 {
-        self.shared.state.lock().engine.num_requeues(key)
+        self.core.state.lock().engine.num_requeues(key)
     }
 
-    /// How many keys can be handed out now.
+    /// Returns the number of keys that can be handed out now.
     pub fn len(&self) -> usize {
-        let now = self.shared.now();
-        let mut state = self.shared.state.lock();
+        let now = self.core.now();
+        let mut state = self.core.state.lock();
         state.engine.advance(now);
         state.engine.len()
     }
 
-    /// Whether no key can be handed out now.
+    /// Reports whether no key can be handed out now.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What is in the queue, at most `limit` keys of it; see [`Engine::snapshot`].
+    /// Returns the contents of the queue, with at most `limit` keys; see [`Engine::snapshot`].
     pub fn snapshot(&self, limit: usize) -> Snapshot<K> {
-        let now = self.shared.now();
-        self.shared.state.lock().engine.snapshot(now, limit)
+        let now = self.core.now();
+        self.core.state.lock().engine.snapshot(now, limit)
     }
 
-    /// Takes a key to work on, if one is ready now; otherwise as [`get`](Queue::get).
+    /// Takes a key to work on, or returns `None` if no key is ready now; see [`get`](Queue::get).
     pub fn try_get(&self) -> Option<Item<K, P>> {
-        let (work, now) = self.shared.take(false)?;
-        Some(Item::new(self.shared.clone(), work, now))
+        let (work, now) = self.core.take(false)?;
+        Some(Item::new(self.core.clone(), work, now))
     }
 
-    /// Waits for a key to work on. `None` once the queue is shut down and empty; while it is
-    /// drained, once the last work is done. Dropping the [`Item`] ends the work on its key, also
-    /// when the worker panics.
+    /// Waits for a key to work on. Returns `None` once the queue is shut down and empty or, with a
+    /// drain, once the last work is done. Dropping the [`Item`] ends the work on its key, even when
+    /// the worker panics.
     ///
     /// # Cancel safety
     /// Nothing is taken from the queue before the future completes.
     pub async fn get(&self) -> Option<Item<K, P>> {
-        let shared = &*self.shared;
-        let mut was_keeper = false;
+        let core = &*self.core;
+        let mut was_timekeeper = false;
         loop {
-            if let Some((work, now)) = shared.take(was_keeper) {
-                return Some(Item::new(self.shared.clone(), work, now));
+            if let Some((work, now)) = core.take(was_timekeeper) {
+                return Some(Item::new(self.core.clone(), work, now));
             }
-            let mut changed = pin!(shared.changed.notified());
-            let (mut asleep, until) = {
-                let mut state = shared.state.lock();
+            let mut changed = pin!(core.changed.notified());
+            let (mut guard, until) = {
+                let mut state = core.state.lock();
                 if !state.engine.is_empty() {
-                    was_keeper = false;
+                    was_timekeeper = false;
                     continue;
                 }
                 if state.is_over() {
                     return None;
                 }
-                // Under the lock, so that nobody adds between the look and the sleep.
+                // Under the lock, so that no key is added between the check and the sleep.
                 changed.as_mut().enable();
-                let mut asleep = Asleep::new(shared);
-                let until = match state.kept {
+                let mut guard = SleepGuard::new(core);
+                let until = match state.timekeeper_until {
                     Some(_) => None,
                     None => state.engine.next_ready_at(),
                 };
                 if until.is_some() {
-                    state.kept = until;
-                    asleep.keeper = true;
+                    state.timekeeper_until = until;
+                    guard.is_timekeeper = true;
                 }
-                (asleep, until)
+                (guard, until)
             };
             match until {
                 Some(at) => {
                     tokio::select! {
                         () = changed => {}
-                        () = shared.earlier.notified() => {}
-                        () = tokio::time::sleep_until(shared.origin + at) => {}
+                        () = core.earlier.notified() => {}
+                        () = tokio::time::sleep_until(core.origin + at) => {}
                     }
                 }
                 None => changed.await,
             }
-            was_keeper = std::mem::take(&mut asleep.keeper);
+            was_timekeeper = std::mem::take(&mut guard.is_timekeeper);
         }
     }
 
-    /// Stops accepting keys and drops the delayed ones. What is ready still comes out of
-    /// [`get`](Queue::get), and so does a key that was marked while in work. Does not wait, and
-    /// lets those go on that wait for [`shut_down_with_drain`](Queue::shut_down_with_drain).
+    /// Stops accepting keys and drops the delayed ones. Ready keys can still be taken with
+    /// [`get`](Queue::get), and so can keys that were added while in work. Does not wait, and ends
+    /// a running [`shut_down_with_drain`](Queue::shut_down_with_drain).
     pub fn shut_down(&self) {
-        let mut state = self.shared.state.lock();
+        let mut state = self.core.state.lock();
         state.engine.shut_down();
         state.draining = false;
         drop(state);
-        self.shared.changed.notify_waiters();
-        self.shared.drained.notify_waiters();
+        self.core.changed.notify_waiters();
+        self.core.drained.notify_waiters();
     }
 
-    /// Stops accepting keys as [`shut_down`](Queue::shut_down) does, and waits until all that was
-    /// handed out is done and nothing is left to hand out.
+    /// Stops accepting keys as [`shut_down`](Queue::shut_down) does, and waits until all keys have
+    /// been handed out and the work on them is done.
     ///
     /// # Cancel safety
-    /// May be dropped at any time; the queue stays shut down, and workers go on draining it.
+    /// Safe to drop at any time; the queue stays shut down, and workers continue to drain it.
     pub async fn shut_down_with_drain(&self) {
         {
-            let mut state = self.shared.state.lock();
+            let mut state = self.core.state.lock();
             state.engine.shut_down();
             state.draining = true;
         }
-        self.shared.changed.notify_waiters();
+        self.core.changed.notify_waiters();
         loop {
-            let mut drained = pin!(self.shared.drained.notified());
+            let mut drained = pin!(self.core.drained.notified());
             {
-                let state = self.shared.state.lock();
+                let state = self.core.state.lock();
                 if !state.draining || state.engine.is_drained() {
                     return;
                 }
@@ -275,14 +279,14 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
         }
     }
 
-    /// Whether the queue was shut down.
+    /// Reports whether the queue was shut down.
     pub fn is_shutting_down(&self) -> bool {
-        self.shared.state.lock().engine.is_shutting_down()
+        self.core.state.lock().engine.is_shutting_down()
     }
 }
 
 impl<K: Eq + Hash + Clone, P: Merge> State<K, P> {
-    /// Whether no key will come out any more, now that none is ready.
+    /// Reports whether no key will be handed out any more, given that none is ready.
     fn is_over(&self) -> bool {
         match self.draining {
             true => self.engine.is_drained(),
@@ -291,28 +295,30 @@ impl<K: Eq + Hash + Clone, P: Merge> State<K, P> {
     }
 }
 
-impl<K, P> Shared<K, P> {
+impl<K, P> QueueCore<K, P> {
     fn now(&self) -> Duration {
         self.origin.elapsed()
     }
 
-    fn is_anybody_asleep(&self) -> bool {
+    fn has_sleepers(&self) -> bool {
         self.sleepers.load(Ordering::Relaxed) > 0
     }
 }
 
-impl<K: Eq + Hash + Clone, P: Merge> Shared<K, P> {
-    /// Takes a key if one is ready. Whoever kept the time no longer does.
-    fn take(&self, was_keeper: bool) -> Option<(Work<K, P>, Instant)> {
+impl<K: Eq + Hash + Clone, P: Merge> QueueCore<K, P> {
+    /// Takes a key if one is ready. `was_timekeeper` is whether the caller was the timekeeper,
+    /// which it then no longer is.
+    fn take(&self, was_timekeeper: bool) -> Option<(Work<K, P>, Instant)> {
         let now = Instant::now();
         let mut state = self.state.lock();
-        if was_keeper {
-            state.kept = None;
+        if was_timekeeper {
+            state.timekeeper_until = None;
         }
         let work = state.engine.get(now - self.origin)?;
-        // One wake-up may have stood for several keys, and somebody has to keep the time.
-        let orphaned = state.kept.is_none() && state.engine.next_ready_at().is_some();
-        let wake = (orphaned || !state.engine.is_empty()) && self.is_anybody_asleep();
+        // One wake-up may cover several keys, and another worker has to become the timekeeper.
+        let needs_timekeeper =
+            state.timekeeper_until.is_none() && state.engine.next_ready_at().is_some();
+        let wake = (needs_timekeeper || !state.engine.is_empty()) && self.has_sleepers();
         drop(state);
         if wake {
             self.changed.notify_last();
@@ -320,18 +326,21 @@ impl<K: Eq + Hash + Clone, P: Merge> Shared<K, P> {
         Some((work, now))
     }
 
-    /// Changes the engine and wakes whom that concerns.
+    /// Changes the engine and wakes the workers that are affected.
     fn change<T>(&self, change: impl FnOnce(&mut Engine<K, P>, &dyn Fn() -> Duration) -> T) -> T {
         let mut state = self.state.lock();
         let before = state.engine.len();
         let result = change(&mut state.engine, &|| self.now());
         let is_drained = state.draining && state.engine.is_drained();
         let (mut wake, mut earlier) = (false, false);
-        if self.is_anybody_asleep() {
+        if self.has_sleepers() {
             let next = state.engine.next_ready_at();
-            earlier = state.kept.zip(next).is_some_and(|(kept, next)| next < kept);
-            let orphaned = state.kept.is_none() && next.is_some();
-            wake = state.engine.len() > before || orphaned;
+            earlier = state
+                .timekeeper_until
+                .zip(next)
+                .is_some_and(|(until, next)| next < until);
+            let needs_timekeeper = state.timekeeper_until.is_none() && next.is_some();
+            wake = state.engine.len() > before || needs_timekeeper;
         }
         drop(state);
         if wake {
@@ -348,7 +357,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Shared<K, P> {
     }
 }
 
-impl<K: Eq + Hash + Clone + Send, P: Merge + Send> Source for Shared<K, P> {
+impl<K: Eq + Hash + Clone + Send, P: Merge + Send> StatsSource for QueueCore<K, P> {
     fn stats(&self) -> Stats {
         let now = self.now();
         let mut state = self.state.lock();
@@ -357,30 +366,30 @@ impl<K: Eq + Hash + Clone + Send, P: Merge + Send> Source for Shared<K, P> {
     }
 }
 
-/// A worker that sleeps; dropped when it wakes or is given up.
-struct Asleep<'a, K: Eq + Hash + Clone, P: Merge> {
-    shared: &'a Shared<K, P>,
-    keeper: bool,
+/// Guard of a sleeping worker; dropped when the worker wakes or its future is dropped.
+struct SleepGuard<'a, K: Eq + Hash + Clone, P: Merge> {
+    core: &'a QueueCore<K, P>,
+    is_timekeeper: bool,
 }
 
-impl<'a, K: Eq + Hash + Clone, P: Merge> Asleep<'a, K, P> {
-    /// To be called under the lock.
-    fn new(shared: &'a Shared<K, P>) -> Self {
-        shared.sleepers.fetch_add(1, Ordering::Relaxed);
-        Asleep {
-            shared,
-            keeper: false,
+impl<'a, K: Eq + Hash + Clone, P: Merge> SleepGuard<'a, K, P> {
+    /// Must be called under the lock.
+    fn new(core: &'a QueueCore<K, P>) -> Self {
+        core.sleepers.fetch_add(1, Ordering::Relaxed);
+        SleepGuard {
+            core,
+            is_timekeeper: false,
         }
     }
 }
 
-impl<K: Eq + Hash + Clone, P: Merge> Drop for Asleep<'_, K, P> {
+impl<K: Eq + Hash + Clone, P: Merge> Drop for SleepGuard<'_, K, P> {
     fn drop(&mut self) {
-        self.shared.sleepers.fetch_sub(1, Ordering::Relaxed);
-        if self.keeper {
-            // Given up while it kept the time: somebody else has to.
-            self.shared.state.lock().kept = None;
-            self.shared.change(|_, _| ());
+        self.core.sleepers.fetch_sub(1, Ordering::Relaxed);
+        if self.is_timekeeper {
+            // Dropped while it was the timekeeper: another worker has to take over.
+            self.core.state.lock().timekeeper_until = None;
+            self.core.change(|_, _| ());
         }
     }
 }

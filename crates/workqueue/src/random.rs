@@ -1,4 +1,4 @@
-//! Random numbers from a seed: splitmix64, so that a run can be repeated.
+//! Random numbers from a seed: splitmix64, so that a run can be reproduced.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -10,12 +10,12 @@ impl Random {
         Self(seed)
     }
 
-    /// A seed from the operating system, by way of the standard library's hash keys.
+    /// Returns a seed from the operating system, through the hash keys of the standard library.
     pub(crate) fn seed() -> u64 {
         RandomState::new().hash_one(0u8)
     }
 
-    /// A number from 0 up to, not including, 1.
+    /// Returns a number from 0 up to, but not including, 1.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -28,13 +28,13 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     #[cfg(test)]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.bits() % bound.max(1)
     }
 
-    /// True in so many of a hundred cases.
+    /// Returns true in this many of a hundred cases.
     #[cfg(test)]
     pub(crate) fn percent(&mut self, of_hundred: u64) -> bool {
         self.below(100) < of_hundred

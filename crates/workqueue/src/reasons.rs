@@ -1,14 +1,14 @@
-//! Why a key needs work, kept while its triggers are merged.
+//! Reasons for which a key was added, kept while its triggers are merged.
 
-/// What two triggers of one key become when they are handed out as one.
+/// Payload of a trigger that can be merged with that of a later trigger of the same key.
 ///
-/// The unit type merges to itself, for queues whose users do not ask why.
+/// The unit type merges to itself, for queues that need no reasons.
 pub trait Merge {
-    /// Takes `later`, which arrived after `self`, into `self`.
+    /// Merges `later`, which arrived after `self`, into `self`.
     fn merge(&mut self, later: Self);
 
-    /// Whether a trigger whose time has not come is told when another has the key handed out before
-    /// it. By default it is.
+    /// Reports whether this payload, while its delay has not passed, is delivered when another
+    /// trigger has the key handed out earlier. True by default.
     fn is_told_early(&self) -> bool {
         true
     }
@@ -18,11 +18,11 @@ impl Merge for () {
     fn merge(&mut self, (): ()) {}
 }
 
-/// How many distinct reasons are kept; the rest is only counted.
-const KEPT: usize = 16;
+/// Largest number of distinct reasons that are kept; further ones are only counted.
+const REASONS_MAX: usize = 16;
 
-/// The distinct reasons of one key in the order of arrival: the first fifteen, the last, and a
-/// count of those between.
+/// Distinct reasons of one key in the order of arrival: the first fifteen, the last one, and the
+/// number of those between.
 ///
 /// # Examples
 /// ```
@@ -35,7 +35,8 @@ const KEPT: usize = 16;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reasons<T> {
-    /// Apart from the others, because most keys have one reason, which then needs no more memory.
+    /// Separate from the others, because most keys have one reason, which then needs no further
+    /// memory.
     first: Option<T>,
     others: Option<Box<Others<T>>>,
 }
@@ -65,14 +66,14 @@ impl<T: PartialEq> From<T> for Reasons<T> {
 }
 
 impl<T> Reasons<T> {
-    /// The kept reasons, oldest first.
+    /// Returns the kept reasons, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let others = self.others.iter().flat_map(|others| &others.kept);
         self.first.iter().chain(others)
     }
 
-    /// How many reasons are not among the kept ones, because there were too many. They came before
-    /// the last.
+    /// Returns the number of reasons that were dropped because there were too many. They arrived
+    /// before the last one.
     pub fn more(&self) -> u64 {
         self.others.as_ref().map_or(0, |others| others.more)
     }
@@ -88,7 +89,7 @@ impl<T: PartialEq> Reasons<T> {
             return;
         }
         let others = self.others();
-        if others.kept.len() < KEPT - 1 {
+        if others.kept.len() < REASONS_MAX - 1 {
             others.kept.push(reason);
         } else if let Some(last) = others.kept.last_mut() {
             *last = reason;

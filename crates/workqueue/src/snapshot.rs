@@ -1,8 +1,8 @@
-//! What is in a queue, for diagnosis.
+//! Contents of a queue, for diagnosis.
 
 use std::time::Duration;
 
-/// What is in a queue at one moment; see [`Queue::snapshot`](crate::Queue::snapshot).
+/// Contents of a queue at one moment; see [`Queue::snapshot`](crate::Queue::snapshot).
 ///
 /// # Examples
 /// ```
@@ -16,13 +16,14 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot<K> {
-    /// How many keys can be handed out.
+    /// Number of keys that can be handed out.
     pub ready: usize,
-    /// How many keys become ready later, those in work included.
+    /// Number of keys that become ready later, including those in work.
     pub delayed: usize,
-    /// How many keys are in work.
+    /// Number of keys in work.
     pub in_work: usize,
-    /// Some of them.
+    /// Keys of the queue, up to the limit of the call: those in work, then the ready ones, then the
+    /// delayed ones.
     pub keys: Vec<KeyState<K>>,
 }
 
@@ -30,28 +31,28 @@ pub struct Snapshot<K> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyState<K> {
-    /// The key.
+    /// Key.
     pub key: K,
-    /// Where it is.
+    /// State of the key.
     pub state: WaitState,
-    /// The priority with which it waits; `None` if it is in work and does not.
+    /// Priority with which the key waits; `None` if it is in work and does not wait.
     pub priority: Option<i32>,
-    /// How long it has been in work, or else ready.
+    /// Time for which the key has been in work or, if it is not in work, ready.
     pub age: Duration,
-    /// In what time it is ready; `None` if it is in work and does not wait.
+    /// Time until the key is ready; `None` if it is in work and does not wait.
     pub due_in: Option<Duration>,
-    /// How many failures were counted since it was last forgotten.
+    /// Number of failures since the key was last forgotten.
     pub attempts: u32,
 }
 
-/// Where a key is.
+/// State of a key in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WaitState {
-    /// It can be handed out.
+    /// The key can be handed out.
     Ready,
-    /// It becomes ready later.
+    /// The key becomes ready later.
     Delayed,
-    /// A worker has it.
+    /// A worker has the key.
     InWork,
 }

@@ -1,20 +1,21 @@
-//! One entry for each key that waits or is in work, found by key with one look and by id with none.
+//! One entry for each key that waits or is in work, found by key with one hash lookup and by id
+//! without one.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table;
 
 use super::list::NONE;
 
-/// Above so many entries the memory is given back when the queue runs empty.
-const KEPT: usize = 4096;
+/// Number of entries above which the memory is freed when the queue is empty.
+const SHRINK_ABOVE: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Entry<K, P> {
     pub(super) key: K,
     hash: u64,
-    /// What waits to be handed out.
+    /// Waiting part of the entry, to be handed out.
     pub(super) waiting: Option<Waiting<P>>,
-    /// Since when a worker has it.
+    /// Time at which a worker took the key.
     pub(super) started: Option<u64>,
 }
 
@@ -23,17 +24,17 @@ pub(super) struct Waiting<P> {
     pub(super) payload: P,
     pub(super) priority: i32,
     pub(super) place: Place,
-    /// When it became or becomes ready.
+    /// Time at which the key became or becomes ready.
     pub(super) ready_at: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// It can be handed out.
+    /// The key can be handed out.
     Ready,
-    /// Its time has not come.
+    /// The delay of the key has not passed.
     Delayed,
-    /// It can be handed out once the work on it ends.
+    /// The key can be handed out once the work on it ends.
     Marked,
 }
 
@@ -67,8 +68,8 @@ impl<K: Eq, P> Entries<K, P> {
         self.slots.get_mut(id as usize)?.as_mut()
     }
 
-    /// The id of the entry of `key`, which is made if there is none. No entry has the id only if
-    /// all are used, which takes four thousand million keys.
+    /// Returns the id of the entry of `key`, and creates the entry if needed. The id is `NONE` only
+    /// if all ids are used, which takes 2^32 keys.
     pub(super) fn entry(&mut self, hash: u64, key: K) -> u32 {
         let slots = &self.slots;
         let at = |id: &u32| slots.get(*id as usize).and_then(Option::as_ref);
@@ -118,9 +119,9 @@ impl<K: Eq, P> Entries<K, P> {
         self.slots.capacity()
     }
 
-    /// Gives memory back if there is much of it and no entry uses it; whether it did.
+    /// Frees the memory if there is much of it and no entry uses it. Returns whether it did.
     pub(super) fn shrink(&mut self) -> bool {
-        let shrinks = self.is_empty() && self.slots.capacity() > KEPT;
+        let shrinks = self.is_empty() && self.slots.capacity() > SHRINK_ABOVE;
         if shrinks {
             *self = Self::default();
         }

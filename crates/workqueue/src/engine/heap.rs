@@ -1,15 +1,15 @@
-//! A heap of ids that can be changed and removed in the middle, least key first.
+//! Heap of ids, least key first, in which any id can be changed or removed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::list::NONE;
 
-/// Ids with their keys; an id is in it at most once.
+/// Heap of ids with their keys; each id is in it at most once.
 #[derive(Debug)]
 pub(super) struct Heap<T> {
     items: Vec<(T, u32)>,
-    /// Where each id is in `items`.
+    /// Position of each id in `items`.
     positions: Vec<u32>,
 }
 
@@ -27,12 +27,12 @@ impl<T: Ord + Copy> Heap<T> {
         self.items.len()
     }
 
-    /// The least key and its id.
+    /// Returns the least key and its id.
     pub(super) fn first(&self) -> Option<(T, u32)> {
         self.items.first().copied()
     }
 
-    /// Inserts an id, or gives it another key.
+    /// Inserts an id, or changes its key.
     pub(super) fn set(&mut self, id: u32, key: T) {
         let position = match self.position(id) {
             Some(position) => {
@@ -68,7 +68,7 @@ impl<T: Ord + Copy> Heap<T> {
         *self = Self::default();
     }
 
-    /// The `limit` least keys with their ids, in order, without looking at the rest.
+    /// Returns the `limit` least keys with their ids, in order, without visiting the rest.
     pub(super) fn smallest(&self, limit: usize) -> Vec<(T, u32)> {
         let mut found = Vec::new();
         let mut next = BinaryHeap::new();
@@ -93,7 +93,7 @@ impl<T: Ord + Copy> Heap<T> {
         (position != NONE).then_some(position as usize)
     }
 
-    /// Moves the item at `position` up as far as it belongs.
+    /// Moves the item at `position` up to its place.
     fn rise(&mut self, mut position: usize) -> usize {
         while position > 0 {
             let parent = (position - 1) / 2;
@@ -103,11 +103,11 @@ impl<T: Ord + Copy> Heap<T> {
             self.swap(parent, position);
             position = parent;
         }
-        self.note(position);
+        self.record_position(position);
         position
     }
 
-    /// Moves the item at `position` down as far as it belongs.
+    /// Moves the item at `position` down to its place.
     fn sink(&mut self, mut position: usize) {
         loop {
             let (left, right) = (2 * position + 1, 2 * position + 2);
@@ -126,7 +126,7 @@ impl<T: Ord + Copy> Heap<T> {
             self.swap(position, least);
             position = least;
         }
-        self.note(position);
+        self.record_position(position);
     }
 
     fn key(&self, position: usize) -> Option<T> {
@@ -135,12 +135,12 @@ impl<T: Ord + Copy> Heap<T> {
 
     fn swap(&mut self, one: usize, other: usize) {
         self.items.swap(one, other);
-        self.note(one);
-        self.note(other);
+        self.record_position(one);
+        self.record_position(other);
     }
 
-    /// Remembers where the item at `position` is.
-    fn note(&mut self, position: usize) {
+    /// Records the position of the item at `position`.
+    fn record_position(&mut self, position: usize) {
         let Some((_, id)) = self.items.get(position) else {
             return;
         };

@@ -1,11 +1,11 @@
-//! Doubly linked lists of ids: linking, unlinking and taking the first cost the same at any length.
+//! Doubly linked lists of ids: insertion, removal and taking the first take constant time.
 //!
-//! An id is in at most one list of those that share one [`Links`].
+//! An id is in at most one of the lists that share one [`Links`].
 
-/// No id.
+/// Absence of an id.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What is before and after each id.
+/// Previous and next id of each id.
 #[derive(Debug, Default)]
 pub(super) struct Links(Vec<Link>);
 
@@ -21,13 +21,13 @@ const ALONE: Link = Link {
 };
 
 impl Links {
-    /// The id after this one.
+    /// Returns the id after this one.
     pub(super) fn after(&self, id: u32) -> Option<u32> {
         let link = self.0.get(id as usize)?;
         (link.after != NONE).then_some(link.after)
     }
 
-    /// Gives back the memory of links that nobody uses.
+    /// Frees the memory of unused links.
     pub(super) fn clear(&mut self) {
         self.0 = Vec::new();
     }
@@ -37,7 +37,7 @@ impl Links {
     }
 }
 
-/// The ends of one list.
+/// First and last id of one list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct List {
     first: u32,
@@ -92,7 +92,7 @@ impl List {
         }
     }
 
-    /// The ids, first to last.
+    /// Returns the ids, first to last.
     pub(super) fn iter<'a>(&self, links: &'a Links) -> impl Iterator<Item = u32> + use<'a> {
         std::iter::successors(self.first(), |id| links.after(*id))
     }

@@ -1,11 +1,11 @@
-//! The order in which ready keys leave: by priority and age, first in first out within a priority,
-//! and on request in turns between groups.
+//! Order in which ready keys are handed out: by priority and age, first in first out within a
+//! priority, and optionally in turns between groups.
 //!
-//! Waiting raises a key by one priority each [`ageing`](crate::QueueOptions::ageing) step. Two keys
-//! age alike, so which of them leads never changes while they wait: it is the one with the smaller
-//! *rank*, the time it became ready less its priority times the step. Within a priority that is the
-//! order of arrival, a list; between priorities only the first of each list is compared. So nothing
-//! is ever looked through, and no key starves.
+//! Waiting raises a key by one priority each [`ageing`](crate::QueueOptions::ageing) step. All keys
+//! age equally, so the order of two keys never changes while they wait: the one with the smaller
+//! *rank* is first. The rank is the time at which the key became ready minus its priority times the
+//! step. Within a priority that is the order of arrival, a list; between priorities only the first
+//! key of each list is compared. So no search is needed, and no key starves.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,36 +15,36 @@ use hashbrown::HashTable;
 use super::heap::Heap;
 use super::list::{Links, List, NONE};
 
-/// How many levels are kept although they are empty, so that they are not made again and again.
+/// Number of empty levels that are kept for reuse.
 const KEPT_LEVELS: usize = 32;
 
-/// The order of a level among the levels: by the rank of its oldest key, then the higher priority.
+/// Order of the levels: by the rank of the oldest key, then the higher priority.
 type Rank = (i128, Reverse<i32>);
 
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     places: Vec<Place>,
-    /// The keys of a level, oldest first.
+    /// Keys of a level, oldest first.
     links: Links,
     levels: Vec<Level>,
     by_priority: BTreeMap<i32, u32>,
-    /// Levels that nobody uses and whose number may be given to another priority.
+    /// Unused levels whose number can be reused for another priority.
     free_levels: Vec<u32>,
     order: Heap<Rank>,
     len: usize,
-    /// Nanoseconds that raise a key by one; zero without ageing.
+    /// Nanoseconds that raise a key by one priority; zero without ageing.
     step: u64,
-    /// Whether keys of one level leave in turns between groups.
+    /// Whether keys of one level are handed out in turns between groups.
     fair: bool,
     groups: Groups,
 }
 
-/// Where a ready key is.
+/// Position of a ready key.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     level: u32,
     group: u32,
-    /// When it was put there.
+    /// Time at which the key was put there.
     since: u64,
 }
 
@@ -53,7 +53,7 @@ struct Level {
     priority: i32,
     len: usize,
     keys: List,
-    /// Groups that have keys here, in the order of their turns.
+    /// Groups that have keys in this level, in the order of their turns.
     turns: List,
 }
 
@@ -70,9 +70,9 @@ impl Ready {
         self.len
     }
 
-    /// How many levels and groups there is memory for.
+    /// Returns the number of levels and groups for which memory is allocated.
     #[cfg(test)]
-    pub(super) fn places_made(&self) -> usize {
+    pub(super) fn allocated_places(&self) -> usize {
         self.levels.len() + self.groups.groups.len()
     }
 
@@ -104,7 +104,7 @@ impl Ready {
         }
     }
 
-    /// Takes the key whose turn it is.
+    /// Takes the key that is next.
     pub(super) fn pop(&mut self) -> Option<u32> {
         let (_, number) = self.order.first()?;
         let level = self.levels.get(number as usize)?;
@@ -116,8 +116,8 @@ impl Ready {
         Some(id)
     }
 
-    /// Puts a key to the end of the level of `priority`, unless it waited so long that this would
-    /// set it back.
+    /// Puts a key to the end of the level of `priority`, unless it has waited so long that this
+    /// would move it back.
     pub(super) fn raise(&mut self, id: u32, now: u64, priority: i32, group: u64) {
         let Some(place) = self.places.get(id as usize).copied() else {
             return;
@@ -130,7 +130,7 @@ impl Ready {
         }
     }
 
-    /// When the key that waits longest in its place was put there.
+    /// Returns the earliest time at which a key was put to its current position.
     pub(super) fn oldest(&self) -> Option<u64> {
         let first = |level: &Level| self.places.get(level.keys.first()? as usize);
         self.levels
@@ -140,7 +140,7 @@ impl Ready {
             .min()
     }
 
-    /// How many keys wait in each priority.
+    /// Returns the number of waiting keys for each priority.
     pub(super) fn depths(&self) -> impl Iterator<Item = (i32, usize)> {
         let depth = |(priority, number): (&i32, &u32)| {
             let level = self.levels.get(*number as usize)?;
@@ -149,7 +149,7 @@ impl Ready {
         self.by_priority.iter().filter_map(depth)
     }
 
-    /// The first `limit` keys by rank.
+    /// Returns the first `limit` keys by rank.
     pub(super) fn first(&self, limit: usize) -> Vec<u32> {
         let mut next: Vec<Option<u32>> = self.levels.iter().map(|l| l.keys.first()).collect();
         let mut found = Vec::new();
@@ -170,7 +170,7 @@ impl Ready {
         found
     }
 
-    /// Gives memory back; nothing may be ready.
+    /// Frees memory; must be called only if no key is ready.
     pub(super) fn shrink(&mut self) {
         self.places = Vec::new();
         self.links.clear();
@@ -186,7 +186,7 @@ impl Ready {
         (rank, Reverse(priority))
     }
 
-    /// Takes a key out; with `turn` its group goes to the end of the turns.
+    /// Removes a key. If `turn` is set, its group goes to the end of the turn order.
     fn remove(&mut self, id: u32, turn: bool) {
         let Some(place) = self.places.get(id as usize).copied() else {
             return;
@@ -194,14 +194,14 @@ impl Ready {
         let Some(level) = self.levels.get_mut(place.level as usize) else {
             return;
         };
-        let led = level.keys.first() == Some(id);
+        let was_first = level.keys.first() == Some(id);
         level.keys.remove(&mut self.links, id);
         level.len = level.len.saturating_sub(1);
         self.len = self.len.saturating_sub(1);
         if self.fair {
             self.groups.remove(&mut level.turns, place.group, id, turn);
         }
-        if !led {
+        if !was_first {
             return;
         }
         let (first, priority) = (level.keys.first(), level.priority);
@@ -220,7 +220,7 @@ impl Ready {
         }
     }
 
-    /// The number of the level of `priority`, which is made if there is none.
+    /// Returns the number of the level of `priority`, and creates the level if needed.
     fn level(&mut self, priority: i32) -> u32 {
         if let Some(number) = self.by_priority.get(&priority) {
             return *number;
@@ -246,33 +246,33 @@ impl Ready {
     }
 }
 
-/// The groups of all levels; one that has no keys does not exist.
+/// Groups of all levels; a group without keys is removed.
 #[derive(Debug, Default)]
 struct Groups {
     groups: Vec<Group>,
     free: Vec<u32>,
     table: HashTable<u32>,
-    /// The keys of a group, oldest first.
+    /// Keys of a group, oldest first.
     links: Links,
-    /// The groups of a level, by turn.
+    /// Groups of a level, by turn.
     turns: Links,
 }
 
 #[derive(Debug, Default)]
 struct Group {
-    /// The level, and what the keys have in common.
+    /// Level, and group number of the keys.
     name: (u32, u64),
     keys: List,
 }
 
 impl Groups {
-    /// Adds a key to its group, which is answered; a group that had none gets the last turn.
+    /// Adds a key to its group and returns the group; a new group gets the last turn.
     fn push(&mut self, turns: &mut List, name: (u32, u64), id: u32) -> u32 {
         let groups = &self.groups;
         let same = |number: &u32| groups.get(*number as usize).is_some_and(|g| g.name == name);
         let number = match self.table.find(hash(name), same) {
             Some(number) => *number,
-            None => self.make(turns, name),
+            None => self.create(turns, name),
         };
         if let Some(group) = self.groups.get_mut(number as usize) {
             group.keys.push_back(&mut self.links, id);
@@ -280,7 +280,7 @@ impl Groups {
         number
     }
 
-    fn make(&mut self, turns: &mut List, name: (u32, u64)) -> u32 {
+    fn create(&mut self, turns: &mut List, name: (u32, u64)) -> u32 {
         let group = Group {
             name,
             keys: List::default(),
@@ -305,7 +305,7 @@ impl Groups {
         number
     }
 
-    /// The oldest key of the group whose turn it is.
+    /// Returns the oldest key of the group whose turn it is.
     fn next(&self, turns: &List) -> Option<u32> {
         self.groups.get(turns.first()? as usize)?.keys.first()
     }
@@ -329,7 +329,8 @@ impl Groups {
     }
 }
 
-/// Groups are hashes already; the level only has to be mixed in.
+/// Returns the hash of a group in a level. Group numbers are already hashes; only the level is
+/// mixed in.
 fn hash((level, group): (u32, u64)) -> u64 {
     let mixed = group ^ u64::from(level).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ (mixed >> 32)

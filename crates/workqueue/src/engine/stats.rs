@@ -1,9 +1,8 @@
-//! What an engine counts, and what its metrics tell.
+//! Counters of an engine, and the values of its metrics.
 
 use std::time::Duration;
 
-/// The upper bounds of the buckets in nanoseconds, those of client-go: from ten nanoseconds to a
-/// thousand seconds by tens.
+/// Upper bounds of the buckets in nanoseconds, as in client-go: powers of ten from 10 ns to 1000 s.
 const BOUNDS: [u64; 12] = [
     10,
     100,
@@ -19,10 +18,10 @@ const BOUNDS: [u64; 12] = [
     1_000_000_000_000,
 ];
 
-/// What happened so far.
+/// Counters since the start.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
-    /// Keys that became ready, or were marked while in work.
+    /// Keys that became ready, or were added while in work.
     pub(crate) adds: u64,
     /// Keys that were added with a delay.
     pub(crate) retries: u64,
@@ -30,7 +29,7 @@ pub(crate) struct Counts {
     pub(crate) work_duration: Histogram,
 }
 
-/// What is now.
+/// Counters and current values.
 #[derive(Debug, Clone)]
 pub(crate) struct Stats {
     pub(crate) counts: Counts,
@@ -40,10 +39,10 @@ pub(crate) struct Stats {
     pub(crate) oldest_key: Duration,
 }
 
-/// Durations by decimal order of magnitude.
+/// Histogram of durations by decimal order of magnitude.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Histogram {
-    /// One for each bound, and the longer ones.
+    /// One bucket for each bound, and one for longer durations.
     buckets: [u64; BOUNDS.len() + 1],
     sum: u128,
 }
@@ -67,7 +66,7 @@ impl Histogram {
         self.sum as f64 / 1e9
     }
 
-    /// Each bound in seconds and how many are in its bucket alone.
+    /// Returns each bound in seconds with the count of its bucket alone.
     pub(crate) fn buckets(&self) -> Vec<(f64, u64)> {
         let bounds = BOUNDS.iter().map(|bound| *bound as f64 / 1e9);
         bounds

@@ -1,5 +1,5 @@
-//! The behaviour lists of client-go's `queue_test.go` and `delaying_queue_test.go` and of
-//! controller-runtime's `priorityqueue_test.go`. Which test stands for which is in the README.
+//! Behaviour tested by client-go's `queue_test.go` and `delaying_queue_test.go` and by
+//! controller-runtime's `priorityqueue_test.go`. The README maps upstream tests to these.
 
 mod model;
 mod order;
@@ -42,7 +42,7 @@ fn take(queue: &mut Queue, now: u64) -> Option<&'static str> {
     queue.get(ms(now)).map(|work| work.key)
 }
 
-/// Takes a key and is done with it.
+/// Takes a key and ends its work.
 fn get(queue: &mut Queue, now: u64) -> Option<&'static str> {
     let work = queue.get(ms(now))?;
     queue.done(ms(now), work.ticket);
@@ -119,7 +119,7 @@ fn merged_reasons_survive() {
 }
 
 #[test]
-fn after_shut_down_adds_are_ignored_and_the_rest_comes_out() {
+fn after_shut_down_adds_are_ignored_and_the_rest_is_handed_out() {
     let mut queue = Queue::default();
     add(&mut queue, 0, "a");
     add(&mut queue, 0, "b");
@@ -251,7 +251,7 @@ fn rate_limited_keys_do_not_affect_each_other() {
 }
 
 #[test]
-fn an_unworked_key_goes_back_with_all_it_had() {
+fn an_unworked_key_is_put_back_with_its_payload() {
     let mut queue = Queue::default();
     queue.add_with(ms(0), "a", Reasons::from("first"), at(7));
     let work = queue.get(ms(10)).unwrap();
@@ -288,7 +288,7 @@ fn an_unworked_key_does_not_hinder_the_drain() {
 }
 
 #[test]
-fn popped_keys_are_not_kept() {
+fn popped_keys_are_freed() {
     let held = std::sync::Arc::new(());
     let mut queue = Engine::<_, ()>::default();
     queue.add(ms(0), held.clone(), ());
@@ -315,7 +315,7 @@ fn an_empty_queue_gives_memory_back() {
 }
 
 #[test]
-fn a_snapshot_tells_where_keys_are() {
+fn a_snapshot_has_the_states_of_keys() {
     let mut queue = Queue::default();
     for key in ["worked", "low", "next"] {
         add(&mut queue, 0, key);
@@ -358,11 +358,11 @@ fn time_does_not_run_backwards() {
     assert_eq!(take(&mut queue, 0), Some("b"));
 }
 
-/// Reasons of which one is no longer told if another comes before its time.
+/// Reasons that are dropped if another trigger has the key handed out early.
 #[derive(Debug, PartialEq)]
-struct Told(Vec<&'static str>);
+struct EarlyDelivery(Vec<&'static str>);
 
-impl Merge for Told {
+impl Merge for EarlyDelivery {
     fn merge(&mut self, later: Self) {
         self.0.extend(later.0);
     }
@@ -373,16 +373,16 @@ impl Merge for Told {
 }
 
 #[test]
-fn a_reason_whose_time_has_not_come_is_told_only_if_it_wants_to_be() {
+fn a_reason_before_its_time_is_delivered_only_on_request() {
     let told = |adds: &[(&'static str, u64)], in_work: bool, at: u64| {
-        let mut queue = Engine::<&str, Told>::default();
-        queue.add(ms(0), "a", Told(vec!["first"]));
+        let mut queue = Engine::<&str, EarlyDelivery>::default();
+        queue.add(ms(0), "a", EarlyDelivery(vec!["first"]));
         let mut held = queue.get(ms(0));
         if let Some(work) = held.take_if(|_| !in_work) {
             queue.done(ms(0), work.ticket);
         }
         for (reason, delay) in adds {
-            queue.add_with(ms(0), "a", Told(vec![reason]), after(*delay));
+            queue.add_with(ms(0), "a", EarlyDelivery(vec![reason]), after(*delay));
         }
         if let Some(work) = held {
             queue.done(ms(0), work.ticket);

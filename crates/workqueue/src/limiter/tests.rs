@@ -94,10 +94,10 @@ fn the_wait_is_capped() {
 fn a_bucket_gives_its_burst_and_then_its_rate() {
     let mut limiter = TokenBucket::new(10.0, 3);
     check(&mut limiter, "any", &[0, 0, 0, 100, 200]);
-    // Two tokens are owed; a third came in.
+    // The bucket owes two tokens; a third one came in.
     assert_eq!(limiter.when(ms(300), &"any"), ms(0));
     assert_eq!(limiter.when(ms(300), &"any"), ms(100));
-    // It never holds more than its burst.
+    // The bucket never holds more than its burst.
     for delay in [0, 0, 0, 100] {
         assert_eq!(limiter.when(ms(100_000), &"any"), ms(delay));
     }
@@ -154,5 +154,5 @@ fn forgotten_failures_give_memory_back() {
     for key in 0..10_000 {
         limiter.forget(&key);
     }
-    assert!(limiter.failures.0.capacity() <= KEPT);
+    assert!(limiter.failures.0.capacity() <= SHRINK_ABOVE);
 }

@@ -1,4 +1,5 @@
-//! client-go's `metrics_test.go` and what controller-runtime's queue tests say of metrics.
+//! Behaviour tested by client-go's `metrics_test.go` and by the metric tests of
+//! controller-runtime's queue.
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ fn text(registry: &Registry) -> String {
     text
 }
 
-/// The value of a line, by how it begins.
+/// Returns the value of the line that starts with `metric`.
 fn value(registry: &Registry, metric: &str) -> Option<f64> {
     let text = text(registry);
     let line = text.lines().find_map(|line| line.strip_prefix(metric))?;
@@ -82,7 +83,7 @@ async fn one_key_is_followed_through_the_queue() {
             ("opkit_workqueue_oldest_key_age_seconds", 0.0),
         ],
     );
-    // Marked while in work: counted once, and its wait begins now.
+    // Added while in work: counted once, and its waiting time starts now.
     queue.add(1, ());
     queue.add(1, ());
     check(&registry, &[("workqueue_adds_total", 2.0)]);
@@ -216,14 +217,14 @@ async fn queues_share_their_families() {
     assert!(all.contains(r#"workqueue_adds_total{name="other",controller="other"} 2"#));
     drop(other);
     assert!(!text(&registry).contains("other"));
-    // A queue that takes the place of another takes its name.
+    // A queue with the name of an earlier one replaces it.
     let again = named(&provider, "robot");
     check(&registry, &[("workqueue_adds_total", 0.0)]);
     drop(again);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shut_down_queue_is_still_told_of() {
+async fn a_shut_down_queue_is_still_reported() {
     let (registry, _provider, queue) = setup();
     queue.add(1, ());
     let _held = queue.get().await.unwrap();
@@ -239,7 +240,7 @@ fn buckets_are_client_gos() {
     assert_eq!((bounds.len(), bounds[0], bounds[11]), (13, 1e-8, 1e3));
 }
 
-/// Without it Prometheus computes no quantiles, and strict readers take nothing of the whole
+/// Without that bucket Prometheus computes no quantiles, and strict parsers reject the whole
 /// scrape.
 #[tokio::test(start_paused = true)]
 async fn the_last_bucket_is_the_infinite_one() {

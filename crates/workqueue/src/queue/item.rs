@@ -1,4 +1,4 @@
-//! A key that a worker holds.
+//! Key that a worker holds.
 
 use std::fmt;
 use std::hash::Hash;
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Shared;
+use super::QueueCore;
 use crate::Merge;
 use crate::engine::{Ticket, Work};
 
-/// A key that a worker holds; dropping it says that the work is done.
+/// Key that a worker holds. Dropping it ends the work on the key.
 ///
 /// # Examples
 /// ```
@@ -26,7 +26,7 @@ use crate::engine::{Ticket, Work};
 /// # }
 /// ```
 pub struct Item<K: Eq + Hash + Clone, P: Merge> {
-    hold: Hold<K, P>,
+    guard: WorkGuard<K, P>,
     key: K,
     payload: P,
     priority: i32,
@@ -35,16 +35,16 @@ pub struct Item<K: Eq + Hash + Clone, P: Merge> {
 }
 
 /// Ends the work when it is dropped.
-struct Hold<K: Eq + Hash + Clone, P: Merge> {
-    shared: Arc<Shared<K, P>>,
+struct WorkGuard<K: Eq + Hash + Clone, P: Merge> {
+    core: Arc<QueueCore<K, P>>,
     ticket: Option<Ticket>,
 }
 
 impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
-    pub(super) fn new(shared: Arc<Shared<K, P>>, work: Work<K, P>, taken_at: Instant) -> Self {
+    pub(super) fn new(core: Arc<QueueCore<K, P>>, work: Work<K, P>, taken_at: Instant) -> Self {
         Self {
-            hold: Hold {
-                shared,
+            guard: WorkGuard {
+                core,
                 ticket: Some(work.ticket),
             },
             key: work.key,
@@ -55,53 +55,53 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
         }
     }
 
-    /// The key to work on.
+    /// Returns the key to work on.
     pub fn key(&self) -> &K {
         &self.key
     }
 
-    /// What the triggers of this key merged into.
+    /// Returns the merged payload of the triggers of this key.
     pub fn payload(&self) -> &P {
         &self.payload
     }
 
-    /// The same, to take it away: who works on a key to its end does not need it any more.
+    /// Returns the merged payload for modification, for instance to take it out.
     pub fn payload_mut(&mut self) -> &mut P {
         &mut self.payload
     }
 
-    /// The highest priority of these triggers.
+    /// Returns the highest priority with which the key was added.
     pub fn priority(&self) -> i32 {
         self.priority
     }
 
-    /// How long the key was ready before it was handed out.
+    /// Returns the time that the key was ready before it was handed out.
     pub fn waited(&self) -> Duration {
         self.waited
     }
 
-    /// When the key was handed out.
+    /// Returns the time at which the key was handed out.
     pub fn taken_at(&self) -> Instant {
         self.taken_at
     }
 
-    /// Ends the work on the key, as dropping this does, and forgets its failures: both at once,
-    /// because that is how most work ends.
+    /// Ends the work on the key, as dropping the item does, and forgets its failures. Both need
+    /// only one lock, because most work ends this way.
     pub fn forget(mut self) {
-        let Some(ticket) = self.hold.ticket.take() else {
+        let Some(ticket) = self.guard.ticket.take() else {
             return;
         };
-        let now = self.hold.shared.now();
-        self.hold.shared.change(|engine, _| {
+        let now = self.guard.core.now();
+        self.guard.core.change(|engine, _| {
             engine.forget(&self.key);
             engine.done(now, ticket);
         });
     }
 
-    /// Puts the key back, with its payload and priority, because it was not worked on; see
+    /// Puts the key back with its payload and priority, because it was not worked on; see
     /// [`Engine::requeue_unworked`](crate::Engine::requeue_unworked).
     pub fn requeue_unworked(mut self) {
-        let Some(ticket) = self.hold.ticket.take() else {
+        let Some(ticket) = self.guard.ticket.take() else {
             return;
         };
         let work = Work {
@@ -111,9 +111,9 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
             waited: self.waited,
             ticket,
         };
-        let now = self.hold.shared.now();
-        self.hold
-            .shared
+        let now = self.guard.core.now();
+        self.guard
+            .core
             .change(|engine, _| engine.requeue_unworked(now, work));
     }
 }
@@ -127,11 +127,11 @@ impl<K: Eq + Hash + Clone + fmt::Debug, P: Merge> fmt::Debug for Item<K, P> {
     }
 }
 
-impl<K: Eq + Hash + Clone, P: Merge> Drop for Hold<K, P> {
+impl<K: Eq + Hash + Clone, P: Merge> Drop for WorkGuard<K, P> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            let now = self.shared.now();
-            self.shared.change(|engine, _| engine.done(now, ticket));
+            let now = self.core.now();
+            self.core.change(|engine, _| engine.done(now, ticket));
         }
     }
 }

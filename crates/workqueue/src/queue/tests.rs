@@ -1,4 +1,4 @@
-//! What the shell adds to the engine: waking, waiting, shutting down.
+//! What the queue adds to the engine: waking, waiting, shutting down.
 
 mod cancelled;
 mod contention;
@@ -14,7 +14,7 @@ fn ms(millis: u64) -> Duration {
 
 type Unit = Queue<&'static str, ()>;
 
-/// Starts so many workers that answer the key they get, and lets them fall asleep.
+/// Starts this many workers that return the key they get, and lets them fall asleep.
 async fn workers(queue: &Unit, count: usize) -> JoinSet<Option<&'static str>> {
     let mut workers = JoinSet::new();
     for _ in 0..count {
@@ -29,10 +29,10 @@ async fn next(workers: &mut JoinSet<Option<&'static str>>) -> Option<&'static st
     soon(workers.join_next()).await.unwrap().unwrap()
 }
 
-/// Fails instead of waiting for ever.
+/// Fails instead of waiting forever.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     let outcome = tokio::time::timeout(ms(60_000), future).await;
-    outcome.expect("nobody was woken")
+    outcome.expect("no worker was woken")
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,7 +60,7 @@ async fn keys_that_become_ready_together_wake_as_many_workers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delayed_key_comes_out_at_its_time() {
+async fn a_delayed_key_is_handed_out_at_its_time() {
     let queue = Unit::default();
     let start = Instant::now();
     queue.add_after("later", (), ms(70));
@@ -95,7 +95,7 @@ async fn a_delayed_key_that_is_added_at_once_does_not_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn somebody_keeps_the_time_while_the_timekeeper_works() {
+async fn another_worker_keeps_the_time_while_the_timekeeper_works() {
     let queue = Unit::default();
     let (started, mut log) = tokio::sync::mpsc::channel(2);
     let mut workers = JoinSet::new();
@@ -110,7 +110,7 @@ async fn somebody_keeps_the_time_while_the_timekeeper_works() {
     tokio::task::yield_now().await;
     queue.add_after("delayed", (), ms(100));
     tokio::task::yield_now().await;
-    // Both sleep, and the one that is woken for this key keeps the time.
+    // Both sleep, and the worker that is woken for this key becomes the timekeeper.
     let start = Instant::now();
     queue.add("now", ());
     assert_eq!(soon(log.recv()).await, Some("now"));
@@ -119,7 +119,7 @@ async fn somebody_keeps_the_time_while_the_timekeeper_works() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn somebody_keeps_the_time_when_the_timekeeper_is_given_up() {
+async fn another_worker_keeps_the_time_when_the_timekeeper_is_dropped() {
     let queue = Unit::default();
     queue.add_after("delayed", (), ms(100));
     let mut keeper = workers(&queue, 1).await;
@@ -132,19 +132,19 @@ async fn somebody_keeps_the_time_when_the_timekeeper_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wake_up_that_is_given_up_goes_to_another_worker() {
+async fn a_wake_up_of_a_dropped_worker_goes_to_another() {
     let queue = Unit::default();
     let mut first = workers(&queue, 1).await;
     let mut second = workers(&queue, 1).await;
     queue.add("a", ());
-    // The one that slept last was woken; it is dropped before it runs.
+    // The worker that fell asleep last was woken; it is dropped before it runs.
     second.abort_all();
     assert!(second.join_next().await.unwrap().is_err());
     assert_eq!(next(&mut first).await, Some("a"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_key_is_never_in_two_hands() {
+async fn a_key_is_never_held_by_two_workers() {
     let queue = Unit::default();
     queue.add("a", ());
     let held = queue.get().await.unwrap();
@@ -160,7 +160,7 @@ async fn one_key_is_never_in_two_hands() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_item_tells_its_priority_its_wait_and_its_reasons() {
+async fn an_item_has_its_priority_wait_and_reasons() {
     let queue = Queue::<&str, Reasons<&str>>::default();
     let options = AddOptions {
         priority: Some(-100),
@@ -199,7 +199,7 @@ async fn shutting_down_does_not_wait_for_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shutting_down_lets_waiting_workers_go() {
+async fn shutting_down_ends_waiting_workers() {
     for delay in [None, Some(ms(1000))] {
         let queue = Unit::default();
         if let Some(delay) = delay {
@@ -230,7 +230,7 @@ async fn draining_waits_for_all_that_was_handed_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn draining_hands_out_what_went_dirty_meanwhile() {
+async fn draining_hands_out_keys_added_meanwhile() {
     let queue = Unit::default();
     queue.add("a", ());
     let held = queue.get().await.unwrap();
@@ -284,12 +284,12 @@ async fn the_longest_delay_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_woken_while_nobody_sleeps() {
+async fn no_worker_is_woken_while_none_sleeps() {
     let queue = Unit::default();
     queue.add("a", ());
-    assert_eq!(queue.shared.sleepers.load(Ordering::Relaxed), 0);
+    assert_eq!(queue.core.sleepers.load(Ordering::Relaxed), 0);
     drop(queue.get().await);
-    // No permit was left behind by the add, which would wake a worker for nothing.
-    let mut stale = pin!(queue.shared.changed.notified());
+    // The add left no permit behind, which would wake a worker without a key.
+    let mut stale = pin!(queue.core.changed.notified());
     assert!(!stale.as_mut().enable());
 }

@@ -9,7 +9,7 @@ fn agrees_with_a_sorted_list() {
         let id = random.below(200) as u32;
         list.retain(|(_, other)| *other != id);
         if random.percent(60) {
-            // Keys are distinct, so that there is one right order.
+            // Keys are distinct, so that there is only one correct order.
             let key = random.below(1_000_000) * 200 + u64::from(id);
             heap.set(id, key);
             list.push((key, id));

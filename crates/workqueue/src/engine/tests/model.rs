@@ -1,4 +1,4 @@
-//! The engine beside a naive one that looks through everything, over a thousand random runs.
+//! Compares the engine with a naive one that searches everything, in a thousand random runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,11 +20,11 @@ struct Entry {
     priority: i32,
     place: Place,
     ready_at: u64,
-    /// The priority with which it queues, since when, and the order of arrival there.
+    /// Priority with which the key is queued, the time since then, and the order of arrival.
     level: (i32, u64, u64),
 }
 
-/// What the engine should do, the slow way.
+/// Naive model of the engine.
 #[derive(Default)]
 struct Oracle {
     waiting: BTreeMap<u8, Entry>,
@@ -323,7 +323,7 @@ impl Run {
         assert_eq!(stats.oldest_key, Duration::from_nanos(oldest));
     }
 
-    /// Works off everything: nothing that was added is lost.
+    /// Works off everything: no added id may be lost.
     fn end(&mut self) {
         loop {
             while self.take() {}

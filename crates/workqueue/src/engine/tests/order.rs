@@ -99,7 +99,8 @@ fn a_delayed_key_queues_behind_those_that_were_ready_before_it() {
 
 #[test]
 fn a_waiting_key_rises_by_one_each_second() {
-    // One priority apart, a second apart: before it the higher leads, after it the older.
+    // One priority and one second apart: before that the higher priority is first, after it the
+    // older key.
     for (second, first) in [(999, "high"), (1000, "high"), (1001, "low")] {
         let mut queue = Queue::default();
         add(&mut queue, 0, "low");
@@ -124,7 +125,8 @@ fn the_initial_list_starves_for_a_hundred_seconds_at_most() {
         queue.done(ms(now), work.ticket);
         now += 10;
     }
-    // Keys of priority 0 that were added until then leave first, and half of them still wait.
+    // Keys of priority 0 that were added until then are handed out first, and half of them still
+    // wait.
     assert!((100_000..=200_100).contains(&now), "{now}");
 }
 
@@ -220,7 +222,7 @@ fn many_priorities_do_not_pile_up() {
         }
     }
     assert!(queue.ready.depths().count() <= 40);
-    let places = queue.ready.places_made();
+    let places = queue.ready.allocated_places();
     assert!(places <= 100, "places for priorities and groups: {places}");
 }
 
@@ -235,6 +237,6 @@ fn many_groups_do_not_pile_up() {
         let work = queue.get(ms(0)).unwrap();
         queue.done(ms(0), work.ticket);
     }
-    let places = queue.ready.places_made();
+    let places = queue.ready.allocated_places();
     assert!(places <= 10, "places for priorities and groups: {places}");
 }

@@ -1,5 +1,5 @@
-//! Workers that are given up while they wait, or while they hold a key: no wake-up may go with
-//! them.
+//! Workers whose future is dropped while they wait, or while they hold a key: no wake-up may be
+//! lost with them.
 
 use std::collections::HashSet;
 
@@ -10,13 +10,13 @@ const KEYS: u64 = 24;
 type Numbered = Queue<u64, ()>;
 type Seen = Arc<Mutex<HashSet<u64>>>;
 
-/// How many seeds are tried; more by hand.
+/// Returns the number of seeds to try; more can be set by hand.
 fn seeds() -> u64 {
     let asked = std::env::var("OPKIT_SEEDS").ok();
     asked.and_then(|seeds| seeds.parse().ok()).unwrap_or(200)
 }
 
-/// Gives up waiting again and again, for a short while each, and then for good.
+/// Drops its waiting future many times after a short while, and then for good.
 async fn impatient(queue: Numbered, seen: Seen, mut random: Random) {
     for _ in 0..random.below(20) {
         let patience = Duration::from_micros(random.below(3000));
@@ -59,7 +59,7 @@ async fn produce(queue: Numbered, keys: std::ops::Range<u64>, mut random: Random
         };
         queue.add_with(key, (), options);
         if random.percent(10) {
-            // What a scrape of the metrics does.
+            // Reads the length as a scrape of the metrics does.
             let _ = queue.len();
         }
         if random.percent(30) {
@@ -71,8 +71,8 @@ async fn produce(queue: Numbered, keys: std::ops::Range<u64>, mut random: Random
     }
 }
 
-/// Everything that is added comes out soon, whoever is given up meanwhile.
-async fn nothing_is_left(seed: u64) {
+/// Checks that every added key is handed out soon, whichever workers are dropped meanwhile.
+async fn all_keys_are_handed_out(seed: u64) {
     let mut random = Random::new(seed);
     let mut fork = || Random::new(random.below(u64::MAX));
     let (queue, seen) = (Numbered::default(), Seen::default());
@@ -83,7 +83,7 @@ async fn nothing_is_left(seed: u64) {
     for _ in 0..fork().below(5) {
         tasks.spawn(impatient(queue.clone(), seen.clone(), fork()));
     }
-    // Those that wait, and are aborted while they do; a key that they hold is put back.
+    // Workers that are aborted while they wait; a key that they hold is put back.
     for _ in 0..fork().below(4) {
         let queue = queue.clone();
         aborted.spawn(async move {
@@ -120,20 +120,20 @@ async fn nothing_is_left(seed: u64) {
 }
 
 #[test]
-fn no_wake_up_goes_with_who_is_given_up() {
+fn no_wake_up_is_lost_with_a_dropped_worker() {
     for seed in 0..seeds() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
             .build()
             .unwrap();
-        runtime.block_on(nothing_is_left(seed));
+        runtime.block_on(all_keys_are_handed_out(seed));
     }
 }
 
 // Real time, because threads race only there.
 #[test]
-fn no_wake_up_goes_with_who_is_given_up_on_another_thread() {
+fn no_wake_up_is_lost_with_a_dropped_worker_on_another_thread() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(4)
         .enable_time()
@@ -141,7 +141,7 @@ fn no_wake_up_goes_with_who_is_given_up_on_another_thread() {
         .unwrap();
     for seed in 0..seeds() / 4 {
         let mut on_another = JoinSet::new();
-        on_another.spawn_on(nothing_is_left(seed), runtime.handle());
+        on_another.spawn_on(all_keys_are_handed_out(seed), runtime.handle());
         runtime.block_on(on_another.join_all());
     }
 }

@@ -9,7 +9,7 @@ use crate::random::Random;
 
 const KEYS: usize = 32;
 
-/// Which keys were worked on, and which are now.
+/// Keys that were worked on, and keys in work.
 #[derive(Default)]
 struct Seen {
     working: [AtomicBool; KEYS],
@@ -42,7 +42,7 @@ async fn produce(queue: Queue<usize, ()>, seed: u64) {
             },
             rate_limited: false,
         };
-        // Keys that are put back by their workers are added a few times only.
+        // Keys that are put back by their workers are added only a few times.
         let key = random.below(KEYS as u64) as usize;
         if key % 7 != 3 || random.percent(1) {
             queue.add_with(key, (), options);
@@ -75,9 +75,9 @@ async fn no_key_is_lost_or_worked_on_twice_at_once() {
     assert_eq!(seen.all.lock().len(), KEYS);
 }
 
-/// Shutting down while keys are handed out blocks nobody: controller-runtime's issue 3540.
+/// Shutting down while keys are handed out blocks no worker: controller-runtime's issue 3540.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn shutting_down_while_handing_out_blocks_nobody() {
+async fn shutting_down_while_handing_out_does_not_block() {
     for _ in 0..200 {
         let queue = Queue::<usize, ()>::default();
         let mut workers = JoinSet::new();
