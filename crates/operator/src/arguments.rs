@@ -11,13 +11,14 @@ use clap::{ArgAction, Args, Parser, ValueEnum};
 pub(crate) use self::own::CommandLine;
 pub(crate) use self::own::{ArgsType, ParsedArgs};
 
-/// One level: the command is an argument and not clap's subcommand, so that the flags before and
-/// after it are checked together. Without groups, whose names an operator's own types could have.
+/// Arguments of an operator's binary, without clap subcommands: the command is an argument, so that
+/// clap checks the flags before and after it together. There are no argument groups, because their
+/// names could collide with those of an operator's own types.
 #[derive(Debug, Parser)]
 #[command(about = None, disable_version_flag = true)]
 #[group(skip)]
 pub(crate) struct Arguments {
-    /// What to do
+    /// Command to run
     #[arg(id = "opkit-command", value_name = "COMMAND")]
     pub(crate) command: Option<Command>,
     #[command(flatten)]
@@ -28,14 +29,14 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run the operator (the default)
     Run,
-    /// Print what the operator needs in a cluster, as YAML: CRDs, and the permissions for these
-    /// flags
+    /// Print the manifests that the operator needs in a cluster, as YAML: CRDs, and the permissions
+    /// for these flags
     Manifests,
     /// Print the version
     Version,
 }
 
-/// Flags and environment; the names are those of controller-runtime and kubebuilder.
+/// Flags and environment variables, with the names that controller-runtime and kubebuilder use.
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(crate) struct Flags {
@@ -43,7 +44,8 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PATH")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// Namespace to watch; several are separated by commas [default: the operator's choice]
+    /// Namespaces to watch, separated by commas [default: the namespaces that the operator
+    /// declares, or all]
     #[arg(
         long,
         env = "WATCH_NAMESPACE",
@@ -52,40 +54,41 @@ pub(crate) struct Flags {
     )]
     pub(crate) namespace: Vec<String>,
 
-    /// Serve metrics on this address, such as :8443; 0 for not at all
+    /// Serve metrics on this address, such as :8443; 0 turns the server off
     #[arg(long, default_value = "0", value_name = "ADDRESS", value_parser = bind_address)]
     pub(crate) metrics_bind_address: BindAddress,
 
-    /// Serve metrics over TLS, and only to those who may read them [default: on any address but
-    /// loopback]
+    /// Serve metrics over TLS, and only to clients that are authorized to read them [default: on
+    /// any address but loopback]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) metrics_secure: Option<bool>,
 
-    /// Directory with tls.crt and tls.key for the metrics [default: a certificate of its own]
+    /// Directory with tls.crt and tls.key for the metrics server [default: a self-signed
+    /// certificate]
     #[arg(long, value_name = "PATH")]
     pub(crate) metrics_cert_path: Option<PathBuf>,
 
-    /// Serve /healthz and /readyz on this address, such as :8081; 0 for not at all
+    /// Serve /healthz and /readyz on this address, such as :8081; 0 turns the server off
     #[arg(long, default_value = "0", value_name = "ADDRESS", value_parser = bind_address)]
     pub(crate) health_probe_bind_address: BindAddress,
 
-    /// Elect a leader among several replicas: only one of them works at a time
+    /// Elect a leader: only one replica reconciles at a time
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) leader_elect: Option<bool>,
 
-    /// Namespace of the Lease that leaders hold [default: that of the pod]
+    /// Namespace of the leader election Lease [default: the pod's namespace]
     #[arg(long, value_name = "NAME")]
     pub(crate) leader_election_namespace: Option<String>,
 
-    /// How long everything may take to end after a signal, in seconds
+    /// Time in which all tasks must stop after a signal, in seconds
     #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = seconds)]
     pub(crate) graceful_shutdown_timeout: Duration,
 
-    /// What to log: error, warn, info, debug, trace, or tracing directives
+    /// Log level: error, warn, info, debug, trace, or tracing directives
     #[arg(long, env = "RUST_LOG", default_value = "info", value_name = "LEVEL")]
     pub(crate) log_level: String,
 
-    /// How to log
+    /// Log format
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
 
@@ -97,14 +100,14 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PATH", requires = "debug_bind_address")]
     pub(crate) debug_address_file: Option<PathBuf>,
 
-    /// Show values of changed fields in debug information, never those of Secrets [default: names
-    /// and paths of fields, and numbers of the status]
+    /// Include the values of changed fields in debug information, except those of Secrets [default:
+    /// only names and paths of fields, and numbers of the status]
     #[arg(long)]
     pub(crate) record_values: bool,
 }
 
 impl Flags {
-    /// Whether metrics are served to those only who may read them.
+    /// Reports whether only authorized clients can read the metrics.
     pub(crate) fn protects_metrics(&self) -> bool {
         match self.metrics_bind_address.0 {
             Some(address) => self.metrics_secure.unwrap_or(!address.ip().is_loopback()),
@@ -113,12 +116,12 @@ impl Flags {
     }
 }
 
-/// Where a server listens; none for not at all.
+/// Address that a server listens on; `None` turns the server off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BindAddress(pub(crate) Option<SocketAddr>);
 
-/// `0` for none, `:8080` for every address of the machine, of IPv6 and of IPv4, or an address and a
-/// port.
+/// Parses `0` (no server), `:8080` (every IPv6 and IPv4 address of the machine), or an address with
+/// a port.
 fn bind_address(text: &str) -> Result<BindAddress, String> {
     if text.is_empty() || text == "0" {
         return Ok(BindAddress(None));
@@ -130,22 +133,22 @@ fn bind_address(text: &str) -> Result<BindAddress, String> {
             .ok(),
         None => text.replace("localhost:", "127.0.0.1:").parse().ok(),
     };
-    let wanted = "it must be 0, :PORT or ADDRESS:PORT";
-    let address = address.ok_or_else(|| wanted.to_owned())?;
+    let expected = "it must be 0, :PORT or ADDRESS:PORT";
+    let address = address.ok_or_else(|| expected.to_owned())?;
     Ok(BindAddress(Some(address)))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.strip_suffix('s').unwrap_or(text);
-    let wanted = |_| "it must be a number of seconds".to_owned();
-    number.parse().map(Duration::from_secs).map_err(wanted)
+    let expected = |_| "it must be a number of seconds".to_owned();
+    number.parse().map(Duration::from_secs).map_err(expected)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// One line for people
+    /// One line of text per event
     Text,
-    /// One JSON object per line
+    /// One JSON object per event
     Json,
 }
 

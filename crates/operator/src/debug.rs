@@ -1,5 +1,5 @@
-//! The debug server: what was reconciled lately, for `opkit dev` and for people. Loopback only,
-//! because it has no access control.
+//! Debug server: serves the latest reconciles to `opkit dev` and to people. It listens on loopback
+//! only, because it has no access control.
 
 mod explain;
 
@@ -19,20 +19,20 @@ use tracing::info;
 
 use crate::OperatorError;
 
-/// Where to serve.
+/// Address and address file of the debug server.
 #[derive(Debug, Clone)]
 pub(crate) struct DebugOptions {
     pub(crate) address: SocketAddr,
     pub(crate) address_file: Option<PathBuf>,
 }
 
-/// What there is to tell.
+/// Data that the debug server serves.
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
     pub(crate) operator: String,
     pub(crate) controllers: Vec<(String, Kind)>,
     pub(crate) log: ReconcileLog,
-    /// Knows what resources are called, the short names of kinds included.
+    /// Maps the names of resources and the short names of kinds to kinds.
     pub(crate) names: RestMapper,
     /// Whether the workers have started.
     pub(crate) ready: watch::Receiver<bool>,
@@ -45,7 +45,7 @@ pub(crate) struct DebugServer {
 }
 
 impl DebugServer {
-    /// Listens, and writes the address to the file that is asked for.
+    /// Binds the listener and writes its address to the address file, if one is set.
     pub(crate) async fn listen(
         options: &DebugOptions,
         subject: Subject,
@@ -57,7 +57,7 @@ impl DebugServer {
         let server = HttpServer::listen("debug information", address).await?;
         let local = server.address();
         if let Some(path) = &options.address_file {
-            // Renamed into place, so that a reader sees the whole address or none.
+            // The file is renamed into place, so that a reader sees the whole address or none.
             let mut next = path.clone().into_os_string();
             next.push(".new");
             let next = PathBuf::from(next);
@@ -72,7 +72,7 @@ impl DebugServer {
         Ok(Self { server, subject })
     }
 
-    /// Serves until `stop`.
+    /// Serves requests until `stop` is cancelled.
     pub(crate) async fn serve(self: Arc<Self>, stop: CancellationToken) {
         let subject = self.subject.clone();
         let handler = move |request: Parts| {
@@ -104,8 +104,9 @@ async fn respond(subject: &Subject, request: &Parts) -> Response<String> {
     response
 }
 
-/// Whether the client meant this machine. A page in a browser can make a name of its own resolve to
-/// 127.0.0.1 and read from servers there, but it cannot choose the `Host` that the browser sends.
+/// Reports whether the request names this machine in its `Host` header. A page in a browser can
+/// make a name of its own resolve to 127.0.0.1 and read from servers there, but it cannot choose
+/// the `Host` that the browser sends.
 fn is_for_loopback(request: &Parts) -> bool {
     let mut hosts = request.headers.get_all(header::HOST).into_iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {

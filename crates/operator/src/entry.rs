@@ -1,4 +1,4 @@
-//! What `#[opkit::main]` expands to. Not part of the API.
+//! Expansion target of `#[opkit::main]`. Not part of the API.
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use opkit_controller::Error;
 
 static VERSION: OnceLock<&'static str> = OnceLock::new();
 
-/// The version of the binary's package, if `#[opkit::main]` told it.
+/// Returns the version of the binary's package, if `#[opkit::main]` set it.
 pub(crate) fn version() -> Option<&'static str> {
     VERSION.get().copied()
 }
@@ -31,7 +31,7 @@ where
         ))),
     };
     if let Ok(runtime) = runtime {
-        // Whatever was not joined must not keep the process.
+        // Tasks that were not joined must not keep the process alive.
         runtime.shutdown_background();
     }
     match result {

@@ -1,4 +1,4 @@
-//! Why an operator does not run. Each is one sentence; the process ends with it and code 1.
+//! Errors that stop an operator. Each is one sentence; the process prints it and exits with code 1.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,29 +6,29 @@ use std::path::PathBuf;
 use opkit_client::ConnectError;
 use opkit_controller::{ManagerError, ServerError};
 
-/// Why an operator does not run, or ended.
+/// Reason why an operator did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperatorError {
-    /// No cluster.
+    /// There is no usable configuration of a cluster.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// A name cannot be used in Kubernetes.
+    /// A name is not valid in Kubernetes.
     #[error("{what} {name:?} is not valid: {problem}")]
     Name {
-        /// What has the name.
+        /// Thing that has the name.
         what: &'static str,
-        /// The name.
+        /// Name that is not valid.
         name: String,
-        /// The rule that it breaks.
+        /// Rule that the name breaks.
         problem: String,
     },
     /// A type of the operator's own flags cannot be part of its command line.
     #[error("the type of flags {args} {problem}")]
     Flag {
-        /// The type.
+        /// Type that declares the flags.
         args: &'static str,
-        /// What is wrong with it; names the flag.
+        /// Problem, with the name of the flag.
         problem: String,
     },
     /// A state takes flags that the operator does not declare.
@@ -37,88 +37,89 @@ pub enum OperatorError {
         short(args)
     )]
     ArgsNotDeclared {
-        /// The type of the state.
+        /// Type of the state.
         state: &'static str,
-        /// The type of the flags.
+        /// Type of the flags.
         args: &'static str,
     },
-    /// The values of the operator's own flags cannot be understood.
+    /// The values of the operator's own flags cannot be parsed.
     #[error("cannot run {operator} with these arguments: {problem}")]
     Arguments {
-        /// The operator.
+        /// Name of the operator.
         operator: String,
-        /// What is wrong.
+        /// Problem that the parser reports.
         problem: String,
     },
-    /// The controllers did not start, or did not end well.
+    /// The controllers did not start, or stopped with an error.
     #[error(transparent)]
     Manager(#[from] ManagerError),
     /// Metrics, health probes or debug information cannot be served.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// No API server answers.
+    /// The API server does not respond.
     #[error("cannot reach the API server {server}: {}", root(cause))]
     Unreachable {
-        /// Its URL.
+        /// URL of the server.
         server: String,
-        /// Why; not a source, because its last word is part of the message.
+        /// Cause; not the error's source, because the message includes its innermost error.
         cause: ManagerError,
     },
-    /// A further cluster cannot be reached.
+    /// An additional cluster cannot be reached.
     #[error("cannot connect to the cluster {name}: {cause}")]
     Cluster {
-        /// Its name.
+        /// Name of the cluster.
         name: String,
-        /// Why; not a source, because it is part of the message.
+        /// Cause; not the error's source, because the message includes it.
         cause: opkit_controller::Error,
     },
-    /// The log level cannot be understood.
+    /// The log level cannot be parsed.
     #[error("{level:?} is not a log level")]
     LogLevel {
-        /// What was given.
+        /// Given log level.
         level: String,
-        /// Why.
+        /// Parse error.
         #[source]
         cause: tracing_subscriber::filter::ParseError,
     },
     /// Traces cannot be sent.
     #[cfg(feature = "otlp")]
-    #[error("cannot send traces as OTEL_EXPORTER_OTLP_ENDPOINT says")]
+    #[error("cannot send traces as OTEL_EXPORTER_OTLP_ENDPOINT configures")]
     Traces(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The debug server may not be reached from elsewhere.
+    /// The debug server must not be reachable from other machines.
     #[error(
         "cannot serve debug information on {address}: it has no access control, choose a loopback address"
     )]
     DebugNotLoopback {
-        /// What was asked for.
+        /// Requested address.
         address: SocketAddr,
     },
-    /// The address of the debug server cannot be told.
+    /// The address of the debug server cannot be written to its file.
     #[error("cannot write the debug address to {}", path.display())]
     DebugAddressFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// I/O error.
         #[source]
         cause: std::io::Error,
     },
-    /// Something cannot be printed.
+    /// An output cannot be printed.
     #[error("cannot print {what}")]
     Print {
-        /// What.
+        /// Name of the output.
         what: &'static str,
-        /// Why.
+        /// Cause of the failure.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// The name of a type without its path.
+/// Returns the name of a type without its path.
 fn short(type_name: &str) -> &str {
     type_name.rsplit("::").next().unwrap_or(type_name)
 }
 
-/// The last cause, which alone says something new: the rest says which request it was.
+/// Returns the innermost cause. The errors around it only describe the request, which the message
+/// already does.
 fn root(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(cause) = last.source() {

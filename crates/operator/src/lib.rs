@@ -1,7 +1,7 @@
-//! The Operator value: composes controllers, runs them, prints what they need.
+//! [`Operator`]: composes controllers, runs them, and prints the manifests that they need.
 //!
-//! [`Operator`] is the single source of truth: from it the binary runs, and prints its CRDs. This
-//! room and the command line are the only ones that print, read arguments and exit.
+//! The `Operator` value is the single source of truth: the binary runs from it and prints its CRDs
+//! from it. Only this crate and the command line print, read arguments and exit.
 
 mod arguments;
 mod debug;
@@ -19,8 +19,8 @@ mod telemetry;
 pub use error::OperatorError;
 pub use operator::{MakeState, MakeStateWith, Operator, RunOptions, ServerAddresses};
 
-// What an operator's author names, so that the facade needs no further dependency.
-/// The crate whose derive `Args` declares the flags of [`Operator::args`]; the derive needs
+// Re-exports that an operator's code names, so that the facade needs no further dependency.
+/// Crate whose derive `Args` declares the flags of [`Operator::args`]; the derive needs
 /// `use opkit::clap;`.
 pub use clap;
 pub use opkit_controller::{
@@ -34,12 +34,12 @@ pub use opkit_controller::{
     Write, WriteError, event, finalizer, limiter, metrics, predicate, trigger,
 };
 pub use opkit_manifests::PolicyRule;
-// What generated code names.
+// Names that generated code uses.
 #[doc(hidden)]
 pub use opkit_controller::signature;
 #[doc(hidden)]
 pub use opkit_manifests::kinds;
-/// The crate behind [`Operator::metrics`], for metrics that [`metrics`] does not offer.
+/// Crate that implements [`Operator::metrics`], for metric types that [`metrics`] does not have.
 pub use prometheus_client;
-/// What stops a runnable, and [`Operator::run_with`].
+/// Token that stops a runnable, and [`Operator::run_with`].
 pub use tokio_util::sync::CancellationToken;

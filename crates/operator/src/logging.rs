@@ -1,4 +1,4 @@
-//! Logs, to standard error, and with the feature `otlp` traces, to a collector.
+//! Logging to standard error and, with the feature `otlp`, traces to a collector.
 
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
@@ -9,7 +9,7 @@ use crate::arguments::LogFormat;
 #[cfg(feature = "otlp")]
 use crate::telemetry::Telemetry;
 
-/// Logs, and traces if they are sent.
+/// Handle of the log output and, if configured, of the trace exporter.
 #[derive(Debug)]
 pub(crate) struct Logging {
     #[cfg(feature = "otlp")]
@@ -17,7 +17,7 @@ pub(crate) struct Logging {
 }
 
 impl Logging {
-    /// Sends what was not sent yet.
+    /// Sends the spans that are still buffered.
     pub(crate) async fn stop(self) {
         #[cfg(feature = "otlp")]
         if let Some(telemetry) = self.telemetry {
@@ -26,18 +26,18 @@ impl Logging {
     }
 }
 
-/// Starts logging for the operator of this name. A subscriber that is there already, as in a test,
-/// stays.
+/// Starts logging for the operator with this name. A subscriber that is already installed, for
+/// example by a test, stays.
 #[cfg_attr(
     not(feature = "otlp"),
-    expect(unused_variables, reason = "only traces have a name on them")
+    expect(unused_variables, reason = "only traces carry the operator's name")
 )]
 pub(crate) fn start(
     operator: &str,
     level: &str,
     format: LogFormat,
 ) -> Result<Logging, OperatorError> {
-    // kube's client logs each failed connection as an error, which our errors say as well.
+    // kube's client logs each failed connection as an error; our errors report it already.
     let directives = match level.contains('=') {
         true => level.to_owned(),
         false => format!("{level},kube_client::client::builder=off"),

@@ -1,11 +1,11 @@
-//! What the operator needs in a cluster, as YAML documents: its CRDs and its permissions.
+//! YAML documents that the operator needs in a cluster: its CRDs and its permissions.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use opkit_manifests::{Rbac, yaml};
 
 use crate::OperatorError;
 
-/// The CRDs, then the permissions, one YAML document each.
+/// Returns the CRDs, then the permissions, one YAML document each.
 pub(crate) fn print(
     crds: &[CustomResourceDefinition],
     rbac: &Rbac,

@@ -1,9 +1,9 @@
-//! Which namespaces an operator watches.
+//! Namespaces that an operator watches.
 
 use opkit_controller::Scope;
 
-/// The namespaces that were asked for from outside, or else the operator's own choice, or else all.
-/// Each is watched once, however often it is named; empty names are none.
+/// Returns the namespaces to watch: `asked` (flags or options) if it is not empty, otherwise the
+/// operator's own choice, otherwise all. Duplicates and empty names are dropped.
 pub(crate) fn scope(asked: &[String], own: &[String]) -> Scope {
     match chosen(asked, own) {
         names if names.is_empty() => Scope::All,
@@ -11,7 +11,7 @@ pub(crate) fn scope(asked: &[String], own: &[String]) -> Scope {
     }
 }
 
-/// As [`scope`]; none for all.
+/// Same as [`scope`], as a list that is empty for all namespaces.
 pub(crate) fn chosen(asked: &[String], own: &[String]) -> Vec<String> {
     let asked = names(asked);
     match asked.is_empty() {

@@ -1,4 +1,4 @@
-//! The operator as a value.
+//! The [`Operator`] value.
 
 mod check;
 mod run;
@@ -29,9 +29,11 @@ use crate::rbac::Declared;
 type Connect = Box<dyn FnOnce() -> BoxFuture<'static, Result<kube::Client>> + Send>;
 type RegisterMetrics = Box<dyn FnOnce(&MetricsRegistry) + Send>;
 
-/// Everything an operator is: the kinds it defines, the controllers it runs, and what they need.
+/// Complete description of an operator: the kinds it defines, the controllers it runs, and their
+/// dependencies.
 ///
-/// Making one connects to nothing: `manifests` and every test make one as well.
+/// Creating an operator does not connect to a cluster: the `manifests` command and tests create one
+/// as well.
 ///
 /// # Examples
 /// ```
@@ -66,7 +68,7 @@ pub struct Operator {
     controllers: Vec<AnyController>,
     namespaces: Vec<String>,
     rules: Vec<PolicyRule>,
-    /// The types of its own flags.
+    /// Types that declare the operator's own flags.
     args: Vec<ArgsType>,
     states: Vec<state::Declared>,
     setup: Vec<Setup>,
@@ -75,7 +77,7 @@ pub struct Operator {
     readyz: Health,
     event_api: EventApi,
     leader_election: Option<LeaderElectionOptions>,
-    /// Further clusters, and how to connect to each.
+    /// Names of additional clusters, and the functions that connect to them.
     clusters: Vec<(Arc<str>, Connect)>,
 }
 
@@ -89,8 +91,8 @@ impl fmt::Debug for Operator {
 }
 
 impl Operator {
-    /// An operator of this name. The name is part of the field manager of what it applies, so
-    /// renaming an operator makes it a stranger to its children's fields.
+    /// Creates an operator with this name. The name is part of the field manager of the objects it
+    /// applies: after renaming an operator, its children's fields belong to another field manager.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -110,7 +112,7 @@ impl Operator {
         }
     }
 
-    /// Names a kind that this operator defines: `manifests` prints its CRD.
+    /// Adds a kind that this operator defines; `manifests` prints its CRD.
     pub fn crd<K: CustomResourceExt + Object>(mut self) -> Self {
         self.crds.push(K::crd());
         self
@@ -131,17 +133,17 @@ impl Operator {
     }
 
     /// Adds flags of the operator's own to its command line: the fields of `A`, which derives
-    /// [`clap::Args`]. They are in `--help` beside those of every operator, may have environment
-    /// variables (`#[arg(env = "..")]`), and are given to the functions of
-    /// [`state`](Operator::state) and [`state_with`](Operator::state_with) that take an `A`. May be
-    /// called for several types.
+    /// [`clap::Args`]. `--help` lists them beside those of every operator. They may have
+    /// environment variables (`#[arg(env = "..")]`). Functions of [`state`](Operator::state) and
+    /// [`state_with`](Operator::state_with) that take an `A` receive their values. May be called
+    /// for several types.
     ///
     /// The derive names `clap::..`: bring it into scope with `use opkit::clap;`. A required flag is
     /// required by `run`, not by `manifests` and `version`. A flag, environment variable or id that
-    /// another argument has is an error with its name before anything else happens, and so are
-    /// positional arguments and subcommands.
+    /// another argument has is an error that names it, before the operator does anything.
+    /// Positional arguments and subcommands are errors too.
     ///
-    /// In a test the values are given to `ControlPlane::start_with`, in other programs to
+    /// In a test, pass the values to `ControlPlane::start_with`; in other programs, to
     /// [`RunOptions::args`].
     ///
     /// # Examples
@@ -176,7 +178,7 @@ impl Operator {
         self
     }
 
-    /// Sets the state of the controllers that read an `S`: of those whose reconcile takes a
+    /// Sets the state of the controllers that read an `S`: those whose reconcile function takes a
     /// `Context<S>` or, in kube's shape, an `Arc<S>`. States of several types may be set.
     ///
     /// # Examples
@@ -205,24 +207,24 @@ impl Operator {
         self
     }
 
-    /// As [`state_value`](Operator::state_value), of what `make` returns: an
-    /// `async fn() -> Result<S, E>`, or with the operator's own [flags](Operator::args) an
-    /// `async fn(MyArgs) -> Result<S, E>`. It is called once, when the operator runs, before
-    /// anything else; an error ends the operator.
+    /// Sets the state that `make` returns; see [`state_value`](Operator::state_value). `make` is an
+    /// `async fn() -> Result<S, E>` or, with the operator's own [flags](Operator::args), an
+    /// `async fn(MyArgs) -> Result<S, E>`. It is called once, when the operator starts, before
+    /// anything else; an error stops the operator.
     pub fn state<M>(mut self, make: impl MakeState<M>) -> Self {
         self.states.push(state::Declared::once(make));
         self
     }
 
-    /// As [`state`](Operator::state), created with a client of the cluster, the caches and a
-    /// recorder of events: `make` is an `async fn(StateContext) -> Result<S, E>`, or with the
-    /// operator's own [flags](Operator::args) an `async fn(StateContext, MyArgs) -> Result<S, E>`.
-    /// A closure names the types of its arguments.
+    /// Sets a state that `make` creates with a client of the cluster, the caches and an event
+    /// recorder. `make` is an `async fn(StateContext) -> Result<S, E>` or, with the operator's own
+    /// [flags](Operator::args), an `async fn(StateContext, MyArgs) -> Result<S, E>`. A closure must
+    /// name the types of its arguments.
     ///
     /// With leader election, `make` is called again for each term in which this process leads, with
-    /// a client that refuses to write once that term is over: a task that the state has spawned
-    /// cannot write in a later term. Controllers and runnables that need no leadership read a state
-    /// of their own, created once, whose client always writes.
+    /// a client that refuses to write after that term: a task that the state has spawned cannot
+    /// write in a later term. Controllers and runnables that run without leadership read a separate
+    /// state, created once, whose client always writes.
     ///
     /// # Examples
     /// ```
@@ -249,12 +251,11 @@ impl Operator {
         self
     }
 
-    /// Lets objects that a controller reconciles refer to objects of kind `C` in other namespaces,
-    /// and have children of kind `C` there
-    /// ([`apply_unowned`](opkit_controller::Context::apply_unowned)), where `grant` returns true;
-    /// [`Reference::is_applied`] is which of both. Without it such references are refused:
-    /// otherwise whoever may write an object in one namespace could read, through the operator,
-    /// what is in another, or write there.
+    /// Allows references from reconciled objects to objects of kind `C` in other namespaces, and
+    /// children of kind `C` there ([`apply_unowned`](opkit_controller::Context::apply_unowned)), if
+    /// `grant` returns true. [`Reference::is_applied`] distinguishes children from references.
+    /// Without a grant both are refused: otherwise a user who may write an object in one namespace
+    /// could, through the operator, read or write objects in another.
     pub fn cross_namespace<C: Object>(
         mut self,
         grant: impl Fn(&Reference, &MapContext) -> bool + Send + Sync + 'static,
@@ -264,30 +265,30 @@ impl Operator {
         self
     }
 
-    /// Caches the kind `K` as `options` say: some of its objects, or without some of their fields.
+    /// Sets how the kind `K` is cached: only some of its objects, or without some of their fields.
     pub fn cache<K: Object>(mut self, options: InformerOptions) -> Self {
         self.setup
             .push(Box::new(|manager| manager.cache::<K>(options)));
         self
     }
 
-    /// Adds a permission for calls that opkit cannot know of, such as those through
+    /// Adds a permission for calls that opkit cannot infer, such as those through
     /// `Context::client`.
     pub fn rule(mut self, rule: PolicyRule) -> Self {
         self.rules.push(rule);
         self
     }
 
-    /// Watches only these namespaces, unless `--namespace` or `WATCH_NAMESPACE` says otherwise.
+    /// Watches only these namespaces, unless `--namespace` or `WATCH_NAMESPACE` selects others.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Elects a leader by the Lease of this name: of several replicas, one works at a time. The
-    /// Lease is in the namespace of the pod. Outside of a pod, or where the pod's service account
-    /// is not mounted, `--leader-election-namespace` names it; without it the operator does not
-    /// start, unless `--leader-elect=false` turns the election off.
+    /// Elects a leader through the Lease of this name: only one of several replicas reconciles at a
+    /// time. The Lease is in the pod's namespace. Outside of a pod, or if the pod's service account
+    /// is not mounted, `--leader-election-namespace` sets the namespace. Without it the operator
+    /// does not start, unless `--leader-elect=false` turns the election off.
     ///
     /// # Examples
     /// ```
@@ -298,7 +299,7 @@ impl Operator {
     /// let lease = "map-operator.opkit.dev";
     /// let operator = Operator::new("map-operator").leader_election(lease);
     ///
-    /// // Or with timings of one's own.
+    /// // Or with other timings.
     /// let seconds = Duration::from_secs;
     /// let slow = LeaderElectionOptions::new(lease).timings(seconds(60), seconds(40), seconds(5));
     /// let operator = operator.leader_election(slow);
@@ -309,10 +310,11 @@ impl Operator {
         self
     }
 
-    /// Runs the controllers against a further cluster as well; `connect` is called once, when the
-    /// operator runs. [`Context::cluster`](opkit_controller::Context::cluster) and
-    /// [`Request::cluster`](opkit_controller::Request) are the name for its objects. The operator's
-    /// CRDs and roles have to be there too; the lease is in the first cluster alone.
+    /// Runs the controllers against an additional cluster too; `connect` is called once, when the
+    /// operator starts. For objects of that cluster,
+    /// [`Context::cluster`](opkit_controller::Context::cluster) and
+    /// [`Request::cluster`](opkit_controller::Request) return this name. The operator's CRDs and
+    /// roles must exist in that cluster too; the Lease is only in the first cluster.
     ///
     /// # Examples
     /// ```
@@ -343,7 +345,7 @@ impl Operator {
         self
     }
 
-    /// Adds a metric of the operator's own to what `/metrics` serves.
+    /// Adds a metric of the operator's own to the `/metrics` response.
     ///
     /// # Examples
     /// ```
@@ -361,7 +363,7 @@ impl Operator {
         self.metrics(move |registry| registry.register(&metric))
     }
 
-    /// Registers metrics of one's own, which `/metrics` shows beside opkit's.
+    /// Registers metrics of the operator's own, which `/metrics` serves beside opkit's.
     ///
     /// # Examples
     /// ```
@@ -380,10 +382,11 @@ impl Operator {
         self
     }
 
-    /// Adds a check to `/healthz`: whether this process works, or had better be started again. It
-    /// is served where `--health-probe-bind-address` says, below `/healthz` under its name as well;
-    /// 5 s without an answer are a failure. There is always `ping`, and with leader election
-    /// `leaderElection`, which fails when the lease is neither renewed nor given up.
+    /// Adds a check to `/healthz`, which reports whether this process works or should be restarted.
+    /// Each check is also served by its name below `/healthz`, on the address of
+    /// `--health-probe-bind-address`. A check that takes longer than 5 s fails. There is always
+    /// `ping` and, with leader election, `leaderElection`, which fails if the Lease is neither
+    /// renewed nor released.
     ///
     /// # Examples
     /// ```
@@ -418,9 +421,9 @@ impl Operator {
         self
     }
 
-    /// As [`health_check`](Operator::health_check), for `/readyz`: whether this process is ready
-    /// for what others want of it. There is always `ping`, and `caches`, which fails until the
-    /// caches are filled.
+    /// Adds a check to `/readyz`, which reports whether this process is ready to serve; otherwise
+    /// the same as [`health_check`](Operator::health_check). There is always `ping`, and `caches`,
+    /// which fails until the caches are filled.
     pub fn ready_check<E, Fut>(
         mut self,
         name: impl Into<String>,
@@ -434,29 +437,29 @@ impl Operator {
         self
     }
 
-    /// Posts events in this API; `events.k8s.io/v1` by default.
+    /// Sets the API that events are created in; `events.k8s.io/v1` by default.
     pub fn event_api(mut self, api: EventApi) -> Self {
         self.event_api = api;
         self
     }
 
-    /// The name.
+    /// Returns the operator's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The CRDs of the kinds that this operator defines.
+    /// Returns the CRDs of the kinds that this operator defines.
     pub fn crds(&self) -> Vec<CustomResourceDefinition> {
         self.crds.clone()
     }
 
-    /// The controllers.
+    /// Returns the controllers.
     pub fn controllers(&self) -> &[AnyController] {
         &self.controllers
     }
 
-    /// The permissions that follow from what is declared: to read what is watched, to write
-    /// children, and of the reconciled kinds their status and finalizers.
+    /// Returns the permissions that the declarations require: to read the watched kinds, to write
+    /// children, and to write the status and finalizers of the reconciled kinds.
     pub fn rules(&self) -> Vec<PolicyRule> {
         self.declared().rules()
     }
@@ -480,7 +483,7 @@ impl Operator {
         }
     }
 
-    /// Who may do what, for an operator that is run with these flags.
+    /// Returns the roles and bindings of an operator that runs with these flags.
     fn rbac(&self, flags: &Flags) -> Rbac {
         let elects = flags.leader_elect.unwrap_or(self.leader_election.is_some());
         let declared = self.leader_election.as_ref();

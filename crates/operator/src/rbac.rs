@@ -1,39 +1,39 @@
-//! Which permissions follow from what an operator declares.
+//! Permissions that an operator needs, inferred from its declarations.
 
 use std::collections::BTreeSet;
 
 use opkit_controller::{AnyController, EventApi, Permission, WatchedKind};
 use opkit_manifests::{PolicyRule, merge};
 
-/// What is read through informers.
+/// Verbs of a kind that is read through an informer.
 const READ: [&str; 3] = ["get", "list", "watch"];
-/// What applying, pruning and deleting children takes.
+/// Verbs for applying, pruning and deleting children.
 const WRITE: [&str; 3] = ["create", "delete", "patch"];
 
-/// Who declares what.
+/// Declarations that permissions are inferred from.
 #[derive(Debug)]
 pub(crate) struct Declared<'a> {
     pub(crate) controllers: &'a [AnyController],
     /// Plural and group of the operator's own kinds that have a status.
     pub(crate) with_status: BTreeSet<(String, String)>,
-    /// Declared by hand, for calls that opkit cannot know of.
+    /// Rules that the operator declares, for calls that opkit cannot infer.
     pub(crate) rules: &'a [PolicyRule],
     pub(crate) event_api: EventApi,
 }
 
 impl Declared<'_> {
-    /// The rules of the operator, least privilege: reading what is watched, writing children, and
-    /// of the reconciled kind the status and the finalizers.
+    /// Returns the operator's rules with least privilege: read watched kinds, write children, and
+    /// write the status and finalizers of reconciled kinds.
     pub(crate) fn rules(&self) -> Vec<PolicyRule> {
         let mut rules = self.needed();
-        // Without these it works, silently.
+        // The operator runs without these permissions too, but no event is created.
         let group = match self.event_api {
             EventApi::CoreV1 => "",
             _ => "events.k8s.io",
         };
         let events = PolicyRule::new(group, ["events"], ["create", "patch"]);
-        // Those about objects of the cluster scope are in the namespace `default`, which an
-        // operator that is held to namespaces has no role in.
+        // Events about cluster-scoped objects are in the namespace `default`, in which an operator
+        // that watches only some namespaces has no role.
         let mut kinds = self.controllers.iter().map(AnyController::kind);
         rules.push(match kinds.all(|kind| kind.namespaced) {
             true => events,
@@ -42,8 +42,8 @@ impl Declared<'_> {
         merge(&rules)
     }
 
-    /// What must be allowed, or the operator does not start. That kinds can be listed and watched
-    /// is found by doing so.
+    /// Returns the permissions without which the operator does not start. List and watch are not
+    /// among them: the informers find out by listing and watching.
     pub(crate) fn permissions(&self) -> Vec<Permission> {
         let mut permissions = BTreeSet::new();
         for rule in self.needed() {
@@ -53,7 +53,7 @@ impl Declared<'_> {
                 verb: verb.clone(),
                 namespaced: rule.namespaced,
             };
-            // A permission on some names cannot be asked for without one.
+            // Permission on named objects cannot be checked without a name.
             let resources = rule.resources.iter().filter(|_| rule.names.is_empty());
             for resource in resources {
                 let verbs = rule.verbs.iter();
@@ -85,7 +85,8 @@ impl Declared<'_> {
                 if self.with_status.contains(&resource) {
                     rules.push(rule(&watched, "/status", &["patch"]));
                 }
-                // Clusters that enforce it ask for this before an owner may block its deletion.
+                // Clusters with the admission plugin OwnerReferencesPermissionEnforcement require
+                // this before an owner reference may block the owner's deletion.
                 if owns {
                     rules.push(rule(&watched, "/finalizers", &["update"]));
                 }

@@ -1,9 +1,9 @@
-//! Traces over OTLP: the span of each reconcile, and those of the operator's own within it.
+//! Export of traces over OTLP: the span of each reconcile, and the operator's own spans within it.
 //!
-//! They are sent where `OTEL_EXPORTER_OTLP_ENDPOINT` (or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`)
-//! says, as protobuf over HTTP, and not at all without it. OpenTelemetry's other variables hold as
-//! well: headers, sampler, batches, resource attributes. Its own HTTP clients are not used: they
-//! would be a second stack beside the one that every operator has.
+//! Spans are sent to `OTEL_EXPORTER_OTLP_ENDPOINT` (or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`), as
+//! protobuf over HTTP; without these variables none are sent. OpenTelemetry's other variables apply
+//! as well: headers, sampler, batches, resource attributes. OpenTelemetry's own HTTP clients are
+//! not used: they would be a second HTTP stack beside the one that every operator has.
 
 use std::fmt;
 use std::future::Future;
@@ -34,27 +34,28 @@ use crate::OperatorError;
 use crate::arguments::LogFormat;
 use crate::logging::is_terminal;
 
-/// What says where to send.
+/// Environment variables that set the endpoint.
 const ENDPOINTS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 ];
-/// Which spans are sent, whatever is logged.
+/// Level of the spans that are sent, independent of the log level.
 const SPANS: LevelFilter = LevelFilter::INFO;
-/// How long a batch may take to be sent, and how large the answer may be.
-const SEND: Duration = Duration::from_secs(10);
-const ANSWER_BYTES: usize = 64 * 1024;
-/// How long the last batch may take.
-const FLUSH: Duration = Duration::from_secs(5);
+/// Time limit for sending one batch.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+/// Size limit of the collector's response, which is small in practice.
+const RESPONSE_BYTES: usize = 64 * 1024;
+/// Time limit for sending the last batch at shutdown.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Sends traces.
+/// Trace exporter.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
     provider: SdkTracerProvider,
 }
 
 impl Telemetry {
-    /// As the environment says; none if it says nothing.
+    /// Creates an exporter from the environment, or returns `None` if no endpoint is set.
     pub(crate) fn from_env(operator: &str) -> Result<Option<Self>, OperatorError> {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         if !ENDPOINTS.iter().any(|name| is_set(name)) {
@@ -64,7 +65,7 @@ impl Telemetry {
         Self::new((!named).then_some(operator), None).map(Some)
     }
 
-    /// A service of this name, or of the environment's; an endpoint likewise.
+    /// Creates an exporter for this service and endpoint; each defaults to the environment's.
     fn new(service: Option<&str>, endpoint: Option<String>) -> Result<Self, OperatorError> {
         let exporter = SpanExporter::builder().with_http();
         let sender = Sender::new().map_err(|cause| OperatorError::Traces(cause.into()))?;
@@ -85,7 +86,8 @@ impl Telemetry {
         Ok(Self { provider })
     }
 
-    /// Starts to log and to trace. A subscriber that is there already, as in a test, stays.
+    /// Starts logging and tracing. A subscriber that is already installed, for example by a test,
+    /// stays.
     pub(crate) fn start(&self, filter: Targets, format: LogFormat) {
         let traces = tracing_subscriber::registry().with(self.layer());
         let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
@@ -111,17 +113,19 @@ impl Telemetry {
             .with_filter(SPANS)
     }
 
-    /// Sends what was not sent yet.
+    /// Sends the spans that are still buffered.
     pub(crate) async fn shut_down(self) {
-        // It waits for a thread, which waits for this runtime.
-        let ended = tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(FLUSH));
+        // The shutdown blocks on a thread that waits for this runtime.
+        let ended =
+            tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(FLUSH_TIMEOUT));
         if let Ok(Err(error)) = ended.await {
             warn!(%error, "traces were not sent");
         }
     }
 }
 
-/// Sends batches on the operator's runtime; they come from a thread of their own.
+/// HTTP client that sends batches on the operator's runtime; the exporter calls it from another
+/// thread.
 #[derive(Clone)]
 struct Sender {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
@@ -151,10 +155,10 @@ impl Sender {
                 .request(request.map(Full::new))
                 .await?
                 .into_parts();
-            let body = Limited::new(body, ANSWER_BYTES).collect().await?;
+            let body = Limited::new(body, RESPONSE_BYTES).collect().await?;
             Ok(Response::from_parts(head, body.to_bytes()))
         };
-        tokio::time::timeout(SEND, sent).await?
+        tokio::time::timeout(SEND_TIMEOUT, sent).await?
     }
 }
 

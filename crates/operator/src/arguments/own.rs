@@ -1,4 +1,4 @@
-//! The flags that an operator declares itself, beside those of every operator.
+//! Flags that an operator declares itself, in addition to those that every operator has.
 
 use std::any::{TypeId, type_name};
 use std::collections::HashMap;
@@ -12,10 +12,10 @@ use opkit_controller::Error;
 use super::{Arguments, Command};
 use crate::OperatorError;
 
-/// The heading in `--help` above the operator's own flags, unless they have one of their own.
+/// Heading in `--help` above the operator's own flags, unless their type sets a heading.
 const HEADING: &str = "Options of this operator";
 
-/// A type of flags that an operator declares.
+/// Type with flags that an operator declares.
 #[derive(Debug, Clone, Copy)]
 pub struct ArgsType {
     id: TypeId,
@@ -34,7 +34,7 @@ impl ArgsType {
         }
     }
 
-    /// The arguments and groups of the type, apart from any other.
+    /// Builds a command that has only the arguments and groups of this type.
     fn command(&self) -> clap::Command {
         (self.augment)(clap::Command::new(self.name))
     }
@@ -46,7 +46,7 @@ impl PartialEq for ArgsType {
     }
 }
 
-/// The values of the declared flags, of which every declared type can be read.
+/// Parsed values of the declared flags, from which each declared type can be read.
 #[derive(Debug, Clone)]
 pub struct ParsedArgs {
     matches: Arc<ArgMatches>,
@@ -59,7 +59,7 @@ impl ParsedArgs {
     }
 }
 
-/// Everything that an operator's command line takes.
+/// All flags of an operator's command line.
 #[derive(Debug)]
 pub(crate) struct CommandLine<'a> {
     operator: &'a str,
@@ -67,17 +67,17 @@ pub(crate) struct CommandLine<'a> {
 }
 
 impl<'a> CommandLine<'a> {
-    /// A command line with the flags of every operator and those of `own`.
+    /// Creates a command line with the flags that every operator has and those of `own`.
     ///
     /// # Errors
-    /// If an argument of `own` has the name of another one, or cannot be a flag.
+    /// If an argument of `own` has the name of another argument, or cannot be a flag.
     pub(crate) fn new(operator: &'a str, own: &'a [ArgsType]) -> Result<Self, OperatorError> {
         check_names(own)?;
         Ok(CommandLine { operator, own })
     }
 
-    /// Parses the arguments of the process, of which the first is the binary. What the operator
-    /// requires itself is required to run it, not to print its manifests or version.
+    /// Parses the arguments of the process; the first one is the binary. Flags that the operator
+    /// declares as required are required by `run` only, not by `manifests` and `version`.
     pub(crate) fn parse(
         &self,
         arguments: impl IntoIterator<Item = OsString>,
@@ -115,8 +115,8 @@ impl<'a> CommandLine<'a> {
         Ok((arguments, ParsedArgs { matches }))
     }
 
-    /// Parses values of the operator's own flags alone, without the environment: what does not come
-    /// from the command line of a process.
+    /// Parses values of the operator's own flags that do not come from a process's command line.
+    /// The environment is not read.
     pub(crate) fn parse_own(&self, arguments: &[OsString]) -> Result<ParsedArgs, OperatorError> {
         let mut command = clap::Command::new("operator")
             .no_binary_name(true)
@@ -139,7 +139,8 @@ impl<'a> CommandLine<'a> {
         Ok(ParsedArgs { matches })
     }
 
-    /// Copied one by one, because a derive would give the command the documentation of its type.
+    /// Returns the arguments and groups of the operator's own types. They are copied one by one,
+    /// because a derive would set the command's description to the documentation of its type.
     fn own(&self) -> Vec<OwnArgs> {
         let own = self.own.iter().map(ArgsType::command);
         let headed = |arg: &Arg| match arg.get_help_heading() {
@@ -160,7 +161,7 @@ struct OwnArgs {
     groups: Vec<clap::ArgGroup>,
 }
 
-/// Finds names that two arguments have, which clap reports by a panic, and only in debug builds.
+/// Finds names that two arguments share. clap reports these by a panic, and only in debug builds.
 fn check_names(own: &[ArgsType]) -> Result<(), OperatorError> {
     let mut taken: HashMap<String, &str> = HashMap::new();
     taken.extend(["--help", "-h"].map(|name| (name.to_owned(), "opkit")));
@@ -199,7 +200,7 @@ fn check_names(own: &[ArgsType]) -> Result<(), OperatorError> {
     Ok(())
 }
 
-/// The names that no two arguments may have: flags, environment variable and clap's id.
+/// Returns the names of an argument that must be unique: flags, environment variable and clap's id.
 fn names_of(arg: &Arg) -> impl Iterator<Item = String> + use<> {
     let longs = arg.get_long().into_iter().map(str::to_owned);
     let aliases = arg.get_all_aliases().unwrap_or_default();
@@ -210,12 +211,12 @@ fn names_of(arg: &Arg) -> impl Iterator<Item = String> + use<> {
     names.extend(shorts.map(|name| format!("-{name}")));
     let variable = arg.get_env().map(|name| name.to_string_lossy());
     names.extend(variable.map(|name| format!("the environment variable {name}")));
-    // Last, because most collisions of an id are those of a flag as well.
+    // The id is last, because most arguments with the same id have the same flag as well.
     names.push(format!("the argument id {}", arg.get_id()));
     names.into_iter()
 }
 
-/// The message of clap, without its advice and usage.
+/// Returns clap's message without its advice and usage.
 fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);

@@ -12,7 +12,7 @@ fn parsed(arguments: &[&str]) -> Arguments {
 }
 
 #[test]
-fn flags_stand_before_and_after_the_command() {
+fn flags_are_accepted_before_and_after_the_command() {
     for arguments in [["--kubeconfig=/a", "run"], ["run", "--kubeconfig=/a"]] {
         let parsed = parsed(&arguments);
         assert_eq!(parsed.command, Some(Command::Run));
@@ -49,7 +49,7 @@ fn addresses_are_as_in_go() {
     };
     check("0", None);
     check("", None);
-    // Every address of either family: a pod may have none of the other.
+    // Every address of both families: a pod may have only one of them.
     check(":8443", Some("[::]:8443"));
     check("0.0.0.0:8443", Some("0.0.0.0:8443"));
     check("127.0.0.1:0", Some("127.0.0.1:0"));
@@ -64,7 +64,7 @@ fn addresses_are_as_in_go() {
 }
 
 #[test]
-fn switches_take_a_value_or_none() {
+fn the_value_of_a_switch_is_optional() {
     let check = |arguments: &[&str], expected: Option<bool>| {
         assert_eq!(parsed(arguments).flags.leader_elect, expected);
     };

@@ -1,4 +1,4 @@
-//! The last reconciles of one object.
+//! Latest reconciles of one object.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::Subject;
 
-/// Returns the last reconciles of the objects that `kind`, `name` and, if given, `namespace` name.
-/// A kind may be called as in Kubernetes, by its plural or by a short name, or by its controller.
+/// Returns the latest reconciles of the objects with the queried `kind`, `name` and, if given,
+/// `namespace`. `kind` may be the kind, its plural, a short name, or the name of its controller.
 pub(super) async fn explain(subject: &Subject, query: Option<&str>) -> (StatusCode, String) {
     let query: HashMap<_, _> =
         form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect();
@@ -42,7 +42,7 @@ pub(super) async fn explain(subject: &Subject, query: Option<&str>) -> (StatusCo
     (StatusCode::OK, answer.to_string())
 }
 
-/// The names of the controllers of what is called `name`.
+/// Returns the names of the controllers whose kind or name matches `name`.
 async fn controllers<'a>(subject: &'a Subject, name: &str) -> Vec<&'a str> {
     let of = |is_meant: &dyn Fn(&str, &Kind) -> bool| -> Vec<&'a str> {
         let controllers = subject.controllers.iter();
@@ -56,7 +56,7 @@ async fn controllers<'a>(subject: &'a Subject, name: &str) -> Vec<&'a str> {
     if !known.is_empty() {
         return known;
     }
-    // A short name, or one with its group, which the server knows.
+    // A short name, or a name with its group: only the server's discovery knows these.
     match subject.names.resource(&name.to_lowercase()).await {
         Ok(found) => of(&|_, kind| kind.kind == found.kind && kind.group == found.group),
         Err(_) => Vec::new(),

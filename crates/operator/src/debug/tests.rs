@@ -16,7 +16,7 @@ fn kind() -> Kind {
 }
 
 #[tokio::test]
-async fn explains_what_it_reconciles_and_says_what_it_does_not() {
+async fn explain_returns_reconciles_or_an_error_for_an_unknown_kind() {
     let subject = subject();
     let check = async |query: Option<&str>, code: u16, expected: &str| {
         let (status, body) = explain::explain(&subject, query).await;
@@ -43,7 +43,7 @@ async fn explains_what_it_reconciles_and_says_what_it_does_not() {
     check(None, 400, "kind and name must be given").await;
 }
 
-/// A server that has robots and shops, both with short names.
+/// Returns a client of a server that has robots and shops, both with short names.
 fn cluster() -> kube::Client {
     let service = tower::service_fn(|request: http::Request<kube::client::Body>| {
         let resource = |plural: &str, kind: &str, short: &str| {
@@ -89,7 +89,7 @@ fn subject() -> Subject {
 }
 
 #[tokio::test]
-async fn serves_the_reconciles_and_tells_its_address() {
+async fn serves_reconciles_and_writes_its_address_to_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("address");
     let options = DebugOptions {
@@ -118,7 +118,7 @@ async fn serves_the_reconciles_and_tells_its_address() {
 }
 
 #[tokio::test]
-async fn other_addresses_than_loopback_are_refused() {
+async fn only_loopback_addresses_are_accepted() {
     let options = DebugOptions {
         address: "0.0.0.0:0".parse().unwrap(),
         address_file: None,
@@ -128,7 +128,7 @@ async fn other_addresses_than_loopback_are_refused() {
 }
 
 #[tokio::test]
-async fn only_requests_for_this_machine_are_answered() {
+async fn requests_for_other_hosts_are_refused() {
     let check = async |hosts: &[&str], uri: &str, expected: StatusCode| {
         let mut request = http::Request::get(uri);
         for host in hosts {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The manifests of CRDs, without the permissions.
+/// Returns the YAML of the CRDs, without the permissions.
 fn crds_yaml(crds: &[CustomResourceDefinition]) -> String {
     let all = print(crds, &Rbac::new("test", Vec::new())).unwrap();
     let (crds, rbac) = all.split_at(all.find("---\napiVersion: v1\nkind: Namespace").unwrap());
@@ -13,7 +13,8 @@ fn crds_yaml(crds: &[CustomResourceDefinition]) -> String {
     crds.to_owned()
 }
 
-/// A CRD with texts that YAML 1.1, which kubectl reads, takes for something else if not quoted.
+/// Returns a CRD with texts that YAML 1.1, which kubectl reads, parses as another type if not
+/// quoted.
 fn tricky() -> CustomResourceDefinition {
     let texts = [
         "yes",
@@ -76,7 +77,7 @@ fn tricky() -> CustomResourceDefinition {
 }
 
 #[test]
-fn the_yaml_says_what_the_crd_says() {
+fn the_yaml_decodes_to_the_same_crd() {
     let crd = tricky();
     let yaml = crds_yaml(&[crd.clone(), crd.clone()]);
     let documents: Vec<_> = yaml
@@ -89,7 +90,7 @@ fn the_yaml_says_what_the_crd_says() {
 }
 
 #[test]
-fn words_that_yaml_1_1_takes_for_booleans_are_quoted() {
+fn words_that_yaml_1_1_parses_as_booleans_are_quoted() {
     let yaml = crds_yaml(&[tricky()]);
     let bare: Vec<_> = yaml
         .lines()

@@ -11,7 +11,7 @@ fn check(asked: &[&str], own: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn what_is_asked_for_comes_before_the_operators_choice() {
+fn flags_override_the_operators_choice() {
     check(&["a"], &["b"], &["a"]);
     check(&[], &["b"], &["b"]);
     check(&[], &[], &[]);
@@ -24,7 +24,7 @@ fn each_namespace_is_watched_once() {
 }
 
 #[test]
-fn an_empty_name_asks_for_nothing() {
+fn empty_names_are_dropped() {
     check(&[""], &["b"], &["b"]);
     check(&[" "], &[""], &[]);
 }

@@ -1,4 +1,4 @@
-//! What can be known to be wrong of an operator before anything is printed or sent.
+//! Checks of an operator before anything is printed or sent.
 
 use opkit_apimachinery::names::{DNS_LABEL_MAX, check_dns_label, check_dns_subdomain};
 use opkit_manifests::Rbac;
@@ -7,9 +7,9 @@ use super::Operator;
 use crate::OperatorError;
 
 impl Operator {
-    /// Checks the names that end up in objects (of the operator, its CRDs, lease and namespaces),
-    /// that the flags which states take are declared, and the controllers; `watched` are the
-    /// namespaces that were chosen when it was started.
+    /// Checks the names that end up in objects (of the operator, its CRDs, Lease and namespaces),
+    /// that all flags which states take are declared, and the controllers. `watched` are the
+    /// namespaces that were chosen at start.
     pub(super) fn check(&self, watched: &[String]) -> Result<(), OperatorError> {
         let own = &self.name;
         check_name("the operator's name", own, check_dns_label(own))?;

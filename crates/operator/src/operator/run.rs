@@ -1,4 +1,4 @@
-//! Running an operator: from the command line, and from other programs.
+//! Running an operator, from the command line or from other programs.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -21,7 +21,7 @@ use crate::arguments::{Arguments, Command, CommandLine, Flags, ParsedArgs};
 use crate::debug::{DebugOptions, DebugServer, Subject};
 use crate::{OperatorError, entry, logging, manifests, namespaces};
 
-/// How [`Operator::run_with`] runs: what the command line says otherwise.
+/// Options of [`Operator::run_with`]; on the command line the same settings are flags.
 ///
 /// # Examples
 /// ```
@@ -35,40 +35,41 @@ use crate::{OperatorError, entry, logging, manifests, namespaces};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunOptions {
-    /// The values of the operator's own [flags](Operator::args), as on a command line after the
-    /// name of the binary. The environment is not read for them.
+    /// Values of the operator's own [flags](Operator::args), as on a command line after the name of
+    /// the binary. The environment is not read for them.
     pub args: Vec<OsString>,
-    /// The namespaces to hold the operator to; empty for the operator's own choice.
+    /// Namespaces to watch; empty selects those that the operator declares, or all.
     pub namespaces: Vec<String>,
-    /// How long everything may take to end after a stop.
+    /// Time in which all tasks must stop after a shutdown.
     pub grace_period: Duration,
-    /// Whether to elect a leader: by default if the operator declares a lease.
+    /// Whether to elect a leader; by default only if the operator declares a Lease.
     pub leader_elect: Option<bool>,
-    /// The namespace of the lease; that of the pod by default.
+    /// Namespace of the Lease; the pod's namespace by default.
     pub leader_election_namespace: Option<String>,
-    /// Where metrics are registered; keep a clone to read them.
+    /// Registry of the operator's metrics; keep a clone to read them.
     pub metrics: MetricsRegistry,
-    /// Where reconciles are recorded; keep a clone to read it.
+    /// Log of the reconciles; keep a clone to read it.
     pub log: ReconcileLog,
-    /// Becomes true when the caches are filled and the workers have started; subscribe to wait.
+    /// Becomes true when the caches are filled and the workers have started; subscribe to wait for
+    /// it.
     pub ready: watch::Sender<bool>,
-    /// Where to serve `/metrics`; none for not at all.
+    /// Address to serve `/metrics` on; `None` turns the server off.
     pub metrics_bind_address: Option<SocketAddr>,
-    /// Whether metrics are served over TLS, and to those only who may read them: by default on any
+    /// Whether metrics are served over TLS and only to authorized clients; by default on any
     /// address but loopback.
     pub metrics_secure: Option<bool>,
-    /// The directory with `tls.crt` and `tls.key` for the metrics; by default they have a
-    /// certificate of their own.
+    /// Directory with `tls.crt` and `tls.key` for the metrics server; a self-signed certificate by
+    /// default.
     pub metrics_cert_path: Option<PathBuf>,
-    /// Where to serve `/healthz` and `/readyz`; none for not at all.
+    /// Address to serve `/healthz` and `/readyz` on; `None` turns the server off.
     pub health_probe_bind_address: Option<SocketAddr>,
-    /// Has the addresses of the servers once they listen; subscribe to learn a port that was left
-    /// to the machine.
+    /// Addresses of the servers once they listen; subscribe to get a port that the operating system
+    /// chose.
     pub servers: watch::Sender<ServerAddresses>,
     debug: Option<DebugOptions>,
 }
 
-/// Where the servers of an operator listen; none for one that there is not.
+/// Addresses that the servers of an operator listen on; `None` for a server that is off.
 ///
 /// # Examples
 /// ```
@@ -79,9 +80,9 @@ pub struct RunOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ServerAddresses {
-    /// `/metrics`.
+    /// Address of `/metrics`.
     pub metrics: Option<SocketAddr>,
-    /// `/healthz` and `/readyz`.
+    /// Address of `/healthz` and `/readyz`.
     pub health: Option<SocketAddr>,
 }
 
@@ -114,15 +115,16 @@ impl Default for RunOptions {
 }
 
 impl Operator {
-    /// Does what the command line says: `run` (the default) until SIGTERM or SIGINT, `manifests`,
-    /// `version`. Arguments that cannot be understood, and `--help`, end the process as usual.
+    /// Executes the command of the command line: `run` (the default) until SIGTERM or SIGINT,
+    /// `manifests` or `version`. Arguments that cannot be parsed, and `--help`, exit the process as
+    /// usual.
     ///
     /// # Errors
-    /// One clear sentence, whatever it is: a flag of one's own that collides with another, no
-    /// kubeconfig, a broken one, an unreachable server, an unknown kind, a missing permission.
+    /// One sentence for each cause: an own flag that collides with another, a missing or invalid
+    /// kubeconfig, an unreachable server, an unknown kind, a missing permission.
     ///
     /// # Cancel safety
-    /// Not cancel safe: dropping it abandons what runs.
+    /// Not cancel safe: dropping the future aborts the running tasks.
     pub async fn run(self) -> Result {
         let line = CommandLine::new(&self.name, &self.args)?;
         let parsed = line.parse(std::env::args_os());
@@ -180,8 +182,8 @@ impl Operator {
             ..Default::default()
         };
         let run = async |stop: CancellationToken| {
-            let made = stop.run_until_cancelled(self.manager(client, options, args));
-            let Some(manager) = made.await else {
+            let created = stop.run_until_cancelled(self.manager(client, options, args));
+            let Some(manager) = created.await else {
                 return Ok(());
             };
             let ran = manager?.run(stop).await;
@@ -191,18 +193,18 @@ impl Operator {
             })?;
             Ok(())
         };
-        // From before any state is made, which may take as long as it likes.
+        // Signals are handled before any state is created, because creating one may take any time.
         until_signal(run).await
     }
 
-    /// Runs against `client` until `shutdown`, without the process's arguments, signals or logging:
-    /// for tests and for other programs.
+    /// Runs against `client` until `shutdown` is cancelled, for tests and for other programs. The
+    /// process's arguments, signals and logging are not used.
     ///
     /// # Errors
-    /// As [`run`](Operator::run).
+    /// Same as [`run`](Operator::run).
     ///
     /// # Cancel safety
-    /// Not cancel safe: cancel `shutdown` instead of dropping it.
+    /// Not cancel safe: cancel `shutdown` instead of dropping the future.
     pub async fn run_with(
         self,
         client: kube::Client,
@@ -211,9 +213,9 @@ impl Operator {
     ) -> Result {
         let line = CommandLine::new(&self.name, &self.args)?;
         let args = line.parse_own(&options.args)?;
-        // What makes a state may wait for something outside.
-        let made = shutdown.run_until_cancelled(self.manager(client, options, args));
-        let Some(manager) = made.await.transpose()? else {
+        // Creating a state may wait for an external system.
+        let created = shutdown.run_until_cancelled(self.manager(client, options, args));
+        let Some(manager) = created.await.transpose()? else {
             return Ok(());
         };
         Ok(manager
@@ -222,7 +224,7 @@ impl Operator {
             .map_err(OperatorError::Manager)?)
     }
 
-    /// How to elect a leader, if one is to be.
+    /// Returns the leader election's options, or `None` if no leader is elected.
     pub(super) fn election(&self, options: &RunOptions) -> Option<LeaderElectionOptions> {
         let declared = self.leader_election.clone();
         let mut election = declared.unwrap_or_else(|| LeaderElectionOptions::new(&self.name));
@@ -325,7 +327,7 @@ async fn metrics_server(options: &RunOptions) -> Result<Option<MetricsServer>, O
     Ok(Some(MetricsServer::listen(serving).await?))
 }
 
-/// Adds the check of the election, where there is one. Before it has begun, all is well.
+/// Adds the leader election's check, if there is an election. It passes before the election starts.
 fn with_watchdog(health: Health, dog: Option<watch::Receiver<Option<LeaderWatchdog>>>) -> Health {
     let Some(dog) = dog else { return health };
     health.check(LeaderWatchdog::NAME, move || {
@@ -337,7 +339,7 @@ fn with_watchdog(health: Health, dog: Option<watch::Receiver<Option<LeaderWatchd
     })
 }
 
-/// Adds the check of the caches.
+/// Adds the check that the caches are filled.
 fn with_caches(health: Health, ready: watch::Receiver<bool>) -> Health {
     health.check("caches", move || {
         let said = match *ready.borrow() {
@@ -352,7 +354,7 @@ fn print(what: &'static str, text: &str) -> Result<(), OperatorError> {
     let mut out = std::io::stdout().lock();
     let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match printed {
-        // `manifests | head` is no error.
+        // A closed pipe, as in `manifests | head`, is not an error.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         printed => printed.map_err(|cause| OperatorError::Print {
             what,

@@ -13,12 +13,12 @@ use crate::arguments::{ArgsType, ParsedArgs};
 /// A change to the manager before it runs.
 pub(super) type Setup = Box<dyn FnOnce(Manager) -> Manager + Send>;
 
-/// A state that is created when the operator runs.
+/// State that is created when the operator starts.
 pub(super) struct Declared {
     pub(super) state: &'static str,
-    /// The flags that the function takes.
+    /// Flags that the function takes.
     pub(super) args: Option<ArgsType>,
-    /// Creates the state, or what creates it in the manager.
+    /// Creates the state, or registers the function that creates it for each term.
     pub(super) make: Box<dyn FnOnce(ParsedArgs) -> BoxFuture<'static, Result<Setup>> + Send>,
 }
 
@@ -28,9 +28,9 @@ impl Declared {
             state: std::any::type_name::<F::State>(),
             args: F::args(),
             make: Box::new(move |args| {
-                let made = make.make(&args);
+                let created = make.make(&args);
                 async move {
-                    let state = Arc::new(made.await?);
+                    let state = Arc::new(created.await?);
                     let give: Setup = Box::new(move |manager| manager.state(state));
                     Ok(give)
                 }
@@ -61,13 +61,13 @@ impl Declared {
     message = "`{Self}` cannot create a state",
     label = "not a function that creates a state",
     note = "write `async fn() -> Result<S>`, or `async fn(MyArgs) -> Result<S>` where `MyArgs` derives `clap::Args`",
-    note = "for a value that is there already use `.state_value(value)`; with a client, the caches or a recorder of events `.state_with(make)`"
+    note = "for an existing value use `.state_value(value)`; with a client, the caches or an event recorder `.state_with(make)`"
 )]
 pub trait MakeState<M>: Send + 'static {
-    /// The state.
+    /// Type of the state.
     type State: Send + Sync + 'static;
 
-    /// The flags that it takes.
+    /// Returns the type of the flags that the function takes.
     #[doc(hidden)]
     fn args() -> Option<ArgsType>;
 
@@ -90,8 +90,8 @@ where
     }
 
     fn make(self, _: &ParsedArgs) -> BoxFuture<'static, Result<S>> {
-        let made = self();
-        async move { made.await.map_err(Into::into) }.boxed()
+        let created = self();
+        async move { created.await.map_err(Into::into) }.boxed()
     }
 }
 
@@ -110,8 +110,8 @@ where
     }
 
     fn make(self, args: &ParsedArgs) -> BoxFuture<'static, Result<S>> {
-        let made = args.get::<A>().map(self);
-        async move { made?.await.map_err(Into::into) }.boxed()
+        let created = args.get::<A>().map(self);
+        async move { created?.await.map_err(Into::into) }.boxed()
     }
 }
 
@@ -128,10 +128,10 @@ where
     note = "it is called for each term of leadership: clone inside of a closure what it moves"
 )]
 pub trait MakeStateWith<M>: Send + Sync + 'static {
-    /// The state.
+    /// Type of the state.
     type State: Send + Sync + 'static;
 
-    /// The flags that it takes.
+    /// Returns the type of the flags that the function takes.
     #[doc(hidden)]
     fn args() -> Option<ArgsType>;
 
@@ -158,8 +158,8 @@ where
     }
 
     fn make(&self, context: StateContext, _: &ParsedArgs) -> BoxFuture<'static, Result<S>> {
-        let made = self(context);
-        async move { made.await.map_err(Into::into) }.boxed()
+        let created = self(context);
+        async move { created.await.map_err(Into::into) }.boxed()
     }
 }
 
@@ -178,7 +178,7 @@ where
     }
 
     fn make(&self, context: StateContext, args: &ParsedArgs) -> BoxFuture<'static, Result<S>> {
-        let made = args.get::<A>().map(|args| self(context, args));
-        async move { made?.await.map_err(Into::into) }.boxed()
+        let created = args.get::<A>().map(|args| self(context, args));
+        async move { created?.await.map_err(Into::into) }.boxed()
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::arguments::CommandLine;
 
-/// The documents of one kind that the operator prints with these arguments.
+/// Returns the documents of one kind that the operator prints with these arguments.
 fn documents(operator: Operator, arguments: &[&str], kind: &str) -> Vec<Value> {
     let all = std::iter::once(&"test").chain(arguments);
     let line = CommandLine::new("test", &[]).unwrap();
@@ -21,7 +21,7 @@ fn idle<K: Object>() -> Controller<K> {
 }
 
 #[test]
-fn the_lease_may_be_written_where_the_flags_say_that_it_is() {
+fn the_lease_may_be_written_in_the_namespace_of_the_flags() {
     let operator = || Operator::new("test").leader_election("test");
     let place = |arguments: &[&str]| {
         let roles = documents(operator(), arguments, "Role");
@@ -37,9 +37,9 @@ fn the_lease_may_be_written_where_the_flags_say_that_it_is() {
     );
 }
 
-/// They are in the namespace `default`, whichever are watched.
+/// Such events are in the namespace `default`, whichever namespaces are watched.
 #[test]
-fn events_about_the_cluster_scope_may_be_written_by_who_is_held_to_namespaces() {
+fn an_operator_of_some_namespaces_may_create_events_about_cluster_scoped_objects() {
     let may_post = |operator: Operator| {
         let roles = documents(operator, &["--namespace", "shops"], "ClusterRole");
         let rules = roles
@@ -54,7 +54,7 @@ fn events_about_the_cluster_scope_may_be_written_by_who_is_held_to_namespaces() 
 }
 
 #[tokio::test]
-async fn a_shutdown_ends_the_making_of_a_state_that_hangs() {
+async fn a_shutdown_stops_the_creation_of_a_state_that_hangs() {
     let config = kube::Config::new("http://localhost".parse().unwrap());
     let client = kube::Client::try_from(config).unwrap();
     let operator = Operator::new("test").state(std::future::pending::<Result<u8>>);
@@ -67,7 +67,7 @@ async fn a_shutdown_ends_the_making_of_a_state_that_hangs() {
 }
 
 #[tokio::test]
-async fn a_declared_election_is_not_silently_off() {
+async fn a_declared_election_without_namespace_is_an_error() {
     let config = kube::Config::new("http://localhost".parse().unwrap());
     let client = kube::Client::try_from(config).unwrap();
     let operator = || Operator::new("test").leader_election("test");
@@ -75,7 +75,7 @@ async fn a_declared_election_is_not_silently_off() {
     let mut options = RunOptions::default();
     assert!(election(&options).is_some(), "wherever it runs");
 
-    // This process runs in no pod, so nobody knows where the lease is.
+    // This process does not run in a pod, so the Lease has no default namespace.
     let stop = tokio_util::sync::CancellationToken::new();
     let error = operator().run_with(client, options.clone(), stop).await;
     let error = error.unwrap_err().to_string();
@@ -92,7 +92,7 @@ struct Settings {
     store_url: String,
 }
 
-/// A state that fails with what it was given.
+/// Creates a state that fails with the given flag.
 async fn fail(settings: Settings) -> Result<u8> {
     Err(Error::msg(settings.store_url))
 }
@@ -101,7 +101,7 @@ async fn fail_with(_: opkit_controller::StateContext, settings: Settings) -> Res
     fail(settings).await
 }
 
-/// What running ends with, where nothing listens.
+/// Returns the error of running against an address where nothing listens.
 async fn error_of(operator: Operator, arguments: &[&str]) -> String {
     let config = kube::Config::new("http://localhost".parse().unwrap());
     let client = kube::Client::try_from(config).unwrap();
@@ -128,10 +128,10 @@ async fn flags_are_given_to_states() {
 }
 
 #[tokio::test]
-async fn flags_that_nobody_declares_are_an_error_before_any_state_is_made() {
+async fn undeclared_flags_are_an_error_before_any_state_is_created() {
     let expected = "the state u8 takes opkit_operator::operator::tests::Settings, \
                     which the operator does not declare: add .args::<Settings>()";
-    let never = || async { panic!("it is made") as Result<u16> };
+    let never = || async { panic!("the state is created") as Result<u16> };
     let operator = || Operator::new("test").state(never);
     assert_eq!(error_of(operator().state(fail), &[]).await, expected);
     assert_eq!(

@@ -22,7 +22,7 @@ fn controllers() -> Vec<AnyController> {
 }
 
 #[test]
-fn rules_follow_from_what_is_declared_and_no_more() {
+fn rules_cover_the_declarations_and_no_more() {
     let controllers = controllers();
     let declared = Declared {
         controllers: &controllers,
@@ -59,7 +59,7 @@ fn rules_follow_from_what_is_declared_and_no_more() {
 }
 
 #[test]
-fn events_in_core_need_a_permission_of_their_own() {
+fn events_in_the_core_api_need_another_permission() {
     let declared = Declared {
         controllers: &[],
         with_status: BTreeSet::new(),
@@ -85,7 +85,7 @@ fn children_without_owner_references_are_written_and_recorded() {
     };
     let written = || READ.into_iter().chain(WRITE);
     let expected = [
-        // The record and the finalizer are patched; nothing has an owner reference.
+        // The record and the finalizer are patched; no child has an owner reference.
         PolicyRule::new("", ["configmaps"], ["get", "list", "patch", "watch"]),
         PolicyRule::new("", ["namespaces"], written()).cluster_scoped(),
         PolicyRule::new("", ["secrets"], written()),

@@ -5,7 +5,7 @@ use tracing::{debug_span, info_span};
 
 use super::*;
 
-/// Takes one request and answers it: all of it, in text as far as it is text.
+/// Accepts one request, responds, and returns the whole request as lossy text.
 async fn collect(listener: TcpListener) -> String {
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut request = Vec::new();
@@ -36,7 +36,7 @@ async fn collect(listener: TcpListener) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn spans_are_sent_when_the_operator_ends() {
+async fn spans_are_sent_when_the_operator_stops() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}/v1/traces", listener.local_addr().unwrap());
     let telemetry = Telemetry::new(Some("robot-operator"), Some(endpoint)).unwrap();
@@ -60,7 +60,7 @@ async fn spans_are_sent_when_the_operator_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_collector_that_is_gone_does_not_hold_up_the_end() {
+async fn an_unreachable_collector_does_not_delay_the_shutdown() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}/v1/traces", listener.local_addr().unwrap());
     drop(listener);

@@ -2,7 +2,7 @@ use clap::error::ErrorKind;
 
 use super::*;
 
-/// Where the store is, which must not become the description of the whole binary.
+/// Address of the store; this text must not become the description of the whole binary.
 #[derive(Debug, PartialEq, clap::Args)]
 struct Store {
     /// URL of the store
@@ -23,7 +23,7 @@ fn parse(arguments: &[&str]) -> Result<(Arguments, ParsedArgs), clap::Error> {
 }
 
 #[test]
-fn own_flags_stand_before_and_after_the_command() {
+fn own_flags_are_accepted_before_and_after_the_command() {
     let check = |arguments: &[&str]| {
         let (found, own) = parse(arguments).unwrap();
         assert_eq!(found.flags.namespace, ["a"], "{arguments:?}");
@@ -43,7 +43,7 @@ fn own_flags_stand_before_and_after_the_command() {
 }
 
 #[test]
-fn what_is_required_is_required_to_run_alone() {
+fn required_flags_are_required_only_by_run() {
     for arguments in [&[][..], &["run"]] {
         let error = parse(arguments).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::MissingRequiredArgument);
@@ -55,11 +55,11 @@ fn what_is_required_is_required_to_run_alone() {
     for command in ["manifests", "version"] {
         assert!(parse(&[command]).is_ok(), "{command}");
         assert!(parse(&["-c", "2", command]).is_ok(), "{command}");
-        // What is wrong is still reported.
+        // Other errors are still reported.
         let error = parse(&[command, "-c", "two"]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ValueValidation);
     }
-    // A value is not taken for a command.
+    // A value is not parsed as a command.
     let error = parse(&["--store-url", "version", "-c", "two"]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ValueValidation);
     let (arguments, _) = parse(&["--store-url", "manifests"]).unwrap();
@@ -77,11 +77,11 @@ fn help_shows_own_flags_beside_those_of_every_operator() {
             "URL of the store",
             "[env: OPKIT_TEST_STORE_URL=]",
             "--namespace <NAME>",
-            "manifests: Print what the operator needs",
+            "manifests: Print the manifests that the operator needs",
         ] {
             assert!(help.contains(text), "{text} is not in\n{help}");
         }
-        assert!(!help.contains("Where the store is"), "{help}");
+        assert!(!help.contains("Address of the store"), "{help}");
         let at = |text: &str| help.find(text).unwrap();
         assert!(at("\nArguments:\n") < at("\nOptions:\n"), "{help}");
         let own = at("\nOptions of this operator:\n");
@@ -93,8 +93,8 @@ fn help_shows_own_flags_beside_those_of_every_operator() {
 }
 
 #[test]
-fn values_that_are_given_are_parsed_without_the_environment() {
-    // Set for every test process by cargo.
+fn given_values_are_parsed_without_the_environment() {
+    // cargo sets this variable for every test process.
     #[derive(clap::Args)]
     struct FromEnv {
         #[arg(long, env = "CARGO_PKG_NAME")]
@@ -109,11 +109,11 @@ fn values_that_are_given_are_parsed_without_the_environment() {
     };
     assert_eq!(given(&[]).unwrap(), None);
     assert_eq!(given(&["--package", "a"]).unwrap().as_deref(), Some("a"));
-    // The process's own command line does read it.
+    // The process's own command line reads the variable.
     let (_, own) = line.parse(["shop-operator".into()]).unwrap();
     let package = own.get::<FromEnv>().unwrap().package;
     assert_eq!(package.as_deref(), Some(env!("CARGO_PKG_NAME")));
-    // What every operator has is not among the values.
+    // Flags that every operator has are not among the values.
     let error = given(&["--namespace", "a"]).unwrap_err().to_string();
     let expected =
         "cannot run shop-operator with these arguments: unexpected argument '--namespace' found";
@@ -121,7 +121,7 @@ fn values_that_are_given_are_parsed_without_the_environment() {
 }
 
 #[test]
-fn what_is_missing_is_one_line() {
+fn a_missing_flag_is_reported_in_one_line() {
     let own = [STORE()];
     let line = CommandLine::new("shop-operator", &own).unwrap();
     let error = line.parse_own(&[]).unwrap_err().to_string();

@@ -13,7 +13,7 @@ async fn clean_up(_: Arc<ConfigMap>, _: Context) -> Result<Cleanup> {
     Ok(Cleanup::Done)
 }
 
-/// What is wrong with an operator, in one line; nothing if it is well.
+/// Returns the problem of an operator in one line, or an empty text.
 fn problem(operator: Operator, watched: &[&str]) -> String {
     let watched: Vec<_> = watched.iter().map(|it| (*it).to_owned()).collect();
     match operator.check(&watched) {
@@ -33,7 +33,7 @@ fn good_names_pass() {
 }
 
 #[test]
-fn what_kubernetes_would_refuse_is_named_with_its_rule() {
+fn invalid_names_are_reported_with_the_rule_they_break() {
     let check = |operator: Operator, watched: &[&str], expected: &[&str]| {
         let problem = problem(operator, watched);
         for part in expected {
