@@ -1,5 +1,5 @@
-//! What stands behind a [`ControlPlane`](crate::ControlPlane): one of three, and what a test
-//! notices of it.
+//! The three implementations of a [`ControlPlane`](crate::ControlPlane), and the differences
+//! between them that a test can observe.
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -16,49 +16,50 @@ use crate::{
     error::refused,
 };
 
-/// Who makes the namespaces.
+/// Field manager that creates the namespaces of tests.
 const MANAGER: &str = "opkit-test";
-/// How long a namespace may take to go from a cluster that stays.
+/// Time limit for the deletion of a namespace on an existing cluster.
 const NAMESPACE_MAX: Duration = Duration::from_secs(60);
-/// How long after a failed request the end of a process is known at the latest.
-const NEWS: Duration = Duration::from_millis(500);
+/// Time after a failed request within which the watchdog has reported that a process ended; also
+/// the interval at which a namespace's deletion is checked.
+const EXIT_REPORT_MAX: Duration = Duration::from_millis(500);
 
-/// What a test may need that not every control plane has; see
+/// Feature that a test may need and that not every control plane has; see
 /// [`ControlPlane::require`](crate::ControlPlane::require).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Capability {
-    /// Deployments become Pods, dependents of what is deleted go, namespaces end. A directory of
-    /// `setup-envtest` holds no kube-controller-manager, which does that.
+    /// Deployments get Pods, dependents of deleted objects are collected, namespaces terminate. All
+    /// this needs kube-controller-manager, which a directory of `setup-envtest` does not contain.
     ControllerManager,
-    /// Pods are evicted, as disruption budgets allow.
+    /// Pods can be evicted, within the limits of disruption budgets.
     Eviction,
-    /// Lists and watches of a shard of a kind: the feature gate `ShardedListAndWatch`, alpha in
+    /// Lists and watches of one shard of a kind: the feature gate `ShardedListAndWatch`, alpha in
     /// Kubernetes 1.36.
     Shards,
-    /// Service accounts get tokens, which the server knows again, and rules say what each may do.
+    /// Service accounts get tokens that the server accepts, and RBAC rules limit each account.
     Tokens,
     /// CEL rules in CRDs (`x-kubernetes-validations`) are checked.
     Cel,
     /// Custom resources are converted between versions by a webhook.
     ConversionWebhooks,
-    /// Webhooks and policies of `admissionregistration.k8s.io` are asked; quotas and limit ranges
-    /// limit.
+    /// Webhooks and policies of `admissionregistration.k8s.io` are called; quotas and limit ranges
+    /// are enforced.
     Admission,
-    /// StatefulSets become Pods.
+    /// StatefulSets get Pods.
     StatefulSets,
-    /// DaemonSets become Pods.
+    /// DaemonSets get Pods.
     DaemonSets,
-    /// Jobs become Pods, and complete with them.
-    /// [`ControlPlane::complete_job`](crate::ControlPlane::complete_job) works without it.
+    /// Jobs get Pods, and complete with them.
+    /// [`ControlPlane::complete_job`](crate::ControlPlane::complete_job) works without this.
     Jobs,
     /// CronJobs start Jobs on their schedule.
     CronJobs,
-    /// A server of the test's own, which starts in milliseconds and holds nothing of other tests.
+    /// A server per test, which starts in milliseconds and has no objects of other tests.
     OwnServer,
 }
 
-/// The control plane itself.
+/// Control plane that a test runs on.
 #[derive(Debug)]
 pub(crate) enum Backend {
     Embedded(Server),
@@ -67,17 +68,18 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    /// The embedded one, and a client in the namespace `default`, which nobody shares.
+    /// Starts an embedded server; returns it with a client for the namespace `default`, which no
+    /// other test uses.
     pub(crate) fn embedded() -> Result<(Self, RestClient), TestError> {
         let server = Server::start(Options::default()).map_err(TestError::Start)?;
         let mut options = ClientOptions::default();
-        // Within a process it would only cost time.
+        // Within one process compression only costs time.
         options.gzip = false;
         let client = RestClient::new(options.in_process(server.service(), "default"));
         Ok((Self::Embedded(server), client))
     }
 
-    /// That of this process, and a client in a new namespace.
+    /// Returns the control plane of this process, and a client for a new namespace.
     pub(crate) async fn binaries() -> Result<(Self, RestClient), TestError> {
         let plane = binaries::shared().await.map_err(TestError::Binaries)?;
         let backend = Self::Binaries(plane.clone());
@@ -86,13 +88,13 @@ impl Backend {
         }
         let client = plane.client(&namespace_name()).await;
         let client = RestClient::new(client.map_err(|cause| TestError::Client { cause })?);
-        match make_namespace(&client).await {
+        match create_namespace(&client).await {
             Ok(()) => Ok((backend, client)),
-            Err(error) => Err(backend.why(error).await),
+            Err(error) => Err(backend.cause_of(error).await),
         }
     }
 
-    /// That of the current kubeconfig, and a client in a new namespace.
+    /// Returns the cluster of the current kubeconfig, and a client for a new namespace.
     pub(crate) async fn cluster() -> Result<(Self, RestClient), TestError> {
         let client = opkit_client::connect(None)
             .await
@@ -103,26 +105,28 @@ impl Backend {
             async move { client.send(request).await }
         });
         let client = RestClient::new(kube::Client::new(service, namespace_name()));
-        make_namespace(&client).await?;
+        create_namespace(&client).await?;
         Ok((Self::Cluster, client))
     }
 
-    /// Whether other tests use it at the same time, each in a namespace of its own.
+    /// Reports whether other tests use this control plane at the same time, each in its own
+    /// namespace.
     pub(crate) fn is_shared(&self) -> bool {
         !matches!(self, Self::Embedded(_))
     }
 
-    /// How long a test waits for what it says will happen: real controllers queue, and back off.
-    pub(crate) fn patience(&self) -> Duration {
+    /// Returns the default time limit of a test's waits. Shared control planes get more, because
+    /// real controllers queue and back off.
+    pub(crate) fn default_timeout(&self) -> Duration {
         Duration::from_secs(if self.is_shared() { 60 } else { 20 })
     }
 
-    /// How often it looks.
-    pub(crate) fn look(&self) -> Duration {
+    /// Returns the interval at which a waiting test reads an object.
+    pub(crate) fn poll_interval(&self) -> Duration {
         Duration::from_millis(if self.is_shared() { 25 } else { 2 })
     }
 
-    /// Why it lacks `capability`, if it does.
+    /// Returns the reason why `capability` is missing, or `None` if it is there.
     pub(crate) fn lacks(&self, capability: Capability) -> Option<&'static str> {
         match (capability, self) {
             (
@@ -142,7 +146,7 @@ impl Backend {
                 Some("the embedded control plane calls no conversion webhooks")
             }
             (Capability::Admission, Self::Embedded(_)) => Some(
-                "the embedded control plane has no webhooks, admission policies, quotas and limit ranges",
+                "the embedded control plane has no webhooks, admission policies, quotas or limit ranges",
             ),
             (Capability::StatefulSets, Self::Embedded(_)) => {
                 Some("the embedded control plane runs no StatefulSets")
@@ -159,14 +163,14 @@ impl Backend {
             (Capability::Eviction, Self::Embedded(_)) => {
                 Some("the embedded control plane does not model pods/eviction")
             }
-            (Capability::Tokens, Self::Embedded(_)) => {
-                Some("the embedded control plane knows one administrator, who may do everything")
-            }
+            (Capability::Tokens, Self::Embedded(_)) => Some(
+                "the embedded control plane has one user, an administrator who may do everything",
+            ),
             (Capability::Shards, Self::Binaries(plane)) if !plane.has_shards() => {
                 Some("this kube-apiserver has no feature gate ShardedListAndWatch")
             }
             (Capability::Shards, Self::Cluster) => {
-                Some("the feature gate ShardedListAndWatch is off unless somebody switches it on")
+                Some("the feature gate ShardedListAndWatch is off by default on this cluster")
             }
             (Capability::OwnServer, Self::Binaries(_) | Self::Cluster) => Some(
                 "it needs many servers of its own, and only embedded ones start in milliseconds",
@@ -175,18 +179,18 @@ impl Backend {
         }
     }
 
-    /// Whether something runs Jobs.
+    /// Reports whether a controller runs Jobs.
     pub(crate) fn has_job_controller(&self) -> bool {
         self.lacks(Capability::Jobs).is_none()
     }
 
-    /// Whether pods run without containers, which then never end by themselves.
-    pub(crate) fn plays_kubelet(&self) -> bool {
+    /// Reports whether pods run without containers, so that they never end by themselves.
+    pub(crate) fn simulates_kubelet(&self) -> bool {
         !matches!(self, Self::Cluster)
     }
 
-    /// Returns the features that objects relied on so far and that the control plane does not
-    /// model.
+    /// Returns the features that objects have used so far and that the control plane does not
+    /// implement.
     pub(crate) fn unmodelled(&self) -> Vec<String> {
         match self {
             Self::Embedded(server) => server.unmodelled(),
@@ -194,7 +198,7 @@ impl Backend {
         }
     }
 
-    /// The kubectl of the control plane.
+    /// Returns the path of the control plane's own kubectl, if there is one.
     pub(crate) fn kubectl(&self) -> Option<&Path> {
         match self {
             Self::Binaries(plane) => plane.kubectl(),
@@ -202,7 +206,8 @@ impl Backend {
         }
     }
 
-    /// A kubeconfig for other processes. Only the embedded one has to begin to listen for it.
+    /// Returns a kubeconfig for other processes. Only an embedded server has to start to listen for
+    /// it.
     pub(crate) async fn listen(
         &self,
         address: SocketAddr,
@@ -224,13 +229,14 @@ impl Backend {
                         context.namespace = Some(namespace.to_owned());
                     }
                 }
-                // JSON is YAML.
+                // JSON is valid YAML.
                 serde_json::to_string(&config).map_err(|error| text(&error))
             }
         }
     }
 
-    /// Waits until it runs no more, which most never do before the test ends.
+    /// Waits until a process of the control plane ends, which usually does not happen during a
+    /// test.
     pub(crate) async fn died(&self) -> TestError {
         match self {
             Self::Binaries(plane) => TestError::Binaries(Arc::new(plane.died().await)),
@@ -238,19 +244,20 @@ impl Backend {
         }
     }
 
-    /// The end of a process, if that is behind `error`.
-    pub(crate) async fn why<E>(&self, error: E) -> E
+    /// Returns the end of a process of the control plane if there was one, otherwise `error`.
+    pub(crate) async fn cause_of<E>(&self, error: E) -> E
     where
         E: From<TestError>,
     {
-        match tokio::time::timeout(NEWS, self.died()).await {
+        match tokio::time::timeout(EXIT_REPORT_MAX, self.died()).await {
             Ok(died) if matches!(self, Self::Binaries(_)) => died.into(),
             _ => error,
         }
     }
 
-    /// Removes the namespace of a test. A cluster that stays is waited for, while the test's
-    /// operators can still clean up; other tests do not wait for one that ends with the process.
+    /// Deletes the namespace of a test. On an existing cluster it waits for the deletion, while the
+    /// test's operators can still clean up; on a control plane that stops with the process it does
+    /// not wait.
     pub(crate) async fn remove_namespace(&self, client: &RestClient) -> Result<(), TestError> {
         if !self.is_shared() {
             return Ok(());
@@ -272,7 +279,7 @@ impl Backend {
             {
                 return Ok(());
             }
-            tokio::time::sleep(NEWS).await;
+            tokio::time::sleep(EXIT_REPORT_MAX).await;
         }
         Err(TestError::NamespaceStays {
             namespace: namespace.to_owned(),
@@ -285,8 +292,8 @@ fn namespace_name() -> String {
     format!("opkit-test-{}", binaries::random())
 }
 
-/// Makes the namespace that is the default of `client`.
-async fn make_namespace(client: &RestClient) -> Result<(), TestError> {
+/// Creates the default namespace of `client`.
+async fn create_namespace(client: &RestClient) -> Result<(), TestError> {
     let kube = client.kube();
     let name = kube.default_namespace();
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});

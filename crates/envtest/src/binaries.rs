@@ -1,9 +1,8 @@
-//! Real Kubernetes: etcd, kube-apiserver and, where it is there, kube-controller-manager, as
-//! processes.
+//! Real Kubernetes: etcd, kube-apiserver and, if installed, kube-controller-manager, as processes.
 //!
-//! They are started once per test process, on loopback ports and in a temporary directory, and
-//! shared by its tests. A [`watchdog`] ends them with the process. There are no scheduler and no
-//! kubelet; [`kubelet`] stands in for both.
+//! The processes are started once per test process, on loopback ports and in a temporary directory,
+//! and shared by its tests. A [`watchdog`] stops them when the process ends. There is no scheduler
+//! and no kubelet; [`kubelet`] simulates both.
 
 mod arguments;
 mod assets;
@@ -37,31 +36,31 @@ use watchdog::{Ended, Watchdog};
 #[cfg(test)]
 mod tests;
 
-/// How long the server may take to become ready. It takes seconds; a busy machine more.
+/// Time limit for the server to become ready. It takes seconds, and longer on a busy machine.
 const READY_MAX: Duration = Duration::from_secs(120);
-/// How often it is asked.
-const LOOK: Duration = Duration::from_millis(50);
-/// How often other ports are tried when somebody was faster.
-const ATTEMPTS: usize = 3;
+/// Interval between two readiness requests.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Number of starts with new ports, in case another process took one of them first.
+const START_ATTEMPTS: usize = 3;
 
-/// A control plane of real processes.
+/// Control plane of real processes.
 #[derive(Debug)]
 pub(crate) struct Binaries {
     watchdog: Watchdog,
     ports: Ports,
     token: String,
     assets: Assets,
-    /// The stand-in for the kubelet.
+    /// Tasks of the simulated kubelet.
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-/// The one of this process. Nothing takes it down but the end of the process, which the watchdog
-/// sees.
+/// Returns the control plane of this process, and starts it on the first call. It stops only when
+/// the process ends, which the watchdog notices.
 pub(crate) async fn shared() -> Result<Arc<Binaries>, Arc<BinariesError>> {
     static RUNTIME: OnceLock<Result<Runtime, Arc<BinariesError>>> = OnceLock::new();
     static SHARED: OnceCell<Result<Arc<Binaries>, Arc<BinariesError>>> = OnceCell::const_new();
-    // Each test has a runtime of its own, which ends with it; this one stays.
+    // Each test has its own runtime, which ends with it; this one stays.
     let runtime = RUNTIME.get_or_init(|| {
         tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -90,12 +89,12 @@ fn runtime_failed(cause: &dyn std::error::Error) -> Arc<BinariesError> {
 }
 
 impl Binaries {
-    /// Starts one on free ports and waits until it is ready.
+    /// Starts a control plane on free ports and waits until it is ready.
     pub(crate) async fn start(assets: Assets) -> Result<Self, BinariesError> {
-        for _ in 1..ATTEMPTS {
+        for _ in 1..START_ATTEMPTS {
             let ports = Ports::free().map_err(|cause| BinariesError::Port { cause })?;
             match Self::start_on(assets.clone(), ports).await {
-                // Nobody will ask for the log of what is tried again.
+                // The log of an attempt that is repeated is not needed.
                 Err(BinariesError::PortTaken { log, .. }) => {
                     let _ = log.parent().map(fs::remove_dir_all);
                 }
@@ -150,7 +149,7 @@ impl Binaries {
         self.watchdog
             .run("kube-apiserver", apiserver, &arguments)
             .await?;
-        self.answers().await?;
+        self.wait_until_ready().await?;
         if let Some(controller_manager) = controller_manager {
             let arguments = arguments::controller_manager(directory, self.ports);
             self.watchdog
@@ -169,8 +168,8 @@ impl Binaries {
         Ok(())
     }
 
-    /// Waits until the server says that it is ready.
-    async fn answers(&self) -> Result<(), BinariesError> {
+    /// Waits until the server reports that it is ready.
+    async fn wait_until_ready(&self) -> Result<(), BinariesError> {
         let deadline = Instant::now() + READY_MAX;
         loop {
             if let Some(error) = self.ended() {
@@ -183,15 +182,15 @@ impl Binaries {
             if Instant::now() >= deadline {
                 return Err(self.not_ready(last));
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// What it says otherwise is for people only.
+    /// Sends one readiness request. The error text is only for people.
     async fn is_ready(&self) -> Result<(), String> {
-        // The server writes it when it starts; without it there is nothing to ask.
+        // The server writes its certificate when it starts; before that no request can succeed.
         if !arguments::authority(self.watchdog.directory()).exists() {
-            return Err("it has no certificate yet".to_owned());
+            return Err("the server has not written its certificate yet".to_owned());
         }
         let client = self.client("default").await?;
         let request = http::Request::get("/readyz").body(Vec::new());
@@ -211,7 +210,7 @@ impl Binaries {
         }
     }
 
-    /// A client for the present runtime, with its default namespace.
+    /// Returns a client on the current runtime, with its default namespace.
     pub(crate) async fn client(&self, namespace: &str) -> Result<kube::Client, String> {
         let kubeconfig = Kubeconfig::from_yaml(&self.kubeconfig(namespace));
         let kubeconfig = kubeconfig.map_err(|error| error.to_string())?;
@@ -223,7 +222,7 @@ impl Binaries {
         client.map_err(|error| opkit_client::one_line(&error))
     }
 
-    /// How other processes reach it.
+    /// Returns a kubeconfig for other processes.
     pub(crate) fn kubeconfig(&self, namespace: &str) -> String {
         arguments::kubeconfig(
             self.watchdog.directory(),
@@ -233,32 +232,33 @@ impl Binaries {
         )
     }
 
-    /// Whether a list or watch may ask for a shard.
+    /// Reports whether lists and watches can select a shard.
     pub(crate) fn has_shards(&self) -> bool {
         self.assets.has_shards()
     }
 
-    /// Whether Deployments become Pods, and what nobody owns any more goes.
+    /// Reports whether kube-controller-manager runs, which creates Pods of Deployments and collects
+    /// garbage.
     pub(crate) fn has_controller_manager(&self) -> bool {
         self.assets.controller_manager.is_some()
     }
 
-    /// The kubectl beside it.
+    /// Returns the path of the kubectl beside the other executables.
     pub(crate) fn kubectl(&self) -> Option<&Path> {
         self.assets.kubectl.as_deref()
     }
 
-    /// Why it does not run any more, if so.
+    /// Returns the reason why the control plane stopped, or `None` while it runs.
     pub(crate) fn ended(&self) -> Option<BinariesError> {
         let ended = self.watchdog.ended().borrow().clone()?;
         let log = self.watchdog.log(&ended.name);
-        Some(what_ended(ended, log))
+        Some(exit_error(ended, log))
     }
 
-    /// Waits until it does not run any more.
+    /// Waits until a process of the control plane ends.
     pub(crate) async fn died(&self) -> BinariesError {
         let mut ended: watch::Receiver<_> = self.watchdog.ended();
-        // An error means that the watchdog is gone and nobody will tell.
+        // An error means that the watchdog's task has ended and will not report.
         let _ = ended.wait_for(Option::is_some).await;
         match self.ended() {
             Some(error) => error,
@@ -266,7 +266,7 @@ impl Binaries {
         }
     }
 
-    /// Ends it and removes its directory, but for the logs if they are to be kept.
+    /// Stops the processes and removes their directory, except the logs if `keep_logs` is set.
     pub(crate) async fn end(&self, keep_logs: bool) {
         self.stop.cancel();
         self.tasks.close();
@@ -275,7 +275,7 @@ impl Binaries {
     }
 }
 
-fn what_ended(ended: Ended, log: PathBuf) -> BinariesError {
+fn exit_error(ended: Ended, log: PathBuf) -> BinariesError {
     let text = fs::read(&log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let Ended { name, code } = ended;
@@ -291,7 +291,8 @@ fn what_ended(ended: Ended, log: PathBuf) -> BinariesError {
     }
 }
 
-/// Sixteen letters that nobody guesses; the standard library seeds its hashers from the system.
+/// Returns sixteen random letters that cannot be guessed; the standard library seeds its hashers
+/// from the operating system.
 pub(crate) fn random() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }

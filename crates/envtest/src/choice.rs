@@ -1,16 +1,16 @@
-//! Which control plane a test runs on.
+//! Choice of the control plane that a test runs on.
 
 use crate::TestError;
 
 #[cfg(test)]
 mod tests;
 
-/// The variable that chooses.
+/// Variable that selects the control plane.
 const VARIABLE: &str = "OPKIT_CONTROL_PLANE";
-/// What controller-runtime's envtest reads.
+/// Variable that controller-runtime's envtest reads.
 const EXISTING: &str = "USE_EXISTING_CLUSTER";
 
-/// A control plane, by its name.
+/// Name of a control plane.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Choice {
     Embedded,
@@ -19,7 +19,8 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// What the environment, behind `variable`, says; the embedded one if it says nothing.
+    /// Returns the control plane that the environment selects, embedded by default; `variable`
+    /// reads the environment.
     pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, TestError> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         match set(VARIABLE).as_deref() {
@@ -30,7 +31,7 @@ impl Choice {
                 variable: VARIABLE,
                 value: value.to_owned(),
             }),
-            // As Go's strconv.ParseBool and envtest read it.
+            // The values are those of Go's strconv.ParseBool, which envtest uses.
             None => match set(EXISTING).as_deref() {
                 Some("1" | "t" | "T" | "true" | "TRUE" | "True") => Ok(Self::Cluster),
                 _ => Ok(Self::Embedded),

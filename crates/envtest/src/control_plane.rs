@@ -1,4 +1,4 @@
-//! The control plane that a test works with.
+//! The control plane that a test uses.
 
 use std::{
     env, ffi::OsString, fmt, future::Future, net::SocketAddr, path::Path, sync::Arc, time::Duration,
@@ -23,19 +23,19 @@ mod objects;
 mod tests;
 mod waiting;
 
-/// The field manager of what a test applies.
+/// Field manager of the objects that a test applies.
 const MANAGER: &str = "opkit-test";
-/// How long an operator gets to stop.
+/// Time that an operator gets to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A control plane, with the operators that the test has started on it.
+/// Control plane of a test, with the operators that the test has started on it.
 ///
-/// [Embedded](ControlPlane::embedded), it is the test's own. Of
-/// [real binaries](ControlPlane::binaries) and on a [cluster](ControlPlane::cluster) it is shared
-/// with other tests: the test has a namespace of its own, and its operators are held to it.
+/// An [embedded](ControlPlane::embedded) control plane belongs to one test.
+/// [Real binaries](ControlPlane::binaries) and a [cluster](ControlPlane::cluster) are shared with
+/// other tests: each test has its own namespace, and its operators watch only that.
 ///
-/// Cloning gives another handle on the same one. `#[opkit::test]` makes the one that
-/// `OPKIT_CONTROL_PLANE` names and takes it down.
+/// A clone is another handle of the same control plane. `#[opkit::test]` creates the control plane
+/// that `OPKIT_CONTROL_PLANE` selects, and shuts it down.
 ///
 /// # Examples
 /// ```
@@ -54,7 +54,7 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct ControlPlane {
     inner: Arc<Inner>,
-    /// How long this handle waits.
+    /// Time limit of this handle's waits.
     timeout: Duration,
 }
 
@@ -63,14 +63,14 @@ struct Inner {
     client: RestClient,
     namespace: String,
     log: ReconcileLog,
-    /// Of each operator.
+    /// Metrics of each operator.
     metrics: Mutex<Vec<MetricsRegistry>>,
     stop: CancellationToken,
     tasks: TaskTracker,
-    /// Held by a test of cluster-scoped kinds on a shared control plane: no namespace keeps such
-    /// tests apart.
-    turn: Mutex<Option<OwnedMutexGuard<()>>>,
-    /// Why an operator ended before the test did.
+    /// Lock that a test of cluster-scoped kinds holds on a shared control plane, because no
+    /// namespace isolates such tests.
+    cluster_scope_lock: Mutex<Option<OwnedMutexGuard<()>>>,
+    /// Errors of operators that stopped before the test did.
     failures: Arc<Mutex<Vec<TestError>>>,
 }
 
@@ -83,8 +83,8 @@ impl fmt::Debug for ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts an embedded control plane on the present tokio runtime. [`ControlPlane::shutdown`]
-    /// ends it.
+    /// Starts an embedded control plane on the current tokio runtime. [`ControlPlane::shutdown`]
+    /// stops it.
     ///
     /// # Errors
     /// If it does not start.
@@ -92,41 +92,42 @@ impl ControlPlane {
         Ok(Self::new(Backend::embedded()?))
     }
 
-    /// A namespace on real Kubernetes: etcd, kube-apiserver and, where it is there,
-    /// kube-controller-manager, started once per process and ended with it. Pods run at once on a
-    /// node that is none.
+    /// Creates a namespace on real Kubernetes: etcd, kube-apiserver and, if installed,
+    /// kube-controller-manager. They are started once per process and stop with it. Pods run
+    /// immediately, on a simulated node.
     ///
-    /// The executables are those of `cargo xtask control-plane`, or of `KUBEBUILDER_ASSETS` and
-    /// `TEST_ASSET_*`.
+    /// The executables are those that `cargo xtask control-plane` installs, or those of
+    /// `KUBEBUILDER_ASSETS` and `TEST_ASSET_*`.
     ///
     /// # Errors
     /// If an executable is missing or ends; the error names it and its log.
     ///
     /// # Cancel safety
-    /// May be dropped; a namespace may then be left until the end of the process.
+    /// Safe to drop; the namespace may then stay until the process ends.
     pub async fn binaries() -> Result<Self, TestError> {
         Ok(Self::new(Backend::binaries().await?))
     }
 
-    /// A namespace on the cluster of the current kubeconfig, removed by [`ControlPlane::shutdown`].
+    /// Creates a namespace on the cluster of the current kubeconfig; [`ControlPlane::shutdown`]
+    /// deletes it.
     ///
     /// # Errors
-    /// If no kubeconfig leads to a cluster, or it refuses to make a namespace.
+    /// If there is no usable kubeconfig, or the cluster refuses the namespace.
     ///
     /// # Cancel safety
-    /// May be dropped; a namespace may then be left.
+    /// Safe to drop; the namespace may then stay.
     pub async fn cluster() -> Result<Self, TestError> {
         Ok(Self::new(Backend::cluster().await?))
     }
 
-    /// The one that `OPKIT_CONTROL_PLANE` (`embedded`, `binaries`, `cluster`) or else
-    /// `USE_EXISTING_CLUSTER` names; embedded by default.
+    /// Starts the control plane that `OPKIT_CONTROL_PLANE` (`embedded`, `binaries`, `cluster`) or
+    /// else `USE_EXISTING_CLUSTER` selects; embedded by default.
     ///
     /// # Errors
-    /// If the variable names none, or as the function of that name.
+    /// If the variable has another value; otherwise the same as the function of that name.
     ///
     /// # Cancel safety
-    /// As the function of that name.
+    /// Same as the function of that name.
     pub async fn from_env() -> Result<Self, TestError> {
         match Choice::read(|name| env::var(name).ok())? {
             Choice::Embedded => Self::embedded(),
@@ -138,7 +139,7 @@ impl ControlPlane {
     fn new((backend, client): (Backend, RestClient)) -> Self {
         let namespace = client.kube().default_namespace().to_owned();
         Self {
-            timeout: backend.patience(),
+            timeout: backend.default_timeout(),
             inner: Arc::new(Inner {
                 backend,
                 client,
@@ -147,14 +148,14 @@ impl ControlPlane {
                 metrics: Mutex::default(),
                 stop: CancellationToken::new(),
                 tasks: TaskTracker::new(),
-                turn: Mutex::default(),
+                cluster_scope_lock: Mutex::default(),
                 failures: Arc::default(),
             }),
         }
     }
 
-    /// Says what the rest of the test needs. Where the control plane lacks it, `?` ends the test,
-    /// which counts as skipped: `SKIPPED name: reason` is printed.
+    /// Declares that the rest of the test needs `capability`. If the control plane lacks it, `?`
+    /// ends the test, which then counts as skipped: `SKIPPED name: reason` is printed.
     ///
     /// # Errors
     /// [`TestError::Skipped`] if the control plane lacks it.
@@ -167,20 +168,20 @@ impl ControlPlane {
         }
     }
 
-    /// The kubectl that belongs to the control plane, if it brings one.
+    /// Returns the path of the control plane's own kubectl, if there is one.
     #[must_use]
     pub fn kubectl(&self) -> Option<&Path> {
         self.inner.backend.kubectl()
     }
 
-    /// A client for this control plane, whose default namespace is that of the test.
+    /// Returns a client of this control plane, whose default namespace is the test's.
     #[must_use]
     pub fn client(&self) -> kube::Client {
         self.inner.client.kube()
     }
 
-    /// Serves this control plane over HTTPS as well, for other processes; returns a kubeconfig for
-    /// it. One that is served already stays at its address.
+    /// Serves this control plane over HTTPS to other processes; returns a kubeconfig for it. A
+    /// control plane that already listens keeps its address.
     ///
     /// # Errors
     /// If the address cannot be listened on.
@@ -191,21 +192,21 @@ impl ControlPlane {
         Ok(backend.listen(address, namespace).await?)
     }
 
-    /// The namespace of the test: where objects go that name none.
+    /// Returns the namespace of the test, which is the default for objects without one.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.inner.namespace
     }
 
-    /// Every reconcile of the operators that were started here.
+    /// Returns the log of all reconciles of the operators that were started here.
     #[must_use]
     pub fn reconciles(&self) -> &ReconcileLog {
         &self.inner.log
     }
 
-    /// Installs the CRDs of an operator and runs it until the end of the test; returns once it
-    /// reconciles. On a shared control plane it is held to the namespace of the test. Flags of the
-    /// operator's own have their defaults; neither the arguments of the test process nor its
+    /// Installs the CRDs of an operator and runs it until the test ends; returns once it
+    /// reconciles. On a shared control plane it watches only the namespace of the test. Flags of
+    /// the operator's own have their defaults; neither the arguments of the test process nor its
     /// environment are read for them.
     ///
     /// # Errors
@@ -214,7 +215,7 @@ impl ControlPlane {
         self.start_with(operator, [""; 0]).await
     }
 
-    /// As [`start`](ControlPlane::start), with values of the operator's own
+    /// Starts an operator as [`start`](ControlPlane::start) does, with values of the operator's own
     /// [flags](Operator::args), as on a command line.
     ///
     /// # Examples
@@ -237,8 +238,8 @@ impl ControlPlane {
     /// ```
     ///
     /// # Errors
-    /// If a flag is not the operator's own or a required one is missing, a CRD is refused, or the
-    /// operator does not start.
+    /// If a flag is not the operator's own or a required one is missing, if a CRD is refused, or if
+    /// the operator does not start.
     pub async fn start_with<A>(&self, operator: Operator, args: A) -> Result
     where
         A: IntoIterator<Item: Into<OsString>>,
@@ -264,18 +265,18 @@ impl ControlPlane {
             let cause = match outcome {
                 Err(error) => error.to_string(),
                 Ok(()) if stop.is_cancelled() => return,
-                Ok(()) => "it ended".to_owned(),
+                Ok(()) => "it stopped without an error".to_owned(),
             };
             failures.lock().push(TestError::Operator { name, cause });
-            // Only now, so that whoever waits for it finds the failure.
+            // Dropped after the failure is recorded, so that a waiting test finds it.
             drop(ready);
         });
-        // An error means that the operator has ended, and it has left a failure.
+        // An error means that the operator has stopped, and its failure is recorded.
         let _ = is_ready.wait_for(|ready| *ready).await;
         self.check_operators()
     }
 
-    /// Applies an object as a user would; one without a namespace goes into that of the test.
+    /// Applies an object as a user would; an object without a namespace gets the test's.
     ///
     /// # Errors
     /// If the server refuses it.
@@ -300,10 +301,10 @@ impl ControlPlane {
         )
     }
 
-    /// Reads an object.
+    /// Returns an object, or `None` if it does not exist.
     ///
     /// # Errors
-    /// If the request fails for another reason than that there is none.
+    /// If the request fails for another reason.
     pub async fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<K>> {
         let (kind, key) = (Kind::of::<K>(), self.key::<K>(key));
         match self.inner.client.get(&kind, &key).await {
@@ -313,10 +314,10 @@ impl ControlPlane {
         }
     }
 
-    /// Deletes an object, with its dependents in the background.
+    /// Deletes an object; its dependents are deleted in the background.
     ///
     /// # Errors
-    /// If there is none, or the server refuses.
+    /// If the object does not exist, or the server refuses the request.
     pub async fn delete<K: Object>(&self, key: impl Into<ObjectKey>) -> Result {
         let (kind, key) = (Kind::of::<K>(), self.key::<K>(key));
         let deleted = self.inner.client.delete(&kind, &key, None, None).await;
@@ -324,16 +325,17 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Stops the operators, then the control plane; a shared one only loses the namespace of the
-    /// test.
+    /// Stops the operators, then the control plane. On a shared control plane only the namespace of
+    /// the test is deleted.
     ///
     /// # Errors
-    /// If an operator ended before, or with an error, or the namespace does not go.
+    /// If an operator stopped early or with an error, or the namespace is not deleted in time.
     pub async fn shutdown(self) -> Result {
         let Inner {
             backend, client, ..
         } = &*self.inner;
-        // Before the operators stop: what has their finalizers could not go without them.
+        // Before the operators stop: objects with their finalizers could not be deleted without
+        // them.
         let removed = backend.remove_namespace(client).await;
         self.inner.stop.cancel();
         self.inner.tasks.close();
@@ -341,19 +343,20 @@ impl ControlPlane {
         if let Backend::Embedded(server) = backend {
             server.shutdown().await;
         }
-        self.inner.turn.lock().take();
+        self.inner.cluster_scope_lock.lock().take();
         self.check_operators()?;
         Ok(removed?)
     }
 
-    /// Runs a test as long as the control plane runs, and says so if that is why it failed.
+    /// Runs a test while the control plane runs; reports a process that ended as the cause of a
+    /// failure.
     pub(crate) async fn guard(&self, test: impl Future<Output = Result>) -> Result {
         let outcome = tokio::select! {
             outcome = test => outcome,
             died = self.inner.backend.died() => return Err(died.into()),
         };
         match outcome {
-            Err(error) if !is_skip(&error) => Err(self.inner.backend.why(error).await),
+            Err(error) if !is_skip(&error) => Err(self.inner.backend.cause_of(error).await),
             outcome => outcome,
         }
     }

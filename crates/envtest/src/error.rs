@@ -1,4 +1,4 @@
-//! What can go wrong in a test before its assertions do.
+//! Errors of a test's steps, before its assertions.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -6,111 +6,112 @@ use opkit_client::{ConnectError, RequestError};
 
 use crate::BinariesError;
 
-/// Why a step of a test did not work.
+/// Reason why a step of a test failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TestError {
-    /// The control plane does not start.
+    /// The embedded control plane does not start.
     #[error("cannot start the embedded control plane")]
     Start(#[source] opkit_apiserver::StartError),
-    /// The control plane of real executables does not start, or has ended.
+    /// The control plane of real executables does not start, or has stopped.
     #[error("the control plane of real binaries does not run")]
     Binaries(#[source] Arc<BinariesError>),
     /// There is no cluster.
     #[error("cannot find the cluster to test on")]
     Cluster(#[source] ConnectError),
-    /// A control plane is there, but no client for it can be made.
-    #[error("cannot make a client for the control plane: {cause}")]
+    /// The control plane runs, but a client for it cannot be created.
+    #[error("cannot create a client for the control plane: {cause}")]
     Client {
-        /// Why, in words.
+        /// Text of the cause.
         cause: String,
     },
-    /// The environment names a control plane that there is not.
-    #[error("{variable} is {value:?}, which is none of embedded, binaries, cluster")]
+    /// The environment names an unknown control plane.
+    #[error("{variable} is {value:?}, which is not one of embedded, binaries, cluster")]
     Choice {
-        /// The variable.
+        /// Name of the variable.
         variable: &'static str,
-        /// What it says.
+        /// Value of the variable.
         value: String,
     },
-    /// The control plane cannot run this test, which is then neither passed nor failed.
+    /// The control plane lacks a capability that this test needs; the test neither passes nor
+    /// fails.
     #[error("the test is skipped: {reason}")]
     Skipped {
-        /// What the control plane lacks.
+        /// Missing capability.
         reason: String,
     },
     /// A CRD is installed, but not served.
     #[error("CRD {name} is not established within {timeout:?}")]
     NotEstablished {
-        /// The CRD.
+        /// Name of the CRD.
         name: String,
-        /// How long it was waited for.
+        /// Time that the test waited.
         timeout: Duration,
     },
-    /// The namespace of the test stays.
+    /// The namespace of the test is not deleted.
     #[error(
-        "namespace {namespace} is still there after {timeout:?}; something in it has a finalizer"
+        "namespace {namespace} still exists after {timeout:?}; check its objects for finalizers"
     )]
     NamespaceStays {
-        /// The namespace.
+        /// Name of the namespace.
         namespace: String,
-        /// How long it was waited for.
+        /// Time that the test waited.
         timeout: Duration,
     },
-    /// The control plane refuses what the test asks for.
+    /// The control plane refuses a request of the test.
     #[error("the test cannot {what}")]
     Request {
-        /// What the test wanted.
+        /// Operation that the test requested.
         what: String,
-        /// What the server says.
+        /// Error of the request.
         #[source]
         cause: Box<RequestError>,
     },
-    /// An object is not what its type says.
+    /// An object cannot be decoded as its Rust type.
     #[error("{object} does not fit its Rust type")]
     Decode {
-        /// Its kind and name.
+        /// Kind and name of the object.
         object: String,
-        /// What does not fit.
+        /// Decoding error.
         #[source]
         cause: serde_json::Error,
     },
-    /// The operator ended, or did not begin.
+    /// The operator stopped, or did not start.
     #[error("operator {name} does not run: {cause}")]
     Operator {
-        /// Its name.
+        /// Name of the operator.
         name: String,
-        /// What it says.
+        /// Text of the operator's error.
         cause: String,
     },
-    /// An object is not what a file says.
-    #[error("{} is not as found\n{report}", path.display())]
+    /// An object differs from its golden file.
+    #[error("the object differs from {}\n{report}", path.display())]
     Golden {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it says, and what was found.
+        /// Expected and actual text.
         report: String,
     },
     /// A condition that had to hold for some time stopped holding.
-    #[error("{what} after {passed:?}, and should stay as wanted for {time:?}\n{report}")]
+    #[error("{what} after {passed:?}; the condition must hold for {time:?}\n{report}")]
     DoesNotStay {
-        /// The object, and what became of it.
+        /// Object and its state.
         what: String,
-        /// How long it was as wanted.
+        /// Time for which the condition held.
         passed: Duration,
-        /// How long it should be.
+        /// Time for which it had to hold.
         time: Duration,
-        /// The object, its events and the last reconciles.
+        /// Object, its events and the last reconciles.
         report: String,
     },
-    /// What the test waits for did not happen.
+    /// An expected state did not occur in time.
     #[error("{what} within {timeout:?}\n{report}")]
     Timeout {
-        /// What was waited for.
+        /// Object and expected state.
         what: String,
-        /// For how long.
+        /// Time that the test waited.
         timeout: Duration,
-        /// The object, its events and the last reconciles.
+        /// Object, its events and the last reconciles.
         report: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Objects compared with files that a person has looked at.
+//! Comparison of objects with reviewed golden files.
 
 use std::{fs, path::Path};
 
@@ -11,9 +11,9 @@ use crate::TestError;
 #[cfg(test)]
 mod tests;
 
-/// Set to rewrite the files instead of comparing with them.
+/// Variable that, if set, rewrites the files instead of comparing with them.
 const BLESS: &str = "OPKIT_BLESS";
-/// Fields of `metadata` that are another each time.
+/// Fields of `metadata` that differ from run to run.
 const VOLATILE: &[&str] = &[
     "creationTimestamp",
     "deletionTimestamp",
@@ -23,11 +23,11 @@ const VOLATILE: &[&str] = &[
     "uid",
 ];
 
-/// Compares `object` with the YAML in the file `path`, but for what differs from run to run: uids,
-/// versions, times and managed fields. With `OPKIT_BLESS=1` in the environment the file is written
-/// instead.
+/// Compares `object` with the YAML in the file `path`, ignoring fields that differ from run to run:
+/// uids, versions, times and managed fields. With `OPKIT_BLESS=1` in the environment the file is
+/// written instead.
 ///
-/// The path is that of the test's package, where cargo runs it.
+/// The path is relative to the test's package, in which cargo runs it.
 ///
 /// # Examples
 /// ```
@@ -45,7 +45,7 @@ const VOLATILE: &[&str] = &[
 /// ```
 ///
 /// # Errors
-/// If the file is not there or says something else: with both texts.
+/// If the file is missing or differs; the error contains both texts.
 pub fn golden(path: impl AsRef<Path>, object: &impl Serialize) -> Result {
     let path = path.as_ref();
     let found = yaml(object)?;
@@ -59,7 +59,7 @@ pub fn golden(path: impl AsRef<Path>, object: &impl Serialize) -> Result {
     if wanted == found {
         return Ok(());
     }
-    let report = format!("--- wanted\n{wanted}--- found\n{found}--- {BLESS}=1 rewrites the file");
+    let report = format!("--- expected\n{wanted}--- found\n{found}--- {BLESS}=1 rewrites the file");
     Err(TestError::Golden {
         path: path.to_owned(),
         report,
@@ -73,7 +73,7 @@ fn yaml(object: &impl Serialize) -> Result<String> {
     Ok(serde_saphyr::to_string(&value)?)
 }
 
-/// Takes out what differs from run to run, also of the objects in a list and of owner references.
+/// Removes fields that differ from run to run, also in list items and owner references.
 fn strip(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -1,9 +1,8 @@
 //! Control planes for tests.
 //!
-//! A test takes a [`ControlPlane`] and starts its operator on it. Which one it is, the environment
-//! says: an embedded API server of the test's own, in this process, which starts in milliseconds
-//! and of which nothing outlives the test; real etcd and Kubernetes, as processes that end with
-//! this one; or a cluster.
+//! A test takes a [`ControlPlane`] and starts its operator on it. The environment selects one of
+//! three: an embedded API server in this process, which starts in milliseconds and stops with the
+//! test; real etcd and Kubernetes, as processes that stop with this one; or an existing cluster.
 
 mod backend;
 mod binaries;

@@ -1,4 +1,4 @@
-//! What a failed test shows: the object as it is, what was said of it, how it was reconciled.
+//! Report of a failed test: the object, its events and its reconciles.
 
 use k8s_openapi::api::core::v1::Event;
 use opkit_apimachinery::redact::redact;
@@ -6,10 +6,10 @@ use opkit_client::{Kind, ObjectKey, RestClient};
 use opkit_operator::ReconcileLog;
 use serde_json::Value;
 
-/// How many reconciles are shown.
+/// Number of reconciles in a report.
 const RECONCILES: usize = 10;
 
-/// Everything that is known of an object.
+/// Returns the object, its events and the last reconciles as text.
 pub(crate) async fn about(
     client: &RestClient,
     log: &ReconcileLog,
@@ -39,10 +39,10 @@ pub(crate) async fn about(
     text
 }
 
-/// The object without what only servers read, and without what is never shown.
+/// Returns the object without managed fields and without secret values.
 fn readable(kind: &Kind, bytes: &[u8]) -> String {
     let Ok(mut object) = serde_json::from_slice::<Value>(bytes) else {
-        return format!("an answer of {} bytes that is not JSON\n", bytes.len());
+        return format!("a response of {} bytes that is not JSON\n", bytes.len());
     };
     redact(&kind.kind, &mut object);
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -1,4 +1,4 @@
-//! Running one test on a control plane.
+//! Execution of one test on a control plane.
 
 use std::{
     future::Future,
@@ -11,10 +11,10 @@ use opkit_operator::Result;
 
 use crate::{ControlPlane, TestError};
 
-/// Runs `test` and panics if it fails: what `#[opkit::test]` expands to.
+/// Runs `test` and panics if it fails; `#[opkit::test]` expands to a call of this function.
 ///
-/// The control plane is the one that the environment names, and is taken down whether the test
-/// passes, fails or panics.
+/// The environment selects the control plane. It is shut down whether the test passes, fails or
+/// panics.
 #[expect(clippy::panic, reason = "a test fails by a panic")]
 pub fn run<F: Future<Output = Result>>(
     module: &str,
@@ -40,12 +40,12 @@ pub fn run<F: Future<Output = Result>>(
     };
     let Err(error) = outcome else { return };
     match error.downcast_ref::<TestError>() {
-        // Not by a macro, whose output libtest keeps to itself when a test passes.
+        // Written directly, because libtest hides the output of print macros when a test passes.
         Some(TestError::Skipped { reason }) => {
             let line = format!("SKIPPED {module}::{name}: {reason}\n");
             let _ = io::stderr().write_all(line.as_bytes());
         }
-        // A report of several lines stays one.
+        // Keeps the line breaks of a report.
         Some(
             error @ (TestError::Timeout { .. }
             | TestError::DoesNotStay { .. }

@@ -1,4 +1,4 @@
-//! What the processes are started with.
+//! Command-line arguments of the processes.
 
 use std::{
     io,
@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-/// The port of each process.
+/// Ports that the processes listen on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ports {
     pub(crate) etcd: u16,
@@ -16,9 +16,10 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// Four that nobody listens on just now.
+    /// Returns four ports that no process listens on at the moment.
     pub(crate) fn free() -> io::Result<Self> {
-        // All are held until the last is found, or one might be given twice.
+        // All listeners are kept until the last port is found; otherwise a port could be returned
+        // twice.
         let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         let listeners = [listen()?, listen()?, listen()?, listen()?];
         let [etcd, peer, apiserver, controller_manager] = &listeners;
@@ -32,7 +33,8 @@ impl Ports {
     }
 }
 
-/// etcd that forgets: it ends with the test, so nothing is flushed to the disk.
+/// Returns the arguments of etcd. It does not sync to disk, because its data is needed only during
+/// the test.
 pub(crate) fn etcd(directory: &Path, ports: Ports) -> Vec<String> {
     let (client, peer) = (local("http", ports.etcd), local("http", ports.peer));
     vec![
@@ -47,10 +49,10 @@ pub(crate) fn etcd(directory: &Path, ports: Ports) -> Vec<String> {
     ]
 }
 
-/// kube-apiserver with a certificate of its own making and one token. Without the plugin
-/// ServiceAccount, pods do not wait for an account that a control plane without
-/// kube-controller-manager never makes. With `shards`, lists and watches may ask for shards: alpha
-/// in 1.36.
+/// Returns the arguments of kube-apiserver, with a self-signed certificate and one token. The
+/// admission plugin ServiceAccount is off: otherwise pods would wait for a service account that
+/// only kube-controller-manager creates. `shards` turns on lists and watches of shards, alpha in
+/// 1.36.
 pub(crate) fn apiserver(directory: &Path, ports: Ports, shards: bool) -> Vec<String> {
     let file = |name: &str| directory.join(name).display().to_string();
     let mut arguments = vec![
@@ -74,7 +76,8 @@ pub(crate) fn apiserver(directory: &Path, ports: Ports, shards: bool) -> Vec<Str
     arguments
 }
 
-/// kube-controller-manager without what would miss the heartbeat of our node.
+/// Returns the arguments of kube-controller-manager, without the controllers that need heartbeats
+/// of our node.
 pub(crate) fn controller_manager(directory: &Path, ports: Ports) -> Vec<String> {
     let file = |name: &str| directory.join(name).display().to_string();
     vec![
@@ -85,13 +88,13 @@ pub(crate) fn controller_manager(directory: &Path, ports: Ports) -> Vec<String> 
         format!("--secure-port={}", ports.controller_manager),
         format!("--cert-dir={}", file("kcm-certs")),
         "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller".to_owned(),
-        // Tests run side by side; the defaults are those of a cluster that must not be disturbed.
+        // Tests run in parallel; the default rate limits are meant for production clusters.
         "--kube-api-qps=200".to_owned(),
         "--kube-api-burst=400".to_owned(),
     ]
 }
 
-/// A kubeconfig that leads to the server as its administrator, in `namespace`.
+/// Returns a kubeconfig of the server's administrator, with `namespace` as the default.
 pub(crate) fn kubeconfig(directory: &Path, ports: Ports, token: &str, namespace: &str) -> String {
     let server = local("https", ports.apiserver);
     let authority = authority(directory).display().to_string();
@@ -103,7 +106,8 @@ pub(crate) fn kubeconfig(directory: &Path, ports: Ports, token: &str, namespace:
     )
 }
 
-/// The certificates that the server writes when it starts: its own and its authority's.
+/// Returns the path of the certificates that the server writes when it starts: its own and its
+/// authority's.
 pub(crate) fn authority(directory: &Path) -> std::path::PathBuf {
     directory.join("certs/apiserver.crt")
 }

@@ -1,4 +1,4 @@
-//! Where the executables are, by the conventions of controller-runtime's envtest and
+//! Search for the executables, by the conventions of controller-runtime's envtest and of
 //! `cargo xtask control-plane`.
 
 use std::{
@@ -11,9 +11,9 @@ use super::BinariesError;
 #[cfg(test)]
 mod tests;
 
-/// The directory of a control plane, as `setup-envtest` makes it.
+/// Variable with the directory of a control plane that `setup-envtest` created.
 const DIRECTORY: &str = "KUBEBUILDER_ASSETS";
-/// Where kubebuilder puts one by default.
+/// Default directory of kubebuilder.
 const KUBEBUILDER: &str = "/usr/local/kubebuilder/bin";
 
 /// The executables of a control plane.
@@ -21,14 +21,14 @@ const KUBEBUILDER: &str = "/usr/local/kubebuilder/bin";
 pub(crate) struct Assets {
     pub(crate) etcd: PathBuf,
     pub(crate) apiserver: PathBuf,
-    /// What `setup-envtest` does not bring.
+    /// kube-controller-manager, which `setup-envtest` does not install.
     pub(crate) controller_manager: Option<PathBuf>,
     pub(crate) kubectl: Option<PathBuf>,
 }
 
 impl Assets {
-    /// Looks where the environment, behind `variable`, says: each by its own variable, then in the
-    /// first directory there is.
+    /// Finds the executables; `variable` reads the environment. Each executable's own variable
+    /// comes first, then the first directory that exists.
     pub(crate) fn find(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, Box<BinariesError>> {
@@ -63,9 +63,9 @@ impl Assets {
 }
 
 impl Assets {
-    /// Whether the server has the feature gate `ShardedListAndWatch`, as the name of its directory
-    /// says: `v1.36.3` here, `1.36.0-linux-amd64` for `setup-envtest`. A server does not start with
-    /// a gate that it does not know.
+    /// Reports whether the server has the feature gate `ShardedListAndWatch`, judged by the version
+    /// in the name of its directory: `v1.36.3` here, `1.36.0-linux-amd64` for `setup-envtest`. A
+    /// server does not start with a feature gate that it does not know.
     pub(crate) fn has_shards(&self) -> bool {
         let directory = self.apiserver.parent().and_then(Path::file_name);
         let name = directory.map(|name| name.to_string_lossy().into_owned());
@@ -76,7 +76,7 @@ impl Assets {
     }
 }
 
-/// The newest that `cargo xtask control-plane` has built.
+/// Returns the directory of the newest version that `cargo xtask control-plane` has built.
 fn cache(set: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let base = match set("XDG_CACHE_HOME") {
         Some(cache) => PathBuf::from(cache),

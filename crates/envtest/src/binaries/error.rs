@@ -1,93 +1,93 @@
-//! What can go wrong with real executables. Each sentence says what to look at or to do.
+//! Errors of real executables. Each message names a log to read or a command to run.
 
 use std::{io, path::PathBuf, time::Duration};
 
-/// Why a control plane of real executables does not run.
+/// Reason why a control plane of real executables does not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BinariesError {
-    /// An executable is not there.
+    /// An executable is missing.
     #[error(
         "there is no {name} at {}: run `cargo xtask control-plane`, or set KUBEBUILDER_ASSETS to a directory that holds \
          etcd, kube-apiserver and kubectl",
         path.display()
     )]
     Missing {
-        /// What is not there.
+        /// Name of the executable.
         name: &'static str,
-        /// Where it was looked for.
+        /// Path at which it was expected.
         path: PathBuf,
     },
-    /// No port is to be had.
+    /// There is no free port.
     #[error("cannot find a free port on the loopback address")]
     Port {
-        /// Why.
+        /// I/O error.
         #[source]
         cause: io::Error,
     },
-    /// The shell that watches over the processes does not run.
-    #[error("cannot start the shell that watches over the control plane")]
+    /// The shell that supervises the processes did not start.
+    #[error("cannot start the shell that supervises the control plane")]
     Watchdog {
-        /// Why.
+        /// I/O error.
         #[source]
         cause: io::Error,
     },
     /// A file cannot be written.
     #[error("cannot write {}", path.display())]
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// I/O error.
         #[source]
         cause: io::Error,
     },
-    /// No key for service accounts can be made.
-    #[error("cannot make a key for service accounts: {cause}")]
+    /// No key for service accounts can be generated.
+    #[error("cannot generate a key for service accounts: {cause}")]
     Key {
-        /// Why, in words: the cause is of no use to anybody.
+        /// Text of the cause; its type is not useful to callers.
         cause: String,
     },
-    /// Another process listens where this one was to.
+    /// Another process listens on the port.
     #[error("{name} does not start, because its port is taken; its log: {}", log.display())]
     PortTaken {
-        /// The process.
+        /// Name of the process.
         name: String,
-        /// Its log.
+        /// Path of its log.
         log: PathBuf,
     },
     /// A process ended before the test did.
     #[error("{name} ended with code {code}: {last}; its log: {}", log.display())]
     Ended {
-        /// The process.
+        /// Name of the process.
         name: String,
-        /// Its exit code; above 128, the signal and 128.
+        /// Exit code; 128 plus the signal's number if a signal ended the process.
         code: String,
-        /// The last line that it logged.
+        /// Last line of its log.
         last: String,
-        /// Its log.
+        /// Path of its log.
         log: PathBuf,
     },
-    /// The server does not answer in time.
+    /// The server did not become ready in time.
     #[error("kube-apiserver is not ready after {timeout:?}: {last}; its log: {}", log.display())]
     NotReady {
-        /// How long it was waited for.
+        /// Time that the test waited.
         timeout: Duration,
-        /// What it said last.
+        /// Last response or error.
         last: String,
-        /// Its log.
+        /// Path of the server's log.
         log: PathBuf,
     },
-    /// The node that the pods run on, or something else that a cluster has, cannot be made.
-    #[error("cannot make the node of the control plane")]
+    /// The node that the pods run on, or another initial object, cannot be created.
+    #[error("cannot create the node of the control plane")]
     Node {
-        /// Why.
+        /// Error of the request.
         #[source]
         cause: Box<opkit_client::RequestError>,
     },
-    /// There are no threads for the control plane.
+    /// The runtime of the control plane cannot start.
     #[error("cannot start a runtime for the control plane: {cause}")]
     Runtime {
-        /// Why.
+        /// Text of the cause.
         cause: String,
     },
 }

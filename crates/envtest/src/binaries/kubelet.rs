@@ -1,7 +1,7 @@
-//! A stand-in for scheduler and kubelet: one node, on which every pod runs at once and ends when it
-//! is deleted.
+//! Simulation of scheduler and kubelet: one node, on which every pod runs immediately and ends when
+//! it is deleted.
 //!
-//! It does what the embedded control plane does, so that a test is the same on both. No container
+//! It behaves like the embedded control plane, so that a test is the same on both. No container
 //! runs.
 
 use std::{
@@ -21,28 +21,28 @@ use tokio_util::sync::CancellationToken;
 #[cfg(test)]
 mod tests;
 
-/// The node that every pod runs on, named as in the embedded control plane.
+/// Node that every pod runs on; the embedded control plane uses the same name.
 const NODE: &str = "opkit-node";
 const ADDRESS: &str = "127.0.0.1";
-/// Who writes.
+/// Field manager of the writes.
 const MANAGER: &str = "kubelet";
-/// How long one watch lasts.
+/// Duration of one watch request.
 const WATCH: Duration = Duration::from_secs(240);
-/// How long it rests when the server refuses.
+/// Time between a failed request and the next list.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What a pod needs next.
+/// Next action for a pod.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Step {
-    /// A node.
+    /// Bind the pod to the node.
     Bind,
-    /// Containers.
+    /// Set the pod's status to running.
     Run,
-    /// To be gone: its containers have ended.
+    /// Delete the pod: its containers have ended.
     Finish,
 }
 
-/// Makes the node.
+/// Creates the node.
 pub(crate) async fn register(client: &RestClient) -> Result<(), RequestError> {
     let now = now();
     let node = json!({
@@ -50,7 +50,7 @@ pub(crate) async fn register(client: &RestClient) -> Result<(), RequestError> {
         "metadata": {"name": NODE, "labels": {"kubernetes.io/hostname": NODE, "kubernetes.io/os": "linux"}},
         "status": {
             "conditions": [{
-                "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "pods run at once",
+                "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "pods run immediately",
                 "lastHeartbeatTime": now, "lastTransitionTime": now,
             }],
             "capacity": {"cpu": "64", "memory": "256Gi", "pods": "10000"},
@@ -64,14 +64,15 @@ pub(crate) async fn register(client: &RestClient) -> Result<(), RequestError> {
         .map(drop)
 }
 
-/// Looks after the pods of all namespaces until `stop`.
+/// Binds, runs and finishes the pods of all namespaces until `stop` is cancelled.
 pub(crate) async fn run(client: RestClient, stop: CancellationToken) {
     loop {
-        let pass = stop.run_until_cancelled(follow(&client)).await;
+        let pass = stop.run_until_cancelled(list_and_watch(&client)).await;
         match pass {
             None => return,
             Some(Ok(())) => {}
-            // The server is busy or gone; the first passes, and the second is told by the watchdog.
+            // The server is busy or has stopped. The former passes; the watchdog reports the
+            // latter.
             Some(Err(_)) => {
                 if stop
                     .run_until_cancelled(tokio::time::sleep(PAUSE))
@@ -85,14 +86,14 @@ pub(crate) async fn run(client: RestClient, stop: CancellationToken) {
     }
 }
 
-/// From a list to the end of the watch that follows it.
-async fn follow(client: &RestClient) -> Result<(), RequestError> {
+/// Lists all pods, then watches them until the watch ends.
+async fn list_and_watch(client: &RestClient) -> Result<(), RequestError> {
     let kind = Kind::of::<Pod>();
     let list = client.list(&kind, None, 0, None).await?;
     let list: Value = serde_json::from_slice(&list).unwrap_or_default();
     let items = list.get("items").and_then(Value::as_array);
     for pod in items.into_iter().flatten() {
-        look_after(client, pod).await?;
+        sync_pod(client, pod).await?;
     }
     let options = WatchOptions {
         resource_version: text(&list, "/metadata/resourceVersion").to_owned(),
@@ -103,7 +104,7 @@ async fn follow(client: &RestClient) -> Result<(), RequestError> {
     while let Some(line) = lines.next().await {
         let event: Value = serde_json::from_slice(&line?).unwrap_or_default();
         match (text(&event, "/type"), event.get("object")) {
-            ("ADDED" | "MODIFIED", Some(pod)) => look_after(client, pod).await?,
+            ("ADDED" | "MODIFIED", Some(pod)) => sync_pod(client, pod).await?,
             ("ERROR", _) => return Ok(()),
             _ => {}
         }
@@ -111,7 +112,7 @@ async fn follow(client: &RestClient) -> Result<(), RequestError> {
     Ok(())
 }
 
-async fn look_after(client: &RestClient, pod: &Value) -> Result<(), RequestError> {
+async fn sync_pod(client: &RestClient, pod: &Value) -> Result<(), RequestError> {
     let key = ObjectKey::from((
         text(pod, "/metadata/namespace"),
         text(pod, "/metadata/name"),
@@ -140,8 +141,7 @@ async fn look_after(client: &RestClient, pod: &Value) -> Result<(), RequestError
         Some(Step::Finish) => {
             let namespace = key.namespace.clone().unwrap_or_default();
             let pods: Api<Pod> = Api::namespaced(client.kube(), &namespace);
-            // The room of requests has no word for a grace period. Whatever this meets, the next
-            // event or the next list finds the pod again.
+            // Ignores the result: if this fails, the next event or the next list repeats it.
             let now = DeleteParams::default().grace_period(0);
             let _ = pods.delete(&key.name, &now).await;
             return Ok(());
@@ -166,7 +166,7 @@ fn next_step(pod: &Value) -> Option<Step> {
     if !text(pod, "/metadata/deletionTimestamp").is_empty() {
         let grace = pod.pointer("/metadata/deletionGracePeriodSeconds");
         let ended = grace.and_then(Value::as_i64) == Some(0);
-        // What still has finalizers then waits for others.
+        // A pod that still has finalizers after that waits for other controllers.
         return (!ended || !has("/metadata/finalizers")).then_some(Step::Finish);
     }
     if node.is_empty() {
@@ -175,7 +175,7 @@ fn next_step(pod: &Value) -> Option<Step> {
     matches!(text(pod, "/status/phase"), "" | "Pending").then_some(Step::Run)
 }
 
-/// The status of a pod whose containers all run.
+/// Returns the status of a pod whose containers all run.
 fn running(pod: &Value, now: &str) -> Value {
     let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
     let statuses: Vec<Value> = containers
@@ -209,7 +209,7 @@ fn running(pod: &Value, now: &str) -> Value {
     })
 }
 
-/// An address for a pod. Loopback would not do: no endpoint may have it.
+/// Returns an address for a pod. It is not a loopback address, which endpoints must not have.
 fn address(uid: &str) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(uid.as_bytes());

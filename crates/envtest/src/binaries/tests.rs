@@ -7,14 +7,14 @@ use std::{
 
 use super::*;
 
-/// Makes [`victim`] a test: how it ends.
+/// Variable that makes [`victim`] a test; its value is the way in which the process ends.
 const VICTIM: &str = "OPKIT_TEST_VICTIM";
-/// How often each end is tried: 1, or what this variable says.
+/// Variable with the number of runs of each way; 1 by default.
 const RUNS: &str = "OPKIT_TEST_RUNS";
-/// How long the watchdog may take.
+/// Time limit of the watchdog's cleanup.
 const CLEAN_MAX: Duration = Duration::from_secs(10);
 
-/// What this machine has, or a line that says that it has not.
+/// Returns the executables of this machine, or prints that the test is skipped.
 fn assets(test: &str) -> Option<Assets> {
     match Assets::find(|name| env::var(name).ok()) {
         Ok(assets) => Some(assets),
@@ -28,12 +28,12 @@ fn assets(test: &str) -> Option<Assets> {
     }
 }
 
-/// Past libtest, which keeps what macros print.
-fn say(text: &str) {
+/// Prints to stdout directly, because libtest captures the output of macros.
+fn print(text: &str) {
     std::io::stdout().write_all(text.as_bytes()).unwrap();
 }
 
-/// Not a test but the process that [`a_test_that_ends_leaves_nothing_behind`] watches.
+/// Not a test itself but the process that [`a_test_that_ends_leaves_nothing_behind`] watches.
 #[tokio::test]
 async fn victim() {
     let Ok(end) = env::var(VICTIM) else { return };
@@ -45,23 +45,24 @@ async fn victim() {
         controller_manager,
     } = plane.ports;
     let directory = plane.watchdog.directory().display();
-    say(&format!(
+    print(&format!(
         "\nplane {directory} {etcd} {peer} {apiserver} {controller_manager}\n"
     ));
     match end.as_str() {
         "killed" => std::future::pending().await,
-        "panics" => panic!("as it was told to"),
+        "panics" => panic!("as requested"),
         _ => {}
     }
 }
 
-/// What a victim says of its control plane.
+/// Directory and ports of a victim's control plane, as it prints them.
 struct Trace {
     directory: String,
     ports: Vec<u16>,
 }
 
-/// Its output must be read to the end: libtest fails when nobody hears that a test has passed.
+/// Process of a victim. Its output must be read to the end: libtest fails if it cannot write that a
+/// test has passed.
 struct Victim {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -95,7 +96,7 @@ fn start_victim(end: &str) -> (Victim, Trace) {
     (Victim { child, output }, Trace { directory, ports })
 }
 
-/// What of a control plane is still there.
+/// Returns the parts of a control plane that still exist.
 fn remains(trace: &Trace) -> Vec<String> {
     let mut found = Vec::new();
     if Path::new(&trace.directory).exists() {
@@ -118,12 +119,13 @@ fn remains(trace: &Trace) -> Vec<String> {
 async fn leaves_nothing(trace: &Trace) {
     let deadline = Instant::now() + CLEAN_MAX;
     while !remains(trace).is_empty() && Instant::now() < deadline {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     assert_eq!(remains(trace), Vec::<String>::new());
 }
 
-/// `OPKIT_TEST_RUNS=20` tries every end, that often; once, and only the worst, takes less time.
+/// `OPKIT_TEST_RUNS=20` runs every way of ending 20 times; by default only the worst way runs,
+/// once, to save time.
 #[tokio::test]
 async fn a_test_that_ends_leaves_nothing_behind() {
     if assets("a_test_that_ends_leaves_nothing_behind").is_none() {
@@ -141,7 +143,7 @@ async fn a_test_that_ends_leaves_nothing_behind() {
             let ready = start.elapsed();
             if *end == "killed" {
                 assert!(!remains(&trace).is_empty());
-                // SIGKILL: nothing of the victim's runs any more.
+                // SIGKILL: none of the victim's code runs any more.
                 victim.child.kill().unwrap();
             }
             let status = victim.wait();
@@ -153,7 +155,7 @@ async fn a_test_that_ends_leaves_nothing_behind() {
             }
             let ended = Instant::now();
             leaves_nothing(&trace).await;
-            say(&format!(
+            print(&format!(
                 "run {run}: ready after {ready:.1?}, {end} ({status}), nothing left after {:.1?}\n",
                 ended.elapsed()
             ));
@@ -162,7 +164,7 @@ async fn a_test_that_ends_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_said() {
+async fn a_taken_port_is_reported() {
     let Some(assets) = assets("a_port_that_is_taken_is_said") else {
         return;
     };
@@ -184,7 +186,7 @@ async fn a_port_that_is_taken_is_said() {
 }
 
 #[tokio::test]
-async fn a_process_that_dies_is_named_with_its_log() {
+async fn a_process_that_ends_is_reported_with_its_log() {
     let Some(assets) = assets("a_process_that_dies_is_named_with_its_log") else {
         return;
     };
@@ -201,7 +203,7 @@ async fn a_process_that_dies_is_named_with_its_log() {
         text.ends_with(&format!("its log: {}", log.display())),
         "{text}"
     );
-    // The rest went with it; only the logs are left.
+    // The other processes were stopped too; only the logs are left.
     plane.end(true).await;
     let mut left: Vec<_> = fs::read_dir(&directory)
         .unwrap()

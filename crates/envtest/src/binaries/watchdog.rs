@@ -1,9 +1,9 @@
-//! Processes that cannot outlive the test.
+//! Supervisor that stops the processes when the test ends.
 //!
-//! A shell in a process group of its own starts them and reads a pipe from this process. However
-//! this process ends (even by SIGKILL, when nothing of ours runs any more) the kernel closes the
-//! pipe, and at its end the shell kills what it started and removes the directory. A signal to the
-//! test's group does not reach it.
+//! A shell in its own process group starts the processes and reads a pipe from this process. When
+//! this process ends (even by SIGKILL, when none of its code runs any more) the kernel closes the
+//! pipe. The shell then kills the processes and removes the directory. A signal to the test's
+//! process group does not reach the shell.
 
 use std::{
     fs,
@@ -23,30 +23,30 @@ use tokio_util::task::TaskTracker;
 use super::BinariesError;
 
 const SCRIPT: &str = include_str!("watchdog.sh");
-/// How long ending everything may take.
+/// Time limit for stopping all processes.
 const END_MAX: Duration = Duration::from_secs(10);
 
-/// A process that ended before it was told to.
+/// Process that ended before it was stopped.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Ended {
     pub(crate) name: String,
-    /// Above 128, the signal and 128.
+    /// Exit code; 128 plus the signal's number if a signal ended the process.
     pub(crate) code: String,
 }
 
-/// The shell, and the directory that ends with it.
+/// Handle of the shell, and of the directory that the shell removes when it ends.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     directory: PathBuf,
-    /// None once it was told to end.
+    /// Input of the shell; `None` after the shell was asked to stop.
     pipe: Arc<Mutex<Option<ChildStdin>>>,
     ended: watch::Receiver<Option<Ended>>,
-    /// The one that listens to the shell and waits for its end.
+    /// Task that reads the shell's output and waits for its exit.
     tasks: TaskTracker,
 }
 
 impl Watchdog {
-    /// Starts the shell, which makes `directory`.
+    /// Starts the shell, which creates `directory`.
     pub(crate) async fn start(directory: PathBuf) -> Result<Self, BinariesError> {
         let failed = |cause| BinariesError::Watchdog { cause };
         let mut child = Command::new("sh")
@@ -54,7 +54,7 @@ impl Watchdog {
             .arg(&directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Whoever reads the test's output to its end shall not wait for the shell.
+            // A program that reads the test's output to its end must not wait for the shell.
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
@@ -64,7 +64,7 @@ impl Watchdog {
         };
         let mut lines = BufReader::new(stdout).lines();
         if lines.next_line().await.map_err(failed)?.as_deref() != Some("ready") {
-            let cause = format!("the shell cannot make {}", directory.display());
+            let cause = format!("the shell cannot create {}", directory.display());
             return Err(failed(std::io::Error::other(cause)));
         }
         let pipe = Arc::new(Mutex::new(Some(pipe)));
@@ -80,12 +80,12 @@ impl Watchdog {
         })
     }
 
-    /// Where the processes may leave things.
+    /// Returns the directory of the processes' data.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Where a process says what it does.
+    /// Returns the path of a process's log.
     pub(crate) fn log(&self, name: &str) -> PathBuf {
         self.directory.join(format!("{name}.log"))
     }
@@ -99,7 +99,7 @@ impl Watchdog {
         }
     }
 
-    /// Starts a process: an executable and its arguments, none with a line break in it.
+    /// Starts a process: an executable and its arguments, none of which contains a line break.
     pub(crate) async fn run(
         &self,
         name: &'static str,
@@ -108,28 +108,28 @@ impl Watchdog {
     ) -> Result<(), BinariesError> {
         let text = format!("{}\n{}\n", executable.display(), arguments.join("\n"));
         self.write(&format!("{name}.args"), &text)?;
-        tell(&self.pipe, &format!("start {name}\n")).await;
+        send(&self.pipe, &format!("start {name}\n")).await;
         Ok(())
     }
 
-    /// The first process that ended by itself, if one did.
+    /// Returns a receiver of the first process that ended by itself.
     pub(crate) fn ended(&self) -> watch::Receiver<Option<Ended>> {
         self.ended.clone()
     }
 
-    /// Ends everything and removes the directory, but for the logs if they are to be kept.
+    /// Stops all processes and removes the directory, except the logs if `keep_logs` is set.
     pub(crate) async fn end(&self, keep_logs: bool) {
         if keep_logs {
-            tell(&self.pipe, "keep\n").await;
+            send(&self.pipe, "keep\n").await;
         }
         self.pipe.lock().await.take();
-        // SIGKILL cannot be refused, so this is a matter of milliseconds.
+        // A process cannot ignore SIGKILL, so this takes milliseconds.
         let _ = tokio::time::timeout(END_MAX, self.tasks.wait()).await;
     }
 }
 
-/// Says what the shell says. A control plane without one of its parts answers late or never, so the
-/// first to end ends the others, and the logs stay.
+/// Reads the shell's reports. A control plane that lacks a process responds late or never, so the
+/// first exit stops the other processes; the logs are kept.
 async fn listen(
     mut child: Child,
     mut lines: Lines<BufReader<ChildStdout>>,
@@ -141,7 +141,7 @@ async fn listen(
         if let (Some("ended"), Some(name), Some(code)) = (words.next(), words.next(), words.next())
             && pipe.lock().await.is_some()
         {
-            tell(&pipe, "keep\n").await;
+            send(&pipe, "keep\n").await;
             pipe.lock().await.take();
             let (name, code) = (name.to_owned(), code.to_owned());
             ended.send_replace(Some(Ended { name, code }));
@@ -150,8 +150,9 @@ async fn listen(
     let _ = child.wait().await;
 }
 
-/// A shell that has ended hears nothing; [`listen`] knows then.
-async fn tell(pipe: &Mutex<Option<ChildStdin>>, line: &str) {
+/// Writes a line to the shell. If the shell has ended, the line is dropped; [`listen`] notices the
+/// end.
+async fn send(pipe: &Mutex<Option<ChildStdin>>, line: &str) {
     if let Some(pipe) = pipe.lock().await.as_mut() {
         let _ = pipe.write_all(line.as_bytes()).await;
         let _ = pipe.flush().await;

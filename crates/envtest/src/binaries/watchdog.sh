@@ -1,5 +1,6 @@
-# Starts the processes of a control plane and outlives nobody. Reads `start NAME` and `keep` from stdin; at its end,
-# whatever brought it about, ends every process and removes the directory. Says `ended NAME CODE` of what ends before.
+# Starts the processes of a control plane and stops them with the test. Reads `start NAME` and `keep` from stdin.
+# When stdin ends, for any reason, it kills every process and removes the directory. It prints `ended NAME CODE` for a
+# process that ends earlier.
 dir=$1
 runners=
 keep=
@@ -7,8 +8,8 @@ trap : HUP INT TERM
 mkdir -m 700 "$dir" || exit 1
 echo ready
 
-# One process, with the arguments that NAME.args holds one to a line. The trap may come at any time: before the
-# process is there, it is remembered.
+# Runs one process; NAME.args has one argument per line. TERM may arrive at any time: before the process exists, it is
+# only noted in $stop.
 run() {
   child=
   stop=

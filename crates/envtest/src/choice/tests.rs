@@ -21,8 +21,8 @@ fn the_environment_chooses() {
 }
 
 #[test]
-fn a_control_plane_that_there_is_not_is_refused() {
+fn an_unknown_control_plane_is_refused() {
     let error = read(&[(VARIABLE, "kind")]).unwrap_err();
-    let want = "OPKIT_CONTROL_PLANE is \"kind\", which is none of embedded, binaries, cluster";
+    let want = "OPKIT_CONTROL_PLANE is \"kind\", which is not one of embedded, binaries, cluster";
     assert_eq!(error, want);
 }

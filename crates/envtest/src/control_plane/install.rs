@@ -1,4 +1,4 @@
-//! CRDs on a control plane, which other tests may use as well.
+//! Installation of CRDs on a control plane, which other tests may use at the same time.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,16 +10,16 @@ use super::ControlPlane;
 use crate::TestError;
 
 impl ControlPlane {
-    /// Installs the CRDs of an operator and waits until they are served. Tests may do so at the
-    /// same time; on a shared control plane those of cluster-scoped kinds wait for each other from
-    /// here to their end.
+    /// Installs the CRDs of an operator and waits until they are served. Several tests may do this
+    /// at the same time. On a shared control plane, tests of cluster-scoped kinds wait for each
+    /// other, from here until they end.
     ///
     /// # Errors
     /// If the server refuses one, or does not serve it in time.
     pub async fn install(&self, operator: &Operator) -> Result {
         let crds = operator.crds();
         if self.inner.backend.is_shared() && is_cluster_wide(operator) {
-            self.take_turn().await;
+            self.lock_cluster_scope().await;
         }
         for crd in crds {
             let name = crd.metadata.name.clone().unwrap_or_default();
@@ -41,17 +41,17 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Waits until no other test of this process has the turn.
-    async fn take_turn(&self) {
-        static TURN: LazyLock<Arc<tokio::sync::Mutex<()>>> = LazyLock::new(Arc::default);
-        if self.inner.turn.lock().is_none() {
-            let turn = TURN.clone().lock_owned().await;
-            *self.inner.turn.lock() = Some(turn);
+    /// Waits until no other test of this process holds the lock for cluster-scoped kinds.
+    async fn lock_cluster_scope(&self) {
+        static LOCK: LazyLock<Arc<tokio::sync::Mutex<()>>> = LazyLock::new(Arc::default);
+        if self.inner.cluster_scope_lock.lock().is_none() {
+            let lock = LOCK.clone().lock_owned().await;
+            *self.inner.cluster_scope_lock.lock() = Some(lock);
         }
     }
 
-    /// Whether the objects of every version can be listed: a server may still refuse for a moment
-    /// after it has said that a CRD is established.
+    /// Reports whether the objects of every version can be listed. After a CRD is established, a
+    /// server may still refuse requests for a moment.
     async fn is_served(&self, crd: &CustomResourceDefinition) -> bool {
         for version in crd.spec.versions.iter().filter(|version| version.served) {
             let kind = Kind {
@@ -76,7 +76,7 @@ impl ControlPlane {
     }
 }
 
-/// Whether an operator is about cluster-scoped kinds: its own, or others such as Namespaces.
+/// Reports whether an operator uses cluster-scoped kinds: its own, or others such as Namespaces.
 pub(super) fn is_cluster_wide(operator: &Operator) -> bool {
     let crds = operator.crds();
     let mut controllers = operator.controllers().iter();

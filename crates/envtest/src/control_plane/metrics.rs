@@ -1,10 +1,10 @@
-//! The metrics of the operators under test.
+//! Metrics of the operators under test.
 
 use super::ControlPlane;
 
 impl ControlPlane {
-    /// Returns the metrics of the operators that were started here, in Prometheus' text format:
-    /// what `/metrics` would serve.
+    /// Returns the metrics of the operators that were started here, in Prometheus' text format, as
+    /// `/metrics` would serve them.
     #[must_use]
     pub fn metrics(&self) -> String {
         let registries = self.inner.metrics.lock();
@@ -52,7 +52,7 @@ impl ControlPlane {
     }
 }
 
-/// One line of metrics.
+/// One line of the metrics text.
 #[derive(Debug, PartialEq)]
 struct Sample<'a> {
     name: &'a str,
@@ -61,7 +61,7 @@ struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Parses `name{label="value",..} 7`; `None` for a comment.
+    /// Parses `name{label="value",..} 7`; returns `None` for a comment.
     fn parse(line: &'a str) -> Option<Self> {
         let end = line.find(['{', ' ']).filter(|_| !line.starts_with('#'))?;
         let (name, mut rest) = line.split_at_checked(end)?;
@@ -85,7 +85,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// The value of a label, and what follows its closing quote.
+/// Returns the value of a label, and the text after its closing quote.
 fn unquoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.chars();

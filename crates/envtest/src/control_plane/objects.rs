@@ -1,4 +1,4 @@
-//! Reads of a test, and writes in place of a controller that the control plane lacks.
+//! Reads of a test, and writes that replace a controller which the control plane lacks.
 
 use k8s_openapi::api::core::v1::{Event, Pod};
 use k8s_openapi::{api::batch::v1::Job, jiff::Timestamp};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{ControlPlane, MANAGER, decode};
 use crate::error::refused;
 
-/// The namespace of events about cluster-scoped objects.
+/// Namespace of events about cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
 
 impl ControlPlane {
@@ -47,7 +47,7 @@ impl ControlPlane {
         let items = list.get_mut("items").and_then(Value::as_array_mut);
         let items = items.map(std::mem::take).unwrap_or_default();
         let typed = items.into_iter().map(|mut item| {
-            // The items of a list of a built-in kind do not name their kind.
+            // List items of a built-in kind do not contain their kind.
             if let Some(item) = item.as_object_mut() {
                 let api_version = || kind.api_version().into();
                 item.entry("apiVersion").or_insert_with(api_version);
@@ -64,8 +64,9 @@ impl ControlPlane {
         typed.collect()
     }
 
-    /// Returns the Kubernetes Events about an object of kind `K`, oldest first. They are posted in
-    /// the background: [`eventually_event`](ControlPlane::eventually_event) waits for one.
+    /// Returns the Kubernetes Events about an object of kind `K`, oldest first. Operators create
+    /// events in the background: [`eventually_event`](ControlPlane::eventually_event) waits for
+    /// one.
     ///
     /// # Errors
     /// If the server refuses.
@@ -83,8 +84,8 @@ impl ControlPlane {
         Ok(found)
     }
 
-    /// Writes fields of an object's status, as the controller would that the control plane lacks;
-    /// fields that `status` does not have stay as they are. `status` is the status type of the
+    /// Writes fields of an object's status, in place of a controller that the control plane lacks.
+    /// Fields that `status` does not contain stay as they are. `status` is the status type of the
     /// kind, or JSON.
     ///
     /// # Examples
@@ -128,15 +129,15 @@ impl ControlPlane {
         )
     }
 
-    /// Waits until there is a Job of this name, lets it complete, and returns it.
+    /// Waits until a Job of this name exists, completes it, and returns it.
     ///
-    /// Where the control plane has no Job controller, its status is written as that controller
-    /// does. With one of real `binaries`, where no container runs, its pods succeed. On a `cluster`
-    /// its containers run, and it is waited for.
+    /// If the control plane has no Job controller, this writes the Job's status as that controller
+    /// does. On real `binaries`, where no container runs, it sets the Job's pods to succeeded. On a
+    /// `cluster` the containers run, and this waits for them.
     ///
     /// # Errors
-    /// If there is no such Job in time, or it does not complete; with the Job, its events and the
-    /// last reconciles.
+    /// If the Job does not exist in time, or does not complete. The error contains the Job, its
+    /// events and the last reconciles.
     pub async fn complete_job(&self, key: impl Into<ObjectKey>) -> Result<Job> {
         let key = self.key::<Job>(key);
         let job = self.eventually(key.clone(), |_: &Job| true).await?;
@@ -148,8 +149,8 @@ impl ControlPlane {
         }
         let completed = self
             .wait(async || {
-                if self.inner.backend.plays_kubelet() {
-                    self.end_pods(&key).await?;
+                if self.inner.backend.simulates_kubelet() {
+                    self.complete_pods(&key).await?;
                 }
                 Ok(self.get::<Job>(key.clone()).await?.filter(is_complete))
             })
@@ -164,16 +165,16 @@ impl ControlPlane {
         }
     }
 
-    /// Lets the running pods of a Job succeed.
-    async fn end_pods(&self, job: &ObjectKey) -> Result {
+    /// Sets the running pods of a Job to succeeded.
+    async fn complete_pods(&self, job: &ObjectKey) -> Result {
         let kind = Kind::of::<Pod>();
         let pods = self.list_in::<Pod>(&kind, job.namespace.as_deref()).await?;
         for pod in pods {
             let owners = pod.metadata.owner_references.iter().flatten();
             let mut owners = owners.filter(|owner| owner.kind == "Job");
             let status = pod.status.unwrap_or_default();
-            // One that does not run yet is about to: whoever plays the kubelet would write over
-            // this.
+            // A pod that does not run yet is about to: the simulated kubelet would overwrite this
+            // status.
             let is_running = status.phase.as_deref() == Some("Running");
             if !is_running || !owners.any(|owner| owner.name == job.name) {
                 continue;
@@ -200,8 +201,8 @@ impl ControlPlane {
                 status,
             );
             match set.await {
-                // Gone with its Job, or written by another client meanwhile.
-                Err(error) if is_passing(&error) => {}
+                // Deleted with its Job, or changed by another client meanwhile.
+                Err(error) if is_expected_race(&error) => {}
                 set => drop(set?),
             }
         }
@@ -209,7 +210,7 @@ impl ControlPlane {
     }
 }
 
-fn is_passing(error: &Error) -> bool {
+fn is_expected_race(error: &Error) -> bool {
     match error.downcast_ref::<crate::TestError>() {
         Some(crate::TestError::Request { cause, .. }) => {
             cause.is_not_found() || cause.is_conflict()
@@ -218,7 +219,7 @@ fn is_passing(error: &Error) -> bool {
     }
 }
 
-/// When an event happened; servers and clients of both event APIs fill in different fields.
+/// Returns the time of an event; servers and clients of both event APIs fill in different fields.
 fn time_of(event: &Event) -> Option<Timestamp> {
     let created = || Some(event.metadata.creation_timestamp.as_ref()?.0);
     let first = || Some(event.first_timestamp.as_ref()?.0);
@@ -233,7 +234,7 @@ fn is_complete(job: &Job) -> bool {
         .any(|condition| condition.type_ == "Complete" && condition.status == "True")
 }
 
-/// The status of a Job that has run to its end, as the Job controller of Kubernetes 1.36 writes it.
+/// Returns the status of a completed Job, as the Job controller of Kubernetes 1.36 writes it.
 fn completed(job: &Job) -> Value {
     let now = now();
     let spec = job.spec.as_ref();

@@ -21,9 +21,9 @@ fn operator() -> Operator {
     Operator::new("map-operator").controller(Controller::new(reconcile))
 }
 
-// The clock is paused: waiting for what does not come takes no time.
+// The clock is paused: waiting for a state that does not occur takes no time.
 #[tokio::test(start_paused = true)]
-async fn what_does_not_happen_is_reported_with_all_that_is_known() {
+async fn a_timeout_is_reported_with_the_object_its_events_and_reconciles() {
     let plane = ControlPlane::embedded().unwrap();
     plane.start(operator()).await.unwrap();
     plane.apply(config_map("bad")).await.unwrap();
@@ -34,7 +34,7 @@ async fn what_does_not_happen_is_reported_with_all_that_is_known() {
         None => panic!("{error}"),
     };
     for part in [
-        "ConfigMap default/bad does not become as wanted within 20s",
+        "ConfigMap default/bad does not meet the condition within 20s",
         "\"name\": \"bad\"",
         "Normal ConfigMap: Seen: it was seen",
         "reconcile panicked: ",
@@ -46,14 +46,14 @@ async fn what_does_not_happen_is_reported_with_all_that_is_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_stays_is_reported() {
+async fn an_object_that_is_not_deleted_is_reported() {
     let plane = ControlPlane::embedded().unwrap();
     plane.apply(config_map("one")).await.unwrap();
     let error = plane.eventually_gone::<ConfigMap>("one").await.unwrap_err();
     assert!(
         error
             .to_string()
-            .starts_with("ConfigMap default/one does not go within 20s")
+            .starts_with("ConfigMap default/one is not deleted within 20s")
     );
     plane.delete::<ConfigMap>("one").await.unwrap();
     plane.eventually_gone::<ConfigMap>("one").await.unwrap();
@@ -78,17 +78,17 @@ async fn an_operator_that_cannot_start_fails_the_test() {
 }
 
 #[test]
-fn whoever_reconciles_a_cluster_scoped_kind_takes_turns() {
+fn an_operator_of_a_cluster_scoped_kind_is_cluster_wide() {
     async fn reconcile(_: Arc<Namespace>, _: Context) -> Result<Action> {
         Ok(Action::await_change())
     }
-    // It defines no kind, so no CRD tells.
+    // The operator defines no kind, so it has no CRD that shows the scope.
     let of_namespaces = Operator::new("one").controller(Controller::new(reconcile));
     assert!(install::is_cluster_wide(&of_namespaces));
     assert!(!install::is_cluster_wide(&operator()));
 }
 
-/// A kind that no CRD defines.
+/// Kind without a CRD.
 #[derive(
     kube::CustomResource, serde::Serialize, serde::Deserialize, schemars::JsonSchema, Clone, Debug,
 )]
@@ -113,7 +113,7 @@ fn job(name: &str) -> Job {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_control_plane_lacks_is_in_the_report() {
+async fn the_report_lists_features_that_the_control_plane_lacks() {
     let plane = ControlPlane::embedded().unwrap();
     plane.apply(job("one")).await.unwrap();
     let plane = plane.with_timeout(Duration::from_millis(100));
@@ -140,7 +140,7 @@ async fn a_job_is_waited_for_and_completed() {
         types,
         [("SuccessCriteriaMet", "True"), ("Complete", "True")]
     );
-    // One that is complete already stays as it is.
+    // A Job that is complete already stays as it is.
     let again = plane.complete_job("one").await.unwrap();
     assert_eq!(
         again.status.unwrap().completion_time,
@@ -154,7 +154,7 @@ async fn a_timeout_can_be_set() {
     let start = tokio::time::Instant::now();
     let soon = plane.with_timeout(Duration::from_secs(1));
     let error = soon.complete_job("one").await.unwrap_err().to_string();
-    let expected = "Job default/one does not become as wanted within 1s";
+    let expected = "Job default/one does not meet the condition within 1s";
     assert!(error.starts_with(expected), "{error}");
     assert!(
         start.elapsed() < Duration::from_secs(2),
@@ -164,12 +164,12 @@ async fn a_timeout_can_be_set() {
     assert_eq!(
         plane.timeout,
         Duration::from_secs(20),
-        "the other handle is as before"
+        "the other handle keeps its timeout"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_stay_is_reported() {
+async fn a_condition_that_stops_holding_is_reported() {
     let plane = ControlPlane::embedded().unwrap();
     plane.apply(config_map("one")).await.unwrap();
     let time = Duration::from_secs(2);
@@ -187,11 +187,11 @@ async fn what_does_not_stay_is_reported() {
     let error = stayed.unwrap_err();
     let text = error.downcast_ref::<TestError>().unwrap().to_string();
     assert!(
-        text.starts_with("ConfigMap default/one is not as wanted after 1"),
+        text.starts_with("ConfigMap default/one does not meet the condition after 1"),
         "{text}"
     );
     assert!(
-        text.contains("and should stay as wanted for 2s\n--- ConfigMap"),
+        text.contains("; the condition must hold for 2s\n--- ConfigMap"),
         "{text}"
     );
     assert!(text.contains("\"a\": \"b\""), "{text}");
@@ -202,7 +202,7 @@ async fn what_does_not_stay_is_reported() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.starts_with("ConfigMap default/two is not there after 0ns"),
+        error.starts_with("ConfigMap default/two does not exist after 0ns"),
         "{error}"
     );
 }
@@ -223,7 +223,7 @@ async fn objects_events_and_metrics_are_read() {
         .collect();
     assert_eq!(names, ["one", "two"]);
     assert_eq!(plane.list::<Namespace>().await.unwrap().len(), 4);
-    // Those of another object, or of another kind of this name, are left out.
+    // Events of another object, or of another kind with this name, are not returned.
     let events = plane.events::<ConfigMap>("one").await.unwrap();
     assert!(
         events
@@ -254,7 +254,7 @@ async fn a_status_is_set() {
     };
     let set = plane.set_status::<Job>("one", status).await.unwrap();
     assert_eq!(set.status.unwrap().active, Some(2));
-    // What is not named stays.
+    // Fields that are not in the patch stay.
     let set = plane
         .set_status::<Job>("one", json!({"ready": 1}))
         .await

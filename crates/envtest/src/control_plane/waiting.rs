@@ -1,4 +1,4 @@
-//! Waiting for what a test expects, and reporting what happened instead.
+//! Waiting for an expected state, with a report if it does not occur.
 
 use std::{future::Future, time::Duration};
 
@@ -11,9 +11,9 @@ use super::ControlPlane;
 use crate::{TestError, report};
 
 impl ControlPlane {
-    /// Returns another handle on the same control plane, which waits for this long: in
-    /// [`eventually`](ControlPlane::eventually) and everything else that waits. 20 s by default on
-    /// the embedded one, 60 s on the others.
+    /// Returns another handle of the same control plane with this time limit for
+    /// [`eventually`](ControlPlane::eventually) and all other waits. The default is 20 s on the
+    /// embedded control plane, 60 s on the others.
     ///
     /// # Examples
     /// ```
@@ -36,14 +36,14 @@ impl ControlPlane {
         }
     }
 
-    /// Waits until an object is as wanted, and returns it.
+    /// Waits until an object meets a condition, and returns it.
     ///
     /// # Errors
-    /// If it does not become so, with the object, its events and the last reconciles; or if an
-    /// operator ends.
+    /// If the object does not meet the condition in time, with the object, its events and the last
+    /// reconciles; or if an operator stops.
     ///
     /// # Cancel safety
-    /// It only reads.
+    /// Safe to drop: this only reads.
     pub async fn eventually<K: Object>(
         &self,
         key: impl Into<ObjectKey>,
@@ -61,19 +61,20 @@ impl ControlPlane {
         match found {
             Some(object) => Ok(object),
             None => Err(self
-                .timed_out(&kind, &key, "does not become as wanted")
+                .timed_out(&kind, &key, "does not meet the condition")
                 .await
                 .into()),
         }
     }
 
-    /// Waits until there is no such object.
+    /// Waits until an object does not exist.
     ///
     /// # Errors
-    /// If it stays, with the object, its events and the last reconciles; or if an operator ends.
+    /// If the object still exists after the time limit, with the object, its events and the last
+    /// reconciles; or if an operator stops.
     ///
     /// # Cancel safety
-    /// It only reads.
+    /// Safe to drop: this only reads.
     pub async fn eventually_gone<K: Object>(&self, key: impl Into<ObjectKey>) -> Result {
         let (kind, key) = (Kind::of::<K>(), self.key::<K>(key));
         let gone = self
@@ -81,19 +82,19 @@ impl ControlPlane {
             .await?;
         match gone {
             Some(()) => Ok(()),
-            None => Err(self.timed_out(&kind, &key, "does not go").await.into()),
+            None => Err(self.timed_out(&kind, &key, "is not deleted").await.into()),
         }
     }
 
-    /// Waits until there is an event with this reason about an object of kind `K`, and returns it.
-    /// Events are posted in the background, some time after what they report.
+    /// Waits until an event with this reason exists about an object of kind `K`, and returns it.
+    /// Operators create events in the background, some time after the change that they report.
     ///
     /// # Errors
-    /// If there is none in time, with the object, its events and the last reconciles; or if an
-    /// operator ends.
+    /// If no such event is created in time, with the object, its events and the last reconciles; or
+    /// if an operator stops.
     ///
     /// # Cancel safety
-    /// It only reads.
+    /// Safe to drop: this only reads.
     pub async fn eventually_event<K: Object>(
         &self,
         key: impl Into<ObjectKey>,
@@ -109,15 +110,15 @@ impl ControlPlane {
         match found {
             Some(event) => Ok(event),
             None => {
-                let what = format!("gets no event {reason}");
+                let what = format!("has no event {reason}");
                 Err(self.timed_out(&kind, &key, &what).await.into())
             }
         }
     }
 
-    /// Checks for `time` that an object is as wanted, and returns it as it was last: for what must
-    /// not happen. The object is read every 2 ms on the embedded control plane and every 25 ms on
-    /// the others, so that a state that lasts shorter may be missed.
+    /// Checks for `time` that an object meets a condition, and returns its last state. Use it to
+    /// check that something does not happen. The object is read every 2 ms on the embedded control
+    /// plane and every 25 ms on the others, so that a shorter state may be missed.
     ///
     /// # Examples
     /// ```
@@ -136,11 +137,11 @@ impl ControlPlane {
     /// ```
     ///
     /// # Errors
-    /// If it is not as wanted, or gone, with the object, its events and the last reconciles; or if
-    /// an operator ends.
+    /// If the object does not meet the condition, or does not exist, with the object, its events
+    /// and the last reconciles; or if an operator stops.
     ///
     /// # Cancel safety
-    /// It only reads.
+    /// Safe to drop: this only reads.
     pub async fn stays<K: Object>(
         &self,
         time: Duration,
@@ -162,11 +163,11 @@ impl ControlPlane {
                     if passed >= time {
                         return Ok(object);
                     }
-                    tokio::time::sleep(backend.look()).await;
+                    tokio::time::sleep(backend.poll_interval()).await;
                     continue;
                 }
-                Some(_) => "is not as wanted",
-                None => "is not there",
+                Some(_) => "does not meet the condition",
+                None => "does not exist",
             };
             return Err(TestError::DoesNotStay {
                 what: format!("{} {key} {what}", kind.kind),
@@ -178,7 +179,7 @@ impl ControlPlane {
         }
     }
 
-    /// Looks at intervals until `look` finds something; nothing when the timeout is over.
+    /// Calls `look` at intervals until it returns a value; returns `None` after the time limit.
     pub(super) async fn wait<T, F: Future<Output = Result<Option<T>>>>(
         &self,
         look: impl Fn() -> F,
@@ -197,7 +198,7 @@ impl ControlPlane {
             if Instant::now() >= deadline {
                 return Ok(None);
             }
-            tokio::time::sleep(backend.look()).await;
+            tokio::time::sleep(backend.poll_interval()).await;
         }
     }
 

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn what_differs_from_run_to_run_is_left_out() {
+fn fields_that_differ_from_run_to_run_are_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deployment.yaml");
     let object = |uid: &str, replicas: i32| {

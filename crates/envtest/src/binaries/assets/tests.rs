@@ -52,7 +52,7 @@ fn variables_come_before_the_cache() {
 }
 
 #[test]
-fn a_missing_executable_is_named_with_what_to_do() {
+fn a_missing_executable_is_reported_with_the_command_to_run() {
     let directory = tempfile::tempdir().unwrap();
     let nowhere = [("KUBEBUILDER_ASSETS", "/nowhere")];
     let error = find(directory.path(), &nowhere).unwrap_err();
@@ -62,7 +62,7 @@ fn a_missing_executable_is_named_with_what_to_do() {
 }
 
 #[test]
-fn the_name_of_the_directory_says_whether_there_are_shards() {
+fn the_version_of_the_directory_decides_whether_there_are_shards() {
     let has_shards = |directory: &str| {
         let assets = Assets {
             etcd: PathBuf::new(),

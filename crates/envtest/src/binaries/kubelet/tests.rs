@@ -1,7 +1,7 @@
 use super::*;
 
-fn check(pod: Value, wanted: Option<Step>) {
-    assert_eq!(next_step(&pod), wanted, "{pod}");
+fn check(pod: Value, expected: Option<Step>) {
+    assert_eq!(next_step(&pod), expected, "{pod}");
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn a_pod_of_another_node_or_behind_a_gate_is_left_alone() {
 }
 
 #[test]
-fn a_deleted_pod_is_finished_unless_others_hold_it() {
+fn a_deleted_pod_is_finished_unless_it_has_other_finalizers() {
     let deleted = |grace: i64, finalizers: &[&str]| {
         json!({
             "metadata": {

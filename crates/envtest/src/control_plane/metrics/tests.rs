@@ -33,7 +33,7 @@ fn samples_are_parsed() {
 }
 
 #[test]
-fn what_is_not_a_sample_is_left_out() {
+fn other_lines_are_ignored() {
     for line in [
         "",
         "# HELP a b",
