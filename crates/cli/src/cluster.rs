@@ -1,4 +1,4 @@
-//! `opkit cluster up`: the control plane alone.
+//! `opkit cluster up`: runs only the control plane.
 
 use anyhow::Result;
 
@@ -13,7 +13,7 @@ pub(crate) async fn up(args: &ControlPlaneArgs) -> Result<()> {
     output::line("control plane", &format!("https://{}", plane.address()));
     let path = file.path().display();
     output::line("kubeconfig", &format!("{path}   ({})", file.export_line()));
-    output::line("", "Ctrl-C stops it.");
+    output::line("", "Press Ctrl-C to stop it.");
     stop.requested().await;
     plane.stop().await;
     Ok(())

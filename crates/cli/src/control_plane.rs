@@ -1,4 +1,4 @@
-//! The embedded control plane as this command starts it: on loopback, with a kubeconfig in a file.
+//! The embedded control plane of this command: listens on loopback, with a kubeconfig in a file.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -7,8 +7,8 @@ use opkit_apiserver::{Endpoint, Options, Server, StartError};
 
 use crate::{ControlPlaneArgs, kubeconfig::KubeconfigFile};
 
-/// A control plane that listens. Its kubeconfig is written by [`ControlPlane::write_kubeconfig`],
-/// so that whoever waits for the file finds everything ready.
+/// Control plane that listens. [`ControlPlane::write_kubeconfig`] writes its kubeconfig, so that a
+/// process that waits for the file finds the control plane ready.
 pub(crate) struct ControlPlane {
     pub(crate) server: Server,
     endpoint: Endpoint,
@@ -16,7 +16,8 @@ pub(crate) struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts it. The port and the file are tried first: nothing is worth waiting for if they fail.
+    /// Starts the control plane. The port and the file are checked first, because the rest is
+    /// useless if they fail.
     pub(crate) async fn start(args: &ControlPlaneArgs) -> Result<Self> {
         let kubeconfig = KubeconfigFile::prepare(&args.kubeconfig_out)?;
         let server = Server::start(Options::default())?;
@@ -34,7 +35,7 @@ impl ControlPlane {
         })
     }
 
-    /// Where clients find the API.
+    /// Returns the address of the API server.
     pub(crate) fn address(&self) -> SocketAddr {
         self.endpoint.address()
     }
@@ -44,7 +45,7 @@ impl ControlPlane {
         self.kubeconfig.write(self.endpoint.kubeconfig())
     }
 
-    /// Stops the server and takes the kubeconfig, which leads nowhere now, with it.
+    /// Stops the server and removes its kubeconfig.
     pub(crate) async fn stop(self) {
         self.server.shutdown().await;
         self.kubeconfig.remove();

@@ -1,5 +1,5 @@
-//! `opkit dev`: an operator at work on a control plane of its own, with nothing else installed. An
-//! edit of its sources builds and starts it again; the control plane and its objects stay.
+//! `opkit dev`: runs an operator on its own control plane, with nothing else installed. An edit of
+//! the operator's sources rebuilds and restarts it; the control plane and its objects stay.
 
 mod activity;
 mod install;
@@ -21,7 +21,7 @@ use session::Session;
 use view::View;
 
 /// Builds the operator, starts a control plane, installs and runs the operator with `arguments`,
-/// and shows what it does until Ctrl-C.
+/// and shows its objects and reconciles until Ctrl-C.
 pub(crate) async fn run(
     name: Option<&str>,
     args: &ControlPlaneArgs,

@@ -1,4 +1,4 @@
-//! Asking the debug endpoint of an operator.
+//! HTTP client of an operator's debug endpoint.
 
 use std::time::Duration;
 
@@ -9,24 +9,24 @@ use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// The endpoint is on this machine: what takes longer is not worth waiting for.
+/// Time limit of a request. The endpoint is on this machine, so a slower response will not come.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What the endpoint answered.
+/// Response of the endpoint.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct EndpointResponse {
     pub(crate) status: StatusCode,
     pub(crate) body: Bytes,
 }
 
-/// Gets `path` of the endpoint at `address`.
-pub(crate) async fn get(address: &str, path: &str) -> Result<Answer> {
-    tokio::time::timeout(TIMEOUT, ask(address, path))
+/// Sends a GET request for `path` to the endpoint at `address`.
+pub(crate) async fn get(address: &str, path: &str) -> Result<EndpointResponse> {
+    tokio::time::timeout(TIMEOUT, send(address, path))
         .await
-        .with_context(|| format!("the debug endpoint {address} is silent"))?
+        .with_context(|| format!("the debug endpoint {address} does not respond"))?
 }
 
-async fn ask(address: &str, path: &str) -> Result<Answer> {
+async fn send(address: &str, path: &str) -> Result<EndpointResponse> {
     let stream = TcpStream::connect(address)
         .await
         .with_context(|| format!("no operator serves debug information at {address}"))?;
@@ -35,20 +35,20 @@ async fn ask(address: &str, path: &str) -> Result<Answer> {
     let request = hyper::Request::get(path)
         .header("host", address)
         .body(Empty::<Bytes>::new())?;
-    let answer = async {
+    let exchange = async {
         let response = sender.send_request(request).await?;
         let status = response.status();
         let body = response.into_body().collect().await?.to_bytes();
-        Ok(Answer { status, body })
+        Ok(EndpointResponse { status, body })
     };
-    // The connection moves only while it is polled; it lasts as long as the answer takes.
+    // The connection makes progress only while it is polled, until the response is complete.
     let mut connection = std::pin::pin!(connection);
-    let mut answer = std::pin::pin!(answer);
+    let mut exchange = std::pin::pin!(exchange);
     tokio::select! {
-        result = answer.as_mut() => result,
+        result = exchange.as_mut() => result,
         ended = connection.as_mut() => {
             ended?;
-            answer.await
+            exchange.await
         }
     }
 }

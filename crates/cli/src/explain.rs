@@ -1,4 +1,4 @@
-//! `opkit explain`: why and how an object was reconciled lately.
+//! `opkit explain`: shows the causes and results of an object's last reconciles.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,27 +10,30 @@ use serde::Deserialize;
 
 use crate::{endpoint, output};
 
-/// How wide the output is at most, but for a heading with long names: two terminals side by side.
+/// Width limit of the output in characters, except for a heading with long names: two terminals
+/// side by side.
 const WIDTH: usize = 120;
-/// How wide the columns of reads and writes are at most; what is longer goes on below.
+/// Width limit of the column of reads; longer text continues on the next line.
 const READS: usize = 16;
+/// Width limit of the column of writes; longer text continues on the next line.
 const WRITES: usize = 48;
-/// Before the first write.
+/// Text before the first write.
 const WROTE: &str = "wrote ";
-/// How wide the column of causes may be at least.
+/// Minimum width of the column of causes.
 const CAUSE_MIN: usize = 32;
 
-/// What to explain, and whom to ask.
+/// Object to explain, and address of the operator.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Kind and name, such as robot/robot-one; the kind also in the plural, or its short name.
+    /// Kind and name of the object, such as robot/robot-one; the kind may be the plural or a short
+    /// name
     #[arg(value_name = "KIND/NAME")]
     object: String,
-    /// The namespace of the object; any by default.
+    /// Namespace of the object [default: any]
     #[arg(long, short, value_name = "NAME")]
     namespace: Option<String>,
-    /// The operator's debug address (its --debug-bind-address); by default those of `opkit dev` are
-    /// found in .opkit.
+    /// Debug address of the operator (its --debug-bind-address) [default: the operators of
+    /// `opkit dev`, found in .opkit]
     #[arg(long, value_name = "ADDRESS")]
     address: Option<String>,
 }
@@ -45,7 +48,7 @@ struct Refusal {
     error: String,
 }
 
-/// One reconcile, as the endpoint tells it.
+/// Reconcile in the endpoint's JSON format.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Reconcile {
@@ -92,7 +95,7 @@ struct HotLoop {
     count: u32,
 }
 
-/// Asks the operators, and prints what they say.
+/// Requests the reconciles from the operators, and prints them.
 pub(crate) async fn run(args: &Args) -> Result<()> {
     let Some((kind, name)) = args
         .object
@@ -118,14 +121,14 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// What the operators at `addresses` say of an object; why there is nothing if none of them knows
-/// it.
+/// Returns the explanation of an object by the operators at `addresses`; an error with the reasons
+/// if none of them has one.
 async fn explain(addresses: &[String], kind: &str, name: &str, query: &str) -> Result<String> {
     let (mut text, mut problems) = (String::new(), Vec::new());
     for address in addresses {
-        match ask(address, query).await {
+        match request(address, query).await {
             Ok(explanation) if explanation.objects.is_empty() => {
-                problems.push(format!("{kind}/{name} was not reconciled lately"));
+                problems.push(format!("{kind}/{name} has no recent reconcile"));
             }
             Ok(explanation) => {
                 for records in &explanation.objects {
@@ -142,19 +145,19 @@ async fn explain(addresses: &[String], kind: &str, name: &str, query: &str) -> R
     }
 }
 
-async fn ask(address: &str, query: &str) -> Result<Explanation> {
-    let answer = endpoint::get(address, &format!("/debug/explain?{query}")).await?;
-    if !answer.status.is_success() {
-        let refusal: Option<Refusal> = serde_json::from_slice(&answer.body).ok();
+async fn request(address: &str, query: &str) -> Result<Explanation> {
+    let response = endpoint::get(address, &format!("/debug/explain?{query}")).await?;
+    if !response.status.is_success() {
+        let refusal: Option<Refusal> = serde_json::from_slice(&response.body).ok();
         bail!(
             "{}",
-            refusal.map_or_else(|| answer.status.to_string(), |refusal| refusal.error)
+            refusal.map_or_else(|| response.status.to_string(), |refusal| refusal.error)
         );
     }
-    serde_json::from_slice(&answer.body).context("cannot read what the operator says")
+    serde_json::from_slice(&response.body).context("cannot parse the operator's response")
 }
 
-/// The address that is given, or those of the operators that `opkit dev` runs from here.
+/// Returns the given address, or those of the operators that `opkit dev` runs in this directory.
 fn addresses(args: &Args) -> Result<Vec<String>> {
     if let Some(address) = &args.address {
         return Ok(vec![address.clone()]);
@@ -168,13 +171,13 @@ fn addresses(args: &Args) -> Result<Vec<String>> {
         .collect();
     if found.is_empty() {
         bail!(
-            "no operator of `opkit dev` runs from this directory: name another with --address, which it has with --debug-bind-address"
+            "no operator of `opkit dev` runs in this directory: start one, or pass --address with the operator's --debug-bind-address"
         );
     }
     Ok(found)
 }
 
-/// A heading, and one line for each reconcile, newest first.
+/// Returns a heading, and one line for each reconcile, newest first.
 fn print(records: &[Reconcile], now: Timestamp) -> String {
     let (Some(first), Some(last)) = (records.first(), records.last()) else {
         return String::new();
@@ -197,7 +200,7 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
         false => format!("the last {} in {took}", records.len()),
     };
     let mut text = format!(
-        "{object}{} reconciled {times} by {}, {shown}, idle since {idle}\n",
+        "{object}{} reconciled {times} by {}, {shown}, idle for {idle}\n",
         place.unwrap_or_default(),
         last.controller
     );
@@ -210,7 +213,7 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
         count,
     }) = &last.hot_loop
     {
-        let manager = manager.as_deref().unwrap_or("somebody else");
+        let manager = manager.as_deref().unwrap_or("another client");
         let what = match because {
             _ if *is_created_and_pruned => format!(
                 "{object} is created and pruned in turn: apply it in each run, or create it with cx.create_once"
@@ -225,7 +228,7 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
     text
 }
 
-/// One row for each reconcile, newest first, aligned and at most [`WIDTH`] wide.
+/// Returns one row for each reconcile, newest first, aligned and at most [`WIDTH`] wide.
 fn table(records: &[Reconcile]) -> String {
     let mut rows: Vec<_> = records.iter().rev().map(row).collect();
     let widest = |rows: &[[Vec<String>; 5]], n: usize| {
@@ -233,7 +236,7 @@ fn table(records: &[Reconcile]) -> String {
         let widths = cells.flatten().map(|line| line.chars().count());
         widths.max().unwrap_or(0)
     };
-    // Causes get what the other columns, and two spaces between each, leave.
+    // The cause column gets the width that the other columns, and two spaces between each, leave.
     let others: usize = [0, 2, 3, 4].map(|n| widest(&rows, n) + 2).iter().sum();
     let free = WIDTH.saturating_sub(others + 1).max(CAUSE_MIN);
     for [_, causes, ..] in &mut rows {
@@ -261,7 +264,7 @@ fn table(records: &[Reconcile]) -> String {
     text
 }
 
-/// What failed, and when it is tried again; empty if nothing failed.
+/// Returns the error and the time of the retry, or an empty text if the reconcile succeeded.
 fn failure(result: &Outcome) -> String {
     match (&result.message, result.retry_seconds) {
         (None, _) => String::new(),
@@ -270,8 +273,8 @@ fn failure(result: &Outcome) -> String {
     }
 }
 
-/// The cells of one reconcile, each with its lines: number, causes, reads, writes, and how it
-/// ended.
+/// Returns the cells of one reconcile, each with its lines: number, causes, reads, writes, and
+/// result.
 fn row(record: &Reconcile) -> [Vec<String>; 5] {
     let reads = match (record.cache_reads, record.live_reads) {
         (0, 0) => String::new(),
@@ -320,7 +323,7 @@ fn row(record: &Reconcile) -> [Vec<String>; 5] {
     ]
 }
 
-/// The lines of a text of others, each at most `width` wide. A word that is longer is split.
+/// Wraps text from the operator into lines of at most `width` characters. A longer word is split.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let (text, width) = (output::plain(text), width.max(1));
     let mut lines: Vec<String> = Vec::new();
@@ -348,12 +351,12 @@ fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }
 
-/// A time as it is told; one that never comes is the longest there is.
+/// Converts seconds to a duration; a value that is too large becomes the longest duration.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
 }
 
-/// Two figures and a unit.
+/// Formats a duration with two digits and a unit.
 fn brief(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     match seconds {

@@ -1,4 +1,5 @@
-//! The kubeconfig as a file: ours to write and to take away, and nobody else's.
+//! Kubeconfig file of the embedded control plane. Only a file that this command wrote is replaced
+//! or removed.
 
 use std::{
     ffi::OsString,
@@ -10,26 +11,26 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// What every kubeconfig of the embedded control plane says, and hardly another.
+/// Text that every kubeconfig of the embedded control plane contains, and hardly any other.
 const MARK: &str = "current-context: opkit";
 
-/// Where a kubeconfig goes.
+/// Path and content of a kubeconfig file.
 #[derive(Debug)]
 pub(crate) struct KubeconfigFile {
     path: PathBuf,
-    /// What we wrote.
+    /// Content that this process wrote.
     written: Option<String>,
 }
 
 impl KubeconfigFile {
-    /// Makes sure that it can be written, without touching what is there.
+    /// Checks that the file can be written, without changing an existing one.
     pub(crate) fn prepare(path: &Path) -> Result<Self> {
         let directory = directory_of(path);
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot create the directory {}", directory.display()))?;
         if path.exists() && !fs::read_to_string(path).is_ok_and(|text| text.contains(MARK)) {
             bail!(
-                "{} exists and is no kubeconfig of opkit: choose another with --kubeconfig-out",
+                "{} exists and is not a kubeconfig of opkit: choose another path with --kubeconfig-out",
                 path.display()
             );
         }
@@ -47,7 +48,7 @@ impl KubeconfigFile {
         &self.path
     }
 
-    /// Writes it, whole or not at all, for its owner only.
+    /// Writes the whole file in one step, readable by its owner only.
     pub(crate) fn write(&mut self, text: String) -> Result<()> {
         let next = next_to(&self.path);
         create(&next, &text)
@@ -57,7 +58,7 @@ impl KubeconfigFile {
         Ok(())
     }
 
-    /// The line that tells a shell where it is.
+    /// Returns the shell command that sets `KUBECONFIG`.
     pub(crate) fn export_line(&self) -> String {
         let path = self.path.display();
         if self.path.is_absolute() {
@@ -67,8 +68,8 @@ impl KubeconfigFile {
         }
     }
 
-    /// Takes it away, if it is still what we wrote: another control plane may have its own there
-    /// now.
+    /// Removes the file if it still has the content that this process wrote: another control plane
+    /// may have replaced it.
     pub(crate) fn remove(&self) {
         let found = fs::read_to_string(&self.path).ok();
         if found.is_some() && found == self.written {
@@ -77,8 +78,8 @@ impl KubeconfigFile {
     }
 }
 
-/// Writes a new file, for its owner only. What another process left in its place is removed, and
-/// neither followed nor kept open to whoever could read it.
+/// Creates a file that only its owner can read. A file or link that another process left there is
+/// removed: it is not followed, and its permissions are not kept.
 fn create(path: &Path, text: &str) -> std::io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -89,7 +90,8 @@ fn create(path: &Path, text: &str) -> std::io::Result<()> {
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// A place of this process beside that of the file, so that it can be put there in one step.
+/// Returns a path for a temporary file beside `path`, unique to this process, so that it can be
+/// renamed in one step.
 fn next_to(path: &Path) -> PathBuf {
     let mut next: OsString = path.as_os_str().to_owned();
     next.push(format!(".{}.new", std::process::id()));
@@ -114,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_in_the_way_is_not_followed() {
+    fn a_link_in_place_of_the_file_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
         let next = next_to(&path);
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_file_does_not_lend_its_mode() {
+    fn the_mode_of_an_old_file_is_not_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
         let next = next_to(&path);

@@ -1,7 +1,7 @@
 //! The `opkit` command.
 //!
-//! This crate only composes: it starts control planes, builds and runs operators, and shows what
-//! happens.
+//! This crate only composes other crates: it starts control planes, builds and runs operators, and
+//! shows their activity.
 
 mod cluster;
 mod control_plane;
@@ -32,38 +32,38 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Build an operator and run it on an embedded control plane; an edit builds and starts it
-    /// again.
+    /// Build an operator and run it on an embedded control plane; rebuild and restart it after each
+    /// edit
     Dev {
-        /// The package of the operator [default: that of the current directory, or the only one of
-        /// the workspace]
+        /// Package of the operator [default: the package of the current directory, or the only
+        /// operator of the workspace]
         operator: Option<String>,
         #[command(flatten)]
         control_plane: ControlPlaneArgs,
-        /// Arguments for the operator.
+        /// Arguments for the operator
         #[arg(last = true, value_name = "ARGUMENTS")]
         arguments: Vec<OsString>,
     },
-    /// Show why and how an object was reconciled lately, such as `robot/robot-one`.
+    /// Show the causes and results of an object's last reconciles, such as `robot/robot-one`
     Explain(explain::Args),
-    /// Run a control plane alone.
+    /// Run only a control plane
     #[command(subcommand)]
     Cluster(ClusterCommand),
 }
 
 #[derive(Debug, Subcommand)]
 enum ClusterCommand {
-    /// Start the embedded control plane in the foreground, for any client.
+    /// Start the embedded control plane in the foreground, for any client
     Up(ControlPlaneArgs),
 }
 
-/// Where the embedded control plane listens, and where its kubeconfig goes.
+/// Port and kubeconfig of the embedded control plane.
 #[derive(Clone, Debug, Args)]
 struct ControlPlaneArgs {
-    /// Port to listen on; a free one by default.
+    /// Port to listen on; 0 chooses a free one
     #[arg(long, default_value_t = 0, value_name = "N")]
     port: u16,
-    /// Where to write the kubeconfig.
+    /// Path to write the kubeconfig to
     #[arg(long, default_value = ".opkit/kubeconfig", value_name = "PATH")]
     kubeconfig_out: PathBuf,
 }
@@ -96,7 +96,7 @@ fn main() -> ExitCode {
                     Command::Cluster(ClusterCommand::Up(args)) => cluster::up(&args).await,
                 }
             });
-            // What still works for the control plane is not worth waiting for.
+            // Tasks that still run for the control plane need not finish.
             runtime.shutdown_timeout(Duration::from_millis(200));
             outcome
         });
@@ -109,7 +109,7 @@ fn main() -> ExitCode {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "this is where the command speaks")]
+#[expect(clippy::print_stderr, reason = "this is the command's error output")]
 fn report(error: &anyhow::Error) {
     eprintln!("opkit: {error:#}");
 }

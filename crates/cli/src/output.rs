@@ -1,19 +1,21 @@
-//! What this command prints.
+//! Output of this command.
 
 use std::io::{self, Write};
 
-/// Prints. A reader that went away is no reason to stop an operator or a control plane.
+/// Prints to stdout. If the reader has closed the pipe, the operator and the control plane keep
+/// running.
 pub(crate) fn write(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// One line of what goes on.
+/// Prints a progress line with a label.
 pub(crate) fn line(what: &str, text: &str) {
     write(&format!("   {what:<14} {text}\n"));
 }
 
-/// Text of others on one line: what would control the terminal is shown instead.
+/// Returns text from other programs on one line, with control characters escaped, so that they do
+/// not act on the terminal.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for char in text.chars() {

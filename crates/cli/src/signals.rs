@@ -1,9 +1,10 @@
-//! The signals that ask this command to stop.
+//! Signals that stop this command.
 
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Listens from the moment it is made, so that no signal ends the command unprepared.
+/// Handlers of the stop signals. They are installed on creation, so that from then on no signal
+/// ends the command without cleanup.
 #[derive(Debug)]
 pub(crate) struct StopSignals {
     interrupt: Signal,
@@ -21,7 +22,7 @@ impl StopSignals {
         })
     }
 
-    /// Waits for Ctrl-C, for SIGTERM, or until the terminal is closed.
+    /// Waits for Ctrl-C, SIGTERM, or the end of the terminal session.
     pub(crate) async fn requested(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

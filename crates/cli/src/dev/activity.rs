@@ -1,4 +1,4 @@
-//! What a running operator does, from its debug endpoint.
+//! Activity of a running operator, read from its debug endpoint.
 
 use anyhow::Result;
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::endpoint;
 
-/// One run of a reconcile function.
+/// One reconcile.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Reconcile {
@@ -19,26 +19,26 @@ pub(crate) struct Reconcile {
     pub(crate) result: Outcome,
 }
 
-/// How it ended.
+/// Result of a reconcile.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Outcome {
-    /// What went wrong, if anything.
+    /// Error text, if the reconcile failed.
     pub(crate) message: Option<String>,
 }
 
-/// What the endpoint answers, as far as it is needed here.
+/// Response of the endpoint, limited to the fields that are used here.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Activity {
     pub(crate) controllers: Vec<String>,
-    /// Whether the operator has filled its caches and works.
+    /// Whether the operator has filled its caches and started its workers.
     pub(crate) running: bool,
-    /// The last reconcile of each object.
+    /// Last reconcile of each object.
     pub(crate) last_of_each: Vec<Reconcile>,
 }
 
-/// Asks the endpoint at `address`.
+/// Requests the activity from the endpoint at `address`.
 pub(crate) async fn fetch(address: &str) -> Result<Activity> {
-    let answer = endpoint::get(address, "/debug/reconciles").await?;
-    Ok(serde_json::from_slice(&answer.body)?)
+    let response = endpoint::get(address, "/debug/reconciles").await?;
+    Ok(serde_json::from_slice(&response.body)?)
 }

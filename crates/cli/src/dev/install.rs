@@ -1,4 +1,4 @@
-//! Putting objects from YAML into the control plane.
+//! Application of objects from YAML to the control plane.
 
 use std::{fs, path::Path};
 
@@ -11,7 +11,7 @@ use kube::{
     discovery::{self, Scope},
 };
 
-/// The field manager of what this command applies.
+/// Field manager of the objects that this command applies.
 const MANAGER: &str = "opkit-dev";
 
 /// Applies objects to one control plane.
@@ -28,7 +28,7 @@ impl Installer {
     pub(crate) async fn install_crds(&self, yaml: &str) -> Result<Vec<CustomResourceDefinition>> {
         let mut crds = Vec::new();
         for object in
-            parse(yaml).context("cannot read what the operator prints as its manifests")?
+            parse(yaml).context("cannot parse the output of the operator's command `manifests`")?
         {
             let is_crd = object
                 .types
@@ -84,7 +84,7 @@ impl Installer {
             .clone()
             .context("an object has no name")?;
         let gvk = GroupVersionKind::try_from(&types)
-            .map_err(|_| anyhow!("{} is no apiVersion", types.api_version))?;
+            .map_err(|_| anyhow!("{} is not a valid apiVersion", types.api_version))?;
         let (resource, capabilities) = discovery::pinned_kind(&self.client, &gvk)
             .await
             .map_err(|_| anyhow!("the control plane has no kind {}", describe(&types)))?;
@@ -104,7 +104,7 @@ impl Installer {
     }
 }
 
-/// What the server says, without the client's wrapping.
+/// Returns the server's message, without the text that the client adds.
 fn plain(error: &kube::Error) -> anyhow::Error {
     match error {
         kube::Error::Api(status) => anyhow!("{}", status.message),

@@ -1,4 +1,4 @@
-//! The operator as a process of its own, as in a cluster.
+//! The operator as a separate process, as in a cluster.
 
 use std::{
     ffi::OsString,
@@ -19,12 +19,12 @@ use super::{
 };
 use crate::control_plane::ControlPlane;
 
-/// How often the operator is asked whether it works.
-const LOOK: Duration = Duration::from_millis(20);
-/// How long the operator gets to end by itself.
+/// Interval between two requests for the operator's activity.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Time that the operator gets to stop by itself after SIGTERM.
 const STOP_GRACE: Duration = Duration::from_millis(1500);
 
-/// What the operator prints as its manifests.
+/// Returns the output of the operator's command `manifests`.
 pub(crate) async fn manifests(executable: &Path) -> Result<String> {
     let output = Command::new(executable)
         .arg("manifests")
@@ -34,8 +34,11 @@ pub(crate) async fn manifests(executable: &Path) -> Result<String> {
         .await
         .with_context(|| format!("cannot run {} manifests", executable.display()))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("the operator prints no manifests: {}", said.trim());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "the operator's command `manifests` failed: {}",
+            stderr.trim()
+        );
     }
     String::from_utf8(output.stdout).context("the operator's manifests are not text")
 }
@@ -49,8 +52,8 @@ pub(crate) struct OperatorProcess {
 }
 
 impl OperatorProcess {
-    /// Starts it against the control plane, with `arguments` of the user. Its log goes to stderr,
-    /// or to a file while a live view has the terminal.
+    /// Starts the operator against the control plane, with the user's `arguments`. Its log goes to
+    /// stderr, or to a file while a live view uses the terminal.
     pub(crate) fn start(
         package: &Package,
         executable: &Path,
@@ -66,7 +69,7 @@ impl OperatorProcess {
                 .with_file_name(format!("{name}.{ending}"))
         };
         let debug_address_file = beside("debug-address");
-        // That of an operator that was killed would lead us astray.
+        // The file may be left from an operator that was killed, with an old address.
         let _ = fs::remove_file(&debug_address_file);
         let (log, stderr) = if view.is_live() {
             let path = beside("log");
@@ -86,7 +89,7 @@ impl OperatorProcess {
                 "--debug-address-file",
             ])
             .arg(&debug_address_file)
-            // It does not run in a pod, which would have a namespace.
+            // The operator does not run in a pod, so there is no default namespace.
             .args(["--leader-election-namespace", "default"])
             .args(arguments)
             .stdin(Stdio::null())
@@ -103,12 +106,12 @@ impl OperatorProcess {
         })
     }
 
-    /// Where its log goes, if not to stderr.
+    /// Returns the file that the log goes to, or `None` for stderr.
     pub(crate) fn log(&self) -> Option<&Path> {
         self.log.as_deref()
     }
 
-    /// What it does; nothing while it does not answer.
+    /// Returns the operator's activity, which is empty while the operator does not respond.
     pub(crate) async fn activity(&self) -> Activity {
         match fs::read_to_string(&self.debug_address_file) {
             Ok(address) => activity::fetch(address.trim()).await.unwrap_or_default(),
@@ -116,38 +119,38 @@ impl OperatorProcess {
         }
     }
 
-    /// Waits until it works; returns the names of its controllers.
-    pub(crate) async fn running(&mut self) -> Result<Vec<String>> {
+    /// Waits until the operator has started its workers; returns the names of its controllers.
+    pub(crate) async fn wait_until_running(&mut self) -> Result<Vec<String>> {
         loop {
             let activity = self.activity().await;
             if activity.running {
                 return Ok(activity.controllers);
             }
             tokio::select! {
-                error = self.failed() => return Err(error),
-                () = tokio::time::sleep(LOOK) => {}
+                error = self.wait_until_ended() => return Err(error),
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         }
     }
 
-    /// Waits until it ends, which it should not.
-    pub(crate) async fn failed(&mut self) -> anyhow::Error {
+    /// Waits until the process ends, and returns an error with its exit code and last log line.
+    pub(crate) async fn wait_until_ended(&mut self) -> anyhow::Error {
         let status = self.child.wait().await;
         let how = status.map_or_else(|error| error.to_string(), |status| describe(&status));
         match &self.log {
-            Some(log) => anyhow!("{} ended with {how}: {}", self.name, last_words(log)),
+            Some(log) => anyhow!("{} ended with {how}: {}", self.name, last_error(log)),
             None => anyhow!("{} ended with {how}: see its log above", self.name),
         }
     }
 
-    /// Asks it to stop, waits a little, then makes it.
+    /// Sends SIGTERM, waits for [`STOP_GRACE`], then kills the process.
     pub(crate) async fn stop(mut self) {
         let id = self
             .child
             .id()
             .and_then(|id| Pid::from_raw(id.cast_signed()));
         if let Some(id) = id {
-            // It may have ended already, as Ctrl-C reaches the whole process group.
+            // The process may have ended already, because Ctrl-C reaches the whole process group.
             let _ = kill_process(id, Signal::TERM);
         }
         if tokio::time::timeout(STOP_GRACE, self.child.wait())
@@ -166,16 +169,17 @@ fn describe(status: &ExitStatus) -> String {
         .map_or_else(|| status.to_string(), |code| format!("exit code {code}"))
 }
 
-/// The last line of a log; where arguments are refused, the whole error without the advice.
-fn last_words(log: &Path) -> String {
+/// Returns the last line of a log, or the whole error, without clap's advice, if arguments were
+/// refused.
+fn last_error(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
-    let is_said = |line: &&str| !line.trim().is_empty();
+    let is_not_blank = |line: &&str| !line.trim().is_empty();
     let refused = text.lines().skip_while(|line| !line.starts_with("error: "));
-    let refused: Vec<_> = refused.take_while(is_said).map(str::trim).collect();
+    let refused: Vec<_> = refused.take_while(is_not_blank).map(str::trim).collect();
     if !refused.is_empty() {
         return refused.join(" ");
     }
-    let last = text.lines().rev().find(is_said);
+    let last = text.lines().rev().find(is_not_blank);
     last.map_or_else(|| format!("see {}", log.display()), str::to_owned)
 }
 

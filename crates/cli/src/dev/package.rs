@@ -1,4 +1,4 @@
-//! The operator's package: finding it in the workspace and building it.
+//! The operator's cargo package: search in the workspace, and build.
 
 use std::{
     fs,
@@ -14,10 +14,10 @@ use tokio::process::{Child, Command};
 
 use super::{sources::Sources, view::View};
 
-/// Where a package keeps the objects that show it at work, as kubebuilder's projects do.
+/// Directory of a package's sample objects, as in kubebuilder's projects.
 const SAMPLES: &str = "config/samples";
 
-/// A package with a binary that is an operator.
+/// Package with a binary that is an operator.
 #[derive(Clone, Debug)]
 pub(crate) struct Package {
     pub(crate) name: String,
@@ -27,8 +27,8 @@ pub(crate) struct Package {
 }
 
 impl Package {
-    /// Finds an operator in the workspace of the current directory: `name`, or else the package
-    /// that the directory is in, or else the only one.
+    /// Finds an operator in the workspace of the current directory: the package `name`, or else the
+    /// package of the directory, or else the only operator.
     pub(crate) fn find(name: Option<&str>) -> Result<Self> {
         let metadata = MetadataCommand::new().no_deps().exec().map_err(|error| {
             let said = error.to_string();
@@ -55,22 +55,23 @@ impl Package {
         choose(operators, name, &here)
     }
 
-    /// The files that the operator is built from.
+    /// Returns the files that the operator is built from.
     pub(crate) fn sources(&self, executable: &Path) -> Sources {
         Sources::of(executable, &self.directory, &self.workspace)
     }
 
-    /// Builds the operator; returns its executable. What the compiler prints goes to stderr.
+    /// Builds the operator; returns the path of its executable. The compiler's output goes to
+    /// stderr.
     pub(crate) async fn build(&self, view: &mut View) -> Result<PathBuf> {
         view.line("build", &format!("cargo build --package {}", self.name));
         match self.cargo_build(Stdio::inherit()).await? {
             Ok(executable) => Ok(executable),
-            Err(_) => bail!("{} does not compile: see what cargo says above", self.name),
+            Err(_) => bail!("{} does not compile: see cargo's output above", self.name),
         }
     }
 
-    /// Builds the operator while a view is shown; returns its executable, or what the compiler
-    /// prints.
+    /// Builds the operator while a view is shown; returns the path of its executable, or the
+    /// compiler's output.
     pub(crate) async fn rebuild(self) -> Result<Result<PathBuf, String>> {
         self.cargo_build(Stdio::piped()).await
     }
@@ -78,8 +79,8 @@ impl Package {
     async fn cargo_build(&self, stderr: Stdio) -> Result<Result<PathBuf, String>> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
-        // What `cargo run` says of this command's own package would make the build scripts of some
-        // dependencies, ring's among them, believe that something has changed.
+        // The variables that `cargo run` sets for this command's own package would make the build
+        // scripts of some dependencies (such as ring) run again.
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
@@ -113,11 +114,11 @@ impl Package {
             _ => None,
         });
         let executable = executable
-            .with_context(|| format!("cargo built {} and named no executable", self.name))?;
+            .with_context(|| format!("cargo built {} but reported no executable", self.name))?;
         Ok(Ok(executable.into()))
     }
 
-    /// The files in `config/samples`, by name.
+    /// Returns the files in `config/samples`, sorted by name.
     pub(crate) fn samples(&self) -> Result<Vec<PathBuf>> {
         let directory = self.directory.join(SAMPLES);
         if !directory.is_dir() {
@@ -136,7 +137,7 @@ impl Package {
     }
 }
 
-/// cargo and all it has started, ended together when the build is cut short.
+/// Process group of cargo and its children; ends together when the build is cancelled.
 struct BuildGroup(Option<Pid>);
 
 impl BuildGroup {
@@ -148,14 +149,14 @@ impl BuildGroup {
 impl Drop for BuildGroup {
     fn drop(&mut self) {
         if let Some(leader) = self.0 {
-            // It may have ended by itself.
+            // The group may have ended by itself.
             let _ = kill_process_group(leader, Signal::TERM);
         }
     }
 }
 
-/// The binary that `cargo run` would choose: the default one, that of the package's name, or else
-/// the first.
+/// Returns the binary that `cargo run` would choose: the default one, the one with the package's
+/// name, or else the first.
 fn binary(package: &cargo_metadata::Package) -> Option<String> {
     let binaries = package.targets.iter().filter(|target| target.is_bin());
     let names: Vec<_> = binaries.map(|target| target.name.clone()).collect();
@@ -164,7 +165,8 @@ fn binary(package: &cargo_metadata::Package) -> Option<String> {
     found.or(names.first()).cloned()
 }
 
-/// The operator of this name, or the one that is meant where none is named.
+/// Returns the operator of this name or, without a name, the operator of the directory `here` or
+/// the only one.
 fn choose(operators: Vec<Package>, name: Option<&str>, here: &Path) -> Result<Package> {
     let known: Vec<_> = operators.iter().map(|it| it.name.clone()).collect();
     let known = known.join(", ");
@@ -185,12 +187,12 @@ fn choose(operators: Vec<Package>, name: Option<&str>, here: &Path) -> Result<Pa
     let around = operators
         .iter()
         .filter(|it| here.starts_with(&it.directory));
-    // A package may be in the directory of another one.
+    // A package may be inside the directory of another one.
     let current = around.max_by_key(|it| it.directory.as_os_str().len());
     match (current, operators.as_slice()) {
         (Some(one), _) | (None, [one]) => Ok(one.clone()),
         _ => bail!(
-            "there are several operators in this workspace: {known}; say which: opkit dev NAME"
+            "there are several operators in this workspace: {known}; choose one with `opkit dev NAME`"
         ),
     }
 }

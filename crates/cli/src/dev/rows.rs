@@ -1,4 +1,4 @@
-//! What the view shows of each object.
+//! Rows of the view, one per object.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::activity::Reconcile;
 
-/// One object of the operator's own kinds.
+/// Object of one of the operator's own kinds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) kind: String,
@@ -25,7 +25,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Which object it is about; one in the default namespace is named alone.
+    /// Returns `kind/name` of the object, with its namespace unless that is the default one.
     pub(crate) fn object(&self) -> String {
         match self.namespace.as_deref() {
             None | Some("default") => format!("{} {}", self.kind, self.name),
@@ -34,7 +34,7 @@ impl Row {
     }
 }
 
-/// How an object was last reconciled.
+/// Last reconcile of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LastReconcile {
     pub(crate) age: Duration,
@@ -43,7 +43,7 @@ pub(crate) struct LastReconcile {
     pub(crate) error: Option<String>,
 }
 
-/// The objects of the kinds that `crds` define, with how they were last reconciled.
+/// Returns the objects of the kinds that `crds` define, each with its last reconcile.
 pub(crate) async fn collect(
     client: &Client,
     crds: &[CustomResourceDefinition],
@@ -58,7 +58,7 @@ pub(crate) async fn collect(
         let gvk = GroupVersionKind::gvk(&crd.spec.group, &version.name, &names.kind);
         let resource = ApiResource::from_gvk_with_plural(&gvk, &names.plural);
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-        // What cannot be listed now is listed at the next look.
+        // A kind that cannot be listed now is listed at the next refresh.
         let Ok(objects) = api.list(&ListParams::default()).await else {
             continue;
         };
@@ -111,12 +111,11 @@ fn last_of(reconcile: &Reconcile, now: Timestamp) -> LastReconcile {
     }
 }
 
-/// The status of an object in one column: of the condition `Ready` the reason; or else of
-/// `Available`, or else of the condition that changed last, its type, status and reason; or else
-/// the phase.
+/// Status of an object in one column: the reason of the condition `Ready`; or else type, status and
+/// reason of `Available`, or of the condition that changed last; or else the phase.
 #[derive(Debug, PartialEq)]
 struct Summary {
-    /// The status of the condition `Ready`, or of `Available`.
+    /// Status of the condition `Ready`, or of `Available`.
     ready: Option<String>,
     text: String,
 }
@@ -136,7 +135,8 @@ fn summary(data: &Value) -> Option<Summary> {
         });
     }
     let available = of("Available");
-    // Times of one form can be compared as texts; of several at one time, the last is taken.
+    // Times of the same format can be compared as text; of several conditions with the same time,
+    // the last is taken.
     let last = || {
         conditions
             .iter()
@@ -157,7 +157,8 @@ fn summary(data: &Value) -> Option<Summary> {
     })
 }
 
-/// What changed, each once, without the fields: the view has one line for it.
+/// Returns the changed objects, each once, without the changed fields: the view has one line for
+/// them.
 fn causes(causes: &[String]) -> String {
     let mut brief: Vec<_> = causes
         .iter()

@@ -25,13 +25,13 @@ use super::{
 };
 use crate::{control_plane::ControlPlane, output};
 
-/// How often the view looks for something new, and the sources are looked at.
+/// Interval at which the view is refreshed and the sources are checked.
 const REFRESH: Duration = Duration::from_millis(250);
 
-/// The result of a build: an executable, or the compiler's output.
+/// Result of a build: an executable, or the compiler's output.
 type Built = Result<Result<PathBuf, String>>;
 
-/// Everything that runs.
+/// State of one run of `opkit dev`.
 pub(crate) struct Session {
     package: Package,
     arguments: Vec<OsString>,
@@ -39,19 +39,20 @@ pub(crate) struct Session {
     view: View,
     client: Client,
     installer: Installer,
-    /// The manifests of the running operator, and its installed CRDs.
+    /// Manifests of the running operator.
     manifests: String,
+    /// Installed CRDs of the running operator.
     crds: Vec<CustomResourceDefinition>,
     sources: Sources,
-    /// When the executable that runs was written.
+    /// Modification time of the running executable.
     built: Option<SystemTime>,
-    /// None while it has ended, until the next edit.
+    /// Process of the operator; `None` after it has ended, until the next edit.
     process: Option<OperatorProcess>,
-    /// When the last build after an edit began, until its operator is started.
+    /// Start of the last build after an edit, until its operator is started.
     edited: Option<Instant>,
-    /// The manifests and CRDs of the operator that was started and is not ready yet.
+    /// Start of the build whose operator was started and is not ready yet.
     starting: Option<Instant>,
-    /// The features that the control plane does not model and that were shown already.
+    /// Features that the control plane does not implement and that were already shown.
     unmodelled: HashSet<String>,
 }
 
@@ -81,24 +82,24 @@ impl Session {
         }
     }
 
-    /// Runs the operator, and again after each edit, until it is dropped.
+    /// Runs the operator, and restarts it after each edit, until the future is dropped.
     ///
     /// # Errors
-    /// If the operator cannot be built, installed or started at first. Later, what is wrong is
-    /// shown, and what ran before runs on.
+    /// If the first build, installation or start fails. Later errors are shown, and the previous
+    /// operator keeps running.
     pub(crate) async fn develop(&mut self) -> Result<()> {
-        let begun = SystemTime::now();
+        let build_started = SystemTime::now();
         let executable = self.package.build(&mut self.view).await?;
         self.sources = self.package.sources(&executable);
         self.sources.mark();
-        let edited = self.sources.written_since(begun);
+        let edited = self.sources.written_since(build_started);
         self.manifests = operator::manifests(&executable).await?;
         self.crds = self.installer.install_crds(&self.manifests).await?;
         self.plane.write_kubeconfig()?;
         self.view.banner(&self.plane, &self.crds);
         self.start(&executable)?;
         if let Some(process) = &mut self.process {
-            let controllers = controllers(&process.running().await?);
+            let controllers = controllers(&process.wait_until_running().await?);
             let line = format!("{} running, {controllers}", self.package.name);
             self.view.line("operator", &line);
             if let Some(log) = process.log() {
@@ -114,18 +115,22 @@ impl Session {
         Ok(())
     }
 
-    /// Shows what the operator does, and builds it again when its sources change; `edited` has
-    /// changed already.
+    /// Shows the operator's activity, and rebuilds it when its sources change; `edited` is a file
+    /// that has changed already.
     ///
-    /// An edit counts when nothing has changed since the last look: editors and version control
-    /// write several files.
+    /// A build starts when nothing has changed since the last check, because editors and version
+    /// control write several files.
     async fn follow(&mut self, mut edited: Option<PathBuf>) {
         let mut tick = tokio::time::interval(REFRESH);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut building: OptionFuture<BoxFuture<'static, Built>> = None.into();
         let mut is_building = false;
         loop {
-            let ended: OptionFuture<_> = self.process.as_mut().map(OperatorProcess::failed).into();
+            let ended: OptionFuture<_> = self
+                .process
+                .as_mut()
+                .map(OperatorProcess::wait_until_ended)
+                .into();
             tokio::select! {
                 Some(error) = ended => {
                     self.process = None;
@@ -161,7 +166,8 @@ impl Session {
         }
     }
 
-    /// Runs what was built in place of what ran before, unless something is wrong with it.
+    /// Replaces the running operator with the built one, unless the build or its installation
+    /// failed.
     async fn replace(&mut self, built: Built) {
         let name = self.package.name.clone();
         let outcome = match built {
@@ -174,7 +180,7 @@ impl Session {
         };
         if let Err(error) = outcome {
             let then = match self.process {
-                Some(_) => "the operator before runs on",
+                Some(_) => "the previous operator keeps running",
                 None => "waiting for an edit",
             };
             let line = format!("{error:#}; {then}");
@@ -185,12 +191,12 @@ impl Session {
     async fn replace_with(&mut self, executable: &Path) -> Result<()> {
         let was_built = self.built;
         let mut sources = self.package.sources(executable);
-        // What was edited during the build is found at the next look: only what is new to the list
-        // counts as built.
+        // Files that were edited during the build are found at the next check: only files that are
+        // new in the list count as built.
         sources.keep(&self.sources);
         self.sources = sources;
         if self.process.is_some() && was_built.is_some() && written(executable) == was_built {
-            let line = format!("{} is as it was", self.package.name);
+            let line = format!("{} did not change", self.package.name);
             self.view.line("operator", &line);
             return Ok(());
         }
@@ -239,7 +245,7 @@ impl Session {
             let controllers = controllers(&activity.controllers);
             let after = view::human(started.elapsed());
             let line = format!(
-                "{} running again, {controllers}, {after} after the edit",
+                "{} restarted, {controllers}, {after} after the edit",
                 self.package.name
             );
             self.view.line("operator", &line);
@@ -253,7 +259,7 @@ impl Session {
         self.view.show(&rows.await);
     }
 
-    /// A path as the user would write it here.
+    /// Returns a path relative to the current directory, if it is below it.
     fn relative(&self, path: &Path) -> String {
         let here = std::env::current_dir().unwrap_or_default();
         let path = path.strip_prefix(here).unwrap_or(path);

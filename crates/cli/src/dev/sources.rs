@@ -1,7 +1,7 @@
-//! The files that an operator is built from, and whether they have changed.
+//! The files that an operator is built from, and detection of changes.
 //!
-//! They are looked at, not subscribed to: a few hundred files take a millisecond or two, which
-//! works on every file system, with every editor, and needs no dependency.
+//! Changes are found by polling: checking a few hundred files takes a millisecond or two, works on
+//! every file system and with every editor, and needs no dependency.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,13 +10,13 @@ use std::{
     time::SystemTime,
 };
 
-/// How deep below a package its sources may be.
+/// Depth limit of the directories below `src` that are searched; real sources are far less deep.
 const DEPTH: usize = 32;
 
-/// When a file was last written, and its length.
+/// Modification time and length of a file.
 type Stamp = (Option<SystemTime>, u64);
 
-/// The files of a build, as they were when it began.
+/// Files of a build, with their state when it started.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     /// Directories of packages.
@@ -27,8 +27,8 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Sources of the packages that `executable` was built from, as cargo lists them beside it;
-    /// `package` and `workspace` are directories whose manifests count in any case.
+    /// Returns the sources of the packages that `executable` was built from, as cargo lists them
+    /// beside it. The manifests of the directories `package` and `workspace` are always included.
     pub(crate) fn of(executable: &Path, package: &Path, workspace: &Path) -> Self {
         let mut packages = BTreeSet::from([package.to_owned()]);
         let mut others =
@@ -52,12 +52,12 @@ impl Sources {
         }
     }
 
-    /// Records the present state of the files as the one that was built.
+    /// Records the current state of the files as the built state.
     pub(crate) fn mark(&mut self) {
         self.seen = self.stamps();
     }
 
-    /// Takes over the recorded state of files that an earlier list has too, and records the present
+    /// Takes over the recorded state of files that an earlier list has too, and records the current
     /// state of the others.
     pub(crate) fn keep(&mut self, earlier: &Self) {
         self.mark();
@@ -79,8 +79,9 @@ impl Sources {
         new.or_else(gone).map(|(path, _)| path.clone())
     }
 
-    /// Returns a file that was written since `time`, if there is one: for the first build, before
-    /// which the files are not known. That build may have written the lock file.
+    /// Returns a file that was written since `time`, if there is one. The first build uses it,
+    /// because the files are not known before. The lock file is ignored: the build itself may have
+    /// written it.
     pub(crate) fn written_since(&self, time: SystemTime) -> Option<PathBuf> {
         let mut files = self.stamps().into_iter();
         let found = files.find(|(path, (written, _))| {
@@ -110,8 +111,7 @@ fn add(stamps: &mut BTreeMap<PathBuf, Stamp>, path: PathBuf) {
     }
 }
 
-/// Adds the files below a directory; those that editors keep beside a file that is open are left
-/// out.
+/// Adds the files below a directory, except those that editors keep beside an open file.
 fn add_all(stamps: &mut BTreeMap<PathBuf, Stamp>, directory: &Path, depth: usize) {
     let Some(depth) = depth.checked_sub(1) else {
         return;
@@ -119,17 +119,16 @@ fn add_all(stamps: &mut BTreeMap<PathBuf, Stamp>, directory: &Path, depth: usize
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
-        let is_passing = name.starts_with('.') || name.starts_with('#') || name.ends_with('~');
+        let is_temporary = name.starts_with('.') || name.starts_with('#') || name.ends_with('~');
         match entry.file_type() {
-            _ if is_passing => {}
+            _ if is_temporary => {}
             Ok(kind) if kind.is_dir() => add_all(stamps, &path, depth),
             _ => add(stamps, path),
         }
     }
 }
 
-/// The files in one of cargo's `.d` files: `executable: file file ..`, where a space in a name is
-/// escaped.
+/// Parses one of cargo's `.d` files: `executable: file file ..`, where spaces in names are escaped.
 fn files(list: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in list.lines() {

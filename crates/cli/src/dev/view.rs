@@ -1,5 +1,4 @@
-//! What `opkit dev` shows: a table that keeps itself up to date on a terminal, a line for each
-//! change elsewhere.
+//! Output of `opkit dev`: on a terminal a table that is redrawn, elsewhere one line per change.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,18 +14,18 @@ use crate::{control_plane::ControlPlane, output};
 #[cfg(test)]
 mod tests;
 
-/// How many lines the table takes at most: with what is above it, 24 are a usual terminal.
+/// Line limit of the table; with the lines above it, the table fits a terminal of 24 lines.
 const LINES_MAX: usize = 16;
 
-/// The view.
+/// View of the operator's objects.
 #[derive(Debug)]
 pub(crate) struct View {
     live: bool,
     ready_in: Duration,
-    /// How many lines the table on the screen has.
+    /// Number of lines of the table on the screen.
     drawn: usize,
-    /// What was last said of each object.
-    said: HashMap<String, String>,
+    /// Last printed line of each object.
+    printed: HashMap<String, String>,
 }
 
 impl View {
@@ -35,21 +34,21 @@ impl View {
             live: io::stdout().is_terminal(),
             ready_in: Duration::ZERO,
             drawn: 0,
-            said: HashMap::new(),
+            printed: HashMap::new(),
         }
     }
 
-    /// Whether the view has the terminal to itself.
+    /// Reports whether the view redraws a table on a terminal.
     pub(crate) fn is_live(&self) -> bool {
         self.live
     }
 
-    /// How long the control plane took to start.
+    /// Sets the time that the control plane took to start.
     pub(crate) fn ready_in(&mut self, elapsed: Duration) {
         self.ready_in = elapsed;
     }
 
-    /// What there is, and how to reach it.
+    /// Prints the control plane's address, the kubeconfig and the operator's kinds.
     pub(crate) fn banner(&mut self, plane: &ControlPlane, crds: &[CustomResourceDefinition]) {
         let file = &plane.kubeconfig;
         let kubeconfig = file.path().display();
@@ -62,7 +61,7 @@ impl View {
         self.crds(crds);
     }
 
-    /// The kinds that the operator defines.
+    /// Prints the kinds that the operator defines.
     pub(crate) fn crds(&mut self, crds: &[CustomResourceDefinition]) {
         for crd in crds {
             let versions: Vec<_> = crd
@@ -86,14 +85,14 @@ impl View {
         output::line(what, text);
     }
 
-    /// Text of another program as it is, above the table.
-    #[expect(clippy::print_stderr, reason = "where the compiler prints")]
+    /// Prints text of another program unchanged, above the table.
+    #[expect(clippy::print_stderr, reason = "cargo's output goes to stderr too")]
     pub(crate) fn text(&mut self, text: &str) {
         self.clear();
         eprint!("{text}");
     }
 
-    /// Takes the table off the screen.
+    /// Removes the table from the screen.
     fn clear(&mut self) {
         if self.drawn > 0 {
             output::write(&format!("\x1b[{}A\x1b[J", self.drawn));
@@ -101,32 +100,36 @@ impl View {
         }
     }
 
-    /// Shows the objects as they are now.
+    /// Shows the current objects.
     pub(crate) fn show(&mut self, rows: &[Row]) {
         if self.live {
             let table = fit(&table(rows));
             self.clear();
             self.drawn = table.lines().count();
-            // Without wrapping, a line stays one on a narrow terminal.
+            // With wrapping off, each row stays one line on a narrow terminal.
             output::write(&format!("\x1b[?7l{table}\x1b[?7h"));
             return;
         }
-        let mut said = HashMap::new();
+        let mut printed = HashMap::new();
         for row in rows {
             let (key, text) = (row.object(), change(row));
-            if self.said.get(&key) != Some(&text) {
+            if self.printed.get(&key) != Some(&text) {
                 self.line("object", &text);
             }
-            said.insert(key, text);
+            printed.insert(key, text);
         }
-        for gone in self.said.keys().filter(|key| !said.contains_key(*key)) {
-            output::line("object", &format!("{gone} is gone"));
+        for deleted in self
+            .printed
+            .keys()
+            .filter(|key| !printed.contains_key(*key))
+        {
+            output::line("object", &format!("{deleted} was deleted"));
         }
-        self.said = said;
+        self.printed = printed;
     }
 }
 
-/// Cuts a table to what the smallest usual terminal can show, so that it can be drawn over.
+/// Cuts a table to [`LINES_MAX`] lines, so that it can be redrawn in place.
 fn fit(table: &str) -> String {
     let lines: Vec<&str> = table.lines().collect();
     let Some(rest) = lines.len().checked_sub(LINES_MAX).filter(|rest| *rest > 0) else {
@@ -138,7 +141,7 @@ fn fit(table: &str) -> String {
     text
 }
 
-/// The table on a terminal, with an empty line before it.
+/// Returns the table for a terminal, with an empty line before it.
 fn table(rows: &[Row]) -> String {
     let namespaces: HashSet<_> = rows.iter().map(|row| &row.namespace).collect();
     let mut cells = vec![
@@ -155,7 +158,7 @@ fn table(rows: &[Row]) -> String {
     cells.extend(rows.iter().map(|row| {
         let last = row.last.as_ref().map_or_else(
             || "-".to_owned(),
-            |last| format!("{} ago, {}", human(last.age), account(last)),
+            |last| format!("{} ago, {}", human(last.age), describe(last)),
         );
         let Row {
             kind,
@@ -174,7 +177,7 @@ fn table(rows: &[Row]) -> String {
         ]
         .map(|cell| output::plain(&cell))
     }));
-    // The namespace says nothing while there is only one.
+    // The namespace column is omitted while there is only one namespace.
     let skipped = if namespaces.len() > 1 { 0 } else { 1 };
     let mut widths = [0; 6];
     for line in &cells {
@@ -195,19 +198,19 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
-/// What a line says of an object: all but its age.
+/// Returns the line of an object, without its age, which changes all the time.
 fn change(row: &Row) -> String {
     let because = row
         .last
         .as_ref()
-        .map(|last| format!("   reconciled in {}", account(last)));
+        .map(|last| format!("   reconciled in {}", describe(last)));
     let because = because.unwrap_or_default();
     let change = format!("{}  {}  {}{because}", row.object(), row.ready, row.status);
     output::plain(&change)
 }
 
-/// How long a reconcile took, how it went wrong, and why it was.
-fn account(last: &LastReconcile) -> String {
+/// Returns the duration, error and cause of a reconcile.
+fn describe(last: &LastReconcile) -> String {
     let error = last
         .error
         .as_ref()
@@ -216,7 +219,7 @@ fn account(last: &LastReconcile) -> String {
     format!("{}{error}, because {}", human(last.duration), last.cause)
 }
 
-/// A duration in the unit that suits it.
+/// Formats a duration in a readable unit.
 pub(crate) fn human(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1_000.0;
     match ms {

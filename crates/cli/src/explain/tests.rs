@@ -29,14 +29,14 @@ fn reconciles_are_lines_newest_first() {
     let now = "2026-01-01T00:00:12Z".parse().unwrap();
     assert_eq!(
         print(&records, now),
-        "robot/one in default reconciled 4 times by robot, the last 2 in 103 ms, idle since 12 s\n \
+        "robot/one in default reconciled 4 times by robot, the last 2 in 103 ms, idle for 12 s\n \
          #4  Deployment one changed: .status.readyReplicas 1 -> 2  read 1 (cache)  wrote status  3.1 ms  ok\n \
          #3  initial list                                          read 1 (cache)                3.1 ms  ok\n"
     );
 }
 
 #[test]
-fn a_loop_is_said_first() {
+fn a_hot_loop_is_printed_first() {
     let mut looping = record(40, "2026-01-01T00:00:00Z", &["one changed"], true);
     looping.hot_loop = Some(HotLoop {
         object: "Robot one".to_owned(),
@@ -52,7 +52,7 @@ fn a_loop_is_said_first() {
         second,
         " LOOP: robot-operator.robot keeps changing .status.seen of Robot one (39 reconciles)"
     );
-    // As the debug endpoint sends it.
+    // The JSON that the debug endpoint sends.
     let sent = r#"{"object": "Secret password", "field": "", "manager": null, "isCreatedAndPruned": true, "count": 6}"#;
     let mut looping = record(6, "2026-01-01T00:00:00Z", &["one changed"], true);
     looping.hot_loop = Some(serde_json::from_str(sent).unwrap());
@@ -64,7 +64,7 @@ fn a_loop_is_said_first() {
 }
 
 #[test]
-fn long_texts_go_on_below_and_nothing_is_padded() {
+fn long_texts_wrap_and_lines_have_no_trailing_space() {
     let long = "ConfigMap one changed: .data.a, .data.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, .data.c";
     let mut first = record(9, "2026-01-01T00:00:00Z", &[long, "resync"], false);
     let write = |n: u32| Write {
@@ -98,21 +98,21 @@ fn long_texts_go_on_below_and_nothing_is_padded() {
         "{text}"
     );
     let words = text.matches("a word").count();
-    assert!(words > 50, "the error is whole: {text}");
+    assert!(words > 50, "the error is complete: {text}");
 }
 
-/// `Action::requeue(Duration::MAX)` is a way to say never.
+/// `Action::requeue(Duration::MAX)` is one way to requeue never.
 #[test]
-fn a_time_that_never_comes_is_shown() {
+fn the_longest_requeue_time_is_shown() {
     let mut never = record(1, "2026-01-01T00:00:00Z", &["initial list"], false);
     never.result.after_seconds = Some(Duration::MAX.as_secs_f64());
     let text = print(&[never], "2026-01-01T00:00:01Z".parse().unwrap());
     assert!(text.contains("ok, again in "), "{text}");
 }
 
-/// What objects and errors say is shown and does not act on the terminal.
+/// Text from objects and errors is shown and does not act on the terminal.
 #[test]
-fn what_others_wrote_does_not_control_the_terminal() {
+fn control_characters_in_texts_do_not_reach_the_terminal() {
     let causes = ["one changed: .spec.a \"\u{1b}[2J\" -> \"\u{9b}2J\"", "a\nb"];
     let mut odd = record(1, "2026-01-01T00:00:00Z", &causes, false);
     odd.result.message = Some("first\nsecond\r\u{7}".to_owned());
@@ -160,5 +160,5 @@ async fn every_operator_is_asked() {
 
     let (none, _d) = operator(json!({"objects": []})).await;
     let error = explain(&[none], "robot", "one", "").await.unwrap_err();
-    assert_eq!(error.to_string(), "robot/one was not reconciled lately");
+    assert_eq!(error.to_string(), "robot/one has no recent reconcile");
 }

@@ -1,4 +1,4 @@
-//! `opkit dev` over edits of the operator's sources.
+//! `opkit dev` while the operator's sources are edited.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ use kube::{
 
 use super::*;
 
-/// A program that does what `opkit dev` needs of an operator: prints a CRD, and reports that it
-/// runs. It notes each start, with its arguments, in the file `seen`.
+/// Program that does only what `opkit dev` needs from an operator: prints a CRD, and reports that
+/// it runs. It appends each start, with its arguments, to the file `seen`.
 const OPERATOR: &str = r##"
 use std::io::{Read, Write};
 
@@ -63,7 +63,7 @@ fn operator(version: &str) -> String {
     OPERATOR.replace("VERSION-HERE", version)
 }
 
-/// A running `opkit dev`, and the workspace that it develops.
+/// A running `opkit dev`, and the workspace of its operator.
 struct Dev {
     root: TempDir,
     child: Killed,
@@ -92,7 +92,7 @@ impl Dev {
         fs::write(self.path("op/src/main.rs"), source).unwrap();
     }
 
-    /// Waits until a file has this text.
+    /// Waits until a file contains this text.
     fn until(&mut self, file: &str, text: &str) {
         wait(|| {
             let ended = self.child.0.try_wait().unwrap();
@@ -113,7 +113,7 @@ impl Dev {
         Client::try_from(config.await.unwrap()).unwrap()
     }
 
-    /// Which operator installed the CRD.
+    /// Returns the operator version that installed the CRD.
     async fn crd_version(&self) -> String {
         let crds: Api<CustomResourceDefinition> = Api::all(self.client().await);
         let crd = crds.get("robots.opkit.dev").await.unwrap();
@@ -135,13 +135,13 @@ async fn an_edit_restarts_the_operator_and_keeps_the_objects() {
     maps.create(&PostParams::default(), &map).await.unwrap();
 
     dev.edit(&operator("two"));
-    dev.until("stdout", "op running again, 1 controller");
+    dev.until("stdout", "op restarted, 1 controller");
     dev.until("stdout", " after the edit\n");
     assert_eq!(dev.text("seen"), "one --store a b\ntwo --store a b\n");
     assert_eq!(
         dev.crd_version().await,
         "two",
-        "a CRD that changed is installed"
+        "the changed CRD is installed"
     );
     assert!(
         maps.get("kept").await.is_ok(),
@@ -154,11 +154,14 @@ async fn an_edit_restarts_the_operator_and_keeps_the_objects() {
 }
 
 #[tokio::test]
-async fn what_does_not_compile_leaves_the_operator_running() {
+async fn an_edit_that_does_not_compile_leaves_the_operator_running() {
     let mut dev = Dev::start(&operator("one"), &["op"]);
     dev.until("stdout", "op running, 1 controller");
     dev.edit("fn main() { missing() }");
-    dev.until("stdout", "op does not compile; the operator before runs on");
+    dev.until(
+        "stdout",
+        "op does not compile; the previous operator keeps running",
+    );
     assert!(
         dev.text("stderr")
             .contains("cannot find function `missing`")
@@ -167,13 +170,13 @@ async fn what_does_not_compile_leaves_the_operator_running() {
     let address = dev.text(".opkit/op.debug-address");
     std::net::TcpStream::connect(address.trim()).unwrap();
 
-    // One that prints no manifests is not run either.
+    // An operator whose command `manifests` fails is not started either.
     dev.edit("fn main() { panic!(\"no manifests\") }");
-    dev.until("stdout", "the operator prints no manifests");
+    dev.until("stdout", "the operator's command `manifests` failed");
     std::net::TcpStream::connect(address.trim()).unwrap();
 
     dev.edit(&operator("two"));
-    dev.until("stdout", "op running again");
+    dev.until("stdout", "op restarted");
     assert_eq!(dev.text("seen"), "one \ntwo \n");
 }
 
@@ -188,12 +191,12 @@ fn an_operator_that_ends_later_waits_for_an_edit() {
         "op ended with exit code 3: see its log above; waiting for an edit",
     );
     dev.edit(&operator("three"));
-    dev.until("stdout", "op running again");
+    dev.until("stdout", "op restarted");
     assert_eq!(dev.text("seen"), "one \ntwo \nthree \n");
 }
 
 #[test]
-fn several_operators_are_named() {
+fn several_operators_are_listed() {
     let root = workspace("fn main() {}");
     let other = root.path().join("other");
     fs::create_dir_all(other.join("src")).unwrap();
@@ -211,7 +214,7 @@ fn several_operators_are_named() {
         &output,
         &["several operators", "op, other", "opkit dev NAME"],
     );
-    // In the directory of one of them, that one is meant: it prints no manifests.
+    // In the directory of one operator, that operator is chosen; its command `manifests` fails.
     let output = opkit(&other).arg("dev").output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("cargo build --package other"));
 }

@@ -1,4 +1,4 @@
-//! The command as a user meets it: a process, its exit code and what it prints.
+//! Tests of the command as a process: its exit code and its output.
 
 #![expect(clippy::unwrap_used, reason = "a test may unwrap")]
 
@@ -14,19 +14,19 @@ use std::{
 
 use tempfile::TempDir;
 
-/// Long enough for the slowest machine; nothing here takes it when all is well.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit of each wait, long enough for a slow machine; a passing test needs far less.
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 fn opkit(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_opkit"));
     command.current_dir(directory).stdin(Stdio::null());
-    // Not that of this test: cargo would wait for cargo, and take the operator of one test for that
-    // of another.
+    // Not this test's target directory: cargo would wait for cargo, and use the operator of another
+    // test.
     command.env("CARGO_TARGET_DIR", directory.join("target"));
     command
 }
 
-/// A workspace whose one operator is `source`, depending on something that is called opkit.
+/// Creates a workspace with one operator, `source`, that depends on a package named opkit.
 fn workspace(source: &str) -> TempDir {
     let root = TempDir::new().unwrap();
     let write = |path: &str, text: &str| {
@@ -50,7 +50,8 @@ fn workspace(source: &str) -> TempDir {
     root
 }
 
-/// The command fails with exit code 1, and the last thing it says is one sentence with these words.
+/// Checks that the command failed with exit code 1, and that its last line is one sentence with
+/// these words.
 fn refused(output: &Output, words: &[&str]) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
@@ -66,7 +67,7 @@ fn refused(output: &Output, words: &[&str]) {
 }
 
 #[test]
-fn an_unknown_operator_is_named_with_those_there_are() {
+fn an_unknown_operator_is_reported_with_the_known_ones() {
     let root = workspace("fn main() {}");
     let output = opkit(root.path())
         .args(["dev", "no-such-operator"])
@@ -76,14 +77,14 @@ fn an_unknown_operator_is_named_with_those_there_are() {
 }
 
 #[test]
-fn a_directory_without_a_workspace_is_said() {
+fn a_directory_without_a_workspace_is_reported() {
     let root = TempDir::new().unwrap();
     let output = opkit(root.path()).args(["dev", "op"]).output().unwrap();
     refused(&output, &["cannot read the cargo workspace"]);
 }
 
 #[test]
-fn a_busy_port_is_named() {
+fn a_busy_port_is_reported() {
     let root = workspace("fn main() {}");
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = holder.local_addr().unwrap().port().to_string();
@@ -105,7 +106,7 @@ fn a_busy_port_is_named() {
 }
 
 #[test]
-fn an_unwritable_kubeconfig_is_named() {
+fn an_unwritable_kubeconfig_is_reported() {
     let root = workspace("fn main() {}");
     let path = "/proc/nowhere/kubeconfig";
     let output = opkit(root.path())
@@ -116,18 +117,18 @@ fn an_unwritable_kubeconfig_is_named() {
 }
 
 #[test]
-fn somebody_elses_file_is_never_overwritten() {
+fn a_file_of_another_program_is_never_overwritten() {
     let root = TempDir::new().unwrap();
     let precious = root.path().join("config");
     fs::write(&precious, "precious").unwrap();
     let args = ["cluster", "up", "--kubeconfig-out", "config"];
     let output = opkit(root.path()).args(args).output().unwrap();
-    refused(&output, &["config exists and is no kubeconfig of opkit"]);
+    refused(&output, &["config exists and is not a kubeconfig of opkit"]);
     assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
 }
 
 #[test]
-fn an_operator_that_does_not_compile_is_said_after_what_cargo_says() {
+fn a_compile_error_is_reported_after_cargos_output() {
     let root = workspace("fn main() { missing() }");
     let output = opkit(root.path()).args(["dev", "op"]).output().unwrap();
     refused(&output, &["op does not compile"]);
@@ -139,7 +140,7 @@ fn an_operator_that_does_not_compile_is_said_after_what_cargo_says() {
 }
 
 #[test]
-fn an_operator_that_ends_is_said() {
+fn an_operator_that_exits_is_reported() {
     let root = workspace(
         "fn main() { if std::env::args().any(|a| a == \"run\") { std::process::exit(3) } }",
     );
@@ -148,7 +149,7 @@ fn an_operator_that_ends_is_said() {
 }
 
 #[test]
-fn a_control_plane_alone_runs_until_it_is_told_to_stop() {
+fn a_control_plane_runs_until_a_signal() {
     let root = TempDir::new().unwrap();
     let mut child = Killed(opkit(root.path()).args(["cluster", "up"]).spawn().unwrap());
     let kubeconfig = root.path().join(".opkit/kubeconfig");
@@ -161,13 +162,10 @@ fn a_control_plane_alone_runs_until_it_is_told_to_stop() {
         status.is_some()
     });
     assert_eq!(status.unwrap().code(), Some(0));
-    assert!(
-        !kubeconfig.exists(),
-        "a kubeconfig that leads nowhere is left"
-    );
+    assert!(!kubeconfig.exists(), "the kubeconfig is not removed");
 }
 
-/// Ended with the test, however the test ends.
+/// Child process that is killed when the test ends.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -177,15 +175,15 @@ impl Drop for Killed {
     }
 }
 
-/// Waits for another process, the one thing whose clock cannot be paused.
+/// Waits for another process, whose clock cannot be paused.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
 fn wait(mut done: impl FnMut() -> bool) {
     let step = Duration::from_millis(20);
-    for _ in 0..PATIENCE.as_millis() / step.as_millis() {
+    for _ in 0..WAIT_MAX.as_millis() / step.as_millis() {
         if done() {
             return;
         }
         std::thread::sleep(step);
     }
-    panic!("it takes longer than {PATIENCE:?}");
+    panic!("the wait takes longer than {WAIT_MAX:?}");
 }

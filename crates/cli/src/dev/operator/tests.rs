@@ -3,12 +3,12 @@ use tempfile::TempDir;
 use super::*;
 
 #[test]
-fn the_last_words_of_an_operator_say_why_it_ended() {
+fn the_last_error_of_a_log_is_returned() {
     let directory = TempDir::new().unwrap();
     let log = directory.path().join("log");
     let check = |text: &str, expected: &str| {
         fs::write(&log, text).unwrap();
-        assert_eq!(last_words(&log), expected);
+        assert_eq!(last_error(&log), expected);
     };
     check("INFO starting\nop: no kubeconfig\n\n", "op: no kubeconfig");
     check(

@@ -11,22 +11,23 @@ fn packages(names: &[&str]) -> Vec<Package> {
 }
 
 #[test]
-fn the_operator_that_is_meant_is_found() {
+fn an_operator_is_chosen_by_name_or_directory() {
     let check = |names: &[&str], name: Option<&str>, here: &str, expected: &str| {
         let found = choose(packages(names), name, Path::new(here));
         let found = found.map_or_else(|error| error.to_string(), |package| package.name);
         assert_eq!(found, expected);
     };
-    // By name, wherever it is.
+    // By name, in any directory.
     check(&["a", "b"], Some("b"), "/w/a", "b");
-    // That of the directory, or of one above it.
+    // The operator of the directory, or of a directory above it.
     check(&["a", "b"], None, "/w/b", "b");
     check(&["a", "b"], None, "/w/b/src/deep", "b");
     check(&["a", "a/nested"], None, "/w/a/nested/src", "a/nested");
-    // The only one, from anywhere in the workspace.
+    // The only operator, in any directory of the workspace.
     check(&["a"], None, "/w", "a");
     check(&["a"], None, "/w/library", "a");
-    let several = "there are several operators in this workspace: a, b; say which: opkit dev NAME";
+    let several =
+        "there are several operators in this workspace: a, b; choose one with `opkit dev NAME`";
     check(&["a", "b"], None, "/w", several);
     check(&["a", "b"], None, "/w/ab", several);
     let none = "(no package here depends on opkit and has a binary)";

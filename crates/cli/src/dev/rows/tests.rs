@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn a_status_without_the_condition_ready_is_shown_by_others() {
+fn a_status_without_the_condition_ready_shows_another_condition() {
     let check = |status: Value, ready: &str, text: &str| {
         let found = summary(&json!({ "status": status }));
         let (found_ready, found_text) = match &found {

@@ -3,7 +3,7 @@ use tempfile::TempDir;
 use super::*;
 
 #[test]
-fn the_list_of_cargo_is_read() {
+fn the_dependency_file_of_cargo_is_parsed() {
     let paths = |list: &str| -> Vec<String> {
         let files = files(list).into_iter();
         files.map(|file| file.display().to_string()).collect()
@@ -19,7 +19,7 @@ fn the_list_of_cargo_is_read() {
     assert_eq!(paths(""), [""; 0]);
 }
 
-/// A package with a build beside it.
+/// Package with a build beside it.
 struct Tree(TempDir);
 
 impl Tree {
@@ -51,7 +51,7 @@ impl Tree {
 }
 
 #[test]
-fn an_edit_of_anything_that_is_built_is_found() {
+fn an_edit_of_any_built_file_is_found() {
     for file in [
         "op/src/main.rs",
         "op/src/new/module.rs",
@@ -65,7 +65,7 @@ fn an_edit_of_anything_that_is_built_is_found() {
     ] {
         let (tree, mut sources) = Tree::new();
         assert_eq!(sources.changed(), None);
-        // Another length, so that the clock of the file system does not matter.
+        // The length differs, so that the resolution of the file system's clock does not matter.
         tree.write(file, "longer than before");
         assert_eq!(sources.changed(), Some(tree.path(file)));
         sources.mark();
@@ -74,14 +74,14 @@ fn an_edit_of_anything_that_is_built_is_found() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_found() {
+fn a_removed_file_is_found() {
     let (tree, sources) = Tree::new();
     fs::remove_file(tree.path("dependency/src/lib.rs")).unwrap();
     assert_eq!(sources.changed(), Some(tree.path("dependency/src/lib.rs")));
 }
 
 #[test]
-fn what_is_not_built_does_not_matter() {
+fn files_that_are_not_built_are_ignored() {
     let (tree, sources) = Tree::new();
     for file in [
         "op/README.md",
@@ -118,7 +118,7 @@ fn an_edit_during_the_first_build_is_found_after_it() {
             .unwrap();
         file.set_modified(later).unwrap();
     };
-    // The build itself writes this one.
+    // The build itself writes the lock file.
     write("Cargo.lock");
     sources.mark();
     assert_eq!(sources.written_since(later), None);

@@ -32,7 +32,7 @@ fn an_error_is_shown() {
 }
 
 #[test]
-fn durations_have_the_unit_that_suits_them() {
+fn durations_have_a_readable_unit() {
     let check = |ms, want: &str| assert_eq!(human(Duration::from_millis(ms)), want);
     check(3, "3.0 ms");
     check(250, "250 ms");
@@ -41,7 +41,7 @@ fn durations_have_the_unit_that_suits_them() {
 }
 
 #[test]
-fn objects_of_several_namespaces_are_told_apart() {
+fn objects_of_several_namespaces_show_their_namespace() {
     let mut other = row(None);
     other.namespace = Some("shop".into());
     let text = table(&[row(None), other.clone()]);
@@ -58,9 +58,9 @@ fn a_long_table_is_cut() {
     assert_eq!(fit(&short), short);
 }
 
-/// What objects and errors say stays in its line and does not act on the terminal.
+/// Text from objects and errors stays in its line and does not act on the terminal.
 #[test]
-fn text_of_others_is_plain() {
+fn control_characters_in_texts_are_escaped() {
     let mut odd = row(Some("first\nsecond\u{1b}[2J"));
     odd.status = "a\tb\r".into();
     let text = table(std::slice::from_ref(&odd));
