@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use bytes::Bytes;
-use flate2::{Compression, write::GzEncoder};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 /// Kubernetes compresses nothing that is shorter: the time is worth more than the bytes.
 const THRESHOLD: usize = 128 * 1024;

@@ -9,21 +9,16 @@ mod crds;
 mod garbage;
 mod namespaces;
 
-use std::{
-    collections::{HashSet, VecDeque},
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::collections::{HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    object,
-    registry::Registry,
-    status::ApiResult,
-    store::{Change, Event, Key},
-    workloads,
-};
+use crate::registry::Registry;
+use crate::status::ApiResult;
+use crate::store::{Change, Event, Key};
+use crate::{object, workloads};
 
 /// The name under which the controllers write.
 pub(crate) const MANAGER: &str = "kube-controller-manager";

@@ -7,25 +7,13 @@ use std::sync::Arc;
 use opkit_apimachinery::schema::Schema;
 use serde_json::{Value, json};
 
-use crate::{
-    kinds::{Column, Kind, ScalePaths, SchemaSource, Subresource},
-    object,
-    registry::{Registry, Target, Write},
-    status::ApiResult,
-};
+use crate::kinds::{Column, Kind, ScalePaths, SchemaSource, Subresource, Verb};
+use crate::object;
+use crate::registry::{Registry, Write};
+use crate::status::ApiResult;
+use crate::target::Target;
 
 pub(crate) use validation::validate;
-
-const VERBS: &[&str] = &[
-    "delete",
-    "deletecollection",
-    "get",
-    "list",
-    "patch",
-    "create",
-    "update",
-    "watch",
-];
 
 /// What a CRD leaves out and the server fills in.
 pub(crate) fn apply_defaults(crd: &mut Value) {
@@ -136,7 +124,7 @@ fn kind_of(spec: &Value, version: &Value) -> Kind {
         short_names: texts("shortNames"),
         categories: texts("categories"),
         namespaced: object::text(spec, &["scope"]) == "Namespaced",
-        verbs: VERBS.iter().map(|verb| (*verb).to_owned()).collect(),
+        verbs: Verb::ALL.to_vec(),
         subresources: subresources(version),
         columns: columns(version),
         schema: SchemaSource::Custom(Arc::new(
@@ -147,12 +135,11 @@ fn kind_of(spec: &Value, version: &Value) -> Kind {
 
 fn subresources(version: &Value) -> Vec<Subresource> {
     let declared = object::at(version, &["subresources"]);
-    let verbs = || ["get", "patch", "update"].map(str::to_owned).to_vec();
     let mut found = Vec::new();
     if !object::at(declared, &["status"]).is_null() {
         found.push(Subresource {
             name: "status".to_owned(),
-            verbs: verbs(),
+            verbs: Verb::OF_SUBRESOURCE.to_vec(),
             response: None,
             scale: None,
         });
@@ -162,7 +149,7 @@ fn subresources(version: &Value) -> Vec<Subresource> {
         let path = |field: &str| object::text(scale, &[field]).to_owned();
         found.push(Subresource {
             name: "scale".to_owned(),
-            verbs: verbs(),
+            verbs: Verb::OF_SUBRESOURCE.to_vec(),
             response: Some((
                 "autoscaling".to_owned(),
                 "v1".to_owned(),

@@ -4,12 +4,13 @@
 //! legacy form (one request per group version) and in the aggregated one (two requests in all),
 //! which the client asks for in its `Accept` header.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use opkit_apimachinery::identity::compare_versions;
 use serde_json::{Value, json};
 
-use crate::kinds::{Catalog, Kind, SchemaSource, Subresource};
+use crate::kinds::{Catalog, Kind, Subresource};
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ type Version = (String, Vec<Arc<Kind>>);
 
 /// The answer to a GET of a discovery path, split at its slashes: content type and body. None if
 /// the path is none of discovery's, or nothing is served there.
-pub(crate) fn answer(path: &[&str], accept: &str, catalog: &Catalog) -> Option<(String, Value)> {
+pub(crate) fn respond(path: &[&str], accept: &str, catalog: &Catalog) -> Option<(String, Value)> {
     let json = |body| Some(("application/json".to_owned(), body));
     match *path {
         ["api"] | ["apis"] => {
@@ -231,7 +232,7 @@ fn aggregated_resource(kind: &Kind) -> Value {
 /// A real server leaves group and version of a built-in kind empty where they are those of the
 /// list.
 fn response_kind(kind: &Kind, (group, version, name): (String, String, String)) -> Value {
-    let is_builtin = matches!(kind.schema, SchemaSource::Definition(_));
+    let is_builtin = !kind.is_custom();
     if is_builtin && group == kind.group && version == kind.version {
         json!({"group": "", "version": "", "kind": name})
     } else {

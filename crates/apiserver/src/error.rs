@@ -1,6 +1,7 @@
 //! Why a server does not start.
 
-use std::{io, net::SocketAddr};
+use std::io;
+use std::net::SocketAddr;
 
 /// Why a server does not start or listen.
 #[derive(Debug, thiserror::Error)]

@@ -3,26 +3,25 @@
 mod certificates;
 mod connections;
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto,
-    service::TowerToHyperService,
-};
+use certificates::Certificates;
+use connections::{Connections, Place};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 
-use crate::{
-    auth::{Authenticator, Identity},
-    error::StartError,
-    service::{Service, Shared},
-};
-use certificates::Certificates;
-use connections::{Connections, Place};
+use crate::auth::{Authenticator, Identity};
+use crate::error::StartError;
+use crate::service::{Service, Shared};
 
 /// Time that an HTTP/1 connection may be idle or take for the head of a request, as in Kubernetes.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(90);

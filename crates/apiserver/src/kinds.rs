@@ -3,26 +3,24 @@
 //! Nothing else in this crate knows a kind by name: storage, watch, patch and printing read what
 //! they need from here.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 mod builtin;
+mod catalog;
 pub(crate) mod defaults;
 mod definitions;
 mod selectors;
 #[cfg(test)]
 mod tests;
+mod verb;
 
-pub(crate) use definitions::Definitions;
+pub(crate) use self::catalog::{Catalog, NotServed};
+pub(crate) use self::definitions::Definitions;
+pub(crate) use self::verb::Verb;
 
 /// One served resource: a plural in a version of a group.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -40,7 +38,7 @@ pub(crate) struct Kind {
     #[serde(default)]
     pub(crate) categories: Vec<String>,
     pub(crate) namespaced: bool,
-    pub(crate) verbs: Vec<String>,
+    pub(crate) verbs: Vec<Verb>,
     #[serde(default)]
     pub(crate) subresources: Vec<Subresource>,
     /// What `kubectl get` prints, beside what the client adds itself.
@@ -55,7 +53,7 @@ pub(crate) struct Kind {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Subresource {
     pub(crate) name: String,
-    pub(crate) verbs: Vec<String>,
+    pub(crate) verbs: Vec<Verb>,
     /// Group, version and kind of its body where they differ from the parent's.
     #[serde(default)]
     pub(crate) response: Option<(String, String, String)>,
@@ -113,6 +111,11 @@ impl Kind {
         }
     }
 
+    /// Reports whether the kind is defined by a CRD, and not built in.
+    pub(crate) fn is_custom(&self) -> bool {
+        matches!(self.schema, SchemaSource::Custom(_))
+    }
+
     /// The subresource of that name.
     pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources
@@ -134,105 +137,6 @@ impl Kind {
             format!("{}.{}", self.plural, self.group)
         }
     }
-}
-
-/// Every kind served at the moment.
-#[derive(Debug, Default)]
-pub(crate) struct Catalog {
-    kinds: RwLock<BTreeMap<(String, String, String), Arc<Kind>>>,
-    /// Custom kinds that no version of is served, but whose objects are still there.
-    unserved: RwLock<BTreeMap<String, Arc<Kind>>>,
-    /// Grows with every change, so that whatever is made from the catalog can be kept.
-    generation: AtomicU64,
-    /// What has been made from it for clients that ask for OpenAPI.
-    openapi: crate::openapi::Cache,
-}
-
-impl Catalog {
-    /// The kinds that a real API server of the modelled version serves by itself.
-    pub(crate) fn builtin() -> Self {
-        let kinds = builtin::kinds()
-            .iter()
-            .map(|kind| (key(kind), Arc::clone(kind)))
-            .collect();
-        Self {
-            kinds: RwLock::new(kinds),
-            ..Self::default()
-        }
-    }
-
-    /// The groups of the built-in kinds in the order of a real server, without the core group.
-    pub(crate) fn builtin_groups() -> impl Iterator<Item = &'static str> {
-        builtin::groups()
-    }
-
-    /// The OpenAPI documents made from this catalog.
-    pub(crate) fn openapi(&self) -> &crate::openapi::Cache {
-        &self.openapi
-    }
-
-    /// How often the catalog has changed.
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
-    }
-
-    /// The kind served at `group`, `version`, `plural`.
-    pub(crate) fn get(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
-        let key = (group.to_owned(), version.to_owned(), plural.to_owned());
-        self.kinds.read().get(&key).cloned()
-    }
-
-    /// All of them, by group, version and plural.
-    pub(crate) fn all(&self) -> Vec<Arc<Kind>> {
-        self.kinds.read().values().cloned().collect()
-    }
-
-    /// Whether a resource is built in, and so not for a CRD to define.
-    pub(crate) fn is_builtin(group: &str, plural: &str) -> bool {
-        let mut kinds = builtin::kinds().iter();
-        kinds.any(|kind| kind.group == group && kind.plural == plural)
-    }
-
-    /// A kind by the name of its resource, though none of its versions is served.
-    pub(crate) fn unserved(&self, group_resource: &str) -> Option<Arc<Kind>> {
-        self.unserved.read().get(group_resource).cloned()
-    }
-
-    /// Serves a resource in these versions and no others, from one moment to the next.
-    pub(crate) fn replace(&self, group: &str, plural: &str, served: Vec<Kind>, rest: Option<Kind>) {
-        if let Some(kind) = rest {
-            let mut unserved = self.unserved.write();
-            unserved.insert(kind.group_resource(), Arc::new(kind));
-        }
-        let mut kinds = self.kinds.write();
-        kinds.retain(|(g, _, p), _| g != group || p != plural);
-        kinds.extend(served.into_iter().map(|kind| (key(&kind), Arc::new(kind))));
-        self.generation.fetch_add(1, Ordering::Release);
-    }
-
-    /// Serves `kind` from now on, in place of what was served there.
-    #[cfg(test)]
-    pub(crate) fn insert(&self, kind: Kind) {
-        let mut kinds = self.kinds.write();
-        kinds.insert(key(&kind), Arc::new(kind));
-        self.generation.fetch_add(1, Ordering::Release);
-    }
-
-    /// Stops serving a resource in all versions of its group.
-    pub(crate) fn remove(&self, group: &str, plural: &str) {
-        self.unserved.write().remove(&format!("{plural}.{group}"));
-        let mut kinds = self.kinds.write();
-        kinds.retain(|(g, _, p), _| g != group || p != plural);
-        self.generation.fetch_add(1, Ordering::Release);
-    }
-}
-
-fn key(kind: &Kind) -> (String, String, String) {
-    (
-        kind.group.clone(),
-        kind.version.clone(),
-        kind.plural.clone(),
-    )
 }
 
 /// Cuts a hand-written file: a line without indent begins a section, those with one belong to it,

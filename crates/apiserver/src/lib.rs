@@ -8,7 +8,6 @@
 //! Kinds are data: a table generated from what a real server says of itself, and the CRDs that are
 //! installed. What this server does not model it answers with 501; `README.md` lists it.
 
-mod answer;
 mod auth;
 mod clock;
 mod compression;
@@ -24,6 +23,9 @@ mod openapi;
 mod query;
 mod random;
 mod registry;
+mod representation;
+mod request;
+mod response;
 mod reviews;
 mod schemas;
 mod server;
@@ -31,6 +33,7 @@ mod service;
 mod status;
 mod store;
 mod table;
+mod target;
 mod verbs;
 mod watch;
 mod workloads;
@@ -40,5 +43,6 @@ mod tests;
 
 pub use error::StartError;
 pub use front::Endpoint;
+pub use response::ResponseBody;
 pub use server::{Options, Server};
-pub use service::{ResponseBody, Service};
+pub use service::Service;

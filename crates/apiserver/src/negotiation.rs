@@ -4,10 +4,8 @@ use bytes::Bytes;
 use opkit_apimachinery::protobuf;
 use serde_json::Value;
 
-use crate::{
-    status::{ApiError, ApiResult},
-    table::{IncludeObject, Representation},
-};
+use crate::representation::{IncludeObject, Representation};
+use crate::status::{ApiError, ApiResult};
 
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

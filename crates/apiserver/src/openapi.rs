@@ -7,11 +7,9 @@
 //!
 //! There is no OpenAPI v2 here: kubectl falls back to it only where v3 is missing.
 
-use std::{
-    collections::BTreeMap,
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-};
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use opkit_apimachinery::identity::GroupVersion;
 use parking_lot::Mutex;
@@ -25,23 +23,54 @@ mod paths;
 #[cfg(test)]
 mod tests;
 
-/// The documents built since the catalog last changed, by path (`apis/apps/v1`).
+/// The documents that were built since the catalog last changed.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
+    /// The generation of the catalog, and its documents by path (`apis/apps/v1`).
     documents: Mutex<(u64, BTreeMap<String, Arc<Value>>)>,
 }
 
-/// The answer to a GET below `/openapi`, or None if nothing is there. A hash in the query is not
-/// looked at: an old one gets the present document.
-pub(crate) fn answer(path: &[&str], query: &str, catalog: &Catalog) -> Option<Value> {
-    let _ = query;
-    match *path {
-        ["openapi", "v3"] => Some(index(catalog)),
-        ["openapi", "v3", "api", version] => Some((*document("", version, catalog)?).clone()),
-        ["openapi", "v3", "apis", group, version] => {
-            Some((*document(group, version, catalog)?).clone())
+impl Cache {
+    /// Returns the body of the response to a GET below `/openapi`, or `None` if nothing is served
+    /// at the path. A hash in the query is ignored: an old hash gets the present document.
+    pub(crate) fn respond(&self, path: &[&str], catalog: &Catalog) -> Option<Arc<Value>> {
+        match *path {
+            ["openapi", "v3"] => Some(Arc::new(index(catalog))),
+            ["openapi", "v3", "api", version] => self.document("", version, catalog),
+            ["openapi", "v3", "apis", group, version] => self.document(group, version, catalog),
+            _ => None,
         }
-        _ => None,
+    }
+
+    /// Returns the document of one group version, and builds it if it is missing.
+    fn document(&self, group: &str, version: &str, catalog: &Catalog) -> Option<Arc<Value>> {
+        let path = document_path(group, version);
+        // Read before the kinds: if the catalog changes meanwhile, the document counts as stale
+        // although it may be new, and never the other way round.
+        let generation = catalog.generation();
+        {
+            let mut documents = self.documents.lock();
+            if documents.0 != generation {
+                *documents = (generation, BTreeMap::new());
+            }
+            if let Some(document) = documents.1.get(&path) {
+                return Some(Arc::clone(document));
+            }
+        }
+        let kinds: Vec<Arc<Kind>> = catalog
+            .all()
+            .into_iter()
+            .filter(|kind| kind.group == group && kind.version == version)
+            .collect();
+        if kinds.is_empty() {
+            return None;
+        }
+        let built = Arc::new(document::build(group, version, &kinds));
+        let mut documents = self.documents.lock();
+        if documents.0 == generation {
+            documents.1.insert(path, Arc::clone(&built));
+        }
+        Some(built)
     }
 }
 
@@ -95,37 +124,6 @@ fn hash_kind(kind: &Kind, hasher: &mut DefaultHasher) {
 fn document_path(group: &str, version: &str) -> String {
     let path = GroupVersion::new(group, version).path();
     path.unwrap_or_default().trim_matches('/').to_owned()
-}
-
-/// The document of one group version.
-fn document(group: &str, version: &str, catalog: &Catalog) -> Option<Arc<Value>> {
-    let path = document_path(group, version);
-    // Read before the kinds, so that a change meanwhile makes the document stale and not the other
-    // way round.
-    let generation = catalog.generation();
-    {
-        let mut documents = catalog.openapi().documents.lock();
-        if documents.0 != generation {
-            *documents = (generation, BTreeMap::new());
-        }
-        if let Some(document) = documents.1.get(&path) {
-            return Some(Arc::clone(document));
-        }
-    }
-    let kinds: Vec<Arc<Kind>> = catalog
-        .all()
-        .into_iter()
-        .filter(|kind| kind.group == group && kind.version == version)
-        .collect();
-    if kinds.is_empty() {
-        return None;
-    }
-    let built = Arc::new(document::build(group, version, &kinds));
-    let mut documents = catalog.openapi().documents.lock();
-    if documents.0 == generation {
-        documents.1.insert(path, Arc::clone(&built));
-    }
-    Some(built)
 }
 
 fn put(object: &mut Value, field: &str, value: Value) {

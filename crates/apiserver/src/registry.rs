@@ -4,11 +4,15 @@
 //! [`rules`]. A write is prepared outside the store's lock and committed at the revision it was
 //! made from.
 
+mod apply;
 mod convert;
 mod create;
 mod delete;
 mod hooks;
+mod identity;
+mod merge;
 mod metadata;
+mod modify;
 mod page;
 mod patch;
 mod prepare;
@@ -18,20 +22,20 @@ mod scale;
 mod size;
 mod unmodelled;
 mod update;
+mod validate;
 
 use std::sync::Arc;
 
 use opkit_apimachinery::identity::segment_flaw;
 use serde_json::Value;
 
-use crate::{
-    clock::Clock,
-    kinds::{Catalog, Kind},
-    random::Random,
-    schemas::Schemas,
-    status::{ApiError, ApiResult},
-    store::{Key, Store},
-};
+use crate::clock::Clock;
+use crate::kinds::{Catalog, Kind};
+use crate::random::Random;
+use crate::schemas::Schemas;
+use crate::status::{ApiError, ApiResult};
+use crate::store::Store;
+use crate::target::Target;
 
 pub(crate) use convert::{from_storage, storage_name};
 pub(crate) use delete::{CRD_CLEANUP, DeleteOptions, FOREGROUND, ORPHAN, Preconditions};
@@ -51,48 +55,6 @@ pub(crate) struct Registry {
     /// Whether lists and watches heed `shardSelector`.
     pub(crate) sharded_list_and_watch: bool,
     pub(crate) unmodelled: Unmodelled,
-}
-
-/// Which object or subresource a request is about.
-#[derive(Clone, Debug)]
-pub(crate) struct Target {
-    pub(crate) kind: Arc<Kind>,
-    /// Empty for cluster-scoped kinds.
-    pub(crate) namespace: String,
-    /// Empty on create, where the body names the object.
-    pub(crate) name: String,
-    /// Empty for the object itself.
-    pub(crate) subresource: String,
-}
-
-impl Target {
-    pub(crate) fn new(kind: &Arc<Kind>, namespace: &str, name: &str) -> Self {
-        let namespace = if kind.namespaced { namespace } else { "" };
-        Self {
-            kind: kind.clone(),
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            subresource: String::new(),
-        }
-    }
-
-    pub(crate) fn subresource(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.subresource);
-        self
-    }
-
-    pub(crate) fn key(&self) -> Key {
-        Key::new(self.namespace.as_str(), self.name.as_str())
-    }
-
-    /// Where the kind's objects are filed.
-    pub(crate) fn storage(&self) -> String {
-        storage_name(&self.kind)
-    }
-
-    pub(crate) fn not_found(&self) -> ApiError {
-        ApiError::not_found(&self.kind, &self.name)
-    }
 }
 
 /// What to do about fields that a kind does not have.
@@ -130,9 +92,8 @@ impl Write {
 impl Registry {
     /// The kind whose objects are filed under `resource`, in one of its versions.
     pub(crate) fn kind_stored(&self, resource: &str) -> Option<Arc<Kind>> {
-        let mut served = self.catalog.all().into_iter();
-        let found = served.find(|kind| storage_name(kind) == resource);
-        found.or_else(|| self.catalog.unserved(resource))
+        let served = self.catalog.find(|kind| storage_name(kind) == resource);
+        served.or_else(|| self.catalog.unserved(resource))
     }
 
     /// A built-in kind that the control plane itself works with.

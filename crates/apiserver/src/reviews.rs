@@ -2,20 +2,18 @@
 
 use serde_json::{Value, json};
 
-use crate::{
-    auth::Identity,
-    kinds::Kind,
-    object,
-    status::{ApiError, ApiResult},
-};
+use crate::auth::Identity;
+use crate::kinds::{Kind, Verb};
+use crate::object;
+use crate::status::{ApiError, ApiResult};
 
 /// Whether objects of `kind` can only be created.
 pub(crate) fn is_review(kind: &Kind) -> bool {
-    kind.verbs.iter().all(|verb| verb == "create")
+    kind.verbs.iter().all(|verb| *verb == Verb::Create)
 }
 
 /// Answers a review. Everything is allowed to whoever is authenticated.
-pub(crate) fn answer(kind: &Kind, mut review: Value, identity: &Identity) -> ApiResult<Value> {
+pub(crate) fn respond(kind: &Kind, mut review: Value, identity: &Identity) -> ApiResult<Value> {
     let status = match kind.kind.as_str() {
         "SelfSubjectAccessReview" | "SubjectAccessReview" | "LocalSubjectAccessReview" => {
             json!({"allowed": true, "reason": "the embedded control plane allows everything"})

@@ -1,14 +1,13 @@
 //! The parsed schema of each kind, each parsed at most once.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use opkit_apimachinery::schema::{Definitions, Schema, Typed};
 use parking_lot::RwLock;
 
-use crate::{
-    kinds::{self, Kind, SchemaSource},
-    status::{ApiError, ApiResult},
-};
+use crate::kinds::{self, Kind, SchemaSource};
+use crate::status::{ApiError, ApiResult};
 
 /// Schemas by kind.
 #[derive(Debug, Default)]

@@ -1,26 +1,27 @@
 //! The server: starts, listens, stops.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use crate::{
-    auth::{Authenticator, Identity},
-    clock::Clock,
-    controllers,
-    error::StartError,
-    front::{Endpoint, Front, Limits},
-    kinds::Catalog,
-    object,
-    random::Random,
-    registry::{Registry, Target, Unmodelled, Write},
-    schemas::Schemas,
-    service::{Service, Shared},
-    status::ApiResult,
-    store::Store,
-    workloads::pod::NODE,
-};
+use crate::auth::{Authenticator, Identity};
+use crate::clock::Clock;
+use crate::error::StartError;
+use crate::front::{Endpoint, Front, Limits};
+use crate::kinds::Catalog;
+use crate::random::Random;
+use crate::registry::{Registry, Unmodelled, Write};
+use crate::schemas::Schemas;
+use crate::service::{Service, Shared};
+use crate::status::ApiResult;
+use crate::store::Store;
+use crate::target::Target;
+use crate::workloads::pod::NODE;
+use crate::{controllers, object, openapi};
 
 /// How long open connections get to end when the server stops.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
@@ -99,7 +100,11 @@ impl Server {
         let tasks = TaskTracker::new();
         tasks.spawn(controllers::run(registry.clone(), stop.clone()));
         Ok(Self {
-            shared: Arc::new(Shared { registry, stop }),
+            shared: Arc::new(Shared {
+                registry,
+                openapi: openapi::Cache::default(),
+                stop,
+            }),
             tasks,
         })
     }

@@ -3,7 +3,9 @@
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
-use crate::{kinds::Kind, negotiation::NotAcceptable, object};
+use crate::kinds::Kind;
+use crate::negotiation::NotAcceptable;
+use crate::object;
 
 /// What went wrong with a request.
 #[derive(Clone, Debug)]

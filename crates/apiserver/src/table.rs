@@ -8,7 +8,8 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::kinds::{Column, Definitions, Kind, SchemaSource};
+use crate::kinds::{Column, Definitions, Kind};
+use crate::representation::IncludeObject;
 
 mod cell;
 mod cluster;
@@ -17,13 +18,11 @@ mod event;
 mod network;
 mod path;
 mod pod;
-mod representation;
 #[cfg(test)]
 mod tests;
 mod workload;
 
 pub(crate) use path::jsonpath;
-pub(crate) use representation::{IncludeObject, Representation};
 
 /// The Table of `objects`, which are all of `kind`. Without `list_meta` it is the Table of one
 /// object and takes its resource version. For a custom kind, [`Kind::columns`] are its
@@ -76,7 +75,7 @@ pub(crate) fn partial_metadata_list(objects: &[&Value], list_meta: Value) -> Val
 
 /// The columns to print, with those that every custom kind has.
 fn columns(kind: &Kind) -> Vec<Column> {
-    if matches!(kind.schema, SchemaSource::Definition(_)) {
+    if !kind.is_custom() {
         return kind.columns.clone();
     }
     let mut columns = vec![Column {

@@ -1,331 +1,124 @@
-//! From an HTTP request on a resource to a verb of the registry, and back.
+//! The verbs of the API over HTTP: from a request on a target to a call of the registry, and back to
+//! a response.
 
 mod body;
-mod listing;
-mod options;
+mod delete;
+mod list_options;
+mod read;
+mod watch;
+mod write;
+mod write_options;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use http::Method;
-use opkit_apimachinery::{identity::ResourcePath, structural::FieldError};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{
-    auth::Identity,
-    kinds::{Kind, SchemaSource},
-    negotiation::{Media, Offer, negotiate},
-    object,
-    query::Query,
-    registry::{Filter, Patch, PatchType, Registry, Target, Token, Write, from_storage},
-    reviews,
-    status::{ApiError, ApiResult},
-    table::{IncludeObject, Representation},
-    watch::{Start, WatchRequest},
-};
-use body::decode_patch;
+use crate::kinds::{Kind, Verb};
+use crate::negotiation::{Media, Offer, negotiate};
+use crate::query::Query;
+use crate::registry::{Filter, Registry};
+use crate::representation::{IncludeObject, Representation};
+use crate::request::Request;
+use crate::response::Response;
+use crate::reviews;
+use crate::status::{ApiError, ApiResult};
+use crate::target::Target;
 
-/// How long a read at a future revision waits for it.
-const FUTURE_REVISION_WAIT: Duration = Duration::from_secs(3);
-/// The shortest time a watch lasts that names no timeout; the longest is twice that.
-const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(1800);
-
-/// The longest time a watch may ask for.
-const WATCH_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3600);
-
-/// A request on a resource.
-#[derive(Debug)]
-pub(crate) struct Incoming<'a> {
-    pub(crate) method: &'a Method,
-    pub(crate) path: ResourcePath<'a>,
-    pub(crate) query: Query,
-    pub(crate) accept: &'a str,
-    pub(crate) content_type: &'a str,
-    pub(crate) user_agent: &'a str,
-    pub(crate) identity: &'a Identity,
-    pub(crate) body: Bytes,
-}
-
-/// What a verb answers.
-#[derive(Debug)]
-pub(crate) enum Answer {
-    Body {
-        code: u16,
-        body: Value,
-        warnings: Vec<String>,
-    },
-    Watch(Box<WatchRequest>),
-}
-
-/// Carries out a request on a resource.
-pub(crate) async fn dispatch(
+/// Executes a request, and returns its response and the media type to encode it in.
+pub(crate) async fn respond(
     registry: &Registry,
-    incoming: Incoming<'_>,
-) -> ApiResult<(Media, Answer)> {
-    let path = &incoming.path;
-    let kind = registry
-        .catalog
-        .get(&path.group, &path.version, &path.plural)
-        .ok_or_else(ApiError::no_such_resource)?;
-    let misplaced = if kind.namespaced {
-        path.namespace.is_none() && path.name.is_some()
-    } else {
-        path.namespace.is_some()
-    };
-    if misplaced {
-        return Err(ApiError::no_such_resource());
-    }
-    let target = Target {
-        namespace: path.namespace.as_deref().unwrap_or_default().to_owned(),
-        name: path.name.as_deref().unwrap_or_default().to_owned(),
-        subresource: path.subresource.as_deref().unwrap_or_default().to_owned(),
-        kind: kind.clone(),
-    };
-    check_subresource(&target)?;
-    let include = incoming.query.get("includeObject").unwrap_or_default();
+    target: Target,
+    request: &Request<'_>,
+) -> ApiResult<(Media, Response)> {
+    target.check_subresource()?;
+    let include = request.query.get("includeObject").unwrap_or_default();
     let include = IncludeObject::parse(include).ok_or_else(|| {
         ApiError::bad_request(format!(
             "Unable to convert to Table as requested: includeObject: Invalid value: {include:?}: \
                  must be 'Metadata', 'Object', 'None', or empty"
         ))
     })?;
-    let verb = verb(&incoming);
+    let verb = verb(request, &target);
     let offer = Offer {
-        is_custom: matches!(kind.schema, SchemaSource::Custom(_)) && target.subresource != "scale",
-        is_watch: verb == "watch",
+        is_custom: target.kind.is_custom() && target.subresource != "scale",
+        is_watch: verb == Some(Verb::Watch),
     };
     let (media, representation) =
-        negotiate(incoming.accept, offer).map_err(ApiError::not_acceptable)?;
-    let representation = representation.including(include);
-    // Across namespaces one can only look; questions have no namespace.
-    let everywhere = kind.namespaced && target.namespace.is_empty();
-    let looks = matches!(verb, "list" | "watch") || reviews::is_review(&kind);
-    if !allows(&target, verb) || everywhere && !looks {
-        return Err(ApiError::method_not_allowed());
-    }
-    let request = Request {
+        negotiate(request.accept, offer).map_err(ApiError::not_acceptable)?;
+    let verb = verb.filter(|verb| is_allowed(*verb, &target));
+    let verb = verb.ok_or_else(ApiError::method_not_allowed)?;
+    let handler = Handler {
         registry,
         target,
-        representation,
+        verb,
+        representation: representation.including(include),
         media,
-        incoming: &incoming,
+        request,
     };
-    let answer = match verb {
-        "get" => request.get().await,
-        "list" => request.list().await,
-        "watch" => request.watch(),
-        "create" => request.create(),
-        "update" => request.update(),
-        "patch" => request.patch(),
-        "delete" => request.delete(),
-        "deletecollection" => request.delete_collection(),
-        _ => Err(ApiError::method_not_allowed()),
+    let response = match verb {
+        Verb::Get => handler.get().await,
+        Verb::List => handler.list().await,
+        Verb::Watch => handler.watch(),
+        Verb::Create => handler.create(),
+        Verb::Update => handler.update(),
+        Verb::Patch => handler.patch(),
+        Verb::Delete => handler.delete(),
+        Verb::DeleteCollection => handler.delete_collection(),
     };
-    answer.map(|answer| (media, answer))
+    Ok((media, response?))
 }
 
-fn verb(incoming: &Incoming<'_>) -> &'static str {
-    let named = incoming.path.name.is_some();
-    match *incoming.method {
-        Method::GET if incoming.query.flag("watch") && !named => "watch",
-        Method::GET if named => "get",
-        Method::GET => "list",
-        Method::POST if named && incoming.path.subresource.is_none() => "",
-        Method::POST => "create",
-        Method::PUT if named => "update",
-        Method::PATCH if named => "patch",
-        Method::DELETE if named => "delete",
-        Method::DELETE => "deletecollection",
-        _ => "",
+/// Returns the verb of a request, or `None` if Kubernetes has none for its method there.
+fn verb(request: &Request<'_>, target: &Target) -> Option<Verb> {
+    let is_object = target.is_object();
+    match *request.method {
+        Method::GET if is_object => Some(Verb::Get),
+        Method::GET if request.query.flag("watch") => Some(Verb::Watch),
+        Method::GET => Some(Verb::List),
+        Method::POST if is_object && target.subresource.is_empty() => None,
+        Method::POST => Some(Verb::Create),
+        Method::PUT if is_object => Some(Verb::Update),
+        Method::PATCH if is_object => Some(Verb::Patch),
+        Method::DELETE if is_object => Some(Verb::Delete),
+        Method::DELETE => Some(Verb::DeleteCollection),
+        _ => None,
     }
 }
 
-/// Whether the table of kinds lists the verb for the target.
-fn allows(target: &Target, verb: &str) -> bool {
-    let verbs = if target.subresource.is_empty() {
-        &target.kind.verbs
-    } else {
-        match target.kind.subresource(&target.subresource) {
-            Some(subresource) => &subresource.verbs,
-            None => return false,
-        }
+/// Reports whether the table of kinds has the verb for the target. Across all namespaces only reads
+/// are allowed, and reviews, which have no namespace.
+fn is_allowed(verb: Verb, target: &Target) -> bool {
+    let kind = &target.kind;
+    let verbs = match target.subresource.as_str() {
+        "" => Some(&kind.verbs),
+        name => kind.subresource(name).map(|subresource| &subresource.verbs),
     };
-    verbs.iter().any(|listed| listed == verb)
+    let is_across = kind.namespaced && target.namespace.is_empty();
+    verbs.is_some_and(|verbs| verbs.contains(&verb))
+        && (!is_across || matches!(verb, Verb::List | Verb::Watch) || reviews::is_review(kind))
 }
 
-fn check_subresource(target: &Target) -> ApiResult<()> {
-    match target.subresource.as_str() {
-        "" => Ok(()),
-        // A custom kind has no path of its own for what it does not declare.
-        name if target.kind.subresource(name).is_none() => Err(match target.kind.schema {
-            SchemaSource::Custom(_) => target.not_found(),
-            SchemaSource::Definition(_) => ApiError::no_such_resource(),
-        }),
-        "status" | "scale" => Ok(()),
-        "finalize" if target.kind.plural == "namespaces" => Ok(()),
-        name => Err(ApiError::not_modelled(&format!(
-            "{}/{name}",
-            target.kind.group_resource()
-        ))),
-    }
-}
-
-struct Request<'a> {
+/// A request with all that its verb needs. The verbs are its methods, a module for each group.
+struct Handler<'a> {
     registry: &'a Registry,
     target: Target,
+    verb: Verb,
     representation: Representation,
     media: Media,
-    incoming: &'a Incoming<'a>,
+    request: &'a Request<'a>,
 }
 
-impl Request<'_> {
+impl Handler<'_> {
     fn kind(&self) -> &Arc<Kind> {
         &self.target.kind
     }
 
     fn query(&self) -> &Query {
-        &self.incoming.query
+        &self.request.query
     }
 
-    async fn get(&self) -> ApiResult<Answer> {
-        self.await_revision().await?;
-        let object = self.registry.get(&self.target)?;
-        Ok(self.answer(200, object, Vec::new()))
-    }
-
-    async fn list(&self) -> ApiResult<Answer> {
-        listing::check_list(self.query())?;
-        let request = listing::page(self.query())?;
-        self.await_revision().await?;
-        if let Some(revision) = request.token.as_ref().and_then(Token::revision) {
-            self.await_at_least(revision).await?;
-        }
-        let filter = self.filter()?;
-        let page = self.registry.list_page(&self.target, &filter, &request)?;
-        let mut metadata = page.metadata();
-        // Kubernetes tells so in full lists of built-in kinds only, and shards all the same
-        // elsewhere.
-        if let Some(shard) = filter.shard()
-            && self.representation == Representation::Object
-            && !self.is_custom()
-        {
-            let info = json!({"selector": shard.to_string()});
-            object::set_field(&mut metadata, "shardInfo", info);
-        }
-        Ok(self.list_answer(&page.objects, metadata))
-    }
-
-    fn watch(&self) -> ApiResult<Answer> {
-        let query = self.query();
-        listing::check_watch(query)?;
-        let revision = listing::revision(query, "")?;
-        let initial = query.flag("sendInitialEvents");
-        let bookmarks = query.flag("allowWatchBookmarks");
-        let start = match revision {
-            _ if initial => Start::Present {
-                end_bookmark: bookmarks,
-            },
-            0 if query.get("sendInitialEvents") == Some("false") => {
-                Start::After(self.registry.store.revision())
-            }
-            0 => Start::Present {
-                end_bookmark: false,
-            },
-            revision => Start::After(revision),
-        };
-        let timeout = match query
-            .get("timeoutSeconds")
-            .and_then(|text| text.parse().ok())
-        {
-            Some(seconds) if seconds > 0 => Duration::from_secs(seconds).min(WATCH_TIMEOUT_MAX),
-            _ => {
-                let extra = self.registry.random.next() % WATCH_TIMEOUT_MIN.as_secs();
-                WATCH_TIMEOUT_MIN + Duration::from_secs(extra)
-            }
-        };
-        Ok(Answer::Watch(Box::new(WatchRequest {
-            filter: self.filter()?,
-            target: self.target.clone(),
-            start,
-            bookmarks,
-            timeout,
-            representation: self.representation,
-            media: self.media,
-        })))
-    }
-
-    fn create(&self) -> ApiResult<Answer> {
-        let body = self.object_body()?;
-        if reviews::is_review(self.kind()) {
-            let body = reviews::answer(self.kind(), body, self.incoming.identity)?;
-            return Ok(Answer::Body {
-                code: 201,
-                body,
-                warnings: Vec::new(),
-            });
-        }
-        let mut write = self.write()?;
-        let stored = self.registry.create(&self.target, body, &mut write)?;
-        self.written(201, &stored, write)
-    }
-
-    fn update(&self) -> ApiResult<Answer> {
-        let body = self.object_body()?;
-        let mut write = self.write()?;
-        let (stored, created) = self.registry.update(&self.target, body, &mut write)?;
-        self.written(if created { 201 } else { 200 }, &stored, write)
-    }
-
-    fn patch(&self) -> ApiResult<Answer> {
-        let accepted = [
-            "application/json-patch+json",
-            "application/merge-patch+json",
-            "application/apply-patch+yaml",
-        ];
-        let type_ = PatchType::parse(self.incoming.content_type).ok_or_else(|| {
-            if self.is_custom() {
-                ApiError::unsupported_media_type(&accepted)
-            } else {
-                ApiError::unsupported_patch_type()
-            }
-        })?;
-        let body = match self.incoming.body.as_ref() {
-            b"" if type_ == PatchType::Apply => json!({}),
-            body => decode_patch(type_, self.incoming.content_type, body)?,
-        };
-        let patch = Patch { type_, body };
-        let mut write = self.write()?;
-        if type_ == PatchType::Apply && self.query().get("fieldManager").is_none() {
-            let error = FieldError::required("fieldManager", "is required for apply patch");
-            return Err(ApiError::invalid_options("PatchOptions", &[error]));
-        }
-        let (stored, created) = self.registry.patch(&self.target, &patch, &mut write)?;
-        self.written(if created { 201 } else { 200 }, &stored, write)
-    }
-
-    fn delete(&self) -> ApiResult<Answer> {
-        let (options, write) = self.delete_options()?;
-        let deleted = self.registry.delete(&self.target, &options, &write)?;
-        let body = self.registry.deleted_answer(&self.target, &deleted);
-        Ok(Answer::Body {
-            code: 200,
-            body,
-            warnings: Vec::new(),
-        })
-    }
-
-    fn delete_collection(&self) -> ApiResult<Answer> {
-        listing::check_list(self.query())?;
-        let request = listing::page(self.query())?;
-        let filter = Filter::parse(self.kind(), self.query())?;
-        let (options, write) = self.delete_options()?;
-        let page = self.registry.list_page(&self.target, &filter, &request)?;
-        self.registry
-            .delete_all(self.kind(), &page.objects, &options, &write)?;
-        Ok(self.list_answer(&page.objects, page.metadata()))
-    }
-
-    /// What a list or watch selects.
+    /// Returns the objects that a list or watch selects.
     fn filter(&self) -> ApiResult<Filter> {
         let filter = Filter::parse(self.kind(), self.query())?;
         match self.registry.sharded_list_and_watch {
@@ -334,77 +127,16 @@ impl Request<'_> {
         }
     }
 
-    fn list_answer(&self, stored: &[Arc<Value>], metadata: Value) -> Answer {
-        let kind = self.kind();
-        let objects = stored
-            .iter()
-            .map(|object| from_storage(kind, object))
-            .collect();
-        let now = self.registry.clock.now();
-        Answer::Body {
-            code: 200,
-            body: self.representation.of_list(kind, objects, metadata, now),
-            warnings: Vec::new(),
-        }
-    }
-
-    fn written(&self, code: u16, stored: &Value, mut write: Write) -> ApiResult<Answer> {
-        if self.target.subresource.is_empty() && !write.dry_run {
-            let warnings = self
-                .registry
-                .warn_unmodelled(self.kind(), stored, code == 201);
-            write.warnings.extend(warnings);
-        }
-        if self.target.subresource == "scale" {
-            let body = self.registry.scale_view(&self.target, stored)?;
-            return Ok(Answer::Body {
-                code,
-                body,
-                warnings: write.warnings,
-            });
-        }
-        Ok(self.answer(code, from_storage(self.kind(), stored), write.warnings))
-    }
-
-    fn answer(&self, code: u16, object: Value, warnings: Vec<String>) -> Answer {
-        let body = if self.target.subresource == "scale" {
-            object
-        } else {
-            self.representation
-                .of_object(self.kind(), object, self.registry.clock.now())
+    /// Returns the response with one object, in the representation that the client accepts. A Scale
+    /// is always returned whole.
+    fn object_response(&self, code: u16, object: Value, warnings: Vec<String>) -> Response {
+        let body = match self.target.subresource.as_str() {
+            "scale" => object,
+            _ => {
+                let now = self.registry.clock.now();
+                self.representation.of_object(self.kind(), object, now)
+            }
         };
-        Answer::Body {
-            code,
-            body,
-            warnings,
-        }
-    }
-
-    /// A read that names a revision sees nothing older; one that is not there yet is waited for.
-    async fn await_revision(&self) -> ApiResult<()> {
-        let listed = self.incoming.path.name.is_none();
-        let doing = if listed {
-            "invalid resource version: "
-        } else {
-            ""
-        };
-        let wanted = listing::revision(self.query(), doing)?;
-        self.await_at_least(wanted).await
-    }
-
-    async fn await_at_least(&self, wanted: u64) -> ApiResult<()> {
-        let store = &self.registry.store;
-        if store.revision() >= wanted {
-            return Ok(());
-        }
-        let mut changed = store.subscribe();
-        let arrived = changed.wait_for(|revision| *revision >= wanted);
-        match tokio::time::timeout(FUTURE_REVISION_WAIT, arrived).await {
-            Ok(Ok(_)) => Ok(()),
-            _ => Err(ApiError::too_large_resource_version(
-                wanted,
-                store.revision(),
-            )),
-        }
+        Response::with_code(code, body, warnings)
     }
 }

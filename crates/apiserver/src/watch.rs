@@ -4,23 +4,24 @@
 //! A watcher pulls from the store's history at its own speed. One that is slower than the history
 //! is long gets 410 Expired, as from a real server.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, stream};
 use opkit_apimachinery::protobuf::WatchEventParts;
 use serde_json::{Value, json};
-use tokio::{sync::watch, time::Instant};
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    negotiation::Media,
-    object,
-    registry::{Filter, Registry, Target, from_storage},
-    status::{ApiError, ApiResult},
-    store::{Change, Event},
-    table::Representation,
-};
+use crate::negotiation::Media;
+use crate::object;
+use crate::registry::{Filter, Registry, from_storage};
+use crate::representation::Representation;
+use crate::status::{ApiError, ApiResult};
+use crate::store::{Change, Event};
+use crate::target::Target;
 
 /// How often a quiet watch tells how far it has come.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);

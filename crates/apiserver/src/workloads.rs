@@ -12,13 +12,12 @@ use std::sync::Arc;
 use opkit_apimachinery::selector::LabelSelector;
 use serde_json::{Value, json};
 
-use crate::{
-    controllers::MANAGER,
-    object,
-    registry::{Registry, Target, Write},
-    status::ApiResult,
-    store::Key,
-};
+use crate::controllers::MANAGER;
+use crate::object;
+use crate::registry::{Registry, Write};
+use crate::status::ApiResult;
+use crate::store::Key;
+use crate::target::Target;
 
 /// The name of the object of that kind that controls `object`.
 pub(crate) fn controller_of<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {

@@ -1,12 +1,10 @@
 //! A CRD that is being deleted takes its objects with it.
 
 use super::garbage;
-use crate::{
-    object,
-    registry::{CRD_CLEANUP, Registry},
-    status::ApiResult,
-    store::Key,
-};
+use crate::object;
+use crate::registry::{CRD_CLEANUP, Registry};
+use crate::status::ApiResult;
+use crate::store::Key;
 
 pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let Some(crd) = registry.store.get(super::CRDS, key) else {

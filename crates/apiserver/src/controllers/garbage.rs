@@ -3,12 +3,11 @@
 use serde_json::{Value, json};
 
 use super::MANAGER;
-use crate::{
-    object,
-    registry::{DeleteOptions, FOREGROUND, ORPHAN, Preconditions, Registry, Target, Write},
-    status::ApiResult,
-    store::Key,
-};
+use crate::object;
+use crate::registry::{DeleteOptions, FOREGROUND, ORPHAN, Preconditions, Registry, Write};
+use crate::status::ApiResult;
+use crate::store::Key;
+use crate::target::Target;
 
 /// Deletes an object that has owners but none that is still there; forgets those that are not.
 pub(super) fn check_dependent(registry: &Registry, resource: &str, key: &Key) -> ApiResult<()> {

@@ -3,12 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{MANAGER, garbage};
-use crate::{
-    object,
-    registry::{Registry, Target, Write},
-    status::ApiResult,
-    store::Key,
-};
+use crate::object;
+use crate::registry::{Registry, Write};
+use crate::status::ApiResult;
+use crate::store::Key;
+use crate::target::Target;
 
 pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let Some(namespace) = registry.store.get("namespaces", key) else {

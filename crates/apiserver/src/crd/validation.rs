@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
-use opkit_apimachinery::{schema::Schema, structural::FieldError};
+use opkit_apimachinery::schema::Schema;
+use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
-use crate::{kinds::Catalog, object};
+use crate::kinds::Catalog;
+use crate::object;
 
 /// The annotation without which nobody defines kinds in Kubernetes' own groups.
 const APPROVAL: &str = "api-approved.kubernetes.io";

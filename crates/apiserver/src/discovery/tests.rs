@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::answer;
-use crate::kinds::{Catalog, Kind, SchemaSource, Subresource};
+use super::respond;
+use crate::kinds::{Catalog, Kind, SchemaSource, Subresource, Verb};
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const KUBECTL: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
@@ -17,19 +17,9 @@ fn catalog() -> Catalog {
             .map(|&item| item.to_owned())
             .collect::<Vec<String>>()
     };
-    let verbs = strings(&[
-        "delete",
-        "deletecollection",
-        "get",
-        "list",
-        "patch",
-        "create",
-        "update",
-        "watch",
-    ]);
     let sub = |name: &str, response| Subresource {
         name: name.to_owned(),
-        verbs: strings(&["get", "patch", "update"]),
+        verbs: Verb::OF_SUBRESOURCE.to_vec(),
         response,
         scale: None,
     };
@@ -52,7 +42,7 @@ fn catalog() -> Catalog {
             short_names: strings(&["rb"]),
             categories: strings(&["all"]),
             namespaced: true,
-            verbs: verbs.clone(),
+            verbs: Verb::ALL.to_vec(),
             subresources,
             columns: Vec::new(),
             schema: SchemaSource::Custom(Arc::new(json!({"type": "object"}))),
@@ -66,7 +56,7 @@ fn get(path: &str, accept: &str) -> Option<(String, Value)> {
         .split('/')
         .filter(|segment| !segment.is_empty())
         .collect();
-    answer(&segments, accept, &catalog())
+    respond(&segments, accept, &catalog())
 }
 
 /// The fixtures hold what a real server answered, with the same CRD installed.

@@ -4,10 +4,8 @@
 //! `cells.txt` is written by hand, since no server publishes what it holds.
 //! They are parsed once per process, on first use.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, LazyLock},
-};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use super::{Kind, sections};
 

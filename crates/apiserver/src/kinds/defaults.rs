@@ -4,11 +4,12 @@
 //! value are the functions of [`functions`]. A rule only ever fills in what is unset, so applying
 //! them twice changes nothing.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::{Kind, SchemaSource, sections};
+use super::{Kind, sections};
 
 mod functions;
 #[cfg(test)]
@@ -59,7 +60,7 @@ static RULES: LazyLock<BTreeMap<&'static str, Vec<Rule>>> = LazyLock::new(|| {
 /// namespace and uid to be there already. Objects of custom kinds have their defaults in their
 /// schema.
 pub(crate) fn apply(kind: &Kind, object: &mut Value) {
-    if matches!(kind.schema, SchemaSource::Definition(_)) {
+    if !kind.is_custom() {
         apply_section(&kind.resource_line(), object);
     }
 }

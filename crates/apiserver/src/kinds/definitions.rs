@@ -3,10 +3,8 @@
 //! A megabyte of text is too much to parse at start: the lines are only cut into name and JSON, and
 //! a definition is parsed when somebody first asks for it.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{Arc, LazyLock},
-};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::RwLock;
 use serde_json::Value;

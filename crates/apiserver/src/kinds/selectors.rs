@@ -1,7 +1,8 @@
 //! Field selectors of the built-in kinds: which fields may be selected by, and what their values
 //! are.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 

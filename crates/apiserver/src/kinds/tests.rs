@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
+use opkit_apimachinery::identity::ResourcePath;
 use serde_json::{Value, json};
 
-use super::{Catalog, Definitions, SchemaSource, builtin, sections};
+use super::{Catalog, Definitions, Kind, NotServed, SchemaSource, Verb, builtin, sections};
 
 #[test]
 fn builtin_kinds_have_definitions() {
@@ -143,4 +144,42 @@ fn field_selectors_find_values() {
             .field_selectors()
             .is_empty()
     );
+}
+
+/// A path has one of two 404s: built-in groups have a handler for the whole group, custom resources
+/// one for each resource.
+#[test]
+fn lookup_finds_the_kind_or_its_404() {
+    let catalog = Catalog::builtin();
+    catalog.insert(Kind {
+        group: "example.com".into(),
+        plural: "robots".into(),
+        schema: SchemaSource::Custom(Arc::new(json!({"type": "object"}))),
+        ..(*catalog.get("", "v1", "pods").unwrap()).clone()
+    });
+    let check = |path: &str, expected: Result<&str, NotServed>| {
+        let resource = ResourcePath::parse(path).unwrap();
+        let found = catalog.lookup(&resource);
+        let found = found.as_ref().map(|kind| kind.plural.as_str());
+        assert_eq!(found, expected.as_ref().copied(), "{path}");
+    };
+    check("/api/v1/pods", Ok("pods"));
+    check("/api/v1/namespaces/a/pods/b", Ok("pods"));
+    check("/api/v1/pods/b", Err(NotServed::Resource));
+    check("/api/v1/namespaces/a/nodes", Err(NotServed::Resource));
+    check("/api/v1/things", Err(NotServed::Resource));
+    check("/apis/apps/v9/deployments", Err(NotServed::Resource));
+    check("/apis/example.com/v1/robots", Ok("robots"));
+    check("/apis/example.com/v1/robots/b", Err(NotServed::Path));
+    check("/apis/example.com/v1/things", Err(NotServed::Path));
+    check("/apis/example.com/v2/robots", Err(NotServed::Path));
+    check("/apis/example.org/v1/robots", Err(NotServed::Path));
+}
+
+#[test]
+fn verbs_have_the_names_of_kubernetes() {
+    let names = json!(Verb::ALL);
+    let expected = "delete deletecollection get list patch create update watch";
+    let expected: Vec<&str> = expected.split(' ').collect();
+    assert_eq!(names, json!(expected));
 }

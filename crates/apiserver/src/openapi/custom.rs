@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{document::reference, put};
+use super::document::reference;
+use super::put;
 use crate::kinds::{Definitions, Kind};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";

@@ -3,11 +3,9 @@
 use opkit_apimachinery::identity::GroupVersion;
 use serde_json::{Map, Value, json};
 
-use super::{
-    document::{reference, schema_name},
-    put,
-};
-use crate::kinds::{Definitions, Kind, SchemaSource, Subresource};
+use super::document::{reference, schema_name};
+use super::put;
+use crate::kinds::{Definitions, Kind, SchemaSource, Subresource, Verb};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 const READ: &[(&str, &str)] = &[("resourceVersion", "string")];
@@ -43,7 +41,7 @@ const LIST: &[(&str, &str)] = &[
 
 /// How a verb becomes an operation.
 struct Operation {
-    verb: &'static str,
+    verb: Verb,
     method: &'static str,
     /// The first word of its id and description.
     word: &'static str,
@@ -53,7 +51,7 @@ struct Operation {
 }
 
 const fn operation(
-    verb: &'static str,
+    verb: Verb,
     method: &'static str,
     word: &'static str,
     action: &'static str,
@@ -69,10 +67,10 @@ const fn operation(
 }
 
 const OF_COLLECTION: &[Operation] = &[
-    operation("list", "get", "list", "list", LIST),
-    operation("create", "post", "create", "post", WRITE),
+    operation(Verb::List, "get", "list", "list", LIST),
+    operation(Verb::Create, "post", "create", "post", WRITE),
     operation(
-        "deletecollection",
+        Verb::DeleteCollection,
         "delete",
         "deleteCollection",
         "deletecollection",
@@ -80,17 +78,17 @@ const OF_COLLECTION: &[Operation] = &[
     ),
 ];
 const OF_ITEM: &[Operation] = &[
-    operation("get", "get", "read", "get", READ),
-    operation("update", "put", "replace", "put", WRITE),
-    operation("delete", "delete", "delete", "delete", DELETE),
-    operation("patch", "patch", "patch", "patch", PATCH),
+    operation(Verb::Get, "get", "read", "get", READ),
+    operation(Verb::Update, "put", "replace", "put", WRITE),
+    operation(Verb::Delete, "delete", "delete", "delete", DELETE),
+    operation(Verb::Patch, "patch", "patch", "patch", PATCH),
 ];
 const OF_SUBRESOURCE: &[Operation] = &[
-    operation("get", "get", "read", "get", READ),
-    operation("create", "post", "create", "post", WRITE),
-    operation("update", "put", "replace", "put", WRITE),
-    operation("delete", "delete", "delete", "delete", DELETE),
-    operation("patch", "patch", "patch", "patch", PATCH),
+    operation(Verb::Get, "get", "read", "get", READ),
+    operation(Verb::Create, "post", "create", "post", WRITE),
+    operation(Verb::Update, "put", "replace", "put", WRITE),
+    operation(Verb::Delete, "delete", "delete", "delete", DELETE),
+    operation(Verb::Patch, "patch", "patch", "patch", PATCH),
 ];
 
 /// What the operations of one path have in common.
@@ -210,10 +208,10 @@ fn gvk_of(kind: &Kind, subresource: &Subresource, own: &Value) -> Value {
 }
 
 /// The operations that `verbs` allow.
-fn operations(known: &[Operation], verbs: &[String], target: &Target<'_>) -> Map<String, Value> {
+fn operations(known: &[Operation], verbs: &[Verb], target: &Target<'_>) -> Map<String, Value> {
     known
         .iter()
-        .filter(|operation| verbs.iter().any(|verb| verb == operation.verb))
+        .filter(|operation| verbs.contains(&operation.verb))
         .map(|operation| (operation.method.to_owned(), describe(operation, target)))
         .collect()
 }
@@ -221,10 +219,10 @@ fn operations(known: &[Operation], verbs: &[String], target: &Target<'_>) -> Map
 fn describe(operation: &Operation, target: &Target<'_>) -> Value {
     let body = target.schema.as_deref();
     let (request, response) = match operation.verb {
-        "list" => (None, body.map(|schema| format!("{schema}List"))),
-        "get" => (None, body.map(str::to_owned)),
-        "patch" => (Some(format!("{META}Patch")), body.map(str::to_owned)),
-        "delete" | "deletecollection" => (
+        Verb::List => (None, body.map(|schema| format!("{schema}List"))),
+        Verb::Get => (None, body.map(str::to_owned)),
+        Verb::Patch => (Some(format!("{META}Patch")), body.map(str::to_owned)),
+        Verb::Delete | Verb::DeleteCollection => (
             Some(format!("{META}DeleteOptions")),
             Some(format!("{META}Status")),
         ),
@@ -246,15 +244,15 @@ fn describe(operation: &Operation, target: &Target<'_>) -> Value {
         "x-kubernetes-group-version-kind": target.gvk,
     });
     if let Some(schema) = request {
-        let is_builtin = matches!(target.kind.schema, SchemaSource::Definition(_));
+        let is_builtin = !target.kind.is_custom();
         let types: &[&str] = match (operation.verb, is_builtin) {
-            ("patch", true) => &[
+            (Verb::Patch, true) => &[
                 "application/apply-patch+yaml",
                 "application/json-patch+json",
                 "application/merge-patch+json",
                 "application/strategic-merge-patch+json",
             ],
-            ("patch", false) => &[
+            (Verb::Patch, false) => &[
                 "application/apply-patch+yaml",
                 "application/json-patch+json",
                 "application/merge-patch+json",
@@ -262,7 +260,7 @@ fn describe(operation: &Operation, target: &Target<'_>) -> Value {
             _ => &["application/json"],
         };
         let mut body = json!({"content": content(types, &schema)});
-        if !operation.verb.starts_with("delete") {
+        if !matches!(operation.verb, Verb::Delete | Verb::DeleteCollection) {
             put(&mut body, "required", json!(true));
         }
         put(&mut described, "requestBody", body);

@@ -1,9 +1,10 @@
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::answer;
-use crate::kinds::{Catalog, Kind, SchemaSource, Subresource};
+use super::Cache;
+use crate::kinds::{Catalog, Kind, SchemaSource, Subresource, Verb};
 
 /// What a real server published for a CRD and for `apps/v1`.
 fn fixture() -> Value {
@@ -11,14 +12,9 @@ fn fixture() -> Value {
 }
 
 fn robots() -> Kind {
-    let strings = |list: &[&str]| {
-        list.iter()
-            .map(|&item| item.to_owned())
-            .collect::<Vec<String>>()
-    };
     let sub = |name: &str, response| Subresource {
         name: name.to_owned(),
-        verbs: strings(&["get", "patch", "update"]),
+        verbs: Verb::OF_SUBRESOURCE.to_vec(),
         response,
         scale: None,
     };
@@ -36,29 +32,26 @@ fn robots() -> Kind {
         short_names: Vec::new(),
         categories: Vec::new(),
         namespaced: true,
-        verbs: strings(&[
-            "delete",
-            "deletecollection",
-            "get",
-            "list",
-            "patch",
-            "create",
-            "update",
-            "watch",
-        ]),
+        verbs: Verb::ALL.to_vec(),
         subresources: vec![sub("status", None), sub("scale", Some(scale))],
         columns: Vec::new(),
         schema: SchemaSource::Custom(Arc::new(fixture()["sent"].clone())),
     }
 }
 
+/// Returns the document at a path from an empty cache.
 fn get(path: &str, catalog: &Catalog) -> Option<Value> {
-    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    get_from(&Cache::default(), path, catalog)
+}
+
+fn get_from(cache: &Cache, path: &str, catalog: &Catalog) -> Option<Value> {
+    let path = path.split('?').next().unwrap_or_default();
     let segments: Vec<&str> = path
         .split('/')
         .filter(|segment| !segment.is_empty())
         .collect();
-    answer(&segments, query, catalog)
+    let document = cache.respond(&segments, catalog)?;
+    Some((*document).clone())
 }
 
 fn keys(value: &Value) -> Vec<&String> {
@@ -176,7 +169,8 @@ fn every_document_is_closed_and_in_the_index() {
 
 #[test]
 fn documents_and_hashes_follow_the_catalog() {
-    let catalog = Catalog::builtin();
+    let (cache, catalog) = (Cache::default(), Catalog::builtin());
+    let get = |path: &str, catalog: &Catalog| get_from(&cache, path, catalog);
     let url = |path: &str| get("/openapi/v3", &catalog).unwrap()["paths"][path].clone();
     assert!(get("/openapi/v3/apis/example.com/v1", &catalog).is_none());
     catalog.insert(robots());

@@ -6,7 +6,8 @@
 
 use serde_json::{Value, json};
 
-use crate::{kinds::Kind, object};
+use crate::kinds::Kind;
+use crate::object;
 
 /// `events.k8s.io` name, core name.
 const EVENT_FIELDS: &[(&[&str], &[&str])] = &[

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use opkit_apimachinery::managedfields::{self, Manager};
 use serde_json::{Value, json};
 
-use super::{Registry, Target, Write, convert, prepare::By, rules};
-use crate::{
-    object,
-    status::{ApiError, ApiResult},
-    store::{CommitError, Expected, Key},
-};
+use super::prepare::{WrittenBy, enter_namespace};
+use super::{Registry, Write, convert, rules};
+use crate::object;
+use crate::status::{ApiError, ApiResult};
+use crate::store::{CommitError, Expected, Key};
+use crate::target::Target;
 
 /// How often a generated name may turn out to be taken.
 const GENERATE_NAME_TRIES: usize = 8;
@@ -24,13 +23,13 @@ impl Registry {
         write: &mut Write,
     ) -> ApiResult<Arc<Value>> {
         self.check_unknown_fields(&target.kind, &body, write)?;
-        self.create_by(By::Update, target, body, write)
+        self.create_by(WrittenBy::Update, target, body, write)
     }
 
     /// Create; an apply has written the object's `managedFields` itself.
     pub(super) fn create_by(
         &self,
-        by: By,
+        by: WrittenBy,
         target: &Target,
         mut body: Value,
         write: &Write,
@@ -40,7 +39,7 @@ impl Registry {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(ApiError::without_reason(500, message));
         }
-        self.enter_namespace(target, &mut body)?;
+        enter_namespace(target, &mut body)?;
         self.check_namespace_open(target, object::name(&body))?;
         if kind.subresource("status").is_some() && !rules::is_namespace(kind) {
             object::set(&mut body, &["status"], Value::Null);
@@ -76,7 +75,7 @@ impl Registry {
             }
             self.normalize(kind, &mut object, by)?;
             self.validate(kind, &object)?;
-            if by == By::Update {
+            if by == WrittenBy::Update {
                 self.attribute(target, None, &mut object, write)?;
             }
             if rules::is_crd(kind) {
@@ -138,45 +137,5 @@ impl Registry {
             ));
         }
         Ok(())
-    }
-
-    /// Records in `managedFields` what `new` changes against `live`.
-    pub(super) fn attribute(
-        &self,
-        target: &Target,
-        live: Option<&Value>,
-        new: &mut Value,
-        write: &Write,
-    ) -> ApiResult<()> {
-        let kind = &target.kind;
-        let schema = self.schemas.of(kind)?;
-        let api_version = kind.api_version();
-        let manager = Manager {
-            name: &write.manager,
-            api_version: &api_version,
-            subresource: &target.subresource,
-        };
-        let time = self.clock.now_rfc3339();
-        let set_aside = rules::set_aside(target, live, new);
-        managedfields::update(live, new, &self.schemas.typed(&schema), &manager, &time);
-        for (path, value) in set_aside {
-            object::set(new, path, value);
-        }
-        if target.subresource == "scale" {
-            forget_scale_times(new);
-        }
-        Ok(())
-    }
-}
-
-/// Kubernetes notes no time for what was written through `scale`.
-fn forget_scale_times(object: &mut Value) {
-    let managers = object
-        .pointer_mut("/metadata/managedFields")
-        .and_then(Value::as_array_mut);
-    for manager in managers.into_iter().flatten() {
-        if object::text(manager, &["subresource"]) == "scale" {
-            object::as_map(manager).remove("time");
-        }
     }
 }

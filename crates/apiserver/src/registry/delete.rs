@@ -7,14 +7,13 @@ use opkit_apimachinery::structural::FieldError;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Registry, Target, Write, rules, update::is_finished};
-use crate::{
-    clock,
-    kinds::Kind,
-    object,
-    status::{ApiError, ApiResult},
-    store::{CommitError, Expected},
-};
+use super::modify::is_finished;
+use super::{Registry, Write, rules};
+use crate::kinds::Kind;
+use crate::status::{ApiError, ApiResult};
+use crate::store::{CommitError, Expected};
+use crate::target::Target;
+use crate::{clock, object};
 
 /// Holds an object until its dependents that block it are gone.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
@@ -116,7 +115,7 @@ impl Registry {
     }
 
     /// The body that answers a delete.
-    pub(crate) fn deleted_answer(&self, target: &Target, deleted: &Deleted) -> Value {
+    pub(crate) fn deleted_body(&self, target: &Target, deleted: &Deleted) -> Value {
         match deleted {
             Deleted::Gone(object) if !rules::returns_deleted_object(&target.kind) => {
                 let mut details = json!({

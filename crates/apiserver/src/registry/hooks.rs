@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Registry, rules};
-use crate::{kinds::Kind, object};
+use crate::kinds::Kind;
+use crate::object;
 
 impl Registry {
     /// After an object was stored: a CRD adds its kinds.

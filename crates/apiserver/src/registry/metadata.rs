@@ -1,6 +1,7 @@
 //! What the metadata of every object must be like: labels, annotations, owners, finalizers.
 
-use opkit_apimachinery::{selector, structural::FieldError};
+use opkit_apimachinery::selector;
+use opkit_apimachinery::structural::FieldError;
 use serde_json::Value;
 
 use super::{FOREGROUND, ORPHAN};

@@ -7,19 +7,16 @@
 
 use std::sync::Arc;
 
-use base64::{
-    DecodeError, Engine as _, alphabet,
-    engine::general_purpose::{GeneralPurpose, NO_PAD},
-};
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
+use base64::{DecodeError, Engine as _, alphabet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Filter, Registry, Target};
-use crate::{
-    object,
-    status::{ApiError, ApiResult},
-    store::Key,
-};
+use super::{Filter, Registry};
+use crate::object;
+use crate::status::{ApiError, ApiResult};
+use crate::store::Key;
+use crate::target::Target;
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 /// As Go reads it: bits that are left over at the end do not matter.

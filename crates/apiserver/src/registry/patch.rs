@@ -2,24 +2,18 @@
 
 use std::sync::Arc;
 
-use opkit_apimachinery::{
-    managedfields::{self, ApplyError, Manager},
-    patch,
-    structural::FieldError,
-};
-use serde_json::{Value, json};
+use opkit_apimachinery::patch;
+use opkit_apimachinery::structural::FieldError;
+use serde_json::Value;
 
-use super::{Registry, Target, Write, prepare::By, rules, update::wrong_name};
-use crate::{
-    kinds::Kind,
-    object,
-    status::{ApiError, ApiResult},
-};
+use super::{Registry, Write, merge};
+use crate::status::{ApiError, ApiResult};
+use crate::target::Target;
 
-/// How many operations a JSON patch may have.
+/// Maximum number of operations in a JSON patch, as in Kubernetes.
 const OPERATIONS_MAX: usize = 10_000;
 
-/// How a patch is to be read.
+/// The format of a patch.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PatchType {
     Json,
@@ -29,7 +23,7 @@ pub(crate) enum PatchType {
 }
 
 impl PatchType {
-    /// From the content type of the request.
+    /// Returns the format that a content type names.
     pub(crate) fn parse(content_type: &str) -> Option<Self> {
         match content_type.split(';').next().unwrap_or_default().trim() {
             "application/json-patch+json" => Some(Self::Json),
@@ -41,7 +35,7 @@ impl PatchType {
     }
 }
 
-/// A patch and how to read it.
+/// A patch and its format.
 #[derive(Clone, Debug)]
 pub(crate) struct Patch {
     pub(crate) type_: PatchType,
@@ -49,7 +43,8 @@ pub(crate) struct Patch {
 }
 
 impl Registry {
-    /// Changes the object by a patch. Server-side apply also creates it. Returns whether it did.
+    /// Patches the object, and returns the stored object and whether it was created: server-side
+    /// apply creates an object that does not exist.
     pub(crate) fn patch(
         &self,
         target: &Target,
@@ -69,7 +64,7 @@ impl Registry {
                 "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {operations}"
             )));
         }
-        if patch.type_ == PatchType::Strategic && rules::is_custom(&target.kind) {
+        if patch.type_ == PatchType::Strategic && target.kind.is_custom() {
             let accepted = [
                 "application/json-patch+json",
                 "application/merge-patch+json",
@@ -89,151 +84,13 @@ impl Registry {
             })?;
             return Ok((object, false));
         }
-        // What the patch adds is checked on the patched object, once.
+        // Unknown fields are reported for the patched object, and only once: the change below may
+        // run several times.
         let live = self.get(target)?;
         let patched = self.patched(target, patch, &live)?;
-        check_identity(target, &live, &patched)?;
+        merge::check_patched(target, &live, &patched)?;
         self.check_unknown_fields(&target.kind, &patched, write)?;
         let object = self.modify(target, write, |live| self.patched(target, patch, live))?;
         Ok((object, false))
     }
-
-    fn patched(&self, target: &Target, patch: &Patch, live: &Value) -> ApiResult<Value> {
-        let mut new = live.clone();
-        match patch.type_ {
-            PatchType::Json => {
-                patch::json_patch(&mut new, &patch.body).map_err(|_| ApiError::patch_refused())?
-            }
-            PatchType::Strategic => {
-                let schema = self.schemas.of(&target.kind)?;
-                let typed = self.schemas.typed(&schema);
-                patch::strategic_merge(&mut new, &patch.body, &typed)
-                    .map_err(|_| ApiError::patch_refused())?;
-            }
-            PatchType::Merge | PatchType::Apply => patch::merge_patch(&mut new, &patch.body),
-        }
-        Ok(new)
-    }
-
-    fn apply(
-        &self,
-        target: &Target,
-        config: &Value,
-        write: &mut Write,
-    ) -> ApiResult<(Arc<Value>, bool)> {
-        let kind = &target.kind;
-        let mut config = config.clone();
-        check_type(kind, &target.subresource, &config)?;
-        let named = object::name(&config);
-        if !named.is_empty() && named != target.name {
-            return Err(wrong_name(target, named));
-        }
-        object::set_meta(&mut config, "name", json!(target.name));
-        // The namespace is checked, but errors name the object as it was sent.
-        self.enter_namespace(target, &mut config.clone())?;
-        if kind.subresource("status").is_some() && target.subresource.is_empty() {
-            object::set(&mut config, &["status"], Value::Null);
-        }
-        if target.subresource == "status" {
-            object::set(&mut config, &["spec"], Value::Null);
-        }
-
-        let schema = self.schemas.of(kind)?;
-        let api_version = kind.api_version();
-        let merge = |live: Option<&Value>, force: bool, manager: &str| {
-            let manager = Manager {
-                name: manager,
-                api_version: &api_version,
-                subresource: &target.subresource,
-            };
-            let time = self.clock.now_rfc3339();
-            let typed = self.schemas.typed(&schema);
-            managedfields::apply(live, &config, &typed, &manager, force, &time)
-                .map_err(apply_refused)
-        };
-        let (force, manager) = (write.force, write.manager.clone());
-        if target.subresource.is_empty() && self.stored(target).is_err() {
-            if !object::uid(&config).is_empty() {
-                let why = format!(
-                    "uid mismatch: the provided object specified uid {}, and no existing object was found",
-                    object::uid(&config)
-                );
-                return Err(ApiError::conflict(kind, &target.name, &why));
-            }
-            let new = merge(None, force, &manager)?;
-            match self.create_by(By::Apply, target, new, write) {
-                Ok(created) => return Ok((created, true)),
-                // Somebody else was faster: apply to theirs.
-                Err(error) if error.code == 409 => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let change = |live: &Value| {
-            let uid = object::uid(&config);
-            if !uid.is_empty() && uid != object::uid(live) {
-                return Err(uid_changed(target, uid));
-            }
-            merge(Some(live), force, &manager)
-        };
-        let object = self.modify_by(By::Apply, target, write, change)?;
-        Ok((object, false))
-    }
-}
-
-/// A patch does not make another object of the one it is sent to.
-fn check_identity(target: &Target, live: &Value, patched: &Value) -> ApiResult<()> {
-    let (name, uid) = (object::name(patched), object::uid(patched));
-    if !name.is_empty() && name != target.name {
-        return Err(wrong_name(target, name));
-    }
-    if !uid.is_empty() && uid != object::uid(live) {
-        return Err(uid_changed(target, uid));
-    }
-    let is_same = |field: &str| object::at(live, &[field]) == object::at(patched, &[field]);
-    let is_of_kind = is_same("kind") && is_same("apiVersion");
-    if !is_of_kind && !rules::is_custom(&target.kind) {
-        return Err(ApiError::patch_refused());
-    }
-    Ok(())
-}
-
-fn uid_changed(target: &Target, uid: &str) -> ApiError {
-    let error = FieldError::invalid("metadata.uid", &json!(uid), "field is immutable");
-    // Kubernetes looks twice, and lists the cause twice.
-    ApiError::invalid(&target.kind, &target.name, &[error.clone(), error])
-}
-
-/// A configuration says what it is.
-fn check_type(kind: &Kind, subresource: &str, config: &Value) -> ApiResult<()> {
-    let (version, name) = (
-        object::text(config, &["apiVersion"]),
-        object::text(config, &["kind"]),
-    );
-    if subresource == "scale" || (version == kind.api_version() && name == kind.kind) {
-        return Ok(());
-    }
-    let version = if version.contains('/') {
-        version.to_owned()
-    } else {
-        format!("/{version}")
-    };
-    let message = format!("invalid object type: {version}, Kind={name}");
-    Err(ApiError::bad_request(message))
-}
-
-fn apply_refused(error: ApplyError) -> ApiError {
-    let message = error.to_string();
-    let conflicts = match error {
-        ApplyError::Conflicts(conflicts) => conflicts,
-        ApplyError::Schema(_) => return ApiError::without_reason(500, message),
-        _ => return ApiError::bad_request(message),
-    };
-    let causes = conflicts
-        .iter()
-        .map(|conflict| {
-            let message = conflict.message();
-            json!({"reason": "FieldManagerConflict", "message": message, "field": conflict.field})
-        })
-        .collect();
-    ApiError::apply_conflict(message, causes)
 }

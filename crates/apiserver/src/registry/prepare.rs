@@ -1,24 +1,23 @@
-//! What every write goes through before it is stored: names, unknown fields, defaults, validation.
+//! The steps from a changed object to one that can be stored: namespace, the fields that the request
+//! may change, defaults, managed fields, generation.
 
-use opkit_apimachinery::{
-    identity::segment_flaw,
-    names,
-    structural::{self, FieldError, FieldErrorKind},
-};
-use serde_json::Value;
+use opkit_apimachinery::managedfields::{self, Manager};
+use opkit_apimachinery::structural;
+use serde_json::{Value, json};
 
-use super::{FieldValidation, Registry, Target, Write, rules};
-use crate::{
-    kinds::{self, Kind},
-    object,
-    status::{ApiError, ApiResult},
-};
+use super::{Registry, Write, identity, rules};
+use crate::kinds::{self, Kind};
+use crate::status::ApiResult;
+use crate::target::Target;
+use crate::{crd, object};
 
-/// How an object came to be written: after an apply, nulls that are left over are for validation to
-/// refuse.
+/// The way in which an object was written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum By {
+pub(super) enum WrittenBy {
+    /// By a create, update or patch: the server finds out which fields changed.
     Update,
+    /// By a server-side apply, which has set `managedFields` itself. Nulls that are left in the
+    /// object are not replaced by defaults: validation refuses them.
     Apply,
 }
 
@@ -33,47 +32,51 @@ const SYSTEM_FIELDS: &[&str] = &[
 ];
 
 impl Registry {
-    /// Refuses or reports the fields that `kind` does not have, as the request asked.
-    pub(super) fn check_unknown_fields(
+    /// Completes and checks `new`, which is to be stored in place of `live`.
+    pub(super) fn prepare_update(
         &self,
-        kind: &Kind,
-        body: &Value,
-        write: &mut Write,
-    ) -> ApiResult<()> {
-        if write.field_validation == FieldValidation::Ignore {
-            return Ok(());
+        by: WrittenBy,
+        target: &Target,
+        live: &Value,
+        mut new: Value,
+        write: &Write,
+    ) -> ApiResult<Value> {
+        identity::check_versions(target, live, &new)?;
+        enter_namespace(target, &mut new)?;
+        restrict(target, live, &mut new);
+        self.normalize(&target.kind, &mut new, by)?;
+        if by == WrittenBy::Update {
+            if object::at(&new, &["metadata", "managedFields"]).is_null() {
+                let managers = object::at(live, &["metadata", "managedFields"]).clone();
+                object::set_meta(&mut new, "managedFields", managers);
+            }
+            self.attribute(target, Some(live), &mut new, write)?;
         }
-        let schema = self.schemas.of(kind)?;
-        let unknown = structural::unknown_fields(body, &self.schemas.typed(&schema));
-        if unknown.is_empty() {
-            return Ok(());
-        }
-        let texts: Vec<_> = unknown
-            .iter()
-            .map(|field| format!("unknown field {field:?}"))
-            .collect();
-        if write.field_validation == FieldValidation::Strict {
-            let error = format!("strict decoding error: {}", texts.join(", "));
-            return Err(ApiError::undecodable(kind, &error));
-        }
-        write.warnings.extend(texts);
-        Ok(())
+        count_generation(target, live, &mut new);
+        managedfields::keep_times(live, &mut new);
+        self.validate_update(target, live, &new)?;
+        Ok(new)
     }
 
     /// Drops what the kind does not know and fills in what it defaults.
-    pub(super) fn normalize(&self, kind: &Kind, object: &mut Value, by: By) -> ApiResult<()> {
+    pub(super) fn normalize(
+        &self,
+        kind: &Kind,
+        object: &mut Value,
+        by: WrittenBy,
+    ) -> ApiResult<()> {
         let schema = self.schemas.of(kind)?;
         let typed = self.schemas.typed(&schema);
         structural::normalize(object, &typed);
         structural::prune(object, &typed);
-        if rules::is_custom(kind) {
+        if kind.is_custom() {
             match by {
-                By::Update => structural::apply_defaults(object, &typed),
-                By::Apply => structural::fill_defaults(object, &typed),
+                WrittenBy::Update => structural::apply_defaults(object, &typed),
+                WrittenBy::Apply => structural::fill_defaults(object, &typed),
             }
         } else {
             if rules::is_crd(kind) {
-                crate::crd::apply_defaults(object);
+                crd::apply_defaults(object);
             }
             // What holds a namespace is given to it once; `finalize` takes it away for good.
             if !(rules::is_namespace(kind) && object::is_deleting(object)) {
@@ -83,83 +86,114 @@ impl Registry {
         Ok(())
     }
 
-    /// Checks the whole object against the rules of its kind.
-    pub(super) fn validate(&self, kind: &Kind, object: &Value) -> ApiResult<()> {
+    /// Records in `managedFields` what `new` changes against `live`.
+    pub(super) fn attribute(
+        &self,
+        target: &Target,
+        live: Option<&Value>,
+        new: &mut Value,
+        write: &Write,
+    ) -> ApiResult<()> {
+        let kind = &target.kind;
         let schema = self.schemas.of(kind)?;
-        let mut errors = check_name(kind, object);
-        errors.extend(super::metadata::check(object));
-        errors.extend(rules::bad_keys(kind, object));
-        errors.extend(rules::missing_keys(kind, object));
-        errors.extend(structural::validate(object, &self.schemas.typed(&schema)));
-        errors.extend(rules::negative_replicas(kind, object));
-        errors.extend(rules::bad_bounds(kind, object));
-        errors.extend(rules::foreign_template(kind, object));
-        if rules::is_crd(kind) {
-            errors.extend(crate::crd::validate(object));
+        let api_version = kind.api_version();
+        let manager = Manager {
+            name: &write.manager,
+            api_version: &api_version,
+            subresource: &target.subresource,
+        };
+        let time = self.clock.now_rfc3339();
+        let set_aside = rules::set_aside(target, live, new);
+        managedfields::update(live, new, &self.schemas.typed(&schema), &manager, &time);
+        for (path, value) in set_aside {
+            object::set(new, path, value);
         }
-        // A built-in object of the wrong shape fails already when it is decoded.
-        let misshapen = errors
-            .iter()
-            .find(|e| e.kind == FieldErrorKind::TypeInvalid);
-        if let Some(error) = misshapen.filter(|_| !rules::is_custom(kind)) {
-            return Err(ApiError::undecodable(kind, &error.to_string()));
+        if target.subresource == "scale" {
+            forget_scale_times(new);
         }
-        if errors.is_empty() {
-            Ok(())
-        } else {
-            Err(ApiError::invalid(kind, object::name(object), &errors))
-        }
-    }
-
-    /// A namespaced object goes into the namespace of the request, which must be there.
-    pub(super) fn enter_namespace(&self, target: &Target, object: &mut Value) -> ApiResult<()> {
-        if !target.kind.namespaced {
-            object::set_meta(object, "namespace", Value::Null);
-            return Ok(());
-        }
-        let given = object::namespace(object);
-        if !given.is_empty() && given != target.namespace {
-            return Err(ApiError::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
-        }
-        object::set_meta(object, "namespace", target.namespace.clone().into());
         Ok(())
     }
 }
 
+/// Sets the namespace of the object to that of the request.
+pub(super) fn enter_namespace(target: &Target, object: &mut Value) -> ApiResult<()> {
+    identity::check_namespace(target, object)?;
+    let namespace = match target.kind.namespaced {
+        true => target.namespace.clone().into(),
+        false => Value::Null,
+    };
+    object::set_meta(object, "namespace", namespace);
+    Ok(())
+}
+
+/// Leaves of `new` only what the target may change: the main endpoint not the status, `/status`
+/// nothing else, and neither what only the server writes.
+fn restrict(target: &Target, live: &Value, new: &mut Value) {
+    let kind = &target.kind;
+    if target.subresource == "status" {
+        let status = object::at(new, &["status"]).clone();
+        let metadata = object::at(new, &["metadata"]).clone();
+        new.clone_from(live);
+        object::set(new, &["status"], status);
+        // Of a custom resource, `/status` takes nothing else; of a built-in kind, also labels and
+        // the like.
+        if !kind.is_custom() {
+            object::set(new, &["metadata"], metadata);
+        } else if let Some(managers) = metadata.get("managedFields").filter(|m| !m.is_null()) {
+            object::set_meta(new, "managedFields", managers.clone());
+        }
+    } else if kind.subresource("status").is_some() && target.subresource != "binding" {
+        object::set(new, &["status"], object::at(live, &["status"]).clone());
+    }
+    if rules::is_namespace(kind) && target.subresource != "finalize" {
+        let finalizers = object::at(live, &["spec", "finalizers"]).clone();
+        object::set(new, &["spec", "finalizers"], finalizers);
+    }
+    object::set_field(new, "apiVersion", json!(kind.api_version()));
+    object::set_field(new, "kind", json!(kind.kind));
+    object::set_meta(new, "name", json!(target.name));
+    let version = object::at(live, &["metadata", "resourceVersion"]).clone();
+    object::set_meta(new, "resourceVersion", version);
+    keep_system_fields(live, new);
+}
+
+/// The generation rises with every change of what the kind is asked for.
+fn count_generation(target: &Target, live: &Value, new: &mut Value) {
+    let kind = &target.kind;
+    // To be bound to a node is no change of what a pod is asked for.
+    if !rules::has_generation(kind) || target.subresource == "binding" {
+        return;
+    }
+    let has_status = kind.subresource("status").is_some();
+    let asked = |object: &Value| {
+        let mut fields = object.as_object().cloned().unwrap_or_default();
+        fields.remove("metadata");
+        if has_status {
+            fields.remove("status");
+        }
+        fields
+    };
+    if asked(live) != asked(new) {
+        let generation = object::int(live, &["metadata", "generation"]) + 1;
+        object::set_meta(new, "generation", json!(generation));
+    }
+}
+
 /// Puts the fields that only the server writes back to what they were.
-pub(super) fn keep_system_fields(live: &Value, new: &mut Value) {
+fn keep_system_fields(live: &Value, new: &mut Value) {
     for field in SYSTEM_FIELDS {
         object::set_meta(new, field, object::at(live, &["metadata", field]).clone());
     }
 }
 
-fn check_name(kind: &Kind, object: &Value) -> Vec<FieldError> {
-    let name = object::name(object);
-    if name.is_empty() {
-        let detail = "name or generateName is required";
-        return vec![FieldError::required("metadata.name", detail)];
-    }
-    let value = Value::from(name);
-    let invalid = |detail: &str| vec![FieldError::invalid("metadata.name", &value, detail)];
-    if kind.group == "rbac.authorization.k8s.io" {
-        return segment_flaw(name).map(invalid).unwrap_or_default();
-    }
-    let is_label_kind = rules::is_named_as_label(kind);
-    let (limit, checked) = match is_label_kind {
-        true => (names::DNS_LABEL_MAX, names::check_dns_label(name)),
-        false => (names::DNS_SUBDOMAIN_MAX, names::check_dns_subdomain(name)),
-    };
-    match checked {
-        Ok(()) => Vec::new(),
-        // Kubernetes counts bytes; only its messages differ.
-        Err(_) if name.len() > limit && !rules::is_custom(kind) => {
-            invalid(&format!("must be no more than {limit} characters"))
+/// Kubernetes notes no time for what was written through `scale`.
+fn forget_scale_times(object: &mut Value) {
+    let managers = object
+        .pointer_mut("/metadata/managedFields")
+        .and_then(Value::as_array_mut);
+    for manager in managers.into_iter().flatten() {
+        if object::text(manager, &["subresource"]) == "scale" {
+            object::as_map(manager).remove("time");
         }
-        Err(_) if name.len() <= limit && is_label_kind && name.contains('.') => {
-            invalid("must not contain dots")
-        }
-        Err(detail) => invalid(&detail),
     }
 }

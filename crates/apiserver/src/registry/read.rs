@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use opkit_apimachinery::{
-    selector::{FieldSelector, LabelSelector},
-    shard::{ShardError, ShardSelector},
-};
+use opkit_apimachinery::selector::{FieldSelector, LabelSelector};
+use opkit_apimachinery::shard::{ShardError, ShardSelector};
 use serde_json::Value;
 
-use super::{Registry, Target, from_storage};
-use crate::{
-    kinds::{Kind, SchemaSource},
-    object,
-    query::Query,
-    status::{ApiError, ApiResult},
-};
+use super::{Registry, from_storage};
+use crate::kinds::Kind;
+use crate::object;
+use crate::query::Query;
+use crate::status::{ApiError, ApiResult};
+use crate::target::Target;
 
 /// Which objects of a kind a request is about.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +40,7 @@ impl Filter {
             let known = matches!(field, "metadata.name" | "metadata.namespace")
                 || kind.field_selectors().contains(&field);
             if !known {
-                let is_builtin = matches!(kind.schema, SchemaSource::Definition(_));
+                let is_builtin = !kind.is_custom();
                 let message = if is_builtin && kind.field_selectors().is_empty() {
                     format!(
                         "{field:?} is not a known field selector: only \"metadata.name\", \

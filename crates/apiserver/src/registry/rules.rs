@@ -3,11 +3,9 @@
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
-use super::Target;
-use crate::{
-    kinds::{Kind, SchemaSource},
-    object,
-};
+use crate::kinds::Kind;
+use crate::object;
+use crate::target::Target;
 
 /// Built-in resources whose `metadata.generation` counts changes of the spec. Custom resources all
 /// do.
@@ -138,12 +136,8 @@ const SELECT_TEMPLATE: &[&str] = &[
     "statefulsets.apps",
 ];
 
-pub(super) fn is_custom(kind: &Kind) -> bool {
-    matches!(kind.schema, SchemaSource::Custom(_))
-}
-
 pub(super) fn has_generation(kind: &Kind) -> bool {
-    is_custom(kind) || WITH_GENERATION.contains(&kind.group_resource().as_str())
+    kind.is_custom() || WITH_GENERATION.contains(&kind.group_resource().as_str())
 }
 
 pub(super) fn returns_deleted_object(kind: &Kind) -> bool {

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use opkit_apimachinery::{selector::LabelSelector, structural::FieldError};
+use opkit_apimachinery::selector::LabelSelector;
+use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
-use super::{Registry, Target, Write, from_storage, rules};
-use crate::{
-    kinds::ScalePaths,
-    object,
-    status::{ApiError, ApiResult},
-};
+use super::{Registry, Write, from_storage};
+use crate::kinds::ScalePaths;
+use crate::object;
+use crate::status::{ApiError, ApiResult};
+use crate::target::Target;
 
 impl Registry {
     pub(super) fn get_scale(&self, target: &Target) -> ApiResult<Value> {
@@ -38,9 +38,7 @@ impl Registry {
             if !replicas.is_null() && !replicas.is_i64() {
                 return Err(ApiError::patch_refused());
             }
-            if replicas.as_i64().is_some_and(|replicas| replicas < 0)
-                && !rules::is_custom(&target.kind)
-            {
+            if replicas.as_i64().is_some_and(|replicas| replicas < 0) && !target.kind.is_custom() {
                 let detail = "must be greater than or equal to 0";
                 let error = FieldError::invalid("spec.replicas", replicas, detail);
                 return Err(ApiError::invalid_scale(&target.name, error));

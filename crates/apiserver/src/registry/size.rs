@@ -1,13 +1,12 @@
 //! How large an object may be.
 
-use opkit_apimachinery::{protobuf, size::json_size};
+use opkit_apimachinery::protobuf;
+use opkit_apimachinery::size::json_size;
 use serde_json::Value;
 
-use super::{Registry, rules};
-use crate::{
-    kinds::Kind,
-    status::{ApiError, ApiResult},
-};
+use super::Registry;
+use crate::kinds::Kind;
+use crate::status::{ApiError, ApiResult};
 
 /// Number of bytes that etcd takes in one request, by default: `--max-request-bytes`.
 const OBJECT_MAX: usize = 1536 * 1024;
@@ -20,7 +19,7 @@ impl Registry {
             return Ok(());
         }
         // Built-in kinds are stored as protobuf, which is shorter.
-        let stored = (!rules::is_custom(kind)).then(|| protobuf::encode(object).ok());
+        let stored = (!kind.is_custom()).then(|| protobuf::encode(object).ok());
         match stored.flatten() {
             Some(stored) if stored.len() <= OBJECT_MAX => Ok(()),
             _ => Err(ApiError::without_reason(

@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{Registry, rules};
-use crate::{kinds::Kind, object};
+use crate::kinds::Kind;
+use crate::object;
 
 /// How many rules of a CRD a warning names.
 const RULES: usize = 3;

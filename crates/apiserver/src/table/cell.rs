@@ -12,7 +12,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{cluster, duration, event, network, path::jsonpath, pod, workload};
+use super::path::jsonpath;
+use super::{cluster, duration, event, network, pod, workload};
 use crate::kinds::Column;
 
 /// What `column` shows of `object`.

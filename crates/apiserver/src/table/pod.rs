@@ -3,10 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{
-    cell::{integer, items, string, time},
-    duration,
-};
+use super::cell::{integer, items, string, time};
+use super::duration;
 
 /// Readiness, status and restarts of a Pod.
 #[derive(Debug)]

@@ -3,11 +3,9 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{
-    IncludeObject, Representation, duration, jsonpath, partial_metadata, partial_metadata_list,
-    table,
-};
+use super::{duration, jsonpath, partial_metadata, partial_metadata_list, table};
 use crate::kinds::{Catalog, Column, Kind, SchemaSource};
+use crate::representation::IncludeObject;
 
 /// Objects of a real server with the cells that it printed for them. Edited by hand: managed fields
 /// and the bodies of certificate requests are left out, and so are an age that the server prints
@@ -228,19 +226,4 @@ fn durations_are_short() {
         let since = now - SignedDuration::from_secs(seconds);
         assert_eq!(duration::human(since, now), text, "{seconds}");
     }
-}
-
-#[test]
-fn only_a_table_includes_objects() {
-    assert_eq!(IncludeObject::parse("Object"), Some(IncludeObject::Object));
-    assert_eq!(IncludeObject::parse("Everything"), None);
-    let include = IncludeObject::None;
-    let table = Representation::Table {
-        include: IncludeObject::Metadata,
-    };
-    assert_eq!(table.including(include), Representation::Table { include });
-    assert_eq!(
-        Representation::Object.including(include),
-        Representation::Object
-    );
 }

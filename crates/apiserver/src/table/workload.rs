@@ -3,10 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{
-    cell::{integer, items, print, string, time},
-    duration,
-};
+use super::cell::{integer, items, print, string, time};
+use super::duration;
 
 /// `1/3`, or `1/1 of 2` for a Job that is done when one of its Pods is.
 pub(super) fn job_completions(job: &Value) -> String {

@@ -3,18 +3,15 @@
 use opkit_apimachinery::protobuf;
 use serde_json::{Value, json};
 
-use super::Request;
-use crate::{
-    kinds::SchemaSource,
-    object,
-    registry::PatchType,
-    status::{ApiError, ApiResult},
-};
+use super::Handler;
+use crate::object;
+use crate::registry::PatchType;
+use crate::status::{ApiError, ApiResult};
 
-impl Request<'_> {
+impl Handler<'_> {
     /// The object in the request, which must be of the kind of the path.
     pub(super) fn object_body(&self) -> ApiResult<Value> {
-        let content_type = self.incoming.content_type.split(';').next();
+        let content_type = self.request.content_type.split(';').next();
         let content_type = content_type.unwrap_or_default().trim();
         let accepted = [
             "application/json",
@@ -40,7 +37,7 @@ impl Request<'_> {
             object::text(&body, &["apiVersion"]),
             object::text(&body, &["kind"]),
         );
-        if self.is_custom() && self.target.subresource.is_empty() {
+        if kind.is_custom() && self.target.subresource.is_empty() {
             for (field, called) in [("kind", "Kind"), ("apiVersion", "apiVersion")] {
                 if object::text(&body, &[field]).is_empty() {
                     return Err(self.untyped(called));
@@ -72,7 +69,7 @@ impl Request<'_> {
     fn decode_object(&self, content_type: &str) -> ApiResult<Value> {
         const TYPE: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
                             Kind string \"json:\\\"kind,omitempty\\\"\" }";
-        let bytes = self.incoming.body.as_ref();
+        let bytes = self.request.body.as_ref();
         let wrong = if content_type.contains("yaml") || content_type == protobuf::CONTENT_TYPE {
             match decode(content_type, bytes)? {
                 body if body.is_object() => return Ok(body),
@@ -80,7 +77,7 @@ impl Request<'_> {
             }
         } else {
             match serde_json::from_slice::<Value>(bytes) {
-                Ok(Value::Null) if !self.is_custom() => return Ok(json!({})),
+                Ok(Value::Null) if !self.kind().is_custom() => return Ok(json!({})),
                 Ok(body) if body.is_object() => return Ok(body),
                 Ok(body) => unmarshal(&body, TYPE),
                 Err(error) if error.is_eof() => "unexpected end of JSON input".to_owned(),
@@ -97,7 +94,7 @@ impl Request<'_> {
 
     /// A custom resource that does not say what it is.
     fn untyped(&self, field: &str) -> ApiError {
-        let bytes = self.incoming.body.as_ref();
+        let bytes = self.request.body.as_ref();
         ApiError::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): Object '{field}' is missing in \
              '{}' ({})",
@@ -105,10 +102,6 @@ impl Request<'_> {
             String::from_utf8_lossy(bytes),
             summary(bytes)
         ))
-    }
-
-    pub(super) fn is_custom(&self) -> bool {
-        matches!(self.kind().schema, SchemaSource::Custom(_))
     }
 }
 

@@ -6,13 +6,12 @@
 use serde_json::{Value, json};
 
 use super::{Happening, claim, owned_by, set_status, tell, whole};
-use crate::{
-    controllers::MANAGER,
-    object, random,
-    registry::{DeleteOptions, Registry, Target, Write},
-    status::ApiResult,
-    store::Key,
-};
+use crate::controllers::MANAGER;
+use crate::registry::{DeleteOptions, Registry, Write};
+use crate::status::ApiResult;
+use crate::store::Key;
+use crate::target::Target;
+use crate::{object, random};
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const HASH_LABEL: &str = "pod-template-hash";

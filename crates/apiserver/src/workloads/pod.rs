@@ -3,12 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{Happening, set_status, tell};
-use crate::{
-    object,
-    registry::{DeleteOptions, Registry, Target, Write},
-    status::ApiResult,
-    store::Key,
-};
+use crate::object;
+use crate::registry::{DeleteOptions, Registry, Write};
+use crate::status::ApiResult;
+use crate::store::Key;
+use crate::target::Target;
 
 /// The node that every pod runs on.
 pub(crate) const NODE: &str = "opkit-node";

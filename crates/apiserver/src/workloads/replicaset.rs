@@ -3,13 +3,12 @@
 use serde_json::{Value, json};
 
 use super::{Happening, claim, owned_by, set_status, tell, whole};
-use crate::{
-    controllers::MANAGER,
-    object,
-    registry::{DeleteOptions, Registry, Target, Write},
-    status::ApiResult,
-    store::Key,
-};
+use crate::controllers::MANAGER;
+use crate::object;
+use crate::registry::{DeleteOptions, Registry, Write};
+use crate::status::ApiResult;
+use crate::store::Key;
+use crate::target::Target;
 
 /// How many pods are made in one step, as in Kubernetes: what is made brings the next step.
 const BURST: usize = 500;

@@ -1,18 +1,18 @@
-//! The parameters of writes: who, how strictly, whether for real.
+//! The options of writes: field manager, field validation, dry run and those of deletes.
 
-use http::Method;
 use opkit_apimachinery::structural::FieldError;
 use serde_json::json;
 
-use super::{Request, body::decode, listing};
-use crate::{
-    object,
-    registry::{DeleteOptions, FieldValidation, Write},
-    status::{ApiError, ApiResult},
-};
+use super::body::decode;
+use super::{Handler, list_options};
+use crate::kinds::Verb;
+use crate::object;
+use crate::registry::{DeleteOptions, FieldValidation, Write};
+use crate::status::{ApiError, ApiResult};
 
-impl Request<'_> {
-    pub(super) fn write(&self) -> ApiResult<Write> {
+impl Handler<'_> {
+    /// Returns the options of a create, update or patch.
+    pub(super) fn write_options(&self) -> ApiResult<Write> {
         let query = self.query();
         let field_validation = match query.get("fieldValidation") {
             None | Some("Warn") => FieldValidation::Warn,
@@ -29,7 +29,7 @@ impl Request<'_> {
         let manager = query
             .get("fieldManager")
             .or_else(|| {
-                self.incoming
+                self.request
                     .user_agent
                     .split('/')
                     .next()
@@ -57,11 +57,12 @@ impl Request<'_> {
         })
     }
 
+    /// Returns the options of a delete, from the body and the query.
     pub(super) fn delete_options(&self) -> ApiResult<(DeleteOptions, Write)> {
-        let mut options: DeleteOptions = if self.incoming.body.is_empty() {
+        let mut options: DeleteOptions = if self.request.body.is_empty() {
             DeleteOptions::default()
         } else {
-            let body = decode(self.incoming.content_type, &self.incoming.body)?;
+            let body = decode(self.request.content_type, &self.request.body)?;
             let (version, kind) = (
                 object::text(&body, &["apiVersion"]),
                 object::text(&body, &["kind"]),
@@ -76,7 +77,7 @@ impl Request<'_> {
                 .map_err(|error| ApiError::bad_request(format!("delete options: {error}")))?
         };
         let query = self.query();
-        listing::check_number(query, "gracePeriodSeconds")?;
+        list_options::check_number(query, "gracePeriodSeconds")?;
         if let Some(policy) = query.get("propagationPolicy") {
             options.propagation_policy = Some(policy.to_owned());
         }
@@ -86,7 +87,7 @@ impl Request<'_> {
             })?;
             options.grace_period_seconds = Some(seconds);
         }
-        let mut write = self.write()?;
+        let mut write = self.write_options()?;
         write.dry_run |=
             self.dry_run(options.dry_run.iter().flatten().next().map(String::as_str))?;
         Ok((options, write))
@@ -103,12 +104,12 @@ impl Request<'_> {
         }
     }
 
-    /// What Kubernetes calls the parameters of this request.
+    /// Returns the name that Kubernetes has for the options of this request.
     fn options_kind(&self) -> &'static str {
-        match *self.incoming.method {
-            Method::POST => "CreateOptions",
-            Method::PUT => "UpdateOptions",
-            Method::PATCH => "PatchOptions",
+        match self.verb {
+            Verb::Create => "CreateOptions",
+            Verb::Update => "UpdateOptions",
+            Verb::Patch => "PatchOptions",
             _ => "DeleteOptions",
         }
     }

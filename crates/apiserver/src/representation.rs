@@ -1,15 +1,52 @@
-//! The bodies of answers, in the form the client accepts.
+//! What a response shows of objects: the whole object, its metadata, or a Table.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::{
-    kinds::{Kind, SchemaSource},
-    object,
-    table::{self, IncludeObject, Representation},
-};
+use crate::kinds::Kind;
+use crate::{object, table};
+
+/// How much of each object a row of a Table carries: the `includeObject` parameter.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum IncludeObject {
+    None,
+    #[default]
+    Metadata,
+    Object,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Representation {
+    /// The object or list itself.
+    Object,
+    Table {
+        include: IncludeObject,
+    },
+    PartialObjectMetadata,
+    PartialObjectMetadataList,
+}
+
+impl IncludeObject {
+    /// The value of the query parameter; None if it is not one of those allowed.
+    pub(crate) fn parse(value: &str) -> Option<Self> {
+        match value {
+            "" | "Metadata" => Some(Self::Metadata),
+            "None" => Some(Self::None),
+            "Object" => Some(Self::Object),
+            _ => None,
+        }
+    }
+}
 
 impl Representation {
+    /// The same with another `includeObject`, which only a Table has.
+    pub(crate) fn including(self, include: IncludeObject) -> Self {
+        match self {
+            Self::Table { .. } => Self::Table { include },
+            other => other,
+        }
+    }
     /// The body for one object.
     pub(crate) fn of_object(self, kind: &Kind, object: Value, now: Timestamp) -> Value {
         match self {
@@ -38,14 +75,14 @@ impl Representation {
             }
             Self::Object => {
                 // The items of built-in lists do not repeat what the list says of them.
-                if matches!(kind.schema, SchemaSource::Definition(_)) {
+                if !kind.is_custom() {
                     for object in objects.iter_mut().filter_map(Value::as_object_mut) {
                         object.remove("apiVersion");
                         object.remove("kind");
                     }
                 }
                 let is_last = metadata.get("continue").is_none();
-                if is_last && matches!(kind.schema, SchemaSource::Custom(_)) {
+                if is_last && kind.is_custom() {
                     object::set_field(&mut metadata, "continue", json!(""));
                 }
                 json!({
@@ -80,3 +117,6 @@ impl Representation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

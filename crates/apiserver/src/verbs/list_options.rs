@@ -3,11 +3,9 @@
 use opkit_apimachinery::structural::FieldError;
 use serde_json::json;
 
-use crate::{
-    query::Query,
-    registry::{PageRequest, Token},
-    status::{ApiError, ApiResult},
-};
+use crate::query::Query;
+use crate::registry::{PageRequest, Token};
+use crate::status::{ApiError, ApiResult};
 
 const MATCH: &str = "resourceVersionMatch";
 const NEEDS_MATCH: &str = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";

@@ -1,0 +1,159 @@
+//! All kinds that the server serves at the moment, by group, version and plural.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use opkit_apimachinery::identity::ResourcePath;
+use parking_lot::RwLock;
+
+use super::{Kind, builtin};
+
+/// Group, version and plural.
+type Key = (String, String, String);
+
+/// The kinds that the server serves.
+#[derive(Debug, Default)]
+pub(crate) struct Catalog {
+    kinds: RwLock<BTreeMap<Key, Arc<Kind>>>,
+    /// Custom kinds without a served version, of which objects may still be stored.
+    unserved: RwLock<BTreeMap<String, Arc<Kind>>>,
+    /// Number of changes of the catalog, by which caches find out that they are stale.
+    generation: AtomicU64,
+}
+
+/// The reason why a path leads to no resource. Kubernetes has a different 404 for each.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum NotServed {
+    /// No handler is registered for the path: neither a custom resource nor a built-in group.
+    Path,
+    /// The handler of a built-in group does not have the resource.
+    Resource,
+}
+
+impl Catalog {
+    /// Returns the kinds that a real API server of the modelled version serves without CRDs.
+    pub(crate) fn builtin() -> Self {
+        let kinds = builtin::kinds()
+            .iter()
+            .map(|kind| (key(kind), Arc::clone(kind)))
+            .collect();
+        Self {
+            kinds: RwLock::new(kinds),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the groups of the built-in kinds in the order of a real server, without the core
+    /// group.
+    pub(crate) fn builtin_groups() -> impl Iterator<Item = &'static str> {
+        builtin::groups()
+    }
+
+    /// Returns the number of changes of the catalog so far.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Returns the kind that is served at `path`.
+    ///
+    /// # Errors
+    /// [`NotServed`] if there is none, or if the path has a namespace and the kind does not, or the
+    /// other way round.
+    pub(crate) fn lookup(&self, path: &ResourcePath<'_>) -> Result<Arc<Kind>, NotServed> {
+        let key = |version: &str, plural: &str| {
+            (
+                path.group.as_ref().to_owned(),
+                version.to_owned(),
+                plural.to_owned(),
+            )
+        };
+        let kinds = self.kinds.read();
+        let found = kinds.get(&key(&path.version, &path.plural));
+        if let Some(kind) = found.filter(|kind| is_in_scope(kind, path)) {
+            return Ok(Arc::clone(kind));
+        }
+        let mut group = kinds
+            .range(key("", "")..)
+            .take_while(|((group, ..), _)| *group == path.group)
+            .map(|(_, kind)| kind);
+        match group.any(|kind| !kind.is_custom()) {
+            true => Err(NotServed::Resource),
+            false => Err(NotServed::Path),
+        }
+    }
+
+    /// Returns the kind served at `group`, `version`, `plural`.
+    pub(crate) fn get(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
+        let key = (group.to_owned(), version.to_owned(), plural.to_owned());
+        self.kinds.read().get(&key).cloned()
+    }
+
+    /// Returns the first kind for which `is_wanted` returns true.
+    pub(crate) fn find(&self, is_wanted: impl Fn(&Kind) -> bool) -> Option<Arc<Kind>> {
+        let kinds = self.kinds.read();
+        kinds.values().find(|kind| is_wanted(kind)).cloned()
+    }
+
+    /// Returns all kinds, sorted by group, version and plural.
+    pub(crate) fn all(&self) -> Vec<Arc<Kind>> {
+        self.kinds.read().values().cloned().collect()
+    }
+
+    /// Reports whether a resource is built in, so that a CRD cannot define it.
+    pub(crate) fn is_builtin(group: &str, plural: &str) -> bool {
+        let mut kinds = builtin::kinds().iter();
+        kinds.any(|kind| kind.group == group && kind.plural == plural)
+    }
+
+    /// Returns a custom kind of which no version is served, by the name of its resource.
+    pub(crate) fn unserved(&self, group_resource: &str) -> Option<Arc<Kind>> {
+        self.unserved.read().get(group_resource).cloned()
+    }
+
+    /// Serves a resource in exactly these versions. The change is atomic: no request is served
+    /// with only some of them.
+    pub(crate) fn replace(&self, group: &str, plural: &str, served: Vec<Kind>, rest: Option<Kind>) {
+        if let Some(kind) = rest {
+            let mut unserved = self.unserved.write();
+            unserved.insert(kind.group_resource(), Arc::new(kind));
+        }
+        let mut kinds = self.kinds.write();
+        kinds.retain(|(g, _, p), _| g != group || p != plural);
+        kinds.extend(served.into_iter().map(|kind| (key(&kind), Arc::new(kind))));
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Adds `kind`, in place of a kind with the same group, version and plural.
+    #[cfg(test)]
+    pub(crate) fn insert(&self, kind: Kind) {
+        let mut kinds = self.kinds.write();
+        kinds.insert(key(&kind), Arc::new(kind));
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Removes a resource in all versions of its group.
+    pub(crate) fn remove(&self, group: &str, plural: &str) {
+        self.unserved.write().remove(&format!("{plural}.{group}"));
+        let mut kinds = self.kinds.write();
+        kinds.retain(|(g, _, p), _| g != group || p != plural);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+}
+
+fn key(kind: &Kind) -> Key {
+    (
+        kind.group.clone(),
+        kind.version.clone(),
+        kind.plural.clone(),
+    )
+}
+
+/// Reports whether `path` has a namespace where the kind needs one. Objects of a namespaced kind can
+/// be listed across all namespaces.
+fn is_in_scope(kind: &Kind, path: &ResourcePath<'_>) -> bool {
+    match kind.namespaced {
+        true => path.namespace.is_some() || path.name.is_none(),
+        false => path.namespace.is_none(),
+    }
+}

@@ -1,0 +1,93 @@
+//! Change of a stored object: read, change, prepare, commit, and again after a concurrent write.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::prepare::WrittenBy;
+use super::{Registry, Write, convert, rules};
+use crate::kinds::Kind;
+use crate::object;
+use crate::status::{ApiError, ApiResult};
+use crate::store::{CommitError, Expected};
+use crate::target::Target;
+
+/// Number of attempts to commit a change while other clients write the same object.
+const COMMIT_ATTEMPTS: usize = 5;
+
+impl Registry {
+    /// Changes an object: `change` returns the new object for the live one. It is called again if
+    /// another client writes the object before the commit.
+    pub(crate) fn modify(
+        &self,
+        target: &Target,
+        write: &mut Write,
+        change: impl Fn(&Value) -> ApiResult<Value>,
+    ) -> ApiResult<Arc<Value>> {
+        self.modify_by(WrittenBy::Update, target, write, change)
+    }
+
+    /// Does the same as [`Self::modify`] for any way of writing.
+    pub(super) fn modify_by(
+        &self,
+        by: WrittenBy,
+        target: &Target,
+        write: &Write,
+        change: impl Fn(&Value) -> ApiResult<Value>,
+    ) -> ApiResult<Arc<Value>> {
+        for _ in 0..COMMIT_ATTEMPTS {
+            let stored = self.stored(target)?;
+            let live = convert::from_storage(&target.kind, &stored);
+            let new = change(&live)?;
+            let new = self.prepare_update(by, target, &live, new, write)?;
+            if new == live {
+                return Ok(stored);
+            }
+            if !write.dry_run {
+                self.check_size(&target.kind, &new)?;
+            }
+            match self.commit(target, &stored, new, write) {
+                Err(CommitError::Moved) => {}
+                Err(CommitError::Missing | CommitError::Exists) => return Err(target.not_found()),
+                Ok(stored) => return Ok(stored),
+            }
+        }
+        Err(ApiError::modified(&target.kind, &target.name))
+    }
+
+    /// Stores `new` in place of `stored`, or removes the object if its last finalizer is gone.
+    fn commit(
+        &self,
+        target: &Target,
+        stored: &Value,
+        mut new: Value,
+        write: &Write,
+    ) -> Result<Arc<Value>, CommitError> {
+        let revision = object::revision(stored);
+        convert::to_storage(&target.kind, &mut new);
+        if write.dry_run {
+            return Ok(Arc::new(new));
+        }
+        if is_finished(&target.kind, &new) {
+            let removed = self
+                .store
+                .remove(&target.storage(), &target.key(), revision)?;
+            self.after_delete(&target.kind, &removed);
+            // The response has the version that was read; only the watch event has the version of
+            // the deletion.
+            return Ok(Arc::new(new));
+        }
+        let stored = self
+            .store
+            .put(&target.storage(), Expected::Revision(revision), new)?;
+        Ok(self.after_write(&target.kind, stored))
+    }
+}
+
+/// Reports whether an object is being deleted and has no finalizer and no grace period left.
+pub(super) fn is_finished(kind: &Kind, object: &Value) -> bool {
+    object::is_deleting(object)
+        && object::finalizers(object).is_empty()
+        && object::int(object, &["metadata", "deletionGracePeriodSeconds"]) == 0
+        && (!rules::is_namespace(kind) || object::items(object, &["spec", "finalizers"]).is_empty())
+}

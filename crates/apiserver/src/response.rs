@@ -1,0 +1,127 @@
+//! Responses: from what a verb returns to HTTP.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use serde_json::Value;
+
+use crate::compression;
+use crate::negotiation::Media;
+use crate::request::header_text;
+use crate::status::{ApiError, ApiResult};
+use crate::watch::WatchRequest;
+
+/// The body of a response: complete, or the frames of a watch.
+pub type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
+
+pub(crate) type HttpResponse = http::Response<ResponseBody>;
+
+/// The response of a verb, before it is encoded.
+#[derive(Debug)]
+pub(crate) enum Response {
+    Object(ObjectResponse),
+    /// A watch, which starts when its frames are read.
+    Watch(Box<WatchRequest>),
+}
+
+/// A response with one body: an object, a list or a `Status`.
+#[derive(Debug)]
+pub(crate) struct ObjectResponse {
+    /// The HTTP status code.
+    pub(crate) code: u16,
+    pub(crate) body: Value,
+    /// Warnings for the client, which kubectl prints.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Response {
+    /// Returns a response with the code 200 and without warnings.
+    pub(crate) fn ok(body: Value) -> Self {
+        Self::with_code(200, body, Vec::new())
+    }
+
+    pub(crate) fn with_code(code: u16, body: Value, warnings: Vec<String>) -> Self {
+        Self::Object(ObjectResponse {
+            code,
+            body,
+            warnings,
+        })
+    }
+}
+
+impl ObjectResponse {
+    /// Encodes the body, and compresses it if it is long and the client accepts that.
+    pub(crate) fn respond(self, media: Media, request: &HeaderMap) -> ApiResult<HttpResponse> {
+        let body = media.encode(&self.body)?;
+        let accepted = header_text(request, header::ACCEPT_ENCODING);
+        let compressed = compression::gzip(accepted, &body);
+        let is_compressed = compressed.is_some();
+        let body = compressed.unwrap_or(body);
+        let mut response = respond(self.code, media.content_type(), complete(body));
+        let headers = response.headers_mut();
+        if is_compressed {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+        }
+        for warning in &self.warnings {
+            // RFC 7234, code 299.
+            let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+                headers.append(header::WARNING, value);
+            }
+        }
+        Ok(response)
+    }
+}
+
+/// Returns a response whose body is a stream of frames.
+pub(crate) fn stream(
+    media: Media,
+    frames: impl Stream<Item = Bytes> + Send + 'static,
+) -> HttpResponse {
+    let body = StreamBody::new(frames.map(|bytes| Ok(Frame::data(bytes))));
+    respond(200, media.stream_type(), BodyExt::boxed_unsync(body))
+}
+
+/// Returns a plain text response.
+pub(crate) fn text(code: u16, body: &'static str) -> HttpResponse {
+    respond(code, "text/plain; charset=utf-8", complete(body))
+}
+
+/// Returns a response with the code 200 and a JSON body.
+pub(crate) fn json(content_type: &str, body: &Value) -> HttpResponse {
+    respond(200, content_type, complete(body.to_string()))
+}
+
+/// Returns the response to a request that failed: its `Status`, in JSON if it cannot be encoded
+/// otherwise.
+pub(crate) fn failure(error: &ApiError, media: Media) -> HttpResponse {
+    let status = error.to_status();
+    let (media, body) = match media.encode(&status) {
+        Ok(body) => (media, body),
+        Err(_) => (Media::Json, status.to_string().into()),
+    };
+    respond(error.code, media.content_type(), complete(body))
+}
+
+fn respond(code: u16, content_type: &str, body: ResponseBody) -> HttpResponse {
+    let mut response = http::Response::new(body);
+    *response.status_mut() =
+        StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(content_type) {
+        headers.insert(header::CONTENT_TYPE, value);
+    }
+    let cache_control = HeaderValue::from_static("no-cache, private");
+    headers.insert(header::CACHE_CONTROL, cache_control);
+    response
+}
+
+fn complete(body: impl Into<Bytes>) -> ResponseBody {
+    BodyExt::boxed_unsync(Full::new(body.into()))
+}

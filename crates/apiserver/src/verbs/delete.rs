@@ -1,0 +1,26 @@
+//! Delete and deletecollection.
+
+use super::{Handler, list_options};
+use crate::registry::Filter;
+use crate::response::Response;
+use crate::status::ApiResult;
+
+impl Handler<'_> {
+    pub(super) fn delete(&self) -> ApiResult<Response> {
+        let (options, write) = self.delete_options()?;
+        let deleted = self.registry.delete(&self.target, &options, &write)?;
+        let body = self.registry.deleted_body(&self.target, &deleted);
+        Ok(Response::ok(body))
+    }
+
+    pub(super) fn delete_collection(&self) -> ApiResult<Response> {
+        list_options::check_list(self.query())?;
+        let request = list_options::page(self.query())?;
+        let filter = Filter::parse(self.kind(), self.query())?;
+        let (options, write) = self.delete_options()?;
+        let page = self.registry.list_page(&self.target, &filter, &request)?;
+        self.registry
+            .delete_all(self.kind(), &page.objects, &options, &write)?;
+        Ok(self.list_response(&page.objects, page.metadata()))
+    }
+}

@@ -1,0 +1,80 @@
+//! Get and list.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Handler, list_options};
+use crate::object;
+use crate::registry::{Token, from_storage};
+use crate::representation::Representation;
+use crate::response::Response;
+use crate::status::{ApiError, ApiResult};
+
+/// Time that a read at a future revision waits for this revision.
+const FUTURE_REVISION_WAIT: Duration = Duration::from_secs(3);
+
+impl Handler<'_> {
+    pub(super) async fn get(&self) -> ApiResult<Response> {
+        self.wait_for_resource_version("").await?;
+        let object = self.registry.get(&self.target)?;
+        Ok(self.object_response(200, object, Vec::new()))
+    }
+
+    pub(super) async fn list(&self) -> ApiResult<Response> {
+        list_options::check_list(self.query())?;
+        let request = list_options::page(self.query())?;
+        self.wait_for_resource_version("invalid resource version: ")
+            .await?;
+        if let Some(revision) = request.token.as_ref().and_then(Token::revision) {
+            self.wait_for(revision).await?;
+        }
+        let filter = self.filter()?;
+        let page = self.registry.list_page(&self.target, &filter, &request)?;
+        let mut metadata = page.metadata();
+        // Kubernetes selects by shard everywhere, but has shardInfo only in full lists of built-in
+        // kinds.
+        if let Some(shard) = filter.shard()
+            && self.representation == Representation::Object
+            && !self.kind().is_custom()
+        {
+            let info = json!({"selector": shard.to_string()});
+            object::set_field(&mut metadata, "shardInfo", info);
+        }
+        Ok(self.list_response(&page.objects, metadata))
+    }
+
+    /// Returns the response with a list of stored objects.
+    pub(super) fn list_response(&self, stored: &[Arc<Value>], metadata: Value) -> Response {
+        let kind = self.kind();
+        let objects = stored.iter().map(|object| from_storage(kind, object));
+        let now = self.registry.clock.now();
+        let objects = objects.collect();
+        Response::ok(self.representation.of_list(kind, objects, metadata, now))
+    }
+
+    /// Waits until the store has the `resourceVersion` of the request, so that the read returns
+    /// nothing older. `prefix` is put before the message of an error.
+    async fn wait_for_resource_version(&self, prefix: &str) -> ApiResult<()> {
+        let wanted = list_options::revision(self.query(), prefix)?;
+        self.wait_for(wanted).await
+    }
+
+    /// Waits until the store has this revision.
+    async fn wait_for(&self, wanted: u64) -> ApiResult<()> {
+        let store = &self.registry.store;
+        if store.revision() >= wanted {
+            return Ok(());
+        }
+        let mut changed = store.subscribe();
+        let arrived = changed.wait_for(|revision| *revision >= wanted);
+        match tokio::time::timeout(FUTURE_REVISION_WAIT, arrived).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(ApiError::too_large_resource_version(
+                wanted,
+                store.revision(),
+            )),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Create, update and patch.
+
+use opkit_apimachinery::structural::FieldError;
+use serde_json::{Value, json};
+
+use super::Handler;
+use super::body::decode_patch;
+use crate::registry::{Patch, PatchType, Write, from_storage};
+use crate::response::Response;
+use crate::reviews;
+use crate::status::{ApiError, ApiResult};
+
+impl Handler<'_> {
+    pub(super) fn create(&self) -> ApiResult<Response> {
+        let body = self.object_body()?;
+        if reviews::is_review(self.kind()) {
+            let body = reviews::respond(self.kind(), body, self.request.identity)?;
+            return Ok(Response::with_code(201, body, Vec::new()));
+        }
+        let mut write = self.write_options()?;
+        let stored = self.registry.create(&self.target, body, &mut write)?;
+        self.written(201, &stored, write)
+    }
+
+    pub(super) fn update(&self) -> ApiResult<Response> {
+        let body = self.object_body()?;
+        let mut write = self.write_options()?;
+        let (stored, created) = self.registry.update(&self.target, body, &mut write)?;
+        self.written(if created { 201 } else { 200 }, &stored, write)
+    }
+
+    pub(super) fn patch(&self) -> ApiResult<Response> {
+        let content_type = self.request.content_type;
+        let accepted = [
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/apply-patch+yaml",
+        ];
+        let type_ =
+            PatchType::parse(content_type).ok_or_else(|| match self.kind().is_custom() {
+                true => ApiError::unsupported_media_type(&accepted),
+                false => ApiError::unsupported_patch_type(),
+            })?;
+        let body = match self.request.body.as_ref() {
+            b"" if type_ == PatchType::Apply => json!({}),
+            body => decode_patch(type_, content_type, body)?,
+        };
+        let patch = Patch { type_, body };
+        let mut write = self.write_options()?;
+        if type_ == PatchType::Apply && self.query().get("fieldManager").is_none() {
+            let error = FieldError::required("fieldManager", "is required for apply patch");
+            return Err(ApiError::invalid_options("PatchOptions", &[error]));
+        }
+        let (stored, created) = self.registry.patch(&self.target, &patch, &mut write)?;
+        self.written(if created { 201 } else { 200 }, &stored, write)
+    }
+
+    /// Returns the response to a write that stored `stored`, or would have in a dry run.
+    fn written(&self, code: u16, stored: &Value, mut write: Write) -> ApiResult<Response> {
+        let is_created = code == 201;
+        if self.target.subresource.is_empty() && !write.dry_run {
+            let warnings = self
+                .registry
+                .warn_unmodelled(self.kind(), stored, is_created);
+            write.warnings.extend(warnings);
+        }
+        let object = match self.target.subresource.as_str() {
+            "scale" => self.registry.scale_view(&self.target, stored)?,
+            _ => from_storage(self.kind(), stored),
+        };
+        Ok(self.object_response(code, object, write.warnings))
+    }
+}
