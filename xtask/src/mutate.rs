@@ -43,10 +43,13 @@ const FILES: &[(&str, &[&str])] = &[
             "crates/controller/src/adopt.rs",
             "crates/controller/src/apply.rs",
             "crates/controller/src/finalizer.rs",
-            "crates/controller/src/leaderelection/engine.rs",
             "crates/controller/src/prune.rs",
             "crates/controller/src/worker.rs",
         ],
+    ),
+    (
+        "opkit-leaderelection",
+        &["crates/leaderelection/src/engine.rs"],
     ),
     (
         "opkit-workqueue",

@@ -34,7 +34,7 @@ impl Model {
     const fn test(self) -> (&'static str, &'static str) {
         match self {
             Self::Cache => ("opkit-cache", "simulate::tests::many"),
-            Self::LeaderElection => ("opkit-controller", "leaderelection::simulate::tests::many"),
+            Self::LeaderElection => ("opkit-leaderelection", "simulate::tests::many"),
         }
     }
 }

@@ -50,3 +50,23 @@ impl Random {
         self.below(100) < of_hundred
     }
 }
+
+/// Returns a random UUID of version 4. Not for secrets.
+///
+/// # Examples
+/// ```
+/// let uuid = opkit_apimachinery::random::uuid();
+/// assert_eq!((uuid.len(), uuid.chars().nth(14)), (36, Some('4')));
+/// ```
+pub fn uuid() -> String {
+    let high = Random::new(Random::seed()).bits() & 0xffff_ffff_ffff_0fff | 0x4000;
+    let low = Random::new(Random::seed()).bits() & 0x3fff_ffff_ffff_ffff | 1 << 63;
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
+}

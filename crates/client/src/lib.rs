@@ -28,6 +28,7 @@ mod discovery;
 mod dynamic;
 mod error;
 mod fence;
+mod hostname;
 mod key;
 mod kind;
 mod metadata;
@@ -52,6 +53,7 @@ pub use discovery::{
 pub use dynamic::{DynamicClient, DynamicResource, NotAnObject, Unstructured};
 pub use error::{Call, RequestError, Verb, one_line};
 pub use fence::{Fence, Fenced};
+pub use hostname::hostname;
 pub use key::ObjectKey;
 pub use kind::Kind;
 /// kube's typed handle on one resource, for whoever knows it; its requests pass the same stack.

@@ -9,9 +9,9 @@ use kube::client::Body;
 use opkit_apimachinery::protobuf;
 use opkit_cache::{DynamicObject, Informer, Selection};
 use opkit_client::{GroupVersionResource, Kind, Object, ObjectKey, RequestInfo, RestClient};
+use opkit_events::{EventRecorder, EventType};
 
 use crate::applied::AppliedChildren;
-use crate::events::{EventRecorder, EventType};
 use crate::owner::{Head, Owner};
 use crate::prune::OwnedKind;
 use crate::run::Run;
@@ -188,9 +188,12 @@ impl<S> Context<S> {
     /// Tells the users of the reconciled object what happened, as a Kubernetes Event. Never waits:
     /// events are posted in the background, and dropped if too many wait.
     pub fn event(&self, event_type: EventType, reason: impl Into<String>, note: impl Into<String>) {
-        self.shared
-            .events
-            .record(&*self.owner, event_type, reason.into(), note.into());
+        self.shared.events.record(
+            self.owner.object_reference(),
+            event_type,
+            reason.into(),
+            note.into(),
+        );
     }
 
     /// What [`Operator::state`] made: clients of other systems, settings.

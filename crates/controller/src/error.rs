@@ -64,10 +64,6 @@ impl Error {
         }
     }
 
-    pub(crate) fn into_boxed(self) -> Box<dyn StdError + Send + Sync> {
-        self.cause
-    }
-
     /// `error`, to be retried after `duration` instead of the object's backoff. Less than 1 ms is
     /// the backoff.
     pub fn retry_after(duration: Duration, error: impl Into<Self>) -> Self {
@@ -144,6 +140,13 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Error {
             cause: Box::new(error),
             retry: Retry::Backoff,
         }
+    }
+}
+
+/// Returns the error that this one was created from; the hint for the retry is lost.
+impl From<Error> for Box<dyn StdError + Send + Sync> {
+    fn from(error: Error) -> Self {
+        error.cause
     }
 }
 

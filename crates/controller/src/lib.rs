@@ -20,15 +20,11 @@ mod desired;
 mod error;
 mod error_policy;
 pub mod event;
-mod events;
 pub mod finalizer;
 mod hash;
-mod hostname;
-mod leaderelection;
 mod live;
 mod manager;
 mod mark;
-pub mod metrics;
 mod owner;
 pub mod predicate;
 mod prune;
@@ -39,7 +35,6 @@ mod record;
 mod request;
 mod run;
 mod runnable;
-mod server;
 #[doc(hidden)]
 pub mod signature;
 mod source;
@@ -57,14 +52,8 @@ pub use context::Context;
 pub use controller::{Controller, EverySource, Source};
 pub use cross_namespace::Reference;
 pub use error::{ApplyError, Error, ManagerError, ReadError, RecordError, Result, WriteError};
-pub use events::{EventApi, EventRecorder, EventType};
-pub use leaderelection::{
-    LeaderElectionError, LeaderElectionMetrics, LeaderElectionOptions, LeaderElector,
-    LeaderWatchdog, LeaderWork, Leadership, WorkGuard,
-};
 pub use live::Live;
 pub use manager::{Manager, ManagerOptions, MissingPermissions, Permission, until_signal};
-pub use metrics::MetricsRegistry;
 pub use quantity::QuantityExt;
 pub use readiness::Readiness;
 pub use reconcile::{Reconcile, WithContext, WithState};
@@ -72,13 +61,14 @@ pub use record::{Cause, HotLoop, Outcome, ReconcileLog, ReconcileRecord};
 pub use request::Request;
 pub use run::Write;
 pub use runnable::{AnyRunnable, RunContext, Runnable};
-pub use server::{
-    Health, HealthServer, HealthServerOptions, HttpServer, MetricsServer, MetricsServerOptions,
-    ServerError,
-};
 pub use source::{MapContext, Trigger, TriggerError, Triggers, WatchStream, trigger};
 pub use spec::{AnyController, WatchedKind};
 pub use state::{Reads, StateContext};
+
+/// The registry of metrics, and metrics with labels for an operator's own.
+pub mod metrics {
+    pub use opkit_servers::metrics::{Counter, Gauge, Histogram, Labelled, MetricsRegistry};
+}
 
 /// Rate limiters, for [`Controller::rate_limiter`].
 pub mod limiter {
@@ -88,9 +78,20 @@ pub mod limiter {
     };
 }
 
-// What the methods above take and answer, so that rooms above need no further dependency.
+// Types of the crates below in the signatures above, so that the crates above need no further
+// dependency.
 pub use opkit_apimachinery::conditions::{Condition, ConditionStatus, Conditions};
 pub use opkit_apimachinery::quantity::{Quantity, QuantityError};
 pub use opkit_cache::{DynamicObject, InformerOptions, Meta, Scope, Selection, Stored};
 pub use opkit_client::{Kind, Object, ObjectKey};
+pub use opkit_events::{EventApi, EventRecorder, EventType, ObjectReference};
+pub use opkit_leaderelection::{
+    LeaderElectionError, LeaderElectionMetrics, LeaderElectionOptions, LeaderElector,
+    LeaderWatchdog, LeaderWork, Leadership, WorkGuard,
+};
+pub use opkit_servers::metrics::MetricsRegistry;
+pub use opkit_servers::{
+    Health, HealthServer, HealthServerOptions, HttpServer, MetricsServer, MetricsServerOptions,
+    ServerError,
+};
 pub use opkit_workqueue::Reasons;

@@ -10,7 +10,7 @@ use opkit_client::Kind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::Request;
+use crate::{ObjectReference, Request};
 
 /// Kind, key and identity of the reconciled object.
 #[derive(Debug, Clone)]
@@ -79,6 +79,16 @@ impl Owner {
 
     pub(crate) fn resource_version(&self) -> Option<Cow<'_, str>> {
         self.meta()?.resource_version()
+    }
+
+    /// Returns the reference of an event about this object.
+    pub(crate) fn object_reference(&self) -> ObjectReference {
+        ObjectReference {
+            kind: self.kind.clone(),
+            key: self.key.key().clone(),
+            uid: self.uid().into_owned(),
+            resource_version: self.resource_version().map(Cow::into_owned),
+        }
     }
 
     /// The controller reference that a child has to this object.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use opkit_client::RestClient;
 use tokio_util::sync::CancellationToken;
 
 use crate::state::States;
-use crate::{MetricsRegistry, Result};
+use crate::{HealthServer, MetricsRegistry, MetricsServer, Result};
 
 /// A long-running task of an operator: a timer, a feed, a web server.
 ///
@@ -150,6 +151,33 @@ impl<R: Runnable> From<R> for AnyRunnable {
                 async move { runnable.run(cx).await }.boxed()
             }),
         }
+    }
+}
+
+impl From<HealthServer> for AnyRunnable {
+    fn from(server: HealthServer) -> Self {
+        let server = Arc::new(server);
+        Self::server("the health server", move |cx| {
+            let serving = server.clone().serve(cx.stop_token());
+            async move {
+                serving.await;
+                Ok(())
+            }
+        })
+    }
+}
+
+/// The metrics server serves the manager's registry, and asks for permissions with its client.
+impl From<MetricsServer> for AnyRunnable {
+    fn from(server: MetricsServer) -> Self {
+        let server = Arc::new(server);
+        Self::server("the metrics server", move |cx| {
+            let server = server.clone();
+            async move {
+                let (metrics, client) = (cx.metrics().clone(), RestClient::new(cx.client()));
+                Ok(server.serve(metrics, client, cx.stop_token()).await?)
+            }
+        })
     }
 }
 

@@ -60,7 +60,7 @@ impl States {
             let made = (maker.make)(context.clone()).await;
             let state = made.map_err(|cause| ManagerError::State {
                 state: maker.state.name,
-                cause: cause.into_boxed(),
+                cause: cause.into(),
             })?;
             self.values.insert(maker.state.id, state);
         }

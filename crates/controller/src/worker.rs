@@ -1,5 +1,6 @@
 //! One reconcile: from a key to the next entry in the queue.
 
+pub(crate) mod metrics;
 mod objects;
 
 use std::any::Any;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use jiff::Timestamp;
+use opkit_apimachinery::random::uuid;
 use opkit_cache::{Informer, Selection};
 use opkit_client::{Fence, ObjectKey, RestClient};
 use opkit_workqueue::{AddOptions, Item, Queue, WaitState};
@@ -17,11 +19,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Level, Span, debug, enabled, error, info_span, warn};
 
+use self::metrics::ControllerMetrics;
 use crate::applied::AppliedChildren;
 use crate::context::Shared;
 use crate::error::Retry;
-use crate::leaderelection::uuid;
-use crate::metrics::Measured;
 use crate::owner::Head;
 use crate::reconcile::Reconciler;
 use crate::record::{Cause, Outcome, manager_of};
@@ -47,7 +48,7 @@ pub(crate) struct Running {
     /// One for each cluster.
     pub(crate) sides: Vec<Arc<Side>>,
     pub(crate) log: ReconcileLog,
-    pub(crate) metrics: Measured,
+    pub(crate) metrics: ControllerMetrics,
 }
 
 /// What a controller has in one cluster.

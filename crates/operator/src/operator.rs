@@ -417,7 +417,9 @@ impl Operator {
         E: Into<Error> + Send + 'static,
         Fut: Future<Output = Result<(), E>> + Send + 'static,
     {
-        self.healthz = self.healthz.check(name, check);
+        self.healthz = self
+            .healthz
+            .check(name, move || check().err_into::<Error>());
         self
     }
 
@@ -433,7 +435,7 @@ impl Operator {
         E: Into<Error> + Send + 'static,
         Fut: Future<Output = Result<(), E>> + Send + 'static,
     {
-        self.readyz = self.readyz.check(name, check);
+        self.readyz = self.readyz.check(name, move || check().err_into::<Error>());
         self
     }
 

@@ -28,19 +28,28 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("opkit-client", &["opkit-apimachinery"]),
     (
         "opkit-controller",
-        &["opkit-cache", "opkit-client", "opkit-workqueue"],
+        &[
+            "opkit-cache",
+            "opkit-events",
+            "opkit-leaderelection",
+            "opkit-servers",
+            "opkit-workqueue",
+        ],
     ),
     ("opkit-derive", &[]),
     (
         "opkit-envtest",
         &["opkit-apiserver", "opkit-client", "opkit-operator"],
     ),
+    ("opkit-events", &["opkit-client"]),
     ("opkit-kube-streams", &["opkit-cache", "opkit-client"]),
+    ("opkit-leaderelection", &["opkit-client"]),
     ("opkit-manifests", &["opkit-apimachinery"]),
     (
         "opkit-operator",
         &["opkit-controller", "opkit-manifests", "opkit-webhook"],
     ),
+    ("opkit-servers", &["opkit-client"]),
     ("opkit-webhook", &["opkit-apimachinery"]),
     ("opkit-workqueue", &[]),
 ];

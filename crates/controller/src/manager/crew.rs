@@ -94,7 +94,7 @@ impl Crew {
         ended: Result<(Id, Result<(), Error>), JoinError>,
     ) -> Option<ManagerError> {
         let (id, result) = match ended {
-            Ok((id, result)) => (id, result.map_err(Error::into_boxed)),
+            Ok((id, result)) => (id, result.map_err(Error::into)),
             Err(error) if error.is_cancelled() => {
                 self.names.remove(&error.id());
                 return None;

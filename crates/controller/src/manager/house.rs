@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::{FutureExt, TryFutureExt};
 use opkit_cache::InformerFactory;
 use opkit_client::{Fence, RestClient};
+use opkit_events::{EventMetrics, EventRecorder, Reporter, event_recorder};
 use opkit_workqueue::{MetricsProvider, Queue, QueueOptions, group_of};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
@@ -20,8 +21,6 @@ use super::{Manager, ManagerOptions, preflight, stuck};
 use crate::applied::AppliedChildren;
 use crate::context::Shared;
 use crate::cross_namespace::resource_of;
-use crate::events::{Dropped, EventRecorder, Reporter, recorder};
-use crate::metrics::ReconcileMetrics;
 use crate::prune::OwnedKind;
 use crate::runnable::{Group, RunContext};
 use crate::source::{self, Declared, MapContext};
@@ -29,6 +28,7 @@ use crate::spec::{ControllerSpec, Role, Watched};
 use crate::state::{Caches, StateContext, States};
 use crate::status_schema::report_status_gaps;
 use crate::why::Why;
+use crate::worker::metrics::ReconcileMetrics;
 use crate::worker::{Running, Side};
 use crate::{AnyController, Leadership, ManagerError, MetricsRegistry, Request};
 
@@ -53,7 +53,7 @@ pub(super) struct House {
     posters: TaskTracker,
     stop_posters: CancellationToken,
     abort_posters: CancellationToken,
-    dropped_events: Dropped,
+    event_metrics: EventMetrics,
 }
 
 /// A cluster that controllers run against.
@@ -118,10 +118,10 @@ impl House {
             posters: TaskTracker::new(),
             stop_posters: CancellationToken::new(),
             abort_posters: CancellationToken::new(),
-            dropped_events: Dropped::default(),
+            event_metrics: EventMetrics::default(),
         };
         let metrics = &house.manager.options.metrics;
-        house.dropped_events.register(&mut metrics.lock());
+        house.event_metrics.register(&mut metrics.lock());
         let home = house.cluster(None, &house.manager.client);
         let named = house.manager.clusters.iter();
         let named = named.map(|(name, client)| house.cluster(Some(name.clone()), client));
@@ -133,7 +133,7 @@ impl House {
     fn recorder(&self, client: RestClient) -> EventRecorder {
         let manager = &self.manager;
         let reporter = Reporter::new(&manager.operator, manager.options.event_api);
-        let (events, posting) = recorder(client, reporter, self.dropped_events.clone());
+        let (events, posting) = event_recorder(client, reporter, self.event_metrics.clone());
         let (stop, abort) = (self.stop_posters.clone(), self.abort_posters.clone());
         self.posters.spawn(async move {
             abort.run_until_cancelled(posting.run(stop)).await;

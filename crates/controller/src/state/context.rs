@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use opkit_cache::{InformerFactory, InformerOptions, Lister};
 use opkit_client::{Object, ObjectKey};
+use opkit_events::EventRecorder;
 
-use crate::events::EventRecorder;
 use crate::source::Declared;
 use crate::spec::Watched;
 use crate::{Kind, ManagerError, ReadError, Selection};

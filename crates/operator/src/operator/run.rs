@@ -282,7 +282,7 @@ impl Operator {
         let mut listening = ServerAddresses::default();
         if let Some(server) = metrics_server(&options).await? {
             listening.metrics = Some(server.address());
-            manager = manager.runnable(server.runnable());
+            manager = manager.runnable(server);
         }
         if let Some(address) = options.health_probe_bind_address {
             let mut probes = HealthServerOptions::new(address);
@@ -291,7 +291,7 @@ impl Operator {
             let server = HealthServer::listen(probes).await;
             let server = server.map_err(OperatorError::Server)?;
             listening.health = Some(server.address());
-            manager = manager.runnable(server.runnable());
+            manager = manager.runnable(server);
         }
         options.servers.send_replace(listening);
         if let Some(debug) = &options.debug {

@@ -1,0 +1,109 @@
+//! Events as the API has them. Written as values, because k8s-openapi's types would tie this crate
+//! to one Kubernetes version.
+
+use jiff::Timestamp;
+use opkit_client::Kind;
+use serde_json::{Value, json};
+
+use crate::correlator::Post;
+use crate::event::Recorded;
+use crate::{EventApi, Reporter};
+
+pub(crate) fn kind(api: EventApi) -> Kind {
+    let group = match api {
+        EventApi::EventsV1 => "events.k8s.io",
+        EventApi::CoreV1 => "",
+    };
+    Kind {
+        group: group.into(),
+        version: "v1".into(),
+        kind: "Event".into(),
+        plural: "events".into(),
+        namespaced: true,
+    }
+}
+
+/// Events about objects of the cluster scope are in the namespace `default`.
+pub(crate) fn namespace_of(event: &Recorded) -> &str {
+    event.about.key.namespace.as_deref().unwrap_or("default")
+}
+
+/// The whole event.
+pub(crate) fn whole(api: EventApi, post: &Post, reporter: &Reporter) -> Value {
+    let event = &post.event;
+    let about = &event.about;
+    let metadata = json!({"name": post.name, "namespace": namespace_of(event)});
+    let object = without_nulls(json!({
+        "apiVersion": about.kind.api_version(),
+        "kind": about.kind.kind,
+        "namespace": about.key.namespace,
+        "name": about.key.name,
+        "uid": about.uid,
+        "resourceVersion": about.resource_version,
+    }));
+    without_nulls(match api {
+        EventApi::EventsV1 => json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": metadata,
+            "eventTime": micro_time(post.first),
+            "type": event.event_type.as_str(),
+            "reason": event.reason,
+            "note": event.note,
+            "action": "Reconcile",
+            "reportingController": reporter.controller,
+            "reportingInstance": reporter.instance,
+            "regarding": object,
+            "series": (post.count > 1).then(|| series(post)),
+        }),
+        EventApi::CoreV1 => json!({
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": metadata,
+            "type": event.event_type.as_str(),
+            "reason": event.reason,
+            "message": event.note,
+            "involvedObject": object,
+            "count": post.count,
+            "firstTimestamp": time(post.first),
+            "lastTimestamp": time(post.last),
+            "source": {"component": reporter.controller},
+            "reportingComponent": reporter.controller,
+            "reportingInstance": reporter.instance,
+        }),
+    })
+}
+
+/// Returns the object without its own fields that are null.
+fn without_nulls(mut object: Value) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    object
+}
+
+/// What changes of an event that repeats itself.
+pub(crate) fn change(api: EventApi, post: &Post) -> Value {
+    match api {
+        EventApi::EventsV1 => json!({"series": series(post)}),
+        EventApi::CoreV1 => json!({
+            "count": post.count,
+            "lastTimestamp": time(post.last),
+            "message": post.event.note,
+        }),
+    }
+}
+
+fn series(post: &Post) -> Value {
+    json!({"count": post.count, "lastObservedTime": micro_time(post.last)})
+}
+
+/// Kubernetes' MicroTime has exactly six digits.
+fn micro_time(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
+/// Kubernetes' Time has none.
+fn time(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
