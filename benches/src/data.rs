@@ -2,36 +2,28 @@
 //! 1.7 KB, with what makes real ones large and repetitive. Pods of a deployment share their labels,
 //! images and environment, and there are fewer namespaces and nodes than Pods.
 
+use opkit_random::Random;
 use serde_json::{Value, json};
 
-/// Numbers that look random: xorshift.
-struct Numbers(u64);
+/// Generator of names and identifiers.
+struct Names(Random);
 
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
+impl Names {
     fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.0.below(bound)
     }
 
     fn hex(&mut self, length: usize) -> String {
         let mut text = String::new();
         while text.len() < length {
-            text.push_str(&format!("{:016x}", self.next()));
+            text.push_str(&format!("{:016x}", self.0.bits()));
         }
         text.truncate(length);
         text
     }
 
     fn uid(&mut self) -> String {
-        let hex = self.hex(32);
-        let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|range| &hex[range]);
-        parts.join("-")
+        self.0.uuid()
     }
 
     fn suffix(&mut self) -> String {
@@ -71,10 +63,10 @@ impl Kind {
 
     /// The first `count` objects, without their kind.
     pub fn objects(self, count: u64) -> impl Iterator<Item = Value> {
-        let mut numbers = Numbers(88_172_645_463_325_252);
+        let mut names = Names(Random::new(88_172_645_463_325_252));
         (0..count).map(move |number| match self {
-            Self::Pods => pod(number, &mut numbers),
-            Self::Robots => robot(number, &mut numbers),
+            Self::Pods => pod(number, &mut names),
+            Self::Robots => robot(number, &mut names),
         })
     }
 }
@@ -116,18 +108,14 @@ struct Deployment {
 
 impl Deployment {
     fn new(number: u64) -> Self {
-        let mut numbers =
-            Numbers(0x9E37_79B9_7F4A_7C15 ^ (number + 1).wrapping_mul(0x1234_5678_9ABC_DEF1));
-        for _ in 0..4 {
-            numbers.next();
-        }
+        let mut names = Names(Random::new(number));
         let role = ["api", "worker", "gateway", "indexer"][(number % 4) as usize];
         let app = format!("svc-{number:04}-{role}");
         let namespace = format!("team-{:03}-prod", number % 200);
-        let env = (0..4 + numbers.below(4)).map(|n| variable(n, &app, &namespace));
+        let env = (0..4 + names.below(4)).map(|n| variable(n, &app, &namespace));
         let env = env.collect();
-        let (hash, owner, digest) = (numbers.hex(10), numbers.uid(), numbers.hex(64));
-        let (minor, patch) = (numbers.below(40), numbers.below(20));
+        let (hash, owner, digest) = (names.hex(10), names.uid(), names.hex(64));
+        let (minor, patch) = (names.below(40), names.below(20));
         Self {
             number,
             hash,
@@ -155,8 +143,8 @@ fn variable(number: u64, app: &str, namespace: &str) -> Value {
     }
 }
 
-fn pod(number: u64, numbers: &mut Numbers) -> Value {
-    let deployment = Deployment::new(numbers.below(2500));
+fn pod(number: u64, names: &mut Names) -> Value {
+    let deployment = Deployment::new(names.below(2500));
     let Deployment {
         namespace,
         app,
@@ -165,29 +153,25 @@ fn pod(number: u64, numbers: &mut Numbers) -> Value {
         ..
     } = &deployment;
     let (node, host) = (
-        [numbers.below(4), numbers.below(16), numbers.below(16)],
-        [numbers.below(4), numbers.below(16), numbers.below(16)],
+        [names.below(4), names.below(16), names.below(16)],
+        [names.below(4), names.below(16), names.below(16)],
     );
     let node = format!(
         "ip-10-{}-{}-{}.eu-west-1.compute.internal",
         node[0], node[1], node[2]
     );
     let host_ip = format!("10.{}.{}.{}", host[0], host[1], host[2]);
-    let pod_ip = [
-        64 + numbers.below(16),
-        numbers.below(255),
-        numbers.below(255),
-    ];
+    let pod_ip = [64 + names.below(16), names.below(255), names.below(255)];
     let pod_ip = format!("100.{}.{}.{}", pod_ip[0], pod_ip[1], pod_ip[2]);
-    let token = format!("kube-api-access-{}", numbers.suffix());
-    let (containers, statuses) = containers(&deployment, &token, numbers);
+    let token = format!("kube-api-access-{}", names.suffix());
+    let (containers, statuses) = containers(&deployment, &token, names);
     let condition = |kind: &str| json!({"type": kind, "status": "True", "lastProbeTime": null, "lastTransitionTime": TIME});
     json!({
         "metadata": {
-            "name": format!("{app}-{hash}-{}", numbers.suffix()),
+            "name": format!("{app}-{hash}-{}", names.suffix()),
             "generateName": format!("{app}-{hash}-"),
             "namespace": namespace,
-            "uid": numbers.uid(),
+            "uid": names.uid(),
             "resourceVersion": (100_000_000 + number).to_string(),
             "creationTimestamp": TIME,
             "labels": {
@@ -234,11 +218,7 @@ fn pod(number: u64, numbers: &mut Numbers) -> Value {
 }
 
 /// The containers and their states; every eighth deployment has a proxy beside its own.
-fn containers(
-    deployment: &Deployment,
-    token: &str,
-    numbers: &mut Numbers,
-) -> (Vec<Value>, Vec<Value>) {
+fn containers(deployment: &Deployment, token: &str, names: &mut Names) -> (Vec<Value>, Vec<Value>) {
     let Deployment {
         app,
         image,
@@ -254,7 +234,7 @@ fn containers(
             "containerID": format!("containerd://{container}"),
         })
     };
-    let restarts = numbers.below(20) / 18;
+    let restarts = names.below(20) / 18;
     let id = format!("registry.example.com/platform/{app}@sha256:{digest}");
     let mut containers = vec![json!({
         "name": app, "image": image, "imagePullPolicy": "IfNotPresent",
@@ -272,7 +252,7 @@ fn containers(
             "readOnlyRootFilesystem": true, "runAsNonRoot": true,
         },
     })];
-    let mut states = vec![state(app, image, id, numbers.hex(64), restarts)];
+    let mut states = vec![state(app, image, id, names.hex(64), restarts)];
     if deployment.number.is_multiple_of(8) {
         let image = "registry.example.com/mesh/proxy:2.14.1";
         let id = "registry.example.com/mesh/proxy@sha256:5f1a0f3b2c8d4e6f7a9b0c1d2e3f405162738495a6b7c8d9e0f1a2b3c4d5e6f7";
@@ -284,7 +264,7 @@ fn containers(
             "volumeMounts": [account],
             "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
         }));
-        states.push(state("proxy", image, id.to_owned(), numbers.hex(64), 0));
+        states.push(state("proxy", image, id.to_owned(), names.hex(64), 0));
     }
     (containers, states)
 }
@@ -340,11 +320,11 @@ fn managed_fields(app: &str, owner: &str, pod_ip: &str) -> Value {
     ])
 }
 
-fn robot(number: u64, numbers: &mut Numbers) -> Value {
-    let namespace = format!("team-{:03}-prod", numbers.below(200));
+fn robot(number: u64, names: &mut Names) -> Value {
+    let namespace = format!("team-{:03}-prod", names.below(200));
     let name = format!("robot-{number:06}");
-    let tier = ["gold", "silver", "bronze"][numbers.below(3) as usize];
-    let zone = ["a", "b", "c"][numbers.below(3) as usize];
+    let tier = ["gold", "silver", "bronze"][names.below(3) as usize];
+    let zone = ["a", "b", "c"][names.below(3) as usize];
     let condition = |kind: &str, status: &str, reason: &str, message: &str| {
         json!({
             "type": kind, "status": status, "reason": reason, "message": message,
@@ -353,9 +333,9 @@ fn robot(number: u64, numbers: &mut Numbers) -> Value {
     };
     json!({
         "metadata": {
-            "name": name, "namespace": namespace, "uid": numbers.uid(),
+            "name": name, "namespace": namespace, "uid": names.uid(),
             "resourceVersion": (200_000_000 + number).to_string(),
-            "generation": 1 + numbers.below(9), "creationTimestamp": TIME,
+            "generation": 1 + names.below(9), "creationTimestamp": TIME,
             "labels": {"app.kubernetes.io/name": "robot", "app.kubernetes.io/managed-by": "operator", "tier": tier},
             "annotations": {"bench.example.com/nonce": "0000000000000000000"},
             "finalizers": ["robots.example.com/cleanup"],
@@ -376,10 +356,10 @@ fn robot(number: u64, numbers: &mut Numbers) -> Value {
             ],
         },
         "spec": {
-            "image": format!("registry.example.com/robots/unit:v{}", numbers.below(30)),
-            "replicas": numbers.below(10), "paused": false,
+            "image": format!("registry.example.com/robots/unit:v{}", names.below(30)),
+            "replicas": names.below(10), "paused": false,
             "config": {
-                "speed": numbers.below(100), "mode": "auto",
+                "speed": names.below(100), "mode": "auto",
                 "endpoints": [format!("https://{name}.{namespace}.svc:443"), "https://telemetry.example.com/ingest"],
                 "featureGates": {"alpha": true, "beta": false},
             },
@@ -387,7 +367,7 @@ fn robot(number: u64, numbers: &mut Numbers) -> Value {
             "nodeSelector": {"topology.kubernetes.io/zone": format!("eu-west-1{zone}")},
         },
         "status": {
-            "observedGeneration": 3, "replicas": numbers.below(10), "phase": "Ready",
+            "observedGeneration": 3, "replicas": names.below(10), "phase": "Ready",
             "conditions": [
                 condition("Ready", "True", "AllReplicasReady", "all replicas are available"),
                 condition("Progressing", "False", "Done", ""),

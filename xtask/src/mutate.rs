@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use opkit_apimachinery::random::Random;
+use opkit_random::Random;
 
 use self::copy::Copy;
 use self::find::{Mutant, find};

@@ -10,7 +10,6 @@
 //! - [`patch`]: JSON patch, JSON merge patch, strategic merge patch.
 //! - [`protobuf`]: the protobuf encoding of built-in kinds.
 //! - [`quantity`]: numbers with a unit suffix, and their canonical form.
-//! - [`random`]: random numbers from a seed, which engines take as an input.
 //! - [`redact`]: removal of secret values from objects that are shown.
 //! - [`selector`]: label and field selectors.
 //! - [`shard`]: objects split by a hash, the same on server and client.
@@ -27,7 +26,6 @@ pub mod names;
 pub mod patch;
 pub mod protobuf;
 pub mod quantity;
-pub mod random;
 pub mod readiness;
 pub mod redact;
 pub mod schema;

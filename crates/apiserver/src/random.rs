@@ -1,53 +1,46 @@
-//! Names and uids from a seed, so that a run can be repeated.
+//! Names and UIDs from a seed, so that a run can be repeated.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
-
+use opkit_random::Random;
 use parking_lot::Mutex;
 
-/// Kubernetes leaves out vowels and look-alikes, so that no suffix spells a word.
+/// Letters of a generated name. Kubernetes leaves out vowels and look-alikes, so that no suffix
+/// spells a word.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// A source of random names and uids.
+/// Source of random names and UIDs.
 #[derive(Debug)]
-pub(crate) struct Random {
-    state: Mutex<u64>,
+pub(crate) struct RandomNames {
+    random: Mutex<Random>,
 }
 
-impl Random {
+impl RandomNames {
     pub(crate) fn from_seed(seed: u64) -> Self {
         Self {
-            state: Mutex::new(seed),
+            random: Mutex::new(Random::new(seed)),
         }
     }
 
     pub(crate) fn from_entropy() -> Self {
-        Self::from_seed(RandomState::new().build_hasher().finish())
+        Self::from_seed(Random::seed())
     }
 
-    /// One step of SplitMix64.
+    /// Returns the next 64 random bits.
     pub(crate) fn next(&self) -> u64 {
-        let mut state = self.state.lock();
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = *state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.random.lock().bits()
     }
 
+    /// Returns a new UID.
     pub(crate) fn uid(&self) -> String {
-        let bytes = (u128::from(self.next()) << 64 | u128::from(self.next())).to_be_bytes();
-        uuid::Builder::from_random_bytes(bytes)
-            .into_uuid()
-            .to_string()
+        self.random.lock().uuid()
     }
 
-    /// Five letters, as `generateName` appends them.
+    /// Returns the five letters that `generateName` appends.
     pub(crate) fn suffix(&self) -> String {
         encode(self.next(), 5)
     }
 }
 
-/// Writes `number` in `length` letters of Kubernetes' safe alphabet.
+/// Returns `number` as `length` letters of [`ALPHABET`].
 pub(crate) fn encode(mut number: u64, length: usize) -> String {
     let base = ALPHABET.len() as u64;
     (0..length)

@@ -31,7 +31,7 @@ use serde_json::Value;
 
 use crate::clock::Clock;
 use crate::kinds::{Catalog, Kind};
-use crate::random::Random;
+use crate::random::RandomNames;
 use crate::schemas::Schemas;
 use crate::status::{ApiError, ApiResult};
 use crate::store::Store;
@@ -51,7 +51,7 @@ pub(crate) struct Registry {
     pub(crate) schemas: Schemas,
     pub(crate) store: Store,
     pub(crate) clock: Clock,
-    pub(crate) random: Random,
+    pub(crate) random: RandomNames,
     /// Whether lists and watches heed `shardSelector`.
     pub(crate) sharded_list_and_watch: bool,
     pub(crate) unmodelled: Unmodelled,

@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::error::StartError;
 use crate::front::{Endpoint, Front, Limits};
 use crate::kinds::Catalog;
-use crate::random::Random;
+use crate::random::RandomNames;
 use crate::registry::{Registry, Unmodelled, Write};
 use crate::schemas::Schemas;
 use crate::service::{Service, Shared};
@@ -88,7 +88,7 @@ impl Server {
             unmodelled: Unmodelled::default(),
             random: options
                 .seed
-                .map_or_else(Random::from_entropy, Random::from_seed),
+                .map_or_else(RandomNames::from_entropy, RandomNames::from_seed),
         });
         for (group, plural, object) in furniture() {
             create(&registry, group, plural, object).map_err(|error| StartError::Furnish {

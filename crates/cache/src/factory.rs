@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use kube::core::PartialObjectMeta;
-use opkit_apimachinery::random::Random;
 use opkit_client::{CollectionOptions, Kind, Object, RestClient};
+use opkit_random::Random;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

@@ -8,8 +8,8 @@ mod text;
 
 use std::time::Duration;
 
-use opkit_apimachinery::random::Random;
 use opkit_client::{CollectionOptions, Kind, PageOptions, RestClient, WatchFrames, WatchOptions};
+use opkit_random::Random;
 use tokio::time::Instant;
 
 use self::engine::PAGE;

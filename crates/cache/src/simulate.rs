@@ -15,8 +15,8 @@ mod subject;
 
 use std::time::Duration;
 
-use opkit_apimachinery::random::Random;
 use opkit_apimachinery::shard::ShardKey;
+use opkit_random::Random;
 
 use self::link::{Form, Link};
 use self::mirror::Mirror;

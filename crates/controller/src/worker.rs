@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use jiff::Timestamp;
-use opkit_apimachinery::random::uuid;
 use opkit_cache::{Informer, Selection};
 use opkit_client::{Fence, ObjectKey, RestClient};
+use opkit_random::uuid;
 use opkit_workqueue::{AddOptions, Item, Queue, WaitState};
 use parking_lot::RwLock;
 use tokio::time::Instant;

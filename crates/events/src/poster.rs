@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use http::Method;
-use opkit_apimachinery::random::Random;
 use opkit_client::{ObjectKey, Patch, RequestError, RestClient, one_line};
+use opkit_random::Random;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

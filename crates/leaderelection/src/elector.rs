@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, OptionFuture};
 use jiff::Timestamp;
-use opkit_apimachinery::random::Random;
 use opkit_client::{Fence, RestClient};
+use opkit_random::Random;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;

@@ -16,7 +16,7 @@ mod timing;
 
 use std::time::Duration;
 
-use opkit_apimachinery::random::Random;
+use opkit_random::Random;
 
 pub(crate) use self::protocol::{Answer, Record, Request, Stored};
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use opkit_apimachinery::names::{check_dns_label, check_dns_subdomain};
-use opkit_apimachinery::random::uuid;
 use opkit_apimachinery::selector::{label_key_errors, label_value_errors};
 use opkit_client::{Fence, hostname};
+use opkit_random::uuid;
 
 use crate::engine::{JITTER_TENTHS, Timing};
 use crate::{LeaderElectionError, LeaderElectionMetrics};

@@ -24,7 +24,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use opkit_apimachinery::random::Random;
+use opkit_random::Random;
 
 use self::candidate::{Candidate, Link};
 use self::server::Server;

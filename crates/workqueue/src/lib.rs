@@ -13,7 +13,6 @@ mod limiter;
 mod metrics;
 mod options;
 mod queue;
-mod random;
 mod reasons;
 mod snapshot;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 
-use crate::random::Random;
+use opkit_random::Random;
 
 /// Number of keys above which the memory is freed when all keys are forgotten.
 const SHRINK_ABOVE: usize = 1024;

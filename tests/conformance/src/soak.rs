@@ -8,10 +8,10 @@
 mod names;
 mod weather;
 
-use opkit::apimachinery::random::Random;
 use opkit::client::{Client, DeleteOptions, ListOptions, Patch};
 use opkit::prelude::*;
 use opkit::{Capability, RunOptions};
+use opkit_random::Random;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;

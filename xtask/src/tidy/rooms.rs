@@ -14,7 +14,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &["opkit-derive", "opkit-envtest", "opkit-operator"],
     ),
     ("opkit-apimachinery", &[]),
-    ("opkit-apiserver", &["opkit-apimachinery"]),
+    ("opkit-apiserver", &["opkit-apimachinery", "opkit-random"]),
     ("opkit-cache", &["opkit-client"]),
     (
         "opkit-cli",
@@ -25,7 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "opkit-manifests",
         ],
     ),
-    ("opkit-client", &["opkit-apimachinery"]),
+    ("opkit-client", &["opkit-apimachinery", "opkit-random"]),
     (
         "opkit-controller",
         &[
@@ -49,9 +49,10 @@ const ROOMS: &[(&str, &[&str])] = &[
         "opkit-operator",
         &["opkit-controller", "opkit-manifests", "opkit-webhook"],
     ),
+    ("opkit-random", &[]),
     ("opkit-servers", &["opkit-client"]),
     ("opkit-webhook", &["opkit-apimachinery"]),
-    ("opkit-workqueue", &[]),
+    ("opkit-workqueue", &["opkit-random"]),
 ];
 
 /// Edges that the table does not allow, and rooms that are not in it.

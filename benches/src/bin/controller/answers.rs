@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use opkit_random::Random;
 use tokio::sync::oneshot;
 
 /// Who waits for an answer.
@@ -22,17 +23,13 @@ impl Answers {
 
     /// Answers for ever. `wanted` says how many shall be waiting.
     pub(crate) async fn serve(self: Arc<Self>, wanted: impl Fn() -> usize) {
-        let mut random = 1u64;
+        let mut random = Random::new(1);
         loop {
             let answered = {
                 let mut waiting = self.lock();
-                // Marsaglia's xorshift: which one is as good as any other.
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
                 let count = waiting.len();
                 let enough = count > 0 && count >= wanted();
-                enough.then(|| waiting.swap_remove((random % count as u64) as usize))
+                enough.then(|| waiting.swap_remove(random.below(count as u64) as usize))
             };
             if let Some(waiter) = answered {
                 let _ = waiter.send(());

@@ -3,6 +3,7 @@ mod order;
 mod responses;
 mod round_trip;
 
+use opkit_random::Random;
 use serde_json::json;
 
 use super::table::Table;
@@ -185,23 +186,6 @@ fn depth_has_a_limit() {
         Value::deserialize(deserializer).unwrap_err().to_string(),
         "apiextensions.v1.JSONSchemaProps is nested deeper than 128 messages"
     );
-}
-
-/// A linear congruential generator, so that a failure can be repeated.
-struct Random(u64);
-
-impl Random {
-    fn one_of<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[self.below(of.len())]
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
 }
 
 #[test]

@@ -14,8 +14,8 @@ mod watch;
 use std::time::Duration;
 
 use bytes::Bytes;
-use opkit_apimachinery::random::Random;
 use opkit_client::{Encoding, Page};
+use opkit_random::Random;
 use tracing::{debug, warn};
 
 use self::list::Paging;

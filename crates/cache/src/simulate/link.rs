@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use opkit_apimachinery::random::Random;
 use opkit_client::{Encoding, Page};
+use opkit_random::Random;
 
 use opkit_apimachinery::protobuf::{self, WatchEventParts};
 use serde_json::{Value, json};

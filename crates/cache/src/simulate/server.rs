@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use opkit_apimachinery::random::Random;
+use opkit_random::Random;
 use serde_json::{Value, json};
 
 use super::link::Link;

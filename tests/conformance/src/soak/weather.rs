@@ -10,8 +10,8 @@ use http_body::Frame;
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use kube::client::Body;
-use opkit::apimachinery::random::Random;
 use opkit::client::RequestInfo;
+use opkit_random::Random;
 use parking_lot::Mutex;
 use serde_json::json;
 

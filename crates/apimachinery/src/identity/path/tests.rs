@@ -1,5 +1,5 @@
 use super::*;
-use crate::random::Random;
+use opkit_random::Random;
 
 #[test]
 fn names_of_kubernetes_are_written_as_they_are() {

@@ -1,22 +1,18 @@
 //! Properties that hold for any objects, tested with a generator that repeats its objects.
 
+use opkit_random::Random;
 use serde_json::{Map, Value, json};
 
 use super::super::*;
 use super::{TIME, by, owned};
 use crate::schema::{NoDefinitions, Schema, Typed};
 
-/// A linear congruential generator with the randomness that these tests need.
-struct Random(u64);
+/// Generator of names and configurations.
+struct Objects(Random);
 
-impl Random {
+impl Objects {
     fn below(&mut self, limit: u64) -> u64 {
-        const FACTOR: u64 = 6_364_136_223_846_793_005;
-        self.0 = self
-            .0
-            .wrapping_mul(FACTOR)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
+        self.0.below(limit)
     }
 
     /// Returns at least one name: with an emptied list, a real server needs two applies as well.
@@ -77,7 +73,7 @@ fn for_many(check: impl Fn(&Typed<'_>, &Value, &Value)) {
     let schema = schema();
     let typed = Typed::new(&schema, &NoDefinitions);
     for seed in 0..100 {
-        let mut random = Random(seed);
+        let mut random = Objects(Random::new(seed));
         let mut live = None;
         for _ in 0..4 {
             let manager = by(["x", "y", "z"][random.below(3) as usize]);

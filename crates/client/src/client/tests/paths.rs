@@ -4,7 +4,7 @@ use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use opkit_apimachinery::identity::ResourcePath;
-use opkit_apimachinery::random::Random;
+use opkit_random::Random;
 
 use super::*;
 use crate::{DynamicClient, MetadataClient, Object, ScaleClient, Unstructured, WatchOptions};

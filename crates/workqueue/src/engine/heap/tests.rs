@@ -1,5 +1,5 @@
 use super::*;
-use crate::random::Random;
+use opkit_random::Random;
 
 #[test]
 fn agrees_with_a_sorted_list() {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::random::Random;
+use opkit_random::Random;
 
 #[derive(Debug, Clone, PartialEq)]
 struct Ids(Vec<u32>);

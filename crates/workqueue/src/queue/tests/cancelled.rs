@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::random::Random;
+use opkit_random::Random;
 
 const KEYS: u64 = 24;
 type Numbered = Queue<u64, ()>;

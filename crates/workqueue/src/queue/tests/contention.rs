@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use crate::random::Random;
+use opkit_random::Random;
 
 const KEYS: usize = 32;
 

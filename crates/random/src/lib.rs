@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, RandomState};
 ///
 /// # Examples
 /// ```
-/// use opkit_apimachinery::random::Random;
+/// use opkit_random::Random;
 /// let mut random = Random::new(7);
 /// assert_eq!(random.bits(), Random::new(7).bits());
 /// assert!(random.unit() < 1.0 && random.below(6) < 6);
@@ -45,6 +45,17 @@ impl Random {
         self.bits() % bound.max(1)
     }
 
+    /// Returns one of `items`, or `None` if there is no item.
+    pub fn one_of<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+        let index = self.below(items.len() as u64);
+        items.get(usize::try_from(index).ok()?)
+    }
+
+    /// Returns a UUID of version 4.
+    pub fn uuid(&mut self) -> String {
+        uuid_of(self.bits(), self.bits())
+    }
+
     /// Returns `true` with a probability of `of_hundred` percent.
     pub fn percent(&mut self, of_hundred: u64) -> bool {
         self.below(100) < of_hundred
@@ -55,12 +66,21 @@ impl Random {
 ///
 /// # Examples
 /// ```
-/// let uuid = opkit_apimachinery::random::uuid();
+/// let uuid = opkit_random::uuid();
 /// assert_eq!((uuid.len(), uuid.chars().nth(14)), (36, Some('4')));
 /// ```
 pub fn uuid() -> String {
-    let high = Random::new(Random::seed()).bits() & 0xffff_ffff_ffff_0fff | 0x4000;
-    let low = Random::new(Random::seed()).bits() & 0x3fff_ffff_ffff_ffff | 1 << 63;
+    // Two seeds, because one seed has only half of the bits of a UUID.
+    uuid_of(
+        Random::new(Random::seed()).bits(),
+        Random::new(Random::seed()).bits(),
+    )
+}
+
+/// Formats 128 bits as a UUID, with the bits of the version and of the variant set.
+fn uuid_of(high: u64, low: u64) -> String {
+    let high = high & 0xffff_ffff_ffff_0fff | 0x4000;
+    let low = low & 0x3fff_ffff_ffff_ffff | 1 << 63;
     format!(
         "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
         high >> 32,
