@@ -40,11 +40,11 @@ const FILES: &[(&str, &[&str])] = &[
     (
         "opkit-controller",
         &[
-            "crates/controller/src/adopt.rs",
-            "crates/controller/src/apply.rs",
-            "crates/controller/src/finalizer.rs",
-            "crates/controller/src/prune.rs",
-            "crates/controller/src/worker.rs",
+            "crates/controller/src/context/adopt.rs",
+            "crates/controller/src/context/apply.rs",
+            "crates/controller/src/context/finalizer.rs",
+            "crates/controller/src/context/prune.rs",
+            "crates/controller/src/worker/dispatch.rs",
         ],
     ),
     (

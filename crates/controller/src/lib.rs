@@ -7,63 +7,39 @@
 //! Everything inside is type-erased: the typed shell is [`Controller`] and the methods of
 //! [`Context`], so that a further kind costs little compile time.
 
-mod action;
-mod adopt;
-mod applied;
-mod apply;
+mod builder;
 mod context;
-mod controller;
-mod create_once;
-mod cross_namespace;
-mod delete;
-mod desired;
 mod error;
-mod error_policy;
-pub mod event;
-pub mod finalizer;
-mod hash;
-mod live;
 mod manager;
-mod mark;
-mod owner;
-pub mod predicate;
-mod prune;
-mod quantity;
-mod readiness;
+mod object;
+mod reads;
 mod reconcile;
 mod record;
-mod request;
-mod run;
-mod runnable;
-#[doc(hidden)]
-pub mod signature;
 mod source;
-mod spec;
 mod state;
-mod status;
-mod status_schema;
-mod unowned;
-mod update_status;
-mod why;
 mod worker;
 
-pub use action::{Action, Cleanup};
-pub use context::Context;
-pub use controller::{Controller, EverySource, Source};
-pub use cross_namespace::Reference;
+pub use builder::{AnyController, Controller, EverySource, Source, WatchedKind};
+pub use context::{Context, Live};
 pub use error::{ApplyError, Error, ManagerError, ReadError, RecordError, Result, WriteError};
-pub use live::Live;
-pub use manager::{Manager, ManagerOptions, MissingPermissions, Permission, until_signal};
-pub use quantity::QuantityExt;
-pub use readiness::Readiness;
-pub use reconcile::{Reconcile, WithContext, WithState};
-pub use record::{Cause, HotLoop, Outcome, ReconcileLog, ReconcileRecord};
-pub use request::Request;
-pub use run::Write;
-pub use runnable::{AnyRunnable, RunContext, Runnable};
-pub use source::{MapContext, Trigger, TriggerError, Triggers, WatchStream, trigger};
-pub use spec::{AnyController, WatchedKind};
+pub use manager::{
+    AnyRunnable, Manager, ManagerOptions, MissingPermissions, Permission, RunContext, Runnable,
+    until_signal,
+};
+pub use object::{QuantityExt, Readiness, Request};
+pub use reads::{MapContext, Reference};
+#[doc(hidden)]
+pub use reconcile::signature;
+pub use reconcile::{Action, Cleanup, Reconcile, WithContext, WithState};
+pub use record::{Cause, HotLoop, Outcome, ReconcileLog, ReconcileRecord, Write};
+pub use source::{Trigger, TriggerError, Triggers, WatchStream, event, predicate, trigger};
 pub use state::{Reads, StateContext};
+
+/// kube's `finalizer` function, for reconcilers in kube's shape that handle deletion themselves.
+/// A controller declares a finalizer with [`Controller::finalizer`].
+pub mod finalizer {
+    pub use crate::reconcile::kube_finalizer::{Error, Event, finalizer};
+}
 
 /// The registry of metrics, and metrics with labels for an operator's own.
 pub mod metrics {

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-use crate::runnable::{AnyRunnable, RunContext};
+use crate::error::{Error, ManagerError};
+use crate::manager::runnable::{AnyRunnable, RunContext};
 use crate::worker::Running;
-use crate::{Error, ManagerError};
 
 const MOMENT: Duration = Duration::from_secs(1);
 

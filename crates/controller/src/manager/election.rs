@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use opkit_client::Fence;
+use opkit_leaderelection::{
+    LeaderElectionError, LeaderElectionOptions, LeaderElector, LeaderWatchdog, LeaderWork,
+    Leadership, WorkGuard,
+};
+use opkit_servers::metrics::MetricsRegistry;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::crew::Deadline;
-use crate::{
-    LeaderElectionError, LeaderElectionOptions, LeaderElector, LeaderWatchdog, LeaderWork,
-    Leadership, MetricsRegistry, WorkGuard,
-};
 
 /// How long after its lease has run out an elector is taken for stuck; that of Kubernetes' own
 /// components.

@@ -7,6 +7,8 @@ use futures::{FutureExt, TryFutureExt};
 use opkit_cache::InformerFactory;
 use opkit_client::{Fence, RestClient};
 use opkit_events::{EventMetrics, EventRecorder, Reporter, event_recorder};
+use opkit_leaderelection::Leadership;
+use opkit_servers::metrics::MetricsRegistry;
 use opkit_workqueue::{MetricsProvider, Queue, QueueOptions, group_of};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
@@ -18,19 +20,22 @@ use tracing::warn;
 use super::crew::{Crew, Deadline};
 use super::election::Election;
 use super::{Manager, ManagerOptions, preflight, stuck};
-use crate::applied::AppliedChildren;
+use crate::builder::AnyController;
+use crate::builder::spec::{ControllerSpec, Role, Watched};
 use crate::context::Shared;
-use crate::cross_namespace::resource_of;
-use crate::prune::OwnedKind;
-use crate::runnable::{Group, RunContext};
-use crate::source::{self, Declared, MapContext};
-use crate::spec::{ControllerSpec, Role, Watched};
+use crate::context::apply::applied::AppliedChildren;
+use crate::context::prune::OwnedKind;
+use crate::context::status::schema::report_status_gaps;
+use crate::error::ManagerError;
+use crate::manager::runnable::{Group, RunContext};
+use crate::object::Request;
+use crate::reads::cross_namespace::resource_of;
+use crate::reads::{Declared, MapContext};
+use crate::record::causes::Why;
+use crate::source::enqueue;
 use crate::state::{Caches, StateContext, States};
-use crate::status_schema::report_status_gaps;
-use crate::why::Why;
 use crate::worker::metrics::ReconcileMetrics;
 use crate::worker::{Running, Side};
-use crate::{AnyController, Leadership, ManagerError, MetricsRegistry, Request};
 
 /// How long events may take to be flushed after everything else has ended, within the grace period.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -332,7 +337,7 @@ impl House {
                     let (synced, first_list) = oneshot::channel();
                     first_lists.push(first_list);
                     let (running, side) = (running.clone(), side.clone());
-                    let run = source::run(running, side, n, informer.listen(), synced);
+                    let run = enqueue::run(running, side, n, informer.listen(), synced);
                     feed(&mut self.sources, &self.stop_caches, run);
                 }
             }

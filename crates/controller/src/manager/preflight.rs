@@ -12,7 +12,7 @@ use serde_json::json;
 use tracing::debug;
 
 use super::ManagerOptions;
-use crate::ManagerError;
+use crate::error::ManagerError;
 
 /// A CRD that was installed a moment ago is served only after a moment.
 const ATTEMPTS: u32 = 5;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tracing::warn;
 
-use crate::Request;
+use crate::object::Request;
 use crate::worker::Running;
 
 /// How often it looks.

@@ -19,7 +19,7 @@ use serde::Serialize;
 pub(super) use self::pace::Pace;
 use self::turns::Turns;
 use super::ReconcileRecord;
-use crate::run::Write;
+use crate::record::trace::Write;
 
 /// So many reconciles in a row, each caused by nothing but what the one before wrote, are a loop.
 const CHAIN: u32 = 10;

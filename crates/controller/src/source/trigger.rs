@@ -9,10 +9,10 @@ use futures::{Stream, StreamExt};
 use opkit_workqueue::AddOptions;
 use tokio::sync::mpsc;
 
-use super::{IN_ONE_GO, generic_targets, is_plain};
-use crate::Request;
+use super::enqueue::{IN_ONE_GO, generic_targets, is_plain};
+use crate::object::Request;
 use crate::record::Cause;
-use crate::why::Why;
+use crate::record::causes::Why;
 use crate::worker::Running;
 
 /// How many requests may wait in a trigger; controller-runtime's channel source has as many.

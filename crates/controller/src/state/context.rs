@@ -6,13 +6,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opkit_cache::{InformerFactory, InformerOptions, Lister};
-use opkit_client::{Object, ObjectKey};
+use opkit_cache::{InformerFactory, InformerOptions, Lister, Selection};
+use opkit_client::{Kind, Object, ObjectKey};
 use opkit_events::EventRecorder;
 
-use crate::source::Declared;
-use crate::spec::Watched;
-use crate::{Kind, ManagerError, ReadError, Selection};
+use crate::builder::spec::Watched;
+use crate::error::{ManagerError, ReadError};
+use crate::reads::Declared;
 
 /// The context that a state is created with: a client, the caches and a recorder of events. Cloning
 /// is cheap.

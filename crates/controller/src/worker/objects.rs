@@ -6,13 +6,15 @@ use std::time::Duration;
 use opkit_cache::{AnyObject, FetchError, ObjectError};
 
 use super::{Running, Side};
-use crate::context::Stateless;
-use crate::finalizer::{self, Changed};
-use crate::owner::Owner;
-use crate::reconcile::Reconciler;
-use crate::run::Run;
-use crate::unowned::Unowned;
-use crate::{Action, Cleanup, Error, Request, Result};
+use crate::context::finalizer::Changed;
+use crate::context::unowned::Unowned;
+use crate::context::{Stateless, finalizer};
+use crate::error::{Error, Result};
+use crate::object::Request;
+use crate::object::owner::Owner;
+use crate::reconcile::function::Reconciler;
+use crate::reconcile::{Action, Cleanup};
+use crate::record::trace::Run;
 
 /// After this time children that are being deleted are looked at again.
 const GOING: Duration = Duration::from_secs(10);

@@ -4,7 +4,8 @@ use futures::StreamExt;
 use kube::core::PartialObjectMeta;
 
 use super::*;
-use crate::{Kind, MapContext, ObjectKey, Reference, Request, predicate, trigger};
+use crate::source::predicate;
+use crate::{Kind, MapContext, ObjectKey, Reference, Request, trigger};
 
 const OTHER: &str = "/api/v1/namespaces/e/secrets/shared";
 
@@ -247,7 +248,7 @@ async fn a_filter_of_every_source_filters_all_of_them() {
 /// Events of secrets as a map function and the four functions of a source see them.
 #[tokio::test(start_paused = true)]
 async fn a_source_tells_its_events_apart() {
-    use crate::event::Event;
+    use crate::source::event::Event;
     type Log = Arc<Mutex<Vec<String>>>;
     let server = Server::new(&["configmaps", "secrets"]);
     server.put(MAP, object("one"));

@@ -2,7 +2,7 @@
 
 use super::robot::Robot;
 use super::*;
-use crate::predicate;
+use crate::source::predicate;
 
 const ROBOT: &str = "/apis/robot.opkit.dev/v1/namespaces/d/robots/one";
 

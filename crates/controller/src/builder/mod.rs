@@ -1,0 +1,10 @@
+//! The typed builder of a controller, and the controller without types that it builds.
+
+mod controller;
+mod source;
+pub(crate) mod spec;
+mod watches;
+
+pub use self::controller::Controller;
+pub use self::source::{EverySource, Source};
+pub use self::spec::{AnyController, WatchedKind};

@@ -1,0 +1,314 @@
+//! What a controller is, without its types: what the builder makes and the manager runs.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use opkit_apimachinery::names::{check_field_manager, check_finalizer};
+use opkit_cache::{Index, Informer, InformerFactory, InformerOptions};
+use opkit_client::{Kind, Object, ObjectKey};
+use opkit_workqueue::RateLimiter;
+
+use crate::context::unowned::record::record_name;
+use crate::error::ManagerError;
+use crate::object::Request;
+use crate::reads::MapContext;
+use crate::reconcile::error_policy::ErrorPolicy;
+use crate::reconcile::function::{Function, Reconciler};
+use crate::reconcile::{Action, Cleanup};
+use crate::source::Triggers;
+use crate::source::event::Event;
+use crate::source::predicate::Predicate;
+use crate::state::StateType;
+
+#[derive(Debug)]
+pub(crate) struct ControllerSpec {
+    pub(crate) name: String,
+    pub(crate) kind: Arc<Kind>,
+    /// How the kind itself is cached.
+    pub(crate) watched: Watched,
+    pub(crate) reconciler: Reconciler,
+    pub(crate) finalizer: Option<Finalizer>,
+    pub(crate) error_policy: Option<ErrorPolicy>,
+    /// The kind itself first, then the others.
+    pub(crate) sources: Vec<SourceSpec>,
+    /// For the events of all sources.
+    pub(crate) event_filter: Option<Predicate>,
+    /// By which the kind itself is looked up.
+    pub(crate) indexes: Vec<Index>,
+    pub(crate) state: StateType,
+    pub(crate) options: ControllerOptions,
+}
+
+/// How a controller works.
+#[derive(Debug, Clone)]
+pub(crate) struct ControllerOptions {
+    pub(crate) max_concurrent_reconciles: usize,
+    pub(crate) reconcile_timeout: Option<Duration>,
+    pub(crate) cache_sync_timeout: Option<Duration>,
+    pub(crate) needs_leader_election: bool,
+    pub(crate) is_fair: bool,
+}
+
+impl Default for ControllerOptions {
+    fn default() -> Self {
+        Self {
+            max_concurrent_reconciles: 1,
+            reconcile_timeout: None,
+            cache_sync_timeout: None,
+            needs_leader_election: true,
+            is_fair: false,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Finalizer {
+    pub(crate) name: String,
+    pub(crate) function: Function<Cleanup>,
+}
+
+type Start = dyn Fn(&InformerFactory, InformerOptions) -> Informer + Send + Sync;
+
+/// A kind, or its metadata, that is cached for a controller.
+#[derive(Clone)]
+pub(crate) struct Watched {
+    pub(crate) kind: Kind,
+    /// None for a kind that has no Rust type.
+    pub(crate) type_id: Option<TypeId>,
+    start: Arc<Start>,
+    pub(crate) metadata_only: bool,
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watched")
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Watched {
+    pub(crate) fn typed<K: Object>(metadata_only: bool) -> Self {
+        Self {
+            kind: Kind::of::<K>(),
+            type_id: Some(TypeId::of::<K>()),
+            start: Arc::new(|factory, options| {
+                factory.informer_with::<K>(options).informer().clone()
+            }),
+            metadata_only,
+        }
+    }
+
+    pub(crate) fn dynamic(kind: Kind) -> Self {
+        let of = kind.clone();
+        Self {
+            kind,
+            type_id: None,
+            start: Arc::new(move |factory, options| factory.dynamic(of.clone(), options)),
+            metadata_only: false,
+        }
+    }
+
+    /// The informer, started if it is not yet, as `cached` says of the kind.
+    pub(crate) fn start(
+        &self,
+        factory: &InformerFactory,
+        cached: &HashMap<TypeId, InformerOptions>,
+    ) -> Informer {
+        let options = self.type_id.and_then(|id| cached.get(&id)).cloned();
+        let mut options = options.unwrap_or_default();
+        options.metadata_only |= self.metadata_only;
+        (self.start)(factory, options)
+    }
+}
+
+/// A map from an event to the objects to reconcile.
+pub(crate) type Map = dyn Fn(&Event<'_>, &MapContext) -> Vec<ObjectKey> + Send + Sync;
+
+/// Why a kind is watched: what follows for permissions, and for what may be read and pruned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It is the kind that is reconciled.
+    Primary,
+    /// Its objects are children.
+    Owned,
+    /// Its objects are children without owner references.
+    Unowned,
+    /// Its objects are named by those of the kind.
+    Referenced,
+    /// Anything else.
+    Watched,
+}
+
+/// A kind whose events lead to reconciles: of the object itself, if it is the kind that is
+/// reconciled, and of what the maps return.
+pub(crate) struct SourceSpec {
+    pub(crate) watched: Watched,
+    pub(crate) role: Role,
+    pub(crate) maps: Vec<Arc<Map>>,
+    pub(crate) predicate: Option<Predicate>,
+}
+
+impl fmt::Debug for SourceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SourceSpec")
+            .field("kind", &self.watched.kind)
+            .field("role", &self.role)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A controller without its types: what a manager takes.
+pub struct AnyController {
+    pub(crate) spec: ControllerSpec,
+    /// Triggers, each with the number of the source whose generic events they are.
+    pub(crate) triggers: Vec<(usize, Triggers)>,
+    /// How long failing objects wait; none for the default.
+    pub(crate) rate_limiter: Option<Box<dyn RateLimiter<Request>>>,
+}
+
+impl fmt::Debug for AnyController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyController")
+            .field("spec", &self.spec)
+            .field("triggers", &self.triggers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AnyController {
+    /// The name of the controller.
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    /// The kind that it reconciles.
+    pub fn kind(&self) -> &Kind {
+        &self.spec.kind
+    }
+
+    /// What it watches, and why: what its permissions follow from.
+    pub fn watches(&self) -> Vec<WatchedKind> {
+        let sources = self.spec.sources.iter();
+        sources
+            .map(|source| WatchedKind {
+                kind: source.watched.kind.clone(),
+                is_owned: source.role == Role::Owned,
+                is_unowned: source.role == Role::Unowned,
+                is_reconciled: source.role == Role::Primary,
+            })
+            .collect()
+    }
+
+    /// Checks what can be known to be wrong of the controller without a cluster.
+    ///
+    /// # Errors
+    /// When its name or its finalizer cannot be used in Kubernetes.
+    pub fn check(&self, operator: &str) -> Result<(), ManagerError> {
+        self.spec.check_names(operator)
+    }
+
+    /// Whether it stores a finalizer on the objects that it reconciles.
+    pub fn has_finalizer(&self) -> bool {
+        self.spec.finalizer.is_some() || self.spec.has_unowned()
+    }
+}
+
+/// A kind that a controller watches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WatchedKind {
+    /// The kind.
+    pub kind: Kind,
+    /// Whether its objects are children, which the controller applies and deletes.
+    pub is_owned: bool,
+    /// Whether its objects are children without owner references, which the controller applies and
+    /// deletes.
+    pub is_unowned: bool,
+    /// Whether it is the kind that the controller reconciles.
+    pub is_reconciled: bool,
+}
+
+impl ControllerSpec {
+    pub(crate) fn new(watched: Watched, reconciler: Reconciler, state: StateType) -> Self {
+        let kind = Arc::new(watched.kind.clone());
+        Self {
+            name: kind.kind.to_lowercase(),
+            kind,
+            watched: watched.clone(),
+            reconciler,
+            finalizer: None,
+            error_policy: None,
+            sources: vec![SourceSpec {
+                watched,
+                role: Role::Primary,
+                maps: Vec::new(),
+                predicate: None,
+            }],
+            event_filter: None,
+            indexes: Vec::new(),
+            state,
+            options: ControllerOptions::default(),
+        }
+    }
+
+    /// The field manager of what the controller writes.
+    pub(crate) fn field_manager(&self, operator: &str) -> String {
+        format!("{operator}.{}", self.name)
+    }
+
+    /// Whether objects may have children without owner references.
+    pub(crate) fn has_unowned(&self) -> bool {
+        let mut sources = self.sources.iter();
+        sources.any(|source| source.role == Role::Unowned)
+    }
+
+    /// Checks the names that end up in objects.
+    pub(crate) fn check_names(&self, operator: &str) -> Result<(), ManagerError> {
+        let invalid = |what: String, name: &str, problem: String| ManagerError::Name {
+            what,
+            name: name.to_owned(),
+            problem,
+        };
+        if self.name.is_empty() {
+            let (what, problem) = (
+                format!("the name of a {} controller", self.kind.noun()),
+                "it is empty",
+            );
+            return Err(invalid(what, &self.name, problem.to_owned()));
+        }
+        let manager = self.field_manager(operator);
+        check_field_manager(&manager).map_err(|problem| {
+            let what = format!("the field manager of controller {:?}", self.name);
+            invalid(what, &manager, problem)
+        })?;
+        if let Some(Finalizer { name, .. }) = &self.finalizer {
+            check_finalizer(name).map_err(|problem| {
+                let what = format!("the finalizer of controller {}", self.name);
+                invalid(what, name, problem)
+            })?;
+        }
+        if self.has_unowned() {
+            let name = record_name(&manager);
+            check_finalizer(&name).map_err(|problem| {
+                let what = format!(
+                    "the finalizer for children without owner references of controller {}",
+                    self.name
+                );
+                invalid(what, &name, problem)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Reconciles with `function`, of objects in any form.
+    pub(crate) fn object(function: Function<Action>, sees_deletion: bool) -> Reconciler {
+        Reconciler::Object {
+            function,
+            sees_deletion,
+        }
+    }
+}

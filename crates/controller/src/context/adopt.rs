@@ -1,0 +1,150 @@
+//! `Context::adopt`: taking over a child that nobody controls.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use opkit_client::{Object, Patch, RequestError};
+use tracing::debug;
+
+use crate::context::Context;
+use crate::context::apply::annotation::{APPLIED, is_of};
+use crate::context::apply::desired::{Desired, Relation, upgrade_patch};
+use crate::error::ApplyError;
+use crate::object::owner::{Head, controller_of};
+
+/// How often a child that changed since it was read is read again.
+const ATTEMPTS: usize = 10;
+
+impl<S> Context<S> {
+    /// As [`apply`](Context::apply), and takes over a child that exists and that nobody controls,
+    /// together with the fields that the field managers `managers` have set: they become this
+    /// controller's, and those that `child` does not give are removed. Fields of other managers
+    /// stay theirs.
+    ///
+    /// So it is with a child that the reconciled object controls and that this controller has not
+    /// applied yet: one of a controller that had another name, or of an operator before opkit.
+    ///
+    /// What made the child is named in its `metadata.managedFields`: `helm`,
+    /// `kubectl-client-side-apply`, `kubectl`. Once the child is taken over, or if it does not
+    /// exist, this is `apply`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use opkit_controller as opkit;
+    /// use std::sync::Arc;
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// use opkit::{Action, Context, Result};
+    ///
+    /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
+    ///     let mut secret = Secret::default();
+    ///     secret.metadata.name = map.metadata.name.clone();
+    ///     cx.adopt(secret, ["helm"]).await?; // installed by a chart before
+    ///     Ok(Action::await_change())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the
+    /// kind. [`ApplyError::NotOurs`] if somebody else controls the child; it is not touched.
+    /// Otherwise as `apply`.
+    ///
+    /// # Cancel safety
+    /// Dropping the future may leave the fields taken over and the child not yet applied; the next
+    /// call goes on from there.
+    pub async fn adopt<C: Object>(
+        &self,
+        child: C,
+        managers: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<Arc<C>, ApplyError> {
+        let managers: Vec<String> = managers.into_iter().map(Into::into).collect();
+        let desired = self.desired(child, Relation::Owned)?;
+        let lister = self.shared.reads.lister::<C>().ok();
+        let cached = lister.and_then(|lister| lister.get(&desired.key).ok().flatten());
+        if cached.is_some_and(|child| self.is_adopted(child.meta())) {
+            return self.apply_desired(&desired).await;
+        }
+        let mut failed: Option<(ObjectMeta, TakeOverError)> = None;
+        let mut attempts = 0;
+        loop {
+            let live = self.live_child::<C>(&desired).await?;
+            let Some(live) = live.filter(|live| !self.is_adopted(live.meta())) else {
+                return self.apply_desired(&desired).await;
+            };
+            let meta = live.meta();
+            if controller_of(meta).is_some() && !self.owner.controls(&meta.into()) {
+                return Err(self.not_ours(&desired, meta));
+            }
+            self.check_lives(&desired, meta)?;
+            if !desired.is_at(meta) {
+                let found = meta.resource_version.clone();
+                return Err(self.not_at_version(&desired, found));
+            }
+            if let Some((before, error)) = failed
+                && (before.resource_version == meta.resource_version || attempts > ATTEMPTS)
+            {
+                return Err(self.failed_to_take(&desired, error));
+            }
+            match self.take_over::<C>(&desired, meta.clone(), &managers).await {
+                // If it changed since it was read, whose it is now is to be seen.
+                Err(error) if is_changed(&error) => failed = Some((meta.clone(), error)),
+                result => return result.map_err(|error| self.failed_to_take(&desired, error)),
+            }
+            attempts += 1;
+        }
+    }
+
+    /// Whether the child is ours, and this controller has applied it before.
+    fn is_adopted(&self, child: &ObjectMeta) -> bool {
+        let annotations = child.annotations.as_ref();
+        let mark = annotations.and_then(|annotations| annotations.get(APPLIED));
+        self.owner.controls(&child.into())
+            && mark.is_some_and(|mark| is_of(mark, &self.shared.field_manager))
+    }
+
+    /// Makes the fields of `managers` ours, then applies at the version that this made, so that
+    /// nobody else takes the child in between.
+    async fn take_over<C: Object>(
+        &self,
+        desired: &Desired,
+        mut meta: ObjectMeta,
+        managers: &[String],
+    ) -> Result<Arc<C>, TakeOverError> {
+        let (client, manager) = (&self.shared.client, &self.shared.field_manager);
+        let (kind, key) = (&desired.kind, &desired.key);
+        debug!(kind = kind.kind, %key, "adopting");
+        if let Some(patch) = upgrade_patch(&meta, manager, managers) {
+            let patch = Patch::Json(&patch);
+            let answer = client.patch(kind, key, None, patch, manager).await;
+            let answer = answer.map_err(TakeOverError::Request)?;
+            let head: Head = self.decode(desired, &answer).map_err(TakeOverError::Read)?;
+            meta = head.metadata;
+        }
+        let body = desired.body(meta.uid.as_deref(), meta.resource_version.as_deref());
+        let answer = client
+            .patch(kind, key, None, Patch::Apply(&body), manager)
+            .await
+            .map_err(TakeOverError::Request)?;
+        self.run.wrote("apply", kind, key, "");
+        self.took(desired, &answer).map_err(TakeOverError::Read)
+    }
+
+    fn failed_to_take(&self, desired: &Desired, error: TakeOverError) -> ApplyError {
+        match error {
+            TakeOverError::Request(cause) => self.failed(desired, cause),
+            TakeOverError::Read(error) => error,
+        }
+    }
+}
+
+/// Why a child was not taken over.
+enum TakeOverError {
+    Request(RequestError),
+    Read(ApplyError),
+}
+
+/// Whether the child is not what it was when it was read: its version, which a JSON patch tests and
+/// a conflict tells, or that it exists.
+fn is_changed(error: &TakeOverError) -> bool {
+    matches!(error, TakeOverError::Request(error)
+        if error.is_conflict() || error.is_invalid() || error.is_not_found())
+}

@@ -1,0 +1,74 @@
+//! `Context::create_once`: a child that is created and then left alone.
+
+use std::sync::Arc;
+
+use opkit_client::Object;
+
+use crate::context::Context;
+use crate::context::apply::Created;
+use crate::context::apply::desired::Relation;
+use crate::error::ApplyError;
+
+impl<S> Context<S> {
+    /// Creates `child`, with the reconciled object as its controlling owner, if it does not exist,
+    /// and returns the child as it is. For what is generated once, such as a password.
+    ///
+    /// A child that exists is never overwritten, whatever it contains, and
+    /// [`prune`](Context::prune) never deletes it. It is deleted with its owner. Its changes lead
+    /// to a reconcile, as those of other children. A Secret may have `stringData` here.
+    ///
+    /// # Examples
+    /// ```
+    /// # use opkit_controller as opkit;
+    /// use std::sync::Arc;
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// use opkit::{Action, Context, Result};
+    ///
+    /// # fn random() -> String { "generated".to_owned() }
+    /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
+    ///     let mut secret = Secret::default();
+    ///     secret.metadata.name = map.metadata.name.clone();
+    ///     secret.string_data = Some([("password".to_owned(), random())].into());
+    ///     let secret = cx.create_once(secret).await?; // the one of the first run, with its password
+    ///     cx.prune().await?; // it stays
+    ///     Ok(Action::await_change())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the
+    /// kind. [`ApplyError::NotOurs`] if an object of that name exists that the reconciled object
+    /// does not control; it is not touched. [`ApplyError::Deleting`] if the child is being deleted:
+    /// the retry creates it anew once it is gone. Also when the child is in another namespace, or a
+    /// request fails.
+    ///
+    /// # Cancel safety
+    /// Dropping the future may leave the child created; the next call returns it.
+    pub async fn create_once<C: Object>(&self, child: C) -> Result<Arc<C>, ApplyError> {
+        let desired = self.desired(child, Relation::Once)?;
+        let found = match self.shared.reads.lister::<C>() {
+            Ok(lister) => lister.get(&desired.key).ok().flatten(),
+            Err(_) => self.live_child::<C>(&desired).await?,
+        };
+        // What the cache says of an object that is not ours may be old: the server decides.
+        let found = found.filter(|child| self.is_ours(&desired, child.meta()));
+        let child = match found {
+            Some(child) => child,
+            None => match self.create(&desired).await? {
+                Created::Now(answer) => {
+                    if let Ok(lister) = self.shared.reads.lister::<C>() {
+                        lister.informer().observe_answer(&answer);
+                    }
+                    return self.decode(&desired, &answer).map(Arc::new);
+                }
+                Created::Before(error) => match self.live_child::<C>(&desired).await? {
+                    Some(child) => child,
+                    // Gone again: the next attempt creates it.
+                    None => return Err(self.failed(&desired, error)),
+                },
+            },
+        };
+        self.check(&desired, child.meta())?;
+        Ok(child)
+    }
+}

@@ -1,0 +1,84 @@
+//! `Context::delete`: removing an object that was read, and no other.
+
+use std::any::TypeId;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use opkit_cache::Informer;
+use opkit_client::{Deleted, Kind, Object, ObjectKey, RequestError};
+use tracing::debug;
+
+use crate::context::{Context, Shared};
+use crate::error::WriteError;
+use crate::record::trace::Run;
+
+impl<S> Context<S> {
+    /// Deletes `object` if it still is what was read: its UID and resourceVersion are sent along.
+    /// An object that is gone, or being deleted, already is no error. Its dependents are deleted in
+    /// the background.
+    ///
+    /// # Errors
+    /// When the object changed since it was read, does not come from the server, or the request
+    /// fails.
+    ///
+    /// # Cancel safety
+    /// Once the request is sent, the object may be deleted although the future is dropped.
+    pub async fn delete<K: Object>(&self, object: &Arc<K>) -> Result<(), WriteError> {
+        let meta = object.meta();
+        let (kind, key) = (Kind::of::<K>(), ObjectKey::of(meta));
+        let (Some(uid), Some(version)) = (&meta.uid, &meta.resource_version) else {
+            return Err(WriteError::NotRead {
+                kind: Box::new(kind),
+                key,
+            });
+        };
+        if meta.deletion_timestamp.is_some() {
+            return Ok(());
+        }
+        let lister = self.shared.reads.lister::<K>().ok();
+        let informer = lister.as_ref().map(|lister| lister.informer());
+        let deleted = send(&self.shared, &self.run, "delete", &kind, &key, uid, version).await?;
+        if let Some(informer) = informer {
+            observe(informer, &key, uid, version, deleted);
+        }
+        self.shared.applied.forget(TypeId::of::<K>(), &key);
+        Ok(())
+    }
+}
+
+/// Deletes an object at a version, which is recorded as `verb`. Returns what became of it, or
+/// nothing if it was gone before.
+pub(crate) async fn send(
+    shared: &Shared,
+    run: &Run,
+    verb: &'static str,
+    kind: &Kind,
+    key: &ObjectKey,
+    uid: &str,
+    version: &str,
+) -> Result<Option<Deleted<Bytes>>, RequestError> {
+    let deleted = shared.client.delete(kind, key, Some(uid), Some(version));
+    match deleted.await {
+        Err(error) if error.is_not_found() => Ok(None),
+        deleted => {
+            let deleted = deleted?;
+            debug!(kind = kind.kind, %key, "deleted");
+            run.wrote(verb, kind, key, "");
+            Ok(Some(deleted))
+        }
+    }
+}
+
+/// Lets reads see what became of an object: it is gone, or stays for a while.
+pub(crate) fn observe(
+    informer: &Informer,
+    key: &ObjectKey,
+    uid: &str,
+    version: &str,
+    deleted: Option<Deleted<Bytes>>,
+) {
+    match deleted {
+        Some(Deleted::Terminating(object)) => informer.observe_answer(&object),
+        Some(Deleted::Gone) | None => informer.observe_deletion(key, uid, Some(version)),
+    }
+}

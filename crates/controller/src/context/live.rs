@@ -1,0 +1,153 @@
+//! `Context::live`: reads that ask the server, and the rules that they share with those from the
+//! cache.
+
+use std::sync::Arc;
+
+use opkit_cache::Selection;
+use opkit_client::{Client, Kind, ListOptions, Object, ObjectKey};
+
+use crate::context::Context;
+use crate::error::ReadError;
+use crate::object::owner::Owner;
+use crate::reads::{MapContext, cross_namespace};
+use crate::record::trace::Run;
+
+/// Reads that go to the API server and see every write that it has acknowledged; see
+/// [`Context::live`]. The kinds need not be declared, but the operator's role must allow the reads.
+///
+/// # Examples
+/// ```
+/// # use opkit_controller as opkit;
+/// use std::sync::Arc;
+/// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+/// use opkit::{Action, Context, Error, Result};
+///
+/// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
+///     // A licence is paid for each: no stale read may lead to a second one.
+///     match cx.live().get::<Secret>("licence").await? {
+///         Some(_) => Ok(Action::await_change()),
+///         None => Err(Error::msg("there is no licence yet")),
+///     }
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Live {
+    client: Client,
+    owner: Arc<Owner>,
+    reads: MapContext,
+    run: Arc<Run>,
+}
+
+impl<S> Context<S> {
+    /// The same reads as [`get`](Context::get) and [`list`](Context::list), as quorum reads of the
+    /// server instead of reads of the cache. Each is a request.
+    pub fn live(&self) -> Live {
+        Live {
+            client: Client::new(self.shared.client.kube()),
+            owner: self.owner.clone(),
+            reads: self.shared.reads.clone(),
+            run: self.run.clone(),
+        }
+    }
+}
+
+impl Live {
+    /// An object, if there is one. A key is `name`, in the namespace of the reconciled object, or
+    /// `(namespace, name)`.
+    ///
+    /// # Errors
+    /// When the request fails, the object does not fit its Rust type, or the key needs a namespace
+    /// and neither it nor the reconciled object has one.
+    ///
+    /// # Cancel safety
+    /// May be dropped at any time.
+    pub async fn get<K: Object>(
+        &self,
+        key: impl Into<ObjectKey>,
+    ) -> Result<Option<Arc<K>>, ReadError> {
+        let key = key_of::<K>(self.owner.key.namespace.as_deref(), key)?;
+        cross_namespace::check::<K>(&self.reads, &self.owner, &key)?;
+        self.run.read_live();
+        Ok(self.client.get_opt(key).await?.map(Arc::new))
+    }
+
+    /// The selected objects, read page by page. Without a namespace in the selection, those in the
+    /// namespace of the reconciled object, unless it asks for
+    /// [all namespaces](Selection::all_namespaces).
+    ///
+    /// # Errors
+    /// When a request fails, an object does not fit its Rust type, or the selection is by an index,
+    /// which only the cache has.
+    ///
+    /// # Cancel safety
+    /// May be dropped at any time.
+    pub async fn list<K: Object>(
+        &self,
+        selection: impl Into<Selection>,
+    ) -> Result<Vec<Arc<K>>, ReadError> {
+        let selection = selection_of::<K>(self.owner.key.namespace.as_deref(), selection);
+        if let Some((index, _)) = selection.index {
+            return Err(ReadError::LiveIndex {
+                kind: Box::new(Kind::of::<K>()),
+                index,
+            });
+        }
+        self.run.read_live();
+        let mut options = ListOptions::new();
+        if let Some(namespace) = &selection.namespace {
+            options = options.in_namespace(namespace);
+        }
+        if let Some(labels) = &selection.labels {
+            options = options.labels(&labels.to_string());
+        }
+        let objects = self.client.list_all::<K>(&options).await?;
+        let is_owned = |object: &K| {
+            selection.owner_uid.as_ref().is_none_or(|uid| {
+                let owners = object.meta().owner_references.iter().flatten();
+                owners.into_iter().any(|owner| owner.uid == *uid)
+            })
+        };
+        let is_granted = |object: &K| {
+            let key = ObjectKey::of(object.meta());
+            cross_namespace::check::<K>(&self.reads, &self.owner, &key).is_ok()
+        };
+        let objects = objects.into_iter().filter(is_owned).filter(is_granted);
+        Ok(objects.map(Arc::new).collect())
+    }
+}
+
+/// `key`, in `namespace` if it names none and its kind needs one.
+pub(crate) fn key_of<K: Object>(
+    namespace: Option<&str>,
+    key: impl Into<ObjectKey>,
+) -> Result<ObjectKey, ReadError> {
+    let kind = Kind::of::<K>();
+    let key = key.into();
+    if !kind.namespaced {
+        return Ok(key);
+    }
+    let key = key.or_namespace(namespace);
+    match key.namespace {
+        Some(_) => Ok(key),
+        None => Err(ReadError::NoNamespace {
+            kind: Box::new(kind),
+            name: key.name,
+        }),
+    }
+}
+
+/// `selection`, in `namespace` if it does not say where.
+pub(crate) fn selection_of<K: Object>(
+    namespace: Option<&str>,
+    selection: impl Into<Selection>,
+) -> Selection {
+    let mut selection = selection.into();
+    let is_unsaid = selection.namespace.is_none() && !selection.all_namespaces;
+    if is_unsaid && Kind::of::<K>().namespaced {
+        selection.namespace = namespace.map(str::to_owned);
+    }
+    selection
+}
+
+#[cfg(test)]
+mod tests;

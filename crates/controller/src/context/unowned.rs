@@ -1,0 +1,430 @@
+//! `Context::apply_unowned`: children that cannot have an owner reference, because they are in
+//! another namespace than their owner or in none.
+//!
+//! Kubernetes' garbage collector does not know them, so the owner has a [record] of them and a
+//! finalizer, and they carry a mark with the owner's UID and the field manager. Only what is
+//! recorded *and* marked is deleted: who may write the owner cannot have somebody's object deleted
+//! by naming it, and who may write an object elsewhere cannot make it a child of this owner by
+//! marking it.
+
+pub(crate) mod record;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use opkit_cache::Stored;
+use opkit_client::{Deleted, Kind, Object, ObjectKey, RequestError};
+use serde_json::{Map, Value, json};
+use tracing::warn;
+
+use self::record::{Recorded, record_name, recorded};
+use crate::context::apply::annotation::{APPLIED, OWNER, is_marked, is_of, read_owner_mark};
+use crate::context::apply::desired::{Desired, Relation};
+use crate::context::finalizer::Changed;
+use crate::context::prune::OwnedKind;
+use crate::context::{Context, Shared, delete, finalizer};
+use crate::error::{ApplyError, RecordError, WriteError};
+use crate::object::owner::{Head, Owner};
+use crate::reads::{MapContext, cross_namespace};
+use crate::record::trace::Run;
+
+/// How often a child that changed since it was read is read again.
+const ATTEMPTS: usize = 10;
+
+impl<S> Context<S> {
+    /// Brings `child` to what is given here, as [`apply`](Context::apply), without an owner
+    /// reference: for children that are in another namespace than the reconciled object, or in
+    /// none.
+    ///
+    /// Before the first application, a finalizer and the child's kind, namespace and name are
+    /// recorded on the reconciled object. [`prune`](Context::prune) deletes recorded children that
+    /// the run did not apply; all of them are deleted with the reconciled object, after the
+    /// function of its [finalizer](crate::Controller::finalizer), if it has one, has returned
+    /// `Done`. A change of such a child leads to a reconcile of its owner. A child carries the
+    /// annotations `opkit.dev/owner`, with the UID of the owner, and `opkit.dev/applied`, with the
+    /// field manager; only an object that is recorded and carries both is ever changed or deleted.
+    ///
+    /// # Examples
+    /// ```
+    /// # use opkit_controller as opkit;
+    /// use std::sync::Arc;
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+    /// use opkit::{Action, Context, Controller, Result};
+    ///
+    /// async fn reconcile(team: Arc<ConfigMap>, cx: Context) -> Result<Action> {
+    ///     let mut namespace = Namespace::default();
+    ///     namespace.metadata.name = team.metadata.name.clone();
+    ///     cx.apply_unowned(namespace).await?;
+    ///     cx.prune().await?;
+    ///     Ok(Action::await_change())
+    /// }
+    /// let controller = Controller::new(reconcile).applies_unowned::<Namespace>();
+    /// ```
+    ///
+    /// # Errors
+    /// [`ApplyError::NotDeclared`] if the controller does not
+    /// [declare](crate::Controller::applies_unowned) the kind. [`ApplyError::NotGranted`] if the
+    /// child is in another namespace than the reconciled object, and the operator's
+    /// `cross_namespace` does not grant that. [`ApplyError::NotOurs`] if an object of that name
+    /// exists that does not carry the marks; it is not touched. [`ApplyError::OwnerDeleting`] if
+    /// the reconciled object is being deleted. Otherwise as `apply`.
+    ///
+    /// # Cancel safety
+    /// Dropping the future may leave the child recorded and not yet created or applied; the next
+    /// call goes on from there, and `prune` removes it from the record.
+    pub async fn apply_unowned<C: Object>(&self, child: C) -> Result<Arc<C>, ApplyError> {
+        let desired = self.desired(child, Relation::Unowned)?;
+        let (kind, key) = (&desired.kind, &desired.key);
+        let reads = &self.shared.reads;
+        let granted = cross_namespace::check_granted(reads, &self.owner, kind, key, true);
+        granted.map_err(|_| ApplyError::NotGranted {
+            kind: Box::new(kind.clone()),
+            key: key.clone(),
+            owner: self.owner.to_string(),
+        })?;
+        // An object of somebody else is not recorded, where that is known beforehand.
+        let lister = self.shared.reads.lister::<C>().ok();
+        let cached = lister.and_then(|lister| lister.get(key).ok().flatten());
+        if cached.is_some_and(|cached| !self.is_ours(&desired, cached.meta()))
+            && let Some(live) = self.live_child::<C>(&desired).await?
+        {
+            self.check(&desired, live.meta())?;
+        }
+        let unowned = self.unowned();
+        unowned.record(&desired, Recorded::new(kind, key)).await?;
+        self.apply_desired(&desired).await
+    }
+
+    pub(crate) fn unowned(&self) -> Unowned<'_> {
+        Unowned {
+            shared: &self.shared,
+            owner: &self.owner,
+            run: &self.run,
+        }
+    }
+}
+
+/// The owner of an object, if it is marked as a child of one that has recorded it.
+pub(crate) fn owner_of(object: &Stored, kind: &Kind, context: &MapContext) -> Option<ObjectKey> {
+    let meta = object.meta();
+    let mark = meta.annotation(OWNER)?;
+    let (key, uid) = read_owner_mark(&mark)?;
+    if !is_of(&meta.annotation(APPLIED)?, &context.field_manager) {
+        return None;
+    }
+    let owner = context.primary.stored(&key)?;
+    let meta = owner.meta();
+    let record = meta.annotation(&record_name(&context.field_manager));
+    let children = record::parse(record.as_deref()).ok()?;
+    let is_recorded = children.contains(&Recorded::new(kind, &object.key()));
+    (meta.uid()? == uid && is_recorded).then_some(key)
+}
+
+/// The children of one object that it has without owner references.
+pub(crate) struct Unowned<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) owner: &'a Owner,
+    pub(crate) run: &'a Run,
+}
+
+/// The result of the deletion of one child.
+enum Fate {
+    /// The child is gone, now or before, or belongs to another owner.
+    Gone { by_us: bool },
+    /// The child is being deleted.
+    Going { by_us: bool },
+    /// The controller does not declare the child's kind any more.
+    Undeclared,
+}
+
+/// The result of the deletion of several children.
+#[derive(Debug, Default)]
+pub(crate) struct Deletions {
+    /// How many were deleted, or began to be, just now.
+    pub(crate) count: usize,
+    /// The children that still exist.
+    pub(crate) left: Vec<Recorded>,
+}
+
+impl Unowned<'_> {
+    fn name(&self) -> String {
+        record_name(&self.shared.field_manager)
+    }
+
+    /// Returns the metadata of the owner from the cache, which contains our own writes.
+    fn cached(&self) -> Option<ObjectMeta> {
+        let stored = self.shared.primary.stored(self.owner.key.key())?;
+        let meta = stored.meta();
+        (meta.uid()? == self.owner.uid()).then(|| meta.to_object_meta())
+    }
+
+    /// Reads the metadata of the owner from the server. The cache may be configured without
+    /// annotations, and a new record must contain all children of the record that it replaces.
+    async fn live(&self) -> Result<Option<ObjectMeta>, RequestError> {
+        self.run.read_live();
+        let live = self
+            .shared
+            .client
+            .get(&self.owner.kind, self.owner.key.key());
+        let live = match live.await {
+            Err(error) if error.is_not_found() => return Ok(None),
+            live => live?,
+        };
+        let head: Head = serde_json::from_slice(&live).unwrap_or_default();
+        let is_it = head.metadata.uid.as_deref() == Some(&*self.owner.uid());
+        Ok(is_it.then_some(head.metadata))
+    }
+
+    /// Records a child on the owner, together with the finalizer, before it is applied.
+    async fn record(&self, desired: &Desired, child: Recorded) -> Result<(), ApplyError> {
+        let owner_error = |is_deleting: bool| {
+            let (kind, key) = (Box::new(desired.kind.clone()), desired.key.clone());
+            let owner = self.owner.to_string();
+            match is_deleting {
+                true => ApplyError::OwnerDeleting { kind, key, owner },
+                false => ApplyError::OwnerGone { kind, key, owner },
+            }
+        };
+        let failed = |cause| ApplyError::Request {
+            kind: Box::new(desired.kind.clone()),
+            key: desired.key.clone(),
+            manager: self.shared.field_manager.clone(),
+            cause,
+        };
+        let name = self.name();
+        let is_recorded = |meta: &ObjectMeta| {
+            let children = recorded(meta, &name);
+            finalizer::has(meta, &name) && children.is_ok_and(|it| it.contains(&child))
+        };
+        if self.cached().is_some_and(|meta| is_recorded(&meta)) {
+            return Ok(());
+        }
+        let Some(meta) = self.live().await.map_err(failed)? else {
+            return Err(owner_error(false));
+        };
+        let mut problem = None;
+        let changed = self.change(&meta, |meta| {
+            let mut children = match recorded(meta, &name) {
+                Ok(children) => children,
+                Err(cause) => {
+                    problem = Some(self.unreadable(cause).into());
+                    return None;
+                }
+            };
+            if is_recorded(meta) {
+                return None;
+            }
+            if !finalizer::has(meta, &name) && meta.deletion_timestamp.is_some() {
+                problem = Some(owner_error(true));
+                return None;
+            }
+            if !children.contains(&child) {
+                children.push(child.clone());
+            }
+            Some(children)
+        });
+        let changed = changed.await.map_err(failed)?;
+        match (problem, changed) {
+            (Some(problem), _) => Err(problem),
+            (None, Changed::Gone) => Err(owner_error(false)),
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// Writes the record that `next` returns, if it returns one: with the finalizer, or without
+    /// both if there are no children any more.
+    async fn change(
+        &self,
+        meta: &ObjectMeta,
+        mut next: impl FnMut(&ObjectMeta) -> Option<Vec<Recorded>>,
+    ) -> Result<Changed, RequestError> {
+        let (name, shared) = (self.name(), self.shared);
+        let (client, manager) = (&shared.client, &shared.field_manager);
+        let changed = finalizer::change(client, self.owner, meta, manager, |meta| {
+            let children = next(meta)?;
+            let mut finalizers = meta.finalizers.clone().unwrap_or_default();
+            finalizers.retain(|finalizer| *finalizer != name);
+            let annotation = match children.is_empty() {
+                true => Value::Null,
+                false => {
+                    finalizers.push(name.clone());
+                    serde_json::to_string(&children).ok()?.into()
+                }
+            };
+            let mut patch = Map::new();
+            patch.insert("finalizers".into(), json!(finalizers));
+            patch.insert("annotations".into(), json!({name.clone(): annotation}));
+            Some(patch)
+        });
+        let changed = changed.await?;
+        match &changed {
+            Changed::Written(answer) => {
+                let (kind, key) = (&self.owner.kind, self.owner.key.key());
+                self.run.wrote("patch", kind, key, "children");
+                shared.primary.observe_answer(answer);
+            }
+            Changed::Gone => {
+                let (key, uid) = (self.owner.key.key(), self.owner.uid());
+                let version = meta.resource_version.as_deref();
+                shared.primary.observe_deletion(key, &uid, version);
+            }
+            Changed::Not => {}
+        }
+        Ok(changed)
+    }
+
+    /// Deletes the recorded children that this run did not apply. Returns how many there were.
+    pub(crate) async fn prune(&self) -> Result<usize, WriteError> {
+        let run = self.run;
+        let is_applied =
+            |child: &Recorded| run.has_applied(&child.group, &child.kind, &child.key());
+        Ok(self.delete(is_applied).await?.count)
+    }
+
+    /// Deletes all children of an owner that is being deleted, and the record and the finalizer
+    /// once they are gone. Returns whether they are.
+    pub(crate) async fn delete_all(&self) -> Result<bool, WriteError> {
+        let deletions = self.delete(|_| false).await?;
+        let mut left = deletions.left.iter();
+        if let Some(child) = left.find(|child| self.kind_of(child).is_none()) {
+            return Err(WriteError::UndeclaredChild {
+                owner: self.owner.to_string(),
+                kind: child.kind.clone(),
+                key: child.key(),
+                annotation: self.name(),
+            });
+        }
+        Ok(deletions.left.is_empty())
+    }
+
+    /// Deletes the recorded children but those to keep, and takes those that are gone out of the
+    /// record.
+    async fn delete(&self, keep: impl Fn(&Recorded) -> bool) -> Result<Deletions, WriteError> {
+        let name = self.name();
+        let is_held = |meta: &ObjectMeta| finalizer::has(meta, &name);
+        let Some(cached) = self.cached().filter(is_held) else {
+            return Ok(Deletions::default());
+        };
+        let has_record = |meta: &ObjectMeta| {
+            let annotations = meta.annotations.as_ref();
+            annotations.is_some_and(|all| all.contains_key(&name))
+        };
+        let meta = match has_record(&cached) {
+            true => Some(cached),
+            // There is a finalizer, so there is a record.
+            false => self.live().await?.filter(is_held),
+        };
+        let Some(meta) = meta else {
+            return Ok(Deletions::default());
+        };
+        let mut deletions = Deletions::default();
+        let mut gone = Vec::new();
+        let children = recorded(&meta, &name).map_err(|cause| self.unreadable(cause))?;
+        for child in children {
+            if keep(&child) {
+                continue;
+            }
+            match self.delete_child(&child).await? {
+                Fate::Gone { by_us } => {
+                    deletions.count += usize::from(by_us);
+                    gone.push(child);
+                }
+                Fate::Going { by_us } => {
+                    deletions.count += usize::from(by_us);
+                    deletions.left.push(child);
+                }
+                Fate::Undeclared => {
+                    warn!(kind = child.kind, key = %child.key(), "the kind of a recorded child is not declared any more");
+                    deletions.left.push(child);
+                }
+            }
+        }
+        let is_deleting = meta.deletion_timestamp.is_some();
+        if gone.is_empty() && !(is_deleting && deletions.left.is_empty()) {
+            return Ok(deletions);
+        }
+        let changed = self.change(&meta, |meta| {
+            // Unreadable since: the next run reports it.
+            let mut children = recorded(meta, &name).ok()?;
+            children.retain(|child| !gone.contains(child));
+            finalizer::has(meta, &name).then_some(children)
+        });
+        changed.await?;
+        Ok(deletions)
+    }
+
+    fn unreadable(&self, cause: serde_json::Error) -> RecordError {
+        RecordError {
+            owner: self.owner.to_string(),
+            annotation: self.name(),
+            cause,
+        }
+    }
+
+    fn kind_of(&self, child: &Recorded) -> Option<&OwnedKind> {
+        let mut kinds = self.shared.unowned.iter();
+        kinds.find(|kind| child.is_of(kind.informer.kind()))
+    }
+
+    /// Deletes one recorded child, if it is ours.
+    async fn delete_child(&self, child: &Recorded) -> Result<Fate, WriteError> {
+        let Some(declared) = self.kind_of(child) else {
+            return Ok(Fate::Undeclared);
+        };
+        let (informer, key) = (&declared.informer, child.key());
+        let kind = informer.kind();
+        let mut attempts = 0;
+        loop {
+            // Not from the cache: what leaves the record must be known to be gone.
+            let Some(live) = self.read(declared, child).await? else {
+                return Ok(Fate::Gone { by_us: false });
+            };
+            let meta = live.meta();
+            if !is_marked(&meta, self.owner, &self.shared.field_manager) {
+                return Ok(Fate::Gone { by_us: false });
+            }
+            if meta.is_deleting() {
+                return Ok(Fate::Going { by_us: false });
+            }
+            let uid = meta.uid().unwrap_or_default();
+            let version = meta.resource_version().unwrap_or_default();
+            let sent = delete::send(self.shared, self.run, "prune", kind, &key, &uid, &version);
+            match sent.await {
+                Ok(deleted) => {
+                    let by_us = deleted.is_some();
+                    let is_going = matches!(deleted, Some(Deleted::Terminating(_)));
+                    delete::observe(informer, &key, &uid, &version, deleted);
+                    if let Some(kind) = declared.type_id {
+                        self.shared.applied.forget(kind, &key);
+                    }
+                    return Ok(match is_going {
+                        true => Fate::Going { by_us },
+                        false => Fate::Gone { by_us },
+                    });
+                }
+                Err(error) if error.is_conflict() && attempts < ATTEMPTS => attempts += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    async fn read(
+        &self,
+        declared: &OwnedKind,
+        child: &Recorded,
+    ) -> Result<Option<Stored>, WriteError> {
+        self.run.read_live();
+        let kind = declared.informer.kind();
+        let live: Bytes = match self.shared.client.get(kind, &child.key()).await {
+            Err(error) if error.is_not_found() => return Ok(None),
+            live => live?,
+        };
+        let stored = declared.informer.read(&live);
+        stored.map(Some).map_err(|cause| WriteError::Child {
+            kind: Box::new(kind.clone()),
+            key: child.key(),
+            cause,
+        })
+    }
+}

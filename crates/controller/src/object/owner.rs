@@ -1,0 +1,164 @@
+//! The object that is reconciled, as the owner of children and the subject of events.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use opkit_cache::{AnyObject, Informer, Meta, Owner as Reference, Selection, Stored};
+use opkit_client::Kind;
+use opkit_events::ObjectReference;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::object::Request;
+
+/// Kind, key and identity of the reconciled object.
+#[derive(Debug, Clone)]
+pub(crate) struct Owner {
+    pub(crate) kind: Arc<Kind>,
+    pub(crate) key: Request,
+    object: Version,
+}
+
+/// The version of the object that is reconciled. What is not asked for is not read.
+#[derive(Debug, Clone)]
+enum Version {
+    /// That of when it is first asked for: by key, many a reconcile never does.
+    Later(Informer, OnceLock<Option<Stored>>),
+    Object(AnyObject),
+    Gone,
+}
+
+impl Owner {
+    pub(crate) fn new(kind: Arc<Kind>, key: Request, object: AnyObject) -> Self {
+        let object = Version::Object(object);
+        Self { kind, key, object }
+    }
+
+    /// Of an object that `informer` has, or had: it need not be made, nor even looked for yet.
+    pub(crate) fn of_key(kind: Arc<Kind>, key: Request, informer: Informer) -> Self {
+        let object = Version::Later(informer, OnceLock::new());
+        Self { kind, key, object }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(kind: Kind, meta: &ObjectMeta) -> Self {
+        let key = opkit_client::ObjectKey::of(meta);
+        let object = k8s_openapi::api::core::v1::ConfigMap {
+            metadata: meta.clone(),
+            ..Default::default()
+        };
+        Self::new(Arc::new(kind), key.into(), Arc::new(object))
+    }
+
+    /// What a key form is called with for an object that is gone: it owns nothing.
+    pub(crate) fn gone(kind: Arc<Kind>, key: Request) -> Self {
+        let object = Version::Gone;
+        Self { kind, key, object }
+    }
+
+    fn meta(&self) -> Option<Meta<'_>> {
+        match &self.object {
+            Version::Later(informer, found) => {
+                let found = found.get_or_init(|| informer.stored(&self.key));
+                found.as_ref().map(Stored::meta)
+            }
+            Version::Object(object) => Some(Meta::from(object.object_meta())),
+            Version::Gone => None,
+        }
+    }
+
+    /// The UID; empty for an object that is gone.
+    pub(crate) fn uid(&self) -> Cow<'_, str> {
+        self.meta().and_then(|meta| meta.uid()).unwrap_or_default()
+    }
+
+    pub(crate) fn generation(&self) -> i64 {
+        self.meta().and_then(|meta| meta.generation()).unwrap_or(0)
+    }
+
+    pub(crate) fn resource_version(&self) -> Option<Cow<'_, str>> {
+        self.meta()?.resource_version()
+    }
+
+    /// Returns the reference of an event about this object.
+    pub(crate) fn object_reference(&self) -> ObjectReference {
+        ObjectReference {
+            kind: self.kind.clone(),
+            key: self.key.key().clone(),
+            uid: self.uid().into_owned(),
+            resource_version: self.resource_version().map(Cow::into_owned),
+        }
+    }
+
+    /// The controller reference that a child has to this object.
+    pub(crate) fn reference(&self) -> Value {
+        json!({
+            "apiVersion": self.kind.api_version(),
+            "kind": self.kind.kind,
+            "name": self.key.name,
+            "uid": self.uid(),
+            "controller": true,
+            "blockOwnerDeletion": true,
+        })
+    }
+
+    /// Selects the objects that name this object as an owner, where it can be one. Whether they
+    /// are its children [`controls`](Owner::controls) decides.
+    pub(crate) fn dependents(&self) -> Selection {
+        let selection = Selection::default().owned_by(self.uid());
+        match &self.key.namespace {
+            Some(namespace) => selection.namespace(namespace),
+            None => selection,
+        }
+    }
+
+    /// Whether `child` is controlled by this very object. A UID alone proves nothing: whoever may
+    /// create an object in some other namespace can write any owner reference there. An object in a
+    /// namespace therefore has children in that namespace only, as for Kubernetes' garbage
+    /// collector, and the reference must name this object in full.
+    pub(crate) fn controls(&self, child: &Meta<'_>) -> bool {
+        let Some(reference) = child.controller() else {
+            return false;
+        };
+        let namespace = self.key.namespace.as_deref();
+        !reference.uid.is_empty()
+            && reference.uid == self.uid()
+            && reference.name == self.key.name
+            && is_of_kind(&reference, &self.kind)
+            && (namespace.is_none() || child.namespace().as_deref() == namespace)
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.kind, self.key.key())
+    }
+}
+
+/// Only the metadata of an answer.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Head {
+    #[serde(default)]
+    pub(crate) metadata: ObjectMeta,
+}
+
+/// Whether an owner reference names an object of `kind`. The version is not compared: an owner may
+/// have been written with another one.
+pub(crate) fn is_of_kind(reference: &Reference<'_>, kind: &Kind) -> bool {
+    let group = reference.api_version.split_once('/');
+    let group = group.map_or("", |(group, _)| group);
+    reference.kind == kind.kind && group == kind.group
+}
+
+/// The one owner reference that is marked as the controller.
+pub(crate) fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
+    meta.owner_references
+        .iter()
+        .flatten()
+        .find(|reference| reference.controller == Some(true))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Reads of declared kinds from the cache of one cluster.
+
+use std::any::TypeId;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use opkit_cache::{DynamicObject, Informer, Lister, Selection};
+use opkit_client::{GroupResource, Kind, Object, ObjectKey};
+
+use super::cross_namespace::Grants;
+use crate::error::ReadError;
+
+/// What a map function may read: the cache of the kinds that its controller declared.
+#[derive(Debug, Clone)]
+pub struct MapContext {
+    pub(crate) controller: Arc<str>,
+    /// The kind that is reconciled.
+    pub(crate) kind: Kind,
+    pub(crate) declared: Arc<Declared>,
+    /// The cache of the kind that is reconciled.
+    pub(crate) primary: Informer,
+    /// The field manager of the controller's writes.
+    pub(crate) field_manager: Arc<str>,
+    pub(crate) grants: Arc<Grants>,
+}
+
+/// The informers of what a controller declared, in one cluster.
+#[derive(Debug, Default)]
+pub(crate) struct Declared {
+    pub(crate) typed: HashMap<TypeId, Informer, RandomState>,
+    pub(crate) dynamic: HashMap<Kind, Informer>,
+    /// Those whose objects are children, in any version and form: what may be applied.
+    pub(crate) owned: HashSet<GroupResource, RandomState>,
+    /// The kinds whose objects are children without owner references.
+    pub(crate) unowned: HashSet<GroupResource, RandomState>,
+    /// Those that may be read across namespaces only where that is granted.
+    pub(crate) referenced: HashSet<GroupResource, RandomState>,
+}
+
+impl MapContext {
+    /// The objects of a declared kind, from the cache.
+    ///
+    /// # Errors
+    /// When the kind is not declared.
+    pub fn list<K: Object>(
+        &self,
+        selection: impl Into<Selection>,
+    ) -> Result<Vec<Arc<K>>, ReadError> {
+        Ok(self.lister::<K>()?.list(&selection.into()))
+    }
+
+    /// One object of a declared kind, from the cache.
+    ///
+    /// # Errors
+    /// When the kind is not declared, or the object does not fit its Rust type.
+    pub fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<Arc<K>>, ReadError> {
+        Ok(self.lister::<K>()?.get(&key.into())?)
+    }
+
+    /// One object of a declared kind that is known only at run time, from the cache.
+    ///
+    /// # Errors
+    /// When the kind is not declared, or the object cannot be read.
+    pub fn get_dynamic(
+        &self,
+        kind: &Kind,
+        key: impl Into<ObjectKey>,
+    ) -> Result<Option<Arc<DynamicObject>>, ReadError> {
+        let Some(informer) = self.declared.dynamic.get(kind) else {
+            return Err(self.not_declared(kind.clone()));
+        };
+        let found = informer.get(&key.into())?;
+        Ok(found.and_then(|found| found.into_any().downcast().ok()))
+    }
+
+    pub(crate) fn lister<K: Object>(&self) -> Result<Lister<K>, ReadError> {
+        let informer = self.declared.typed.get(&TypeId::of::<K>());
+        informer
+            .and_then(Informer::lister)
+            .ok_or_else(|| self.not_declared(Kind::of::<K>()))
+    }
+
+    fn not_declared(&self, kind: Kind) -> ReadError {
+        ReadError::NotDeclared {
+            controller: self.controller.to_string(),
+            kind: Box::new(kind),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Records of reconciles: the causes that are queued with an object, the trace of what a reconcile
+//! did, and the log of the last reconciles with the loops that it finds.
+
+mod cause;
+pub(crate) mod causes;
+mod hot_loop;
+mod log;
+mod outcome;
+pub(crate) mod trace;
+
+pub use self::cause::Cause;
+pub use self::hot_loop::HotLoop;
+pub(crate) use self::hot_loop::manager_of;
+pub use self::log::{ReconcileLog, ReconcileRecord};
+pub use self::outcome::Outcome;
+pub use self::trace::Write;

@@ -1,0 +1,249 @@
+//! Predicates: which events of an object are worth a reconcile.
+//!
+//! There are three sorts, as in controller-runtime:
+//! - A test of a *change* ([`generation_changed`], [`Predicate::on`]) looks at the object before
+//!   and after an update. Creates, deletes and generic events pass it; its negation passes none of
+//!   them.
+//! - A test of the *object* ([`label_selector`], [`Predicate::object`]) looks at the object as it
+//!   is after the event, or last was.
+//! - A test of the *event* ([`created`], [`Funcs`], [`Predicate::events`]) looks at both.
+//!
+//! Two updates pass a test of a change, and its negation, without being tested. One is the update
+//! that begins the deletion of an object, so that no finalizer is missed, also of kinds without a
+//! generation. The other is one that several changes were coalesced into: a label that went and
+//! came back may have been read.
+//!
+//! Those on metadata read it in place: no object is decoded.
+
+mod funcs;
+
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use opkit_apimachinery::selector::{LabelSelector, SelectorError};
+use opkit_cache::{Meta, Stored};
+use opkit_client::Object;
+
+pub use self::funcs::Funcs;
+use crate::source::event::Event;
+
+/// Decides whether a change is worth a reconcile.
+///
+/// # Examples
+/// ```
+/// # use opkit_controller as opkit;
+/// use k8s_openapi::api::core::v1::Pod;
+/// use opkit::predicate::{self, Predicate};
+/// let spec_or_labels = predicate::generation_changed().or(predicate::labels_changed());
+/// let finalizers = Predicate::new(|old, new| old.finalizers != new.finalizers);
+/// let moved = Predicate::typed(|old: &Pod, new: &Pod| {
+///     let node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+///     node(old) != node(new)
+/// });
+/// let ours = predicate::label_selector("app=web")?.and(!predicate::annotations_changed());
+/// let comes_or_goes = predicate::created().or(predicate::deleted());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Predicate(Arc<Node>);
+
+type ChangeTest = dyn Fn(&Stored, &Stored) -> bool + Send + Sync;
+type ObjectTest = dyn Fn(&Stored) -> bool + Send + Sync;
+type EventTest = dyn Fn(&Event<'_>) -> bool + Send + Sync;
+
+enum Node {
+    Change(Box<ChangeTest>),
+    Object(Box<ObjectTest>),
+    Event(Box<EventTest>),
+    And(Predicate, Predicate),
+    Or(Predicate, Predicate),
+    Not(Predicate),
+}
+
+impl fmt::Debug for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Predicate").finish_non_exhaustive()
+    }
+}
+
+impl Predicate {
+    /// Passes updates for which `test(old, new)` holds. Decodes the metadata of both;
+    /// [`on`](Predicate::on) reads it in place.
+    pub fn new(test: impl Fn(&ObjectMeta, &ObjectMeta) -> bool + Send + Sync + 'static) -> Self {
+        Self::on(move |old, new| test(&old.to_object_meta(), &new.to_object_meta()))
+    }
+
+    /// Passes updates for which `test(old, new)` holds.
+    pub fn on(test: impl Fn(&Meta<'_>, &Meta<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Self::change(move |old, new| test(&old.meta(), &new.meta()))
+    }
+
+    /// Passes updates for which `test(old, new)` holds, on the Rust objects, which are decoded for
+    /// it. An object that does not fit its type passes: its error shall be seen.
+    pub fn typed<K: Object>(test: impl Fn(&K, &K) -> bool + Send + Sync + 'static) -> Self {
+        Self::change(move |old, new| match (old.get::<K>(), new.get::<K>()) {
+            (Ok(old), Ok(new)) => test(&old, &new),
+            _ => true,
+        })
+    }
+
+    /// Passes events of objects for whose metadata, after the event or as it last was, `test`
+    /// holds.
+    pub fn object(test: impl Fn(&Meta<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Node::Object(Box::new(move |object| {
+            test(&object.meta())
+        }))))
+    }
+
+    /// Passes events for which `test` holds, on the objects as the cache has them.
+    pub fn events(test: impl Fn(&Event<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Node::Event(Box::new(test))))
+    }
+
+    fn change(test: impl Fn(&Stored, &Stored) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Node::Change(Box::new(test))))
+    }
+
+    /// Passes what either passes.
+    pub fn or(self, other: Self) -> Self {
+        Self(Arc::new(Node::Or(self, other)))
+    }
+
+    /// Passes what both pass.
+    pub fn and(self, other: Self) -> Self {
+        Self(Arc::new(Node::And(self, other)))
+    }
+
+    /// Adds this test to those in `filter`.
+    pub(crate) fn and_then(self, filter: &mut Option<Self>) {
+        *filter = Some(match filter.take() {
+            Some(before) => before.and(self),
+            None => self,
+        });
+    }
+
+    /// Whether an event passes. `is_whole` is false for an update that is one of several that were
+    /// coalesced.
+    pub(crate) fn passes(&self, event: &Event<'_>, is_whole: bool) -> bool {
+        self.holds(event, is_whole, false)
+    }
+
+    fn holds(&self, event: &Event<'_>, is_whole: bool, negated: bool) -> bool {
+        let holds = |predicate: &Self| predicate.holds(event, is_whole, negated);
+        match &*self.0 {
+            Node::Change(test) => match event {
+                Event::Update(update) => {
+                    let (old, new) = (update.old, update.new);
+                    !is_whole || begins_deletion(old, new) || test(old, new) != negated
+                }
+                _ => !negated,
+            },
+            Node::Object(test) => test(event.object()) != negated,
+            Node::Event(test) => test(event) != negated,
+            // De Morgan: negation is pushed down to the tests.
+            Node::And(one, other) if negated => holds(one) || holds(other),
+            Node::Or(one, other) if negated => holds(one) && holds(other),
+            Node::And(one, other) => holds(one) && holds(other),
+            Node::Or(one, other) => holds(one) || holds(other),
+            Node::Not(inner) => inner.holds(event, is_whole, !negated),
+        }
+    }
+}
+
+/// Passes what the other does not.
+impl std::ops::Not for Predicate {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self(Arc::new(Node::Not(self)))
+    }
+}
+
+/// Whether an object begins to be deleted by this update.
+fn begins_deletion(old: &Stored, new: &Stored) -> bool {
+    new.meta().is_deleting() && !old.meta().is_deleting()
+}
+
+/// Passes creates: an object is new, or was there when the operator started.
+pub fn created() -> Predicate {
+    Predicate::events(|event| matches!(event, Event::Create(_)))
+}
+
+/// Passes updates, also the one that begins the deletion of an object.
+pub fn updated() -> Predicate {
+    Predicate::events(|event| matches!(event, Event::Update(_)))
+}
+
+/// Passes deletes: an object is gone.
+pub fn deleted() -> Predicate {
+    Predicate::events(|event| matches!(event, Event::Delete(_)))
+}
+
+/// Passes generic events: something outside of the cluster named an object.
+pub fn generic() -> Predicate {
+    Predicate::events(|event| matches!(event, Event::Generic(_)))
+}
+
+/// Passes changes of the spec. Kinds without a generation, such as ConfigMaps, always pass.
+pub fn generation_changed() -> Predicate {
+    Predicate::on(|old, new| new.generation().is_none() || old.generation() != new.generation())
+}
+
+/// Passes every change of the stored object, and not the periodic look at unchanged ones.
+pub fn resource_version_changed() -> Predicate {
+    Predicate::on(|old, new| old.resource_version() != new.resource_version())
+}
+
+/// Passes changes of labels.
+pub fn labels_changed() -> Predicate {
+    Predicate::on(|old, new| old.labels() != new.labels())
+}
+
+/// Passes changes of annotations.
+pub fn annotations_changed() -> Predicate {
+    Predicate::on(|old, new| old.annotations() != new.annotations())
+}
+
+/// Passes events of objects whose labels match, such as `app=web,tier in (a,b)`. Of an update, the
+/// labels after it count; [`leaves_selection`] passes the update that takes them away.
+///
+/// # Errors
+/// When `selector` is not a selector.
+pub fn label_selector(selector: &str) -> Result<Predicate, SelectorError> {
+    let selector = LabelSelector::parse(selector)?;
+    Ok(Predicate::object(move |meta| matches(&selector, meta)))
+}
+
+/// Passes updates by which an object leaves a selection: its labels matched before, and do not now.
+/// For those who have to clean up after it.
+///
+/// # Examples
+/// ```
+/// # use opkit_controller as opkit;
+/// use opkit::predicate::{label_selector, leaves_selection};
+/// let web = "app=web";
+/// let was_or_is_web = label_selector(web)?.or(leaves_selection(web)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// When `selector` is not a selector.
+pub fn leaves_selection(selector: &str) -> Result<Predicate, SelectorError> {
+    let selector = LabelSelector::parse(selector)?;
+    Ok(Predicate::events(move |event| match event {
+        Event::Update(update) => {
+            matches(&selector, &update.old.meta()) && !matches(&selector, &update.new.meta())
+        }
+        _ => false,
+    }))
+}
+
+/// Whether the labels match.
+fn matches(selector: &LabelSelector, meta: &Meta<'_>) -> bool {
+    let mut requirements = selector.requirements().iter();
+    requirements.all(|requirement| requirement.matches(meta.label(&requirement.key).as_deref()))
+}
+
+#[cfg(test)]
+mod tests;

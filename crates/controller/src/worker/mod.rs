@@ -1,0 +1,7 @@
+//! Workers: from a request in the queue to the user's function, and back into the queue.
+
+mod dispatch;
+pub(crate) mod metrics;
+mod objects;
+
+pub(crate) use self::dispatch::{Running, Side};
