@@ -1,16 +1,16 @@
-//! Printer columns: what `kubectl get` shows.
+//! Printer columns of `kubectl get`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, LitStr};
 
-use crate::words::{COLUMN, Value, Word};
+use crate::arguments::{Argument, COLUMN, Value};
 
-/// A printer column.
+/// Printer column.
 pub(crate) struct Column {
     name: String,
     pub(crate) path: String,
-    /// If it is not written, it comes from the schema of what the path leads to.
+    /// Type of the column; `None` takes it from the schema of the field at the path.
     type_: Option<String>,
     description: Option<String>,
     priority: i32,
@@ -30,80 +30,80 @@ impl Column {
         }
     }
 
-    /// `printcolumn("Ready", condition = "Ready")`, `printcolumn("Node", path = ".status.node")` or
-    /// `printcolumn(age)` on a struct.
-    pub(crate) fn of_struct(word: &Word) -> syn::Result<Self> {
-        if let Ok(words) = word.list(COLUMN)
-            && let Some(first) = words.first()
+    /// Parses `printcolumn("Ready", condition = "Ready")`, `printcolumn("Node", path =
+    /// ".status.node")` or `printcolumn(age)` on a struct.
+    pub(crate) fn of_struct(argument: &Argument) -> syn::Result<Self> {
+        if let Ok(arguments) = argument.list(COLUMN)
+            && let Some(first) = arguments.first()
             && first.is("age")
         {
             first.flag()?;
             let mut column = Self::new("Age", ".metadata.creationTimestamp");
-            for word in words.iter().skip(1) {
-                column.set(word)?;
+            for argument in arguments.iter().skip(1) {
+                column.set(argument)?;
             }
             return Ok(column);
         }
-        let (name, words) = word.named_list(COLUMN, SHAPE)?;
+        let (name, arguments) = argument.named_list(COLUMN, SHAPE)?;
         let mut column = Self::new(&name.value(), "");
-        for word in &words {
-            column.set(word)?;
+        for argument in &arguments {
+            column.set(argument)?;
         }
         match column.path.is_empty() {
             false => Ok(column),
             true => {
                 let name = name.value();
                 let message = format!(
-                    "what does the column show? write `printcolumn({name:?}, path = \".status...\")` or `condition = \"Ready\"`"
+                    "the column has no path: write `printcolumn({name:?}, path = \".status...\")` or `condition = \"Ready\"`"
                 );
-                Err(Error::new(word.name.span(), message))
+                Err(Error::new(argument.name.span(), message))
             }
         }
     }
 
-    /// `printcolumn = "Image"` or `printcolumn("Image", priority = 1)` on a field.
-    pub(crate) fn of_field(word: &Word, json: &str) -> syn::Result<Self> {
+    /// Parses `printcolumn = "Image"` or `printcolumn("Image", priority = 1)` on a field.
+    pub(crate) fn of_field(argument: &Argument, json: &str) -> syn::Result<Self> {
         let path = format!(".spec.{json}");
-        if let Value::Expr(_) = word.value {
-            return Ok(Self::new(&word.string()?.value(), &path));
+        if let Value::Expr(_) = argument.value {
+            return Ok(Self::new(&argument.string()?.value(), &path));
         }
-        let (name, words) = word.named_list(COLUMN, "printcolumn = \"Image\"")?;
+        let (name, arguments) = argument.named_list(COLUMN, "printcolumn = \"Image\"")?;
         let mut column = Self::new(&name.value(), &path);
-        for word in &words {
-            if word.is("path") || word.is("condition") || word.is("age") {
+        for argument in &arguments {
+            if argument.is("path") || argument.is("condition") || argument.is("age") {
                 let message = format!(
-                    "`{}` is misplaced: a column of a field shows the field; write it on the struct",
-                    word.name
+                    "`{}` is not allowed here: a column on a field shows that field; write the column on the struct",
+                    argument.name
                 );
-                return Err(Error::new(word.name.span(), message));
+                return Err(Error::new(argument.name.span(), message));
             }
-            column.set(word)?;
+            column.set(argument)?;
         }
         Ok(column)
     }
 
-    fn set(&mut self, word: &Word) -> syn::Result<()> {
-        match word.name.to_string().as_str() {
-            "path" => self.path = path(&word.string()?)?,
+    fn set(&mut self, argument: &Argument) -> syn::Result<()> {
+        match argument.name.to_string().as_str() {
+            "path" => self.path = path(&argument.string()?)?,
             "condition" => {
-                let condition = word.string()?.value();
+                let condition = argument.string()?.value();
                 self.path = format!(".status.conditions[?(@.type=='{condition}')].status");
                 self.type_ = Some("string".to_owned());
             }
             "priority" => {
-                let priority = i32::try_from(word.count()?);
-                self.priority = priority.map_err(|_| word.expected("priority = 1"))?;
+                let priority = i32::try_from(argument.count()?);
+                self.priority = priority.map_err(|_| argument.expected("priority = 1"))?;
             }
             "type_" => {
-                let type_ = word.string()?;
+                let type_ = argument.string()?;
                 if !TYPES.contains(&type_.value().as_str()) {
-                    let message = format!("`type_` is one of {}", TYPES.join(", "));
+                    let message = format!("`type_` must be one of {}", TYPES.join(", "));
                     return Err(Error::new_spanned(type_, message));
                 }
                 self.type_ = Some(type_.value());
             }
-            "description" => self.description = Some(word.string()?.value()),
-            _ => return Err(word.expected(SHAPE)),
+            "description" => self.description = Some(argument.string()?.value()),
+            _ => return Err(argument.expected(SHAPE)),
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl Column {
     }
 }
 
-/// A JSON path within an object.
+/// Checks and returns a JSON path within an object.
 pub(crate) fn path(path: &LitStr) -> syn::Result<String> {
     match path.value() {
         text if [".spec", ".status", ".metadata"]
@@ -141,7 +141,7 @@ pub(crate) fn path(path: &LitStr) -> syn::Result<String> {
         }
         text => Err(Error::new_spanned(
             path,
-            format!("a path starts with `.spec`, `.status` or `.metadata`: {text:?} does not"),
+            format!("a path must start with `.spec`, `.status` or `.metadata`: {text:?} does not"),
         )),
     }
 }

@@ -1,15 +1,15 @@
-//! Defaults of fields: whether they are within the limits, and as values of the field's type.
+//! Defaults of fields: checks their limits and converts them to the field's type.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprLit, Lit, Type};
 
+use crate::arguments::integer_of;
 use crate::keywords::Keywords;
 use crate::types::{self, Class};
-use crate::words::integer_of;
 
-/// Checks a literal against the limits of its field.
+/// Checks a literal default against the limits of its field.
 pub(crate) fn check(expr: &Expr, limits: &Keywords) -> syn::Result<()> {
     if let Some((value, span)) = integer_of(expr)? {
         let message = match (limits.min, limits.max) {
@@ -46,7 +46,7 @@ pub(crate) fn check(expr: &Expr, limits: &Keywords) -> syn::Result<()> {
     Err(Error::new_spanned(text, message))
 }
 
-/// `expr` as a `ty`: literals become strings and quantities, arrays become lists.
+/// Converts `expr` to the type `ty`: literals become strings and quantities, arrays become lists.
 pub(crate) fn converted(expr: &Expr, ty: &Type, class: Class) -> TokenStream {
     let literal = match expr {
         Expr::Lit(ExprLit { lit, .. }) => Some(lit),

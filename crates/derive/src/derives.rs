@@ -1,11 +1,11 @@
-//! The derives of a declared type: those that opkit needs, beside those that the user writes.
+//! Derives of a declared type: those that opkit needs, and those that the user writes.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Path, Token};
 
-/// Takes the user's derives out of the attributes.
+/// Derives that the user wrote, taken out of the attributes.
 pub(crate) struct Derives(Vec<Path>);
 
 impl Derives {
@@ -23,14 +23,15 @@ impl Derives {
         self.0.iter().any(|path| is(path, name))
     }
 
-    /// Takes a derive out; whether it was there.
+    /// Removes a derive; returns whether it was there.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let before = self.0.len();
         self.0.retain(|path| !is(path, name));
         self.0.len() < before
     }
 
-    /// All derives: the user's, those of every declared type, and `more` of the standard library's.
+    /// Returns all derives: the user's, those of every declared type, and `more` from the standard
+    /// library.
     pub(crate) fn tokens(&self, more: &[&str]) -> TokenStream {
         let own = &self.0;
         let std = [

@@ -1,8 +1,8 @@
-//! Errors that are reported together.
+//! Several compile errors that are reported together.
 
 use syn::Error;
 
-/// Errors that are reported together.
+/// Several compile errors that are reported together.
 #[derive(Default)]
 pub(crate) struct Errors(Option<Error>);
 
@@ -14,12 +14,12 @@ impl Errors {
         }
     }
 
-    /// Takes in the error of a result, and returns its value.
+    /// Keeps the error of a result, or returns its value.
     pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }
 
-    /// `value`, unless there is an error.
+    /// Returns `value`, unless there is an error.
     pub(crate) fn none_or<T>(self, value: T) -> syn::Result<T> {
         match self.0 {
             Some(error) => Err(error),

@@ -1,29 +1,28 @@
-//! One field of a struct: its name on the wire, whether it must be given, its default and its
-//! limits.
+//! One field of a struct: its JSON name, whether it is required, its default and its limits.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::{Attribute, Error, Type, parse_quote};
 
+use crate::arguments::{self, Argument, ELEMENT, FIELD, SPEC_FIELD};
 use crate::column::Column;
 use crate::default;
 use crate::keywords::{Keywords, Rule};
 use crate::names;
 use crate::types::{self, Class};
-use crate::words::{self, ELEMENT, FIELD, SPEC_FIELD, Word};
 
-/// The role of a struct in a kind.
+/// Role of a struct in a kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The spec of a kind.
+    /// Spec of a kind.
     Spec,
-    /// The status of a kind: everything in it is optional.
+    /// Status of a kind: all its fields are optional.
     Status,
-    /// A part of one.
+    /// Part of a spec or status.
     Part,
 }
 
-/// A field.
+/// Parsed field of a struct.
 pub(crate) struct Field {
     ident: Ident,
     ty: Type,
@@ -38,18 +37,19 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Reads the words of a field, and puts serde's and schemars' attributes in their place.
+    /// Parses the `#[opkit(...)]` of a field, and replaces it with attributes for serde and
+    /// schemars.
     pub(crate) fn parse(field: &mut syn::Field, of: &Ident, role: Role) -> syn::Result<Self> {
         let Some(ident) = field.ident.clone() else {
             return Err(Error::new_spanned(field, "a field needs a name"));
         };
-        refuse_foreign(&field.attrs)?;
+        reject_foreign(&field.attrs)?;
         check_type(&field.ty)?;
         let place = match role {
             Role::Spec => FIELD.and(SPEC_FIELD),
             Role::Status | Role::Part => FIELD,
         };
-        let words = words::take(&mut field.attrs, place)?;
+        let arguments = arguments::take(&mut field.attrs, place)?;
         let inner = types::in_option(&field.ty);
         let class = types::class(inner.unwrap_or(&field.ty));
         let element = types::element(inner.unwrap_or(&field.ty));
@@ -67,42 +67,43 @@ impl Field {
             is_immutable: false,
         };
         let (mut default, mut is_required) = (None, false);
-        for word in &words {
-            if parsed.keywords.take(word, class)? {
-                if word.is("nullable") && inner.is_none() {
-                    return Err(plain_type(word, &field.ty));
+        for argument in &arguments {
+            if parsed.keywords.take(argument, class)? {
+                if argument.is("nullable") && inner.is_none() {
+                    return Err(plain_type(argument, &field.ty));
                 }
                 continue;
             }
-            match word.name.to_string().as_str() {
-                "rename" => parsed.json = word.string()?.value(),
+            match argument.name.to_string().as_str() {
+                "rename" => parsed.json = argument.string()?.value(),
                 "required" => {
-                    word.flag()?;
-                    check_required(word, class, inner, role)?;
+                    argument.flag()?;
+                    check_required(argument, class, inner, role)?;
                     is_required = true;
                 }
-                "default" => default = Some(word),
-                "items" => parsed.items = elements(word, element)?,
+                "default" => default = Some(argument),
+                "items" => parsed.items = elements(argument, element)?,
                 "values" => {
                     if !matches!(class, Class::Map | Class::Other) {
                         let noun = class.noun();
-                        let message = format!("`values` is for a map, and this is {noun}");
-                        return Err(Error::new(word.name.span(), message));
+                        let message =
+                            format!("`values` applies to a map, but this field is {noun}");
+                        return Err(Error::new(argument.name.span(), message));
                     }
-                    parsed.values = elements(word, element)?;
+                    parsed.values = elements(argument, element)?;
                 }
                 "immutable" => {
-                    word.flag()?;
+                    argument.flag()?;
                     parsed.is_immutable = true;
                 }
-                _ => parsed.column = Some(Column::of_field(word, &parsed.json)?),
+                _ => parsed.column = Some(Column::of_field(argument, &parsed.json)?),
             }
         }
         if let Some(column) = &mut parsed.column {
             column.path = format!(".spec.{}", parsed.json);
         }
-        if let Some(word) = default {
-            parsed.default = Some(parsed.default(word, class, role)?);
+        if let Some(argument) = default {
+            parsed.default = Some(parsed.default(argument, class, role)?);
         }
         if parsed.is_immutable {
             let message = format!("{} is immutable", parsed.json);
@@ -112,7 +113,7 @@ impl Field {
         let serde = parsed.serde(of, class, is_required, role);
         field.attrs.push(serde);
         if let Some(inner) = inner {
-            // The schema of the type itself: an `Option` would be nullable.
+            // Uses the schema of the inner type: that of an `Option` would be nullable.
             let inner = inner.to_token_stream().to_string();
             field.attrs.push(parse_quote!(#[schemars(with = #inner)]));
         }
@@ -150,13 +151,13 @@ impl Field {
         }
     }
 
-    /// The name of the function that returns the default.
+    /// Returns the name of the function that returns the default.
     fn default_name(&self) -> Ident {
         let name = self.ident.to_string();
         format_ident!("__opkit_default_{}", name.trim_start_matches("r#"))
     }
 
-    /// The function that returns the default, if there is one.
+    /// Returns the function that returns the default, if there is one.
     pub(crate) fn default_function(&self) -> Option<TokenStream> {
         let (default, name, ty) = (self.default.as_ref()?, self.default_name(), &self.ty);
         Some(quote! {
@@ -166,7 +167,7 @@ impl Field {
         })
     }
 
-    /// The field in the `Default` of its struct.
+    /// Returns the initializer of the field in the `Default` of its struct.
     pub(crate) fn in_default(&self) -> TokenStream {
         let ident = &self.ident;
         match &self.default {
@@ -178,7 +179,7 @@ impl Field {
         }
     }
 
-    /// The row of the field in the table of its struct, if it has something to add to its schema.
+    /// Returns the row of the field in the table of its struct, if it adds something to its schema.
     pub(crate) fn table_row(&self) -> Option<TokenStream> {
         if self.keywords.is_empty() && self.items.is_empty() && self.values.is_empty() {
             return None;
@@ -197,7 +198,7 @@ impl Field {
         }))
     }
 
-    /// The rule of the struct that keeps an immutable field from being added or removed.
+    /// Returns the rule of the struct that prevents adding or removing an immutable field.
     pub(crate) fn presence_rule(&self) -> Option<Rule> {
         let is_optional =
             self.is_optional || matches!(types::class(&self.ty), Class::List | Class::Map);
@@ -210,82 +211,87 @@ impl Field {
         Some(Rule::new(rule, message).at(format!(".{}", self.json)))
     }
 
-    /// The default as an expression of the field's type.
-    fn default(&self, word: &Word, class: Class, role: Role) -> syn::Result<TokenStream> {
+    /// Returns the default as an expression of the field's type.
+    fn default(&self, argument: &Argument, class: Class, role: Role) -> syn::Result<TokenStream> {
         if self.is_optional {
             let inner = types::in_option(&self.ty).map(|ty| ty.to_token_stream().to_string());
             let inner = inner.unwrap_or_default().replace(' ', "");
             let message = format!(
                 "a field with a default always has a value: write `{inner}`, not `Option<{inner}>`"
             );
-            return Err(Error::new(word.name.span(), message));
+            return Err(Error::new(argument.name.span(), message));
         }
         if role == Role::Status {
-            let message = "a status has no defaults: whoever writes it writes every field";
-            return Err(Error::new(word.name.span(), message));
+            let message = "a status has no defaults: the operator writes every field";
+            return Err(Error::new(argument.name.span(), message));
         }
-        let expr = word.expr()?;
+        let expr = argument.expr()?;
         default::check(expr, &self.keywords)?;
         Ok(default::converted(expr, &self.ty, class))
     }
 }
 
-/// The words of `items(...)` or `values(...)`.
-fn elements(word: &Word, class: Class) -> syn::Result<Keywords> {
+/// Parses the arguments of `items(...)` or `values(...)`.
+fn elements(argument: &Argument, class: Class) -> syn::Result<Keywords> {
     let mut keywords = Keywords::default();
-    for word in word.list(ELEMENT)? {
-        keywords.take(&word, class)?;
+    for argument in argument.list(ELEMENT)? {
+        keywords.take(&argument, class)?;
     }
     Ok(keywords)
 }
 
-fn plain_type(word: &Word, ty: &Type) -> Error {
+fn plain_type(argument: &Argument, ty: &Type) -> Error {
     let ty = ty.to_token_stream().to_string().replace(' ', "");
-    let message = format!("`nullable` is for an `Option`: write `Option<{ty}>`");
-    Error::new(word.name.span(), message)
+    let message = format!("`nullable` applies to an `Option`: write `Option<{ty}>`");
+    Error::new(argument.name.span(), message)
 }
 
-fn check_required(word: &Word, class: Class, inner: Option<&Type>, role: Role) -> syn::Result<()> {
+fn check_required(
+    argument: &Argument,
+    class: Class,
+    inner: Option<&Type>,
+    role: Role,
+) -> syn::Result<()> {
     let message = match inner {
-        Some(_) => "an `Option` is optional: write the plain type",
-        None if role == Role::Status => "nothing in a status is required",
+        Some(_) => "an `Option` is optional: write its type without `Option`",
+        None if role == Role::Status => "fields of a status cannot be required",
         None if !matches!(class, Class::List | Class::Map) => {
-            "a plain type without a default is required already: leave the word out"
+            "a field without `Option` and default is already required: remove `required`"
         }
         None => return Ok(()),
     };
-    Err(Error::new(word.name.span(), message))
+    Err(Error::new(argument.name.span(), message))
 }
 
 fn check_type(ty: &Type) -> syn::Result<()> {
     if let Some(float) = types::float_in(ty) {
-        let message = "floats are refused: they are rounded on the way through JSON, so that an object differs \
-            from what was applied; use an integer of a smaller unit, or `Quantity`";
+        let message = "floats are not supported: they are rounded in JSON, so that an object differs \
+            from the applied one; use an integer of a smaller unit, or `Quantity`";
         return Err(Error::new_spanned(float, message));
     }
     match types::name(types::in_option(ty).unwrap_or(ty)).as_deref() {
         Some("i128" | "u128") => Err(Error::new_spanned(
             ty,
-            "Kubernetes has no integers beyond 64 bits: use `i64`",
+            "Kubernetes has no integers larger than 64 bits: use `i64`",
         )),
         _ => Ok(()),
     }
 }
 
-/// Refuses the attributes that opkit writes itself.
-pub(crate) fn refuse_foreign(attributes: &[Attribute]) -> syn::Result<()> {
+/// Rejects the attributes that opkit generates itself.
+pub(crate) fn reject_foreign(attributes: &[Attribute]) -> syn::Result<()> {
     for attribute in attributes {
         for (name, instead) in [
             (
                 "serde",
                 "`#[opkit(rename = ...)]` and `#[opkit(default = ...)]`",
             ),
-            ("schemars", "the words of `#[opkit(...)]`"),
-            ("kube", "the words of `#[opkit::kind(...)]`"),
+            ("schemars", "the arguments of `#[opkit(...)]`"),
+            ("kube", "the arguments of `#[opkit::kind(...)]`"),
         ] {
             if attribute.path().is_ident(name) {
                 let message = format!(
-                    "opkit writes `#[{name}(...)]` itself: use {instead}, or derive everything by hand with kube's CustomResource"
+                    "opkit generates `#[{name}(...)]`: use {instead}, or write all derives by hand with kube's CustomResource"
                 );
                 return Err(Error::new_spanned(attribute, message));
             }

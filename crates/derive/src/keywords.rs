@@ -1,16 +1,16 @@
-//! From the words of a field, or of its elements, to the keywords of its schema.
+//! Converts the arguments of a field, or of its elements, to keywords of its schema.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, Expr, ExprLit, Lit, LitStr};
 
+use crate::arguments::{Argument, RULE};
 use crate::types::Class;
-use crate::words::{RULE, Word};
 
-/// The parts of a schema that the words of one attribute set.
+/// Schema keywords and rules from the arguments of one attribute.
 #[derive(Default)]
 pub(crate) struct Keywords {
-    /// Keyword and value, in the order in which they were written.
+    /// Schema keywords and their values, in the order in which they were written.
     keywords: Vec<(&'static str, Keyword)>,
     rules: Vec<Rule>,
     pub(crate) min: Option<i64>,
@@ -26,7 +26,7 @@ enum Keyword {
     Texts(Vec<String>),
 }
 
-/// A CEL rule.
+/// CEL validation rule.
 pub(crate) struct Rule {
     rule: String,
     message: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Rule {
     field: Option<String>,
 }
 
-/// The words that limit values: the class that each limits, and the keyword of the schema.
+/// Arguments that limit values: name, class of value, and schema keyword.
 const LIMITS: [(&str, Class, &str); 8] = [
     ("min", Class::Integer, "minimum"),
     ("max", Class::Integer, "maximum"),
@@ -46,7 +46,7 @@ const LIMITS: [(&str, Class, &str); 8] = [
     ("max_properties", Class::Map, "maxProperties"),
 ];
 
-/// The other words that need a class.
+/// Other arguments that need a class of value.
 const CLASSES: [(&str, Class); 6] = [
     ("pattern", Class::String),
     ("format", Class::String),
@@ -64,14 +64,14 @@ const REASONS: [&str; 4] = [
 ];
 
 impl Keywords {
-    /// Takes in a word; whether it is one of those that this module knows.
-    pub(crate) fn take(&mut self, word: &Word, class: Class) -> syn::Result<bool> {
-        check_class(word, class)?;
-        if let Some((name, _, keyword)) = LIMITS.iter().find(|(name, ..)| word.is(name)) {
+    /// Applies an argument; returns whether it is one that sets a schema keyword.
+    pub(crate) fn take(&mut self, argument: &Argument, class: Class) -> syn::Result<bool> {
+        check_class(argument, class)?;
+        if let Some((name, _, keyword)) = LIMITS.iter().find(|(name, ..)| argument.is(name)) {
             let limit = match class {
-                Class::Integer => word.integer()?,
-                _ if *name == "min" || *name == "max" => word.integer()?,
-                _ => word.count()?,
+                Class::Integer => argument.integer()?,
+                _ if *name == "min" || *name == "max" => argument.integer()?,
+                _ => argument.count()?,
             };
             match *name {
                 "min" => self.min = Some(limit),
@@ -81,50 +81,51 @@ impl Keywords {
                 _ => {}
             }
             self.keywords.push((keyword, Keyword::Integer(limit)));
-            return self.check_order(word).map(|()| true);
+            return self.check_order(argument).map(|()| true);
         }
-        match word.name.to_string().as_str() {
-            "pattern" => self.text("pattern", word.string()?),
-            "format" => self.text("format", word.string()?),
+        match argument.name.to_string().as_str() {
+            "pattern" => self.text("pattern", argument.string()?),
+            "format" => self.text("format", argument.string()?),
             "nullable" => {
-                word.flag()?;
+                argument.flag()?;
                 self.flag("nullable");
             }
             "list_set" => {
-                word.flag()?;
+                argument.flag()?;
                 self.list_type("set");
             }
             "list_atomic" => {
-                word.flag()?;
+                argument.flag()?;
                 self.list_type("atomic");
             }
             "list_map" => {
                 self.list_type("map");
-                let keys = Keyword::Texts(keys(word)?);
+                let keys = Keyword::Texts(keys(argument)?);
                 self.keywords.push(("x-kubernetes-list-map-keys", keys));
             }
             "struct_type" => {
-                let kind = word.string()?;
+                let kind = argument.string()?;
                 if !["atomic", "granular"].contains(&kind.value().as_str()) {
-                    let message = "write `struct_type = \"atomic\"` or `\"granular\"`";
+                    let message =
+                        "write `struct_type = \"atomic\"` or `struct_type = \"granular\"`";
                     return Err(Error::new_spanned(kind, message));
                 }
                 self.text("x-kubernetes-map-type", kind);
             }
             "embedded_resource" => {
-                word.flag()?;
+                argument.flag()?;
                 let object = Keyword::Text("object".to_owned());
                 self.keywords.push(("type", object));
                 self.flag("x-kubernetes-embedded-resource");
                 self.flag("x-kubernetes-preserve-unknown-fields");
             }
-            "rule" => self.rules.push(Rule::parse(word)?),
+            "rule" => self.rules.push(Rule::parse(argument)?),
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    /// Adds a rule of opkit's own.
+    /// Adds a rule that opkit generates.
     pub(crate) fn rule(&mut self, rule: Rule) {
         self.rules.push(rule);
     }
@@ -147,7 +148,7 @@ impl Keywords {
     }
 
     /// Checks that no lower limit is above its upper one.
-    fn check_order(&self, word: &Word) -> syn::Result<()> {
+    fn check_order(&self, argument: &Argument) -> syn::Result<()> {
         let limits = [
             ("min", self.min, "max", self.max),
             ("min_length", self.min_length, "max_length", self.max_length),
@@ -157,13 +158,13 @@ impl Keywords {
                 && min > max
             {
                 let message = format!("{low} = {min} is above {high} = {max}");
-                return Err(Error::new(word.name.span(), message));
+                return Err(Error::new(argument.name.span(), message));
             }
         }
         Ok(())
     }
 
-    /// The keywords as a `&'static [(&'static str, Keyword)]`.
+    /// Returns the keywords as a `&'static [(&'static str, Keyword)]`.
     pub(crate) fn keyword_tokens(&self) -> TokenStream {
         let keywords = self.keywords.iter().map(|(name, keyword)| {
             let value = match keyword {
@@ -177,7 +178,7 @@ impl Keywords {
         quote!(&[#(#keywords),*])
     }
 
-    /// The rules as a `&'static [Rule]`.
+    /// Returns the rules as a `&'static [Rule]`.
     pub(crate) fn rule_tokens(&self) -> TokenStream {
         let rules = self.rules.iter().map(Rule::tokens);
         quote!(&[#(#rules),*])
@@ -194,26 +195,26 @@ impl Rule {
         }
     }
 
-    /// The rule, whose violation is reported at a field below.
+    /// Reports a violation of the rule at a field below.
     pub(crate) fn at(mut self, field: String) -> Self {
         self.field = Some(field);
         self
     }
 
-    pub(crate) fn parse(word: &Word) -> syn::Result<Self> {
+    pub(crate) fn parse(argument: &Argument) -> syn::Result<Self> {
         let shape = "rule(\"self.a <= self.b\", message = \"a is above b\")";
-        let (rule, words) = word.named_list(RULE, shape)?;
+        let (rule, arguments) = argument.named_list(RULE, shape)?;
         let mut parsed = Self {
             rule: rule.value(),
             message: None,
             reason: None,
             field: None,
         };
-        for word in &words {
-            match word.name.to_string().as_str() {
-                "message" => parsed.message = Some(word.string()?.value()),
-                "field" => parsed.field = Some(field_path(&word.string()?)?),
-                _ => parsed.reason = Some(reason(word)?),
+        for argument in &arguments {
+            match argument.name.to_string().as_str() {
+                "message" => parsed.message = Some(argument.string()?.value()),
+                "field" => parsed.field = Some(field_path(&argument.string()?)?),
+                _ => parsed.reason = Some(reason(argument)?),
             }
         }
         Ok(parsed)
@@ -239,30 +240,30 @@ impl Rule {
     }
 }
 
-/// The path of a field as rules name it: with a dot at its start.
+/// Checks and returns the path of a field in a rule, which starts with a dot.
 fn field_path(path: &LitStr) -> syn::Result<String> {
     match path.value() {
         path if path.starts_with('.') => Ok(path),
         name => Err(Error::new_spanned(
             path,
-            format!("a field path starts with a dot: `field = \".{name}\"`"),
+            format!("a field path must start with a dot: write `field = \".{name}\"`"),
         )),
     }
 }
 
-fn reason(word: &Word) -> syn::Result<String> {
-    if let Expr::Path(path) = word.expr()?
+fn reason(argument: &Argument) -> syn::Result<String> {
+    if let Expr::Path(path) = argument.expr()?
         && let Some(name) = path.path.get_ident().map(ToString::to_string)
         && REASONS.contains(&name.as_str())
     {
         return Ok(name);
     }
-    let message = format!("`reason` is one of {}", REASONS.join(", "));
-    Err(Error::new_spanned(word.expr()?, message))
+    let message = format!("`reason` must be one of {}", REASONS.join(", "));
+    Err(Error::new_spanned(argument.expr()?, message))
 }
 
-/// The keys of `list_map = "name"` or `list_map = ["name", "protocol"]`.
-fn keys(word: &Word) -> syn::Result<Vec<String>> {
+/// Parses the keys of `list_map = "name"` or `list_map = ["name", "protocol"]`.
+fn keys(argument: &Argument) -> syn::Result<Vec<String>> {
     let text = |expr: &Expr| match expr {
         Expr::Lit(ExprLit {
             lit: Lit::Str(text),
@@ -270,23 +271,23 @@ fn keys(word: &Word) -> syn::Result<Vec<String>> {
         }) => Some(text.value()),
         _ => None,
     };
-    let expr = word.expr()?;
+    let expr = argument.expr()?;
     let keys = match expr {
         Expr::Array(array) => array.elems.iter().map(text).collect(),
         expr => text(expr).map(|key| vec![key]),
     };
     match keys {
         Some(keys) if !keys.is_empty() => Ok(keys),
-        _ => Err(word.expected("list_map = \"name\"")),
+        _ => Err(argument.expected("list_map = \"name\"")),
     }
 }
 
-/// Checks that the word fits the type of its field; of a type that is not known, only its schema
-/// knows.
-fn check_class(word: &Word, class: Class) -> syn::Result<()> {
+/// Checks that an argument fits the type of its field. The class of a user-defined type is unknown
+/// here and not checked.
+fn check_class(argument: &Argument, class: Class) -> syn::Result<()> {
     let limits = LIMITS.iter().map(|(name, class, _)| (*name, *class));
     let mut needs = limits.chain(CLASSES);
-    let Some((name, needed)) = needs.find(|(name, _)| word.is(name)) else {
+    let Some((name, needed)) = needs.find(|(name, _)| argument.is(name)) else {
         return Ok(());
     };
     if class == Class::Other || class == needed {
@@ -301,9 +302,9 @@ fn check_class(word: &Word, class: Class) -> syn::Result<()> {
         None => String::new(),
     };
     let message = format!(
-        "`{name}` is for {}, and this is {}{hint}",
+        "`{name}` applies to {}, but this field is {}{hint}",
         needed.noun(),
         class.noun()
     );
-    Err(Error::new(word.name.span(), message))
+    Err(Error::new(argument.name.span(), message))
 }

@@ -1,5 +1,5 @@
-//! `#[opkit::kind(...)]`: the spec, the root type with kube's traits, and the definition of the
-//! resource.
+//! `#[opkit::kind(...)]`: generates the spec, the root type with kube's traits, and the definition
+//! of the resource.
 
 mod definition;
 
@@ -8,24 +8,25 @@ use quote::quote;
 use syn::{DeriveInput, parse_quote};
 
 use self::definition::Definition;
+use crate::arguments::{self, KIND, STRUCT};
 use crate::errors::Errors;
 use crate::field::Role;
 use crate::schema::Struct;
-use crate::words::{self, KIND, STRUCT};
 
 pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Result<TokenStream> {
     let mut errors = Errors::default();
-    let words = errors.take(words::parse(attribute, KIND));
-    let own = errors.take(words::take(&mut input.attrs, KIND.and(STRUCT)));
+    let arguments = errors.take(arguments::parse(attribute, KIND));
+    let own = errors.take(arguments::take(&mut input.attrs, KIND.and(STRUCT)));
     let ident = input.ident.clone();
     let mut parsed = errors.take(Struct::parse(input, Role::Spec));
     let mut definition = None;
-    // With a word that is wrong, it is not known what is missing.
-    if let (Some(mut words), Some(own)) = (words, own) {
-        let (rules, own): (Vec<_>, Vec<_>) = own.into_iter().partition(|word| word.is("rule"));
-        words.extend(own);
-        errors.take(words::refuse_repeats(&words));
-        definition = errors.take(Definition::parse(&ident, &words));
+    // If an argument is not valid, it is unknown which ones are missing.
+    if let (Some(mut arguments), Some(own)) = (arguments, own) {
+        let (rules, own): (Vec<_>, Vec<_>) =
+            own.into_iter().partition(|argument| argument.is("rule"));
+        arguments.extend(own);
+        errors.take(arguments::reject_repeats(&arguments));
+        definition = errors.take(Definition::parse(&ident, &arguments));
         if let Some(parsed) = &mut parsed {
             errors.take(parsed.take(&rules));
         }
@@ -50,7 +51,7 @@ pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Res
     })
 }
 
-/// The type of whole objects: metadata, spec and status.
+/// Generates the type of whole objects: metadata, spec and status.
 fn root(spec: &Struct, definition: &Definition) -> TokenStream {
     let input = spec.input();
     let columns = spec.columns();
@@ -65,7 +66,7 @@ fn root(spec: &Struct, definition: &Definition) -> TokenStream {
     let kind_name = kind.to_string();
     let docs = match docs.is_empty() {
         true => {
-            let doc = format!("An object of the kind `{kind_name}`.");
+            let doc = format!("Object of the kind `{kind_name}`.");
             quote!(#[doc = #doc])
         }
         false => quote!(#(#docs)*),
@@ -74,7 +75,7 @@ fn root(spec: &Struct, definition: &Definition) -> TokenStream {
         match &definition.status {
             Some(status) => (
                 quote! {
-                    /// What the operator has found and done.
+                    /// Observed state, written by the operator.
                     #[serde(default)]
                     #vis status: ::core::option::Option<#status>,
                 },
@@ -131,16 +132,16 @@ fn root(spec: &Struct, definition: &Definition) -> TokenStream {
         )]
         #[serde(crate = "::opkit::__private::serde")]
         #vis struct #kind {
-            /// Name, namespace, labels and what else every object has.
+            /// Name, namespace, labels and other standard metadata.
             #[serde(default)]
             #vis metadata: #meta,
-            /// What the user asks for.
+            /// Desired state, written by the user.
             #vis spec: #spec,
             #status_field
         }
 
         impl #kind {
-            /// An object with a name and a spec.
+            /// Creates an object with a name and a spec.
             #vis fn new(name: &str, spec: #spec) -> Self {
                 Self {
                     metadata: #meta {

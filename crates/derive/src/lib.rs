@@ -1,7 +1,9 @@
-//! opkit's macros: kinds and their schemas, the main, test and reconcile attributes, typed clients.
+//! Macros of opkit: kinds and their schemas, the main, test and reconcile attributes, typed
+//! clients.
 //!
-//! Generated code names nothing but `::opkit::__private` and the standard library.
+//! Generated code refers only to `::opkit::__private` and the standard library.
 
+mod arguments;
 mod column;
 mod default;
 mod derives;
@@ -17,14 +19,13 @@ mod signature;
 mod status;
 mod typed_client;
 mod types;
-mod words;
 
 use proc_macro::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, ItemFn, parse_macro_input};
 
-/// Makes an async function the `main` of an operator's binary: runs it on a multi-threaded runtime,
-/// prints an error as `<binary>: <error>` in one line, and then exits with code 1.
+/// Turns an async function into the `main` of an operator's binary: runs it on a multi-threaded
+/// runtime. An error is printed as `<binary>: <error>` on one line, and the exit code is 1.
 ///
 /// ```text
 /// #[opkit::main]
@@ -50,8 +51,8 @@ pub fn main(attribute: TokenStream, item: TokenStream) -> TokenStream {
     .into()
 }
 
-/// Makes an async function that takes a control plane a test, run on the control plane that
-/// `OPKIT_CONTROL_PLANE` names; the embedded one by default. Needs opkit's feature `test`.
+/// Turns an async function that takes a control plane into a test. It runs on the control plane
+/// that `OPKIT_CONTROL_PLANE` names, by default the embedded one. Needs opkit's feature `test`.
 ///
 /// ```text
 /// #[opkit::test]
@@ -85,14 +86,15 @@ pub fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Declares a custom resource by its spec: `RobotSpec` becomes the spec of the kind `Robot`.
 ///
-/// The guide `docs/kinds.md` has all words. The scope, `namespaced` or `cluster`, has no default.
+/// The guide `docs/kinds.md` lists all arguments. The scope, `namespaced` or `cluster`, has no
+/// default.
 ///
 /// ```text
 /// /// A fleet of identical robots.
 /// #[opkit::kind(group = "robot.opkit.dev", version = "v1", namespaced, status = RobotStatus)]
 /// #[opkit(printcolumn("Ready", condition = "Ready"), printcolumn(age))]
 /// pub struct RobotSpec {
-///     /// How many robots to keep.
+///     /// Number of robots to keep.
 ///     #[opkit(default = 1, min = 0, max = 100, printcolumn = "Desired")]
 ///     pub replicas: i32,
 /// }
@@ -102,7 +104,7 @@ pub fn kind(attribute: TokenStream, item: TokenStream) -> TokenStream {
     declared(kind::expand, attribute, item)
 }
 
-/// Declares a type that is part of a kind: a struct, or an enum of plain variants.
+/// Declares a type that is part of a kind: a struct, or an enum with unit variants.
 ///
 /// ```text
 /// #[opkit::schema]
@@ -116,8 +118,8 @@ pub fn schema(attribute: TokenStream, item: TokenStream) -> TokenStream {
     declared(schema::expand, attribute, item)
 }
 
-/// Declares the status of a kind: it has a `Default`, and nothing in it is required. Without
-/// `observed_generation` or `conditions` it gives a warning.
+/// Declares the status of a kind: it implements `Default`, and none of its fields is required. The
+/// macro warns if `observed_generation` or `conditions` is missing.
 ///
 /// ```text
 /// #[opkit::status]
@@ -144,8 +146,8 @@ fn declared(
     }
 }
 
-/// Checks the signature of a reconcile function, or of a finalizer's: the compiler reports which
-/// part of it is wrong, instead of that it is none. The function itself stays as it is.
+/// Checks the signature of a reconcile or finalizer function, so that the compiler reports which
+/// part is wrong instead of a missing trait implementation. The function itself is not changed.
 ///
 /// ```text
 /// #[opkit::reconcile]
@@ -159,14 +161,14 @@ pub fn reconcile(attribute: TokenStream, item: TokenStream) -> TokenStream {
     reconcile::expand(attribute.into(), &function).into()
 }
 
-/// Makes a typed client for a custom resource, limited to the verbs that are listed: another one
-/// does not compile. It stands below `#[opkit::kind(...)]`, or beside kube's `CustomResource` on
-/// the spec, where it reads kind, status and scale from the same `#[kube(...)]`.
+/// Generates a typed client for a custom resource, limited to the listed verbs: other calls do not
+/// compile. Write it below `#[opkit::kind(...)]`, or beside kube's `CustomResource` on the spec,
+/// where it reads kind, status and scale from the same `#[kube(...)]`.
 ///
-/// `#[client(...)]` takes
-/// `verbs(get, list, watch, create, update, patch, delete, deletecollection)`, all of them if it is
-/// left out; `no_status` and `no_scale`, which take away what kube declares; and `name = "..."` for
-/// another name than the kind's with `Client` behind it.
+/// `#[client(...)]` takes `verbs(get, list, watch, create, update, patch, delete,
+/// deletecollection)`, by default all of them; `no_status` and `no_scale`, which remove the
+/// subresources that kube declares; and `name = "..."` for another name than that of the kind
+/// followed by `Client`.
 ///
 /// ```text
 /// #[derive(CustomResource, TypedClient, Serialize, Deserialize, JsonSchema, Clone, Debug)]

@@ -1,6 +1,7 @@
-//! Names on the wire: of fields, of variants, of resources.
+//! JSON names of fields and variants, names of resources, and their validation.
 
-/// The JSON name of a Rust field: `min_replicas` is `minReplicas`, `type_` and `r#type` are `type`.
+/// Returns the JSON name of a Rust field: `min_replicas` is `minReplicas`, `type_` and `r#type` are
+/// `type`.
 pub(crate) fn camel_case(field: &str) -> String {
     let mut name = String::new();
     let mut is_start = false;
@@ -17,7 +18,7 @@ pub(crate) fn camel_case(field: &str) -> String {
     name
 }
 
-/// The ways in which all variants of an enum can be renamed, serde's words.
+/// Values of `rename_all` for the variants of an enum, with serde's names.
 pub(crate) const CASES: [&str; 5] = [
     "lowercase",
     "UPPERCASE",
@@ -26,7 +27,7 @@ pub(crate) const CASES: [&str; 5] = [
     "snake_case",
 ];
 
-/// The name of a variant by one of [`CASES`].
+/// Returns the name of a variant in one of the [`CASES`].
 pub(crate) fn variant(name: &str, case: &str) -> String {
     match case {
         "lowercase" => name.to_lowercase(),
@@ -53,7 +54,7 @@ fn separated(name: &str, separator: char) -> String {
     text
 }
 
-/// The regular plural of an English word, by the same rules as kube's derive.
+/// Returns the regular plural of an English word, with the same rules as kube's derive.
 pub(crate) fn plural(word: &str) -> String {
     if ["s", "x", "z", "ch", "sh"]
         .iter()
@@ -67,7 +68,7 @@ pub(crate) fn plural(word: &str) -> String {
     }
 }
 
-/// Whether `text` is what Kubernetes calls a DNS label: a version, a plural.
+/// Reports whether `text` is a DNS label, as versions and plurals have to be.
 pub(crate) fn is_dns_label(text: &str) -> bool {
     let is_inner = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     text.len() <= 63
@@ -76,12 +77,13 @@ pub(crate) fn is_dns_label(text: &str) -> bool {
         && text.chars().all(|letter| is_inner(letter) || letter == '-')
 }
 
-/// Whether `text` can be the group of a custom resource: labels with dots in between.
+/// Reports whether `text` can be the group of a custom resource: DNS labels separated by dots.
 pub(crate) fn is_group(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_label)
 }
 
-/// The name of a field as CEL expressions name it: reserved words and signs are escaped.
+/// Returns the name of a field in CEL expressions: reserved words and special characters are
+/// escaped.
 pub(crate) fn cel(field: &str) -> String {
     const RESERVED: [&str; 21] = [
         "as",

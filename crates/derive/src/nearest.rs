@@ -1,14 +1,15 @@
-//! The word that was meant.
+//! Suggestions for misspelled names.
 
-/// The known word that differs least from `name`, if it does not differ too much.
+/// Returns the known name that differs least from `name`, if it does not differ too much.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = (name.len() / 3).max(1);
-    let near = known.map(|word| (distance(name, word), word));
-    let (distance, word) = near.min_by_key(|(distance, _)| *distance)?;
-    (distance <= most).then_some(word)
+    let near = known.map(|candidate| (distance(name, candidate), candidate));
+    let (distance, candidate) = near.min_by_key(|(distance, _)| *distance)?;
+    (distance <= most).then_some(candidate)
 }
 
-/// How many letters have to be added, removed, replaced or swapped with the next one.
+/// Returns the number of letters that have to be added, removed, replaced or swapped with the next
+/// one.
 fn distance(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut before: Vec<usize> = Vec::new();

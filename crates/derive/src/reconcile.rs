@@ -1,8 +1,8 @@
-//! `#[opkit::reconcile]`: checks the signature of a reconcile or finalizer function, one message
-//! for each mistake.
+//! `#[opkit::reconcile]`: checks the signature of a reconcile or finalizer function, with one
+//! message for each mistake.
 //!
-//! What the tokens show is checked here; what only types show is checked by code that stands beside
-//! the function, in a constant without a name: it is compiled and never run.
+//! This module checks what the tokens show. What only types show is checked by generated code
+//! beside the function, in an unnamed constant: it is compiled but never run.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
@@ -14,7 +14,7 @@ use crate::types;
 
 const SHAPE: &str = "async fn reconcile(object: Arc<Robot>, cx: Context) -> Result<Action>";
 
-/// The function as it is, and the checks beside it.
+/// Returns the unchanged function, and the checks beside it.
 pub(crate) fn expand(attribute: TokenStream, function: &ItemFn) -> TokenStream {
     let checks = match check(attribute, function) {
         Ok(()) => type_checks(function),
@@ -37,18 +37,18 @@ fn check(attribute: TokenStream, function: &ItemFn) -> syn::Result<()> {
         ));
     }
     if !signature.generics.params.is_empty() {
-        let message = "#[opkit::reconcile] cannot check a function with generic parameters: leave the attribute out";
+        let message = "#[opkit::reconcile] cannot check a function with generic parameters: remove the attribute";
         errors.push(Error::new_spanned(&signature.generics, message));
     }
-    // A function that returns a future, instead of being one, is checked by its types.
+    // A function that is not async but returns a future is checked by its types.
     if signature.asyncness.is_none() && !returns_future(&signature.output) {
-        let message = format!("a reconcile function is async: `{SHAPE}`");
+        let message = format!("a reconcile function must be async: `{SHAPE}`");
         errors.push(Error::new_spanned(signature.fn_token, message));
     }
     check_arguments(function, &mut errors);
     match &signature.output {
         ReturnType::Default => {
-            let message = format!("a reconcile function returns what to do next: `{SHAPE}`");
+            let message = format!("a reconcile function must return the next action: `{SHAPE}`");
             errors.push(Error::new_spanned(&signature.ident, message));
         }
         ReturnType::Type(_, output) => {
@@ -63,13 +63,14 @@ fn check(attribute: TokenStream, function: &ItemFn) -> syn::Result<()> {
 fn check_arguments(function: &ItemFn, errors: &mut Errors) {
     let inputs = &function.sig.inputs;
     if let Some(FnArg::Receiver(receiver)) = inputs.first() {
-        let message = "a reconcile function is a free function: what it needs beside the cluster is the state, `cx.state()`";
+        let message =
+            "a reconcile function must be a free function: read shared state with `cx.state()`";
         errors.push(Error::new_spanned(receiver, message));
         return;
     }
     if inputs.len() != 2 {
         let message = format!(
-            "a reconcile function takes two arguments, the object and the context, and this one takes {}: `{SHAPE}`",
+            "a reconcile function must have two arguments, the object and the context, but this one has {}: `{SHAPE}`",
             inputs.len()
         );
         errors.push(Error::new_spanned(&function.sig.ident, message));
@@ -81,28 +82,29 @@ fn check_arguments(function: &ItemFn, errors: &mut Errors) {
     });
     if let Some(Type::Reference(reference)) = object {
         let message = format!(
-            "a reconcile function owns its object: write `Arc<{}>`",
+            "a reconcile function takes its object by value: write `Arc<{}>`",
             plain(&reference.elem)
         );
         errors.push(Error::new_spanned(reference, message));
     }
     if let Some(Type::Reference(reference)) = context {
         let message = format!(
-            "a reconcile function owns its context: write `{}` without the `&`; a clone of it is cheap",
+            "a reconcile function takes its context by value: write `{}` without the `&`; cloning it is cheap",
             plain(&reference.elem)
         );
         errors.push(Error::new_spanned(reference, message));
     }
 }
 
-/// The error for a result whose error cannot become opkit's, if the tokens show that.
+/// Returns the error for a result whose error type cannot be converted to opkit's, if the tokens
+/// show that.
 fn boxed_error(output: &Type) -> Option<Error> {
     let name = types::name(output)?;
     if name != "Result" {
         return None;
     }
-    const ANYHOW: &str = "`anyhow::Error` cannot become an `opkit::Error` by `?`: return `Result<Action>`, and write \
-        `.map_err(|error| Error::from_boxed(error.into()))?` where a call returns one";
+    const ANYHOW: &str = "`anyhow::Error` cannot be converted to `opkit::Error` with `?`: return `Result<Action>`, and write \
+        `.map_err(|error| Error::from_boxed(error.into()))?` at the failing call";
     if is_of_anyhow(output) {
         return Some(Error::new_spanned(output, ANYHOW));
     }
@@ -134,7 +136,7 @@ fn boxed_error(output: &Type) -> Option<Error> {
         }
     };
     let message = format!(
-        "a boxed error cannot become an `opkit::Error` by `?`: return `Result<Action>`, and write {constructor} where a call returns one"
+        "a boxed error cannot be converted to `opkit::Error` with `?`: return `Result<Action>`, and write {constructor} at the failing call"
     );
     Some(Error::new_spanned(error, message))
 }
@@ -160,7 +162,7 @@ fn returns_future(output: &ReturnType) -> bool {
     }
 }
 
-/// Checks what only types show: each on a line of its own, so that each has a message of its own.
+/// Generates the checks that need types: each on its own line, so that each has its own message.
 fn type_checks(function: &ItemFn) -> TokenStream {
     let signature = &function.sig;
     let name = &signature.ident;
@@ -199,7 +201,7 @@ fn type_checks(function: &ItemFn) -> TokenStream {
     }
 }
 
-/// Checks `Result<value, error>`, each part where it is written.
+/// Generates the checks of `Result<value, error>`, each at the position of its part.
 fn output_checks(output: &Type) -> TokenStream {
     let arguments = types::arguments(output);
     let span = arguments

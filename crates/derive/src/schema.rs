@@ -1,5 +1,5 @@
-//! `#[opkit::schema]`, and what it has in common with a kind's spec and status: serde, schemars and
-//! a table of what schemars does not know.
+//! `#[opkit::schema]`, and its common parts with a kind's spec and status: attributes for serde and
+//! schemars, and a table of what schemars does not support.
 
 mod unit_enum;
 
@@ -7,51 +7,54 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::{Data, DeriveInput, Error, Fields};
 
+use crate::arguments::Argument;
 use crate::column::Column;
 use crate::derives::Derives;
 use crate::errors::Errors;
-use crate::field::{Field, Role, refuse_foreign};
+use crate::field::{Field, Role, reject_foreign};
 use crate::keywords::Keywords;
 use crate::types::Class;
-use crate::words::Word;
 
-/// A struct that was read, and its fields with the attributes of serde and schemars.
+/// Parsed struct, and its fields with the attributes for serde and schemars.
 pub(crate) struct Struct {
     input: DeriveInput,
     role: Role,
     pub(crate) derives: Derives,
     fields: Vec<Field>,
-    /// What `#[opkit(...)]` on the struct adds.
+    /// Schema keywords from `#[opkit(...)]` on the struct.
     own: Keywords,
 }
 
 /// Expands `#[opkit::schema]`.
 pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Result<TokenStream> {
     if !attribute.is_empty() {
-        let words = crate::words::parse(attribute, crate::words::STRUCT.and(crate::words::ENUM))?;
-        if let Some(word) = words.first() {
-            let name = &word.name;
-            let message = format!("write `#[opkit({name}...)]` on a line of its own");
+        let arguments = crate::arguments::parse(
+            attribute,
+            crate::arguments::STRUCT.and(crate::arguments::ENUM),
+        )?;
+        if let Some(argument) = arguments.first() {
+            let name = &argument.name;
+            let message = format!("write `#[opkit({name}...)]` on its own line");
             return Err(Error::new(name.span(), message));
         }
     }
     match &input.data {
         Data::Enum(_) => unit_enum::expand(input),
         _ => {
-            let words = crate::words::take(&mut input.attrs, crate::words::STRUCT)?;
+            let arguments = crate::arguments::take(&mut input.attrs, crate::arguments::STRUCT)?;
             let mut parsed = Struct::parse(input, Role::Part)?;
-            parsed.take(&words)?;
+            parsed.take(&arguments)?;
             Ok(parsed.tokens())
         }
     }
 }
 
 impl Struct {
-    /// Reads a struct with named fields, whose `#[opkit(...)]` are taken out already.
+    /// Parses a struct with named fields, from which its `#[opkit(...)]` were already taken.
     pub(crate) fn parse(mut input: DeriveInput, role: Role) -> syn::Result<Self> {
-        refuse_foreign(&input.attrs)?;
+        reject_foreign(&input.attrs)?;
         if !input.generics.params.is_empty() {
-            let message = "a declared type has no generic parameters: its schema is one";
+            let message = "a declared type cannot have generic parameters: it has a single schema";
             return Err(Error::new_spanned(&input.generics, message));
         }
         let ident = input.ident.clone();
@@ -61,11 +64,11 @@ impl Struct {
                 _ => {
                     return Err(Error::new_spanned(
                         &ident,
-                        "a struct with named fields is needed",
+                        "expected a struct with named fields",
                     ));
                 }
             },
-            _ => return Err(Error::new_spanned(&ident, "a struct is needed here")),
+            _ => return Err(Error::new_spanned(&ident, "expected a struct")),
         };
         let mut errors = Errors::default();
         let parsed: Vec<Field> = fields
@@ -76,7 +79,7 @@ impl Struct {
         for (at, field) in parsed.iter().enumerate() {
             let mut before = parsed.iter().take(at);
             if before.any(|before| before.json == field.json) {
-                let message = format!("two fields are {:?} on the wire", field.json);
+                let message = format!("two fields have the JSON name {:?}", field.json);
                 errors.push(Error::new_spanned(field.ident(), message));
             }
         }
@@ -95,10 +98,10 @@ impl Struct {
         })
     }
 
-    /// Takes in the words on the struct that are about its schema.
-    pub(crate) fn take(&mut self, words: &[Word]) -> syn::Result<()> {
-        for word in words {
-            self.own.take(word, Class::Other)?;
+    /// Applies the arguments on the struct that set schema keywords.
+    pub(crate) fn take(&mut self, arguments: &[Argument]) -> syn::Result<()> {
+        for argument in arguments {
+            self.own.take(argument, Class::Other)?;
         }
         Ok(())
     }
@@ -124,9 +127,9 @@ impl Struct {
         self.fields.iter().filter_map(|field| field.column.as_ref())
     }
 
-    /// The struct with its derives, its table, and its defaults.
+    /// Generates the struct with its derives, its table and its defaults.
     pub(crate) fn tokens(mut self) -> TokenStream {
-        // The derived `Default` would not know of the defaults that are declared.
+        // The derived `Default` would not use the declared defaults.
         let needs_default = self.role == Role::Status || self.derives.has("Default");
         self.derives.remove("Default");
         let derives = self.derives.tokens(&[]);

@@ -1,4 +1,4 @@
-//! What the functions must look like, and what is said if they do not.
+//! Checks of the functions under `#[opkit::main]` and `#[opkit::test]`, with their error messages.
 
 use proc_macro2::TokenStream;
 use syn::{Error, FnArg, ItemFn, ReturnType, Visibility};
@@ -14,7 +14,7 @@ pub(crate) fn check_main(attribute: TokenStream, function: &ItemFn) -> Result<()
     match function.sig.inputs.first() {
         Some(argument) => Err(Error::new_spanned(
             argument,
-            "#[opkit::main] takes a function without arguments: `async fn main() -> opkit::Result`",
+            "#[opkit::main] requires a function without arguments: `async fn main() -> opkit::Result`",
         )),
         None => Ok(()),
     }
@@ -29,7 +29,7 @@ pub(crate) fn check_test(attribute: TokenStream, function: &ItemFn) -> Result<()
         (Some(FnArg::Typed(_)), None) => Ok(()),
         _ => Err(Error::new_spanned(
             &function.sig.ident,
-            format!("#[opkit::test] takes a function with one argument: `{SHAPE}`"),
+            format!("#[opkit::test] requires a function with one argument: `{SHAPE}`"),
         )),
     }
 }
@@ -48,23 +48,24 @@ fn check(
         ));
     }
     if signature.asyncness.is_none() {
-        let message = format!("{macro_name} takes an async function: `{shape}`");
+        let message = format!("{macro_name} requires an async function: `{shape}`");
         return Err(Error::new_spanned(signature.fn_token, message));
     }
     if !signature.generics.params.is_empty() {
         let message =
-            format!("{macro_name} takes a function without generic parameters: `{shape}`");
+            format!("{macro_name} requires a function without generic parameters: `{shape}`");
         return Err(Error::new_spanned(&signature.generics, message));
     }
     if matches!(signature.output, ReturnType::Default) {
         let message =
-            format!("{macro_name} takes a function that returns opkit::Result: `{shape}`");
+            format!("{macro_name} requires a function that returns opkit::Result: `{shape}`");
         return Err(Error::new_spanned(&signature.ident, message));
     }
     Ok(())
 }
 
-/// The function as it stands within the one that calls it.
+/// Returns the function without its attributes and visibility, to be nested in the function that
+/// calls it.
 pub(crate) fn without_attributes(function: &ItemFn) -> ItemFn {
     ItemFn {
         attrs: Vec::new(),

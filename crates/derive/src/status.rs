@@ -1,25 +1,25 @@
-//! `#[opkit::status]`: a struct of which nothing is required.
+//! `#[opkit::status]`: a struct without required fields.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::{DeriveInput, Error};
 
+use crate::arguments::{self, STRUCT};
 use crate::field::Role;
 use crate::schema::Struct;
-use crate::words::{self, STRUCT};
 
-/// The fields that every status should have: on the wire, as they are declared, and what they are
-/// for.
+/// Fields that every status should have: JSON name, declaration, and the consequence of leaving it
+/// out.
 const EXPECTED: [(&str, &str, &str); 2] = [
     (
         "observedGeneration",
         "observed_generation: Option<i64>",
-        "nobody can tell whether the status is up to date",
+        "clients cannot know whether the status is up to date",
     ),
     (
         "conditions",
         "conditions: Conditions",
-        "it cannot say that the object is Ready",
+        "the status cannot report that the object is Ready",
     ),
 ];
 
@@ -30,9 +30,9 @@ pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Res
             "#[opkit::status] takes no arguments",
         ));
     }
-    let words = words::take(&mut input.attrs, STRUCT)?;
+    let arguments = arguments::take(&mut input.attrs, STRUCT)?;
     let mut parsed = Struct::parse(input, Role::Status)?;
-    parsed.take(&words)?;
+    parsed.take(&arguments)?;
     let warnings = warnings(&parsed);
     let tokens = parsed.tokens();
     Ok(quote! {
@@ -41,8 +41,8 @@ pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Res
     })
 }
 
-/// A warning for each expected field that is missing. Stable Rust lets a macro warn in one way
-/// only: by the use of something deprecated. `#[allow(deprecated)]` on the struct turns it off.
+/// Returns a warning for each expected field that is missing. On stable Rust a macro can warn only
+/// by using a deprecated item. `#[allow(deprecated)]` on the struct turns the warning off.
 fn warnings(parsed: &Struct) -> TokenStream {
     let ident = parsed.ident();
     let levels = parsed.input().attrs.iter().filter(|attribute| {
@@ -52,9 +52,9 @@ fn warnings(parsed: &Struct) -> TokenStream {
     });
     let levels: Vec<_> = levels.collect();
     let missing = EXPECTED.iter().filter(|(json, ..)| !parsed.has_field(json));
-    let warnings = missing.map(|(json, declared, why)| {
+    let warnings = missing.map(|(json, declared, consequence)| {
         let name = format_ident!("status_without_{json}", span = ident.span());
-        let note = format!("`{ident}` has no `{declared}`: {why}");
+        let note = format!("`{ident}` has no `{declared}`: {consequence}");
         quote_spanned! {ident.span()=>
             #[allow(non_upper_case_globals)]
             #(#levels)*

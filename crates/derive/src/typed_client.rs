@@ -1,10 +1,11 @@
-//! The derive `TypedClient`: a type that stands for the verbs, and a name for the client.
+//! Derive macro `TypedClient`: generates a marker type with the verbs, and a type alias of the
+//! client.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Error, LitStr, Meta, Token, punctuated::Punctuated, spanned::Spanned};
 
-/// The verbs, and the traits that stand for them.
+/// Verbs, and the marker traits that allow them.
 const VERBS: [(&str, &str); 8] = [
     ("get", "Get"),
     ("list", "List"),
@@ -16,7 +17,7 @@ const VERBS: [(&str, &str); 8] = [
     ("deletecollection", "DeleteCollection"),
 ];
 
-/// What `#[client(...)]` says.
+/// Arguments of `#[client(...)]`.
 #[derive(Default)]
 struct Options {
     verbs: Option<Vec<Ident>>,
@@ -25,7 +26,7 @@ struct Options {
     name: Option<LitStr>,
 }
 
-/// What `#[kube(...)]` says that matters here.
+/// Arguments of `#[kube(...)]` that are used here.
 #[derive(Default)]
 struct Kube {
     kind: Option<LitStr>,
@@ -33,7 +34,7 @@ struct Kube {
     scale: bool,
 }
 
-/// The client of the kind that kube makes of `input`.
+/// Generates the client of the kind that kube generates from `input`.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
     let (options, kube) = (options(input)?, kube(input));
     let Some(kind) = kube.kind else {
@@ -43,10 +44,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
         });
         let message = match is_above {
             true => {
-                "write `#[derive(TypedClient)]` below `#[opkit::kind(...)]`, which gives it the kind"
+                "write `#[derive(TypedClient)]` below `#[opkit::kind(...)]`, which sets its kind"
             }
             false => {
-                "#[derive(TypedClient)] stands below `#[opkit::kind(...)]`, or beside kube's CustomResource with its `#[kube(kind = \"...\")]`"
+                "write `#[derive(TypedClient)]` below `#[opkit::kind(...)]`, or beside kube's CustomResource with `#[kube(kind = \"...\")]`"
             }
         };
         return Err(Error::new_spanned(&input.ident, message));
@@ -69,8 +70,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
     }
     let vis = &input.vis;
     let (client_doc, marker_doc) = (
-        format!("A client for objects of the kind [`{kind}`]."),
-        format!("The verbs of [`{client}`]."),
+        format!("Client for objects of the kind [`{kind}`]."),
+        format!("Verbs of [`{client}`]."),
     );
     Ok(quote! {
         #[doc = #marker_doc]
@@ -100,7 +101,7 @@ fn options(input: &DeriveInput) -> Result<Options, Error> {
                         let known: Vec<&str> = VERBS.iter().map(|(verb, _)| *verb).collect();
                         let known = known.join(", ");
                         let message =
-                            format!("`{verb}` is not a verb of Kubernetes; known are {known}");
+                            format!("`{verb}` is not a Kubernetes verb: expected one of {known}");
                         return Err(Error::new_spanned(verb, message));
                     }
                 }
@@ -118,7 +119,7 @@ fn options(input: &DeriveInput) -> Result<Options, Error> {
             if meta.path.is_ident("name") {
                 let name: LitStr = meta.value()?.parse()?;
                 if syn::parse_str::<Ident>(&name.value()).is_err() {
-                    let message = format!("{:?} cannot be the name of a type", name.value());
+                    let message = format!("{:?} is not a valid type name", name.value());
                     return Err(Error::new_spanned(name, message));
                 }
                 options.name = Some(name);
@@ -132,8 +133,8 @@ fn options(input: &DeriveInput) -> Result<Options, Error> {
     Ok(options)
 }
 
-/// Looks through kube's attributes. What else is in them is kube's to judge, so nothing is parsed:
-/// `kind` and `status` stand before an equals sign, `scale` begins a group.
+/// Searches kube's attributes. kube validates the rest of them, so they are not parsed: `kind` and
+/// `status` are followed by an equals sign, `scale` by a group.
 fn kube(input: &DeriveInput) -> Kube {
     let mut found = Kube::default();
     for attribute in input.attrs.iter().filter(|it| it.path().is_ident("kube")) {
@@ -142,26 +143,27 @@ fn kube(input: &DeriveInput) -> Kube {
         };
         let tokens: Vec<TokenTree> = list.tokens.clone().into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {
-            // A word begins an argument at the start and after a comma; elsewhere it is a value.
+            // An identifier starts an argument at the beginning and after a comma; elsewhere it is
+            // a value.
             let before = at.checked_sub(1).and_then(|at| tokens.get(at));
             let begins = match before {
                 None => true,
                 Some(TokenTree::Punct(punct)) => punct.as_char() == ',',
                 Some(_) => false,
             };
-            let TokenTree::Ident(word) = token else {
+            let TokenTree::Ident(ident) = token else {
                 continue;
             };
             if !begins {
                 continue;
             }
             let value = tokens.get(at.saturating_add(2));
-            if word == "kind" {
+            if ident == "kind" {
                 let value = value.map(|value| syn::parse2(TokenStream::from(value.clone())));
                 found.kind = value.and_then(Result::ok);
-            } else if word == "status" {
+            } else if ident == "status" {
                 found.status = true;
-            } else if word == "scale" {
+            } else if ident == "scale" {
                 found.scale = true;
             }
         }

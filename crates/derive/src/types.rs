@@ -1,10 +1,9 @@
-//! The class of a field's schema, by the type that is written there. An alias or a type of one's
-//! own is
-//! [`Class::Other`]: its schema comes from its own declaration.
+//! Class of a field's schema, by the type that is written in the source. An alias or a user-defined
+//! type is [`Class::Other`]: its schema comes from its own declaration.
 
 use syn::{GenericArgument, PathArguments, Type};
 
-/// The kinds of JSON values that a Rust type can be.
+/// Type of JSON value that a Rust type is encoded as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
     Bool,
@@ -17,7 +16,7 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    /// The class in words, for messages.
+    /// Returns the class as a noun for messages.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Bool => "a bool",
@@ -26,7 +25,7 @@ impl Class {
             Self::String => "a string",
             Self::List => "a list",
             Self::Map => "a map",
-            Self::Other => "a type of its own",
+            Self::Other => "a user-defined type",
         }
     }
 }
@@ -36,7 +35,7 @@ const INTEGERS: [&str; 10] = [
 ];
 const LISTS: [&str; 4] = ["Vec", "VecDeque", "BTreeSet", "HashSet"];
 
-/// The class of a type that is not an `Option`.
+/// Returns the class of a type that is not an `Option`.
 pub(crate) fn class(ty: &Type) -> Class {
     let Some(name) = name(ty) else {
         return Class::Other;
@@ -52,12 +51,12 @@ pub(crate) fn class(ty: &Type) -> Class {
     }
 }
 
-/// The type in `Option<...>`, if it is one.
+/// Returns the type in `Option<...>`, if the type is an `Option`.
 pub(crate) fn in_option(ty: &Type) -> Option<&Type> {
     (name(ty)? == "Option").then(|| arguments(ty).into_iter().next_back())?
 }
 
-/// The type of the elements of a list, or of the values of a map.
+/// Returns the type of the elements of a list, or of the values of a map.
 pub(crate) fn element(ty: &Type) -> Option<&Type> {
     match class(ty) {
         Class::List => arguments(ty).into_iter().next(),
@@ -66,7 +65,7 @@ pub(crate) fn element(ty: &Type) -> Option<&Type> {
     }
 }
 
-/// The first float in a type, at any depth.
+/// Returns the first float in a type, at any depth.
 pub(crate) fn float_in(ty: &Type) -> Option<&Type> {
     if class(ty) == Class::Float {
         return Some(ty);
@@ -74,7 +73,7 @@ pub(crate) fn float_in(ty: &Type) -> Option<&Type> {
     arguments(ty).into_iter().find_map(float_in)
 }
 
-/// The last name of the path that a type is.
+/// Returns the last segment of the path of a type.
 pub(crate) fn name(ty: &Type) -> Option<String> {
     match ty {
         Type::Path(path) if path.qself.is_none() => {
@@ -86,7 +85,7 @@ pub(crate) fn name(ty: &Type) -> Option<String> {
     }
 }
 
-/// The types in the angle brackets behind the last name of a path.
+/// Returns the generic type arguments of the last segment of a path.
 pub(crate) fn arguments(ty: &Type) -> Vec<&Type> {
     let path = match ty {
         Type::Path(path) => path,

@@ -1,16 +1,16 @@
-//! The definition of the resource, from the words of `#[opkit::kind(...)]`.
+//! Definition of the resource, from the arguments of `#[opkit::kind(...)]`.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, LitStr, Path, Token};
 
+use crate::arguments::{Argument, SCALE, Value};
 use crate::column::{self, Column};
 use crate::errors::Errors;
 use crate::names;
-use crate::words::{SCALE, Value, Word};
 
-/// The definition of a resource.
+/// Definition of a resource.
 pub(super) struct Definition {
     pub(super) kind: Ident,
     pub(super) group: String,
@@ -33,9 +33,9 @@ struct Scale {
     label_selector_path: Option<String>,
 }
 
-/// The words that were read so far; required ones may be missing.
+/// Arguments parsed so far; required ones may be missing.
 #[derive(Default)]
-struct Found {
+struct ParsedArguments {
     kind: Option<LitStr>,
     group: Option<String>,
     version: Option<String>,
@@ -52,45 +52,45 @@ struct Found {
 }
 
 impl Definition {
-    pub(super) fn parse(spec: &Ident, words: &[Word]) -> syn::Result<Self> {
-        let (mut found, mut errors) = (Found::default(), Errors::default());
-        for word in words {
-            errors.take(found.take(word));
+    pub(super) fn parse(spec: &Ident, arguments: &[Argument]) -> syn::Result<Self> {
+        let (mut parsed, mut errors) = (ParsedArguments::default(), Errors::default());
+        for argument in arguments {
+            errors.take(parsed.take(argument));
         }
-        let found = errors.none_or(found)?;
-        let kind = kind(spec, found.kind)?;
+        let parsed = errors.none_or(parsed)?;
+        let kind = kind(spec, parsed.kind)?;
         let missing = |what: &str| {
             Error::new(
                 Span::call_site(),
-                format!("which {what}? {}", example(what)),
+                format!("missing {what}: {}", example(what)),
             )
         };
-        let Some(is_namespaced) = found.is_namespaced else {
-            let message = "which scope? write `namespaced` or `cluster`: there is no default, because it cannot be changed later";
+        let Some(is_namespaced) = parsed.is_namespaced else {
+            let message = "missing scope: write `namespaced` or `cluster`; there is no default, because it cannot be changed later";
             return Err(Error::new(Span::call_site(), message));
         };
-        if let (Some((_, span)), None) = (&found.scale, &found.status) {
+        if let (Some((_, span)), None) = (&parsed.scale, &parsed.status) {
             let message =
-                "`scale` reads how many replicas there are from the status: add `status = ...`";
+                "`scale` reads the current number of replicas from the status: add `status = ...`";
             return Err(Error::new(*span, message));
         }
-        let singular = found
+        let singular = parsed
             .singular
             .unwrap_or_else(|| kind.to_string().to_lowercase());
         Ok(Self {
-            group: found.group.ok_or_else(|| missing("group"))?,
-            version: found.version.ok_or_else(|| missing("version"))?,
-            plural: found.plural.unwrap_or_else(|| names::plural(&singular)),
+            group: parsed.group.ok_or_else(|| missing("group"))?,
+            version: parsed.version.ok_or_else(|| missing("version"))?,
+            plural: parsed.plural.unwrap_or_else(|| names::plural(&singular)),
             kind,
             singular,
             is_namespaced,
-            status: found.status,
-            short_names: found.short_names,
-            categories: found.categories,
-            derives: found.derives,
-            scale: found.scale.map(|(scale, _)| scale),
-            selectable: found.selectable,
-            columns: found.columns,
+            status: parsed.status,
+            short_names: parsed.short_names,
+            categories: parsed.categories,
+            derives: parsed.derives,
+            scale: parsed.scale.map(|(scale, _)| scale),
+            selectable: parsed.selectable,
+            columns: parsed.columns,
         })
     }
 
@@ -98,7 +98,7 @@ impl Definition {
         self.scale.is_some()
     }
 
-    /// The implementation of kube's `Resource`.
+    /// Generates the implementation of kube's `Resource`.
     pub(super) fn resource(&self) -> TokenStream {
         let Self {
             kind,
@@ -153,7 +153,7 @@ impl Definition {
         }
     }
 
-    /// The `KindTable`, with the columns of fields before the others.
+    /// Generates the `KindTable`, with the columns of fields before the others.
     pub(super) fn table<'a>(&'a self, of_fields: impl Iterator<Item = &'a Column>) -> TokenStream {
         let Self {
             group,
@@ -193,64 +193,68 @@ impl Definition {
     }
 }
 
-impl Found {
-    fn take(&mut self, word: &Word) -> syn::Result<()> {
-        match word.name.to_string().as_str() {
+impl ParsedArguments {
+    fn take(&mut self, argument: &Argument) -> syn::Result<()> {
+        match argument.name.to_string().as_str() {
             "group" => {
                 self.group = Some(checked(
-                    word,
+                    argument,
                     names::is_group,
-                    "a domain of yours, such as \"example.com\"",
+                    "a domain that you own, such as \"example.com\"",
                 )?)
             }
             "version" => {
                 self.version = Some(checked(
-                    word,
+                    argument,
                     names::is_dns_label,
-                    "\"v1\", \"v1beta1\" or the like",
+                    "a version such as \"v1\" or \"v1beta1\"",
                 )?)
             }
-            "plural" => self.plural = Some(label(word)?),
-            "singular" => self.singular = Some(label(word)?),
-            "kind" => self.kind = Some(word.string()?),
+            "plural" => self.plural = Some(label(argument)?),
+            "singular" => self.singular = Some(label(argument)?),
+            "kind" => self.kind = Some(argument.string()?),
             "namespaced" | "cluster" => {
-                word.flag()?;
-                if self.is_namespaced.replace(word.is("namespaced")).is_some() {
-                    let message = "a kind has one scope: `namespaced` or `cluster`";
-                    return Err(Error::new(word.name.span(), message));
+                argument.flag()?;
+                if self
+                    .is_namespaced
+                    .replace(argument.is("namespaced"))
+                    .is_some()
+                {
+                    let message = "a kind has only one scope: `namespaced` or `cluster`";
+                    return Err(Error::new(argument.name.span(), message));
                 }
             }
-            "status" => self.status = Some(path(word)?),
-            "shortname" => self.short_names.push(label(word)?),
-            "category" => self.categories.push(label(word)?),
+            "status" => self.status = Some(path(argument)?),
+            "shortname" => self.short_names.push(label(argument)?),
+            "category" => self.categories.push(label(argument)?),
             "derive" => {
-                let Value::List(tokens) = &word.value else {
-                    return Err(word.expected("derive(PartialEq)"));
+                let Value::List(tokens) = &argument.value else {
+                    return Err(argument.expected("derive(PartialEq)"));
                 };
                 let parser = Punctuated::<Path, Token![,]>::parse_terminated;
                 let paths = syn::parse::Parser::parse2(parser, tokens.clone())?;
                 self.derives.extend(paths);
             }
-            "scale" => self.scale = Some((Scale::parse(word)?, word.name.span())),
-            "selectable" => self.selectable.push(column::path(&word.string()?)?),
-            _ => self.columns.push(Column::of_struct(word)?),
+            "scale" => self.scale = Some((Scale::parse(argument)?, argument.name.span())),
+            "selectable" => self.selectable.push(column::path(&argument.string()?)?),
+            _ => self.columns.push(Column::of_struct(argument)?),
         }
         Ok(())
     }
 }
 
 impl Scale {
-    fn parse(word: &Word) -> syn::Result<Self> {
+    fn parse(argument: &Argument) -> syn::Result<Self> {
         let (mut spec, mut status, mut selector) = (None, None, None);
-        for word in word.list(SCALE)? {
-            let (part, place) = match word.is("spec_replicas_path") {
+        for argument in argument.list(SCALE)? {
+            let (part, place) = match argument.is("spec_replicas_path") {
                 true => (&mut spec, ".spec."),
-                false if word.is("status_replicas_path") => (&mut status, ".status."),
+                false if argument.is("status_replicas_path") => (&mut status, ".status."),
                 false => (&mut selector, "."),
             };
-            let path = word.string()?;
+            let path = argument.string()?;
             if !path.value().starts_with(place) {
-                let message = format!("`{}` starts with `{place}`", word.name);
+                let message = format!("`{}` must start with `{place}`", argument.name);
                 return Err(Error::new_spanned(path, message));
             }
             *part = Some(path.value());
@@ -261,7 +265,7 @@ impl Scale {
                 status_replicas_path,
                 label_selector_path: selector,
             }),
-            _ => Err(word.expected(
+            _ => Err(argument.expected(
                 "scale(spec_replicas_path = \".spec.replicas\", status_replicas_path = \".status.readyReplicas\")",
             )),
         }
@@ -281,28 +285,29 @@ impl Scale {
     }
 }
 
-/// The name of the kind: as written, or the spec's without `Spec`.
+/// Returns the name of the kind: the given one, or that of the spec without `Spec`.
 fn kind(spec: &Ident, written: Option<LitStr>) -> syn::Result<Ident> {
     let name = spec.to_string();
     let kind = match &written {
         Some(kind) => {
             let parsed = syn::parse_str::<Ident>(&kind.value());
-            let parsed = parsed
-                .map_err(|_| Error::new_spanned(kind, "a kind is one word, such as \"Robot\""));
+            let parsed = parsed.map_err(|_| {
+                Error::new_spanned(kind, "a kind must be an identifier, such as \"Robot\"")
+            });
             Ident::new(&parsed?.to_string(), kind.span())
         }
         None => match name.strip_suffix("Spec") {
             Some(kind) if !kind.is_empty() => Ident::new(kind, spec.span()),
             _ => {
                 let message = format!(
-                    "the kind is named after its spec: call the struct `{name}Spec`, or write `kind = \"...\"`"
+                    "the kind is named after its spec: rename the struct to `{name}Spec`, or write `kind = \"...\"`"
                 );
                 return Err(Error::new_spanned(spec, message));
             }
         },
     };
     if kind == *spec {
-        let message = "the kind and its spec are two types: they need two names";
+        let message = "the kind and its spec are different types and need different names";
         return Err(Error::new(kind.span(), message));
     }
     Ok(kind)
@@ -315,30 +320,33 @@ fn example(what: &str) -> &'static str {
     }
 }
 
-fn label(word: &Word) -> syn::Result<String> {
+fn label(argument: &Argument) -> syn::Result<String> {
     checked(
-        word,
+        argument,
         names::is_dns_label,
         "lower-case letters, digits and `-`",
     )
 }
 
-fn checked(word: &Word, is_valid: fn(&str) -> bool, expected: &str) -> syn::Result<String> {
-    let text = word.string()?;
+fn checked(argument: &Argument, is_valid: fn(&str) -> bool, expected: &str) -> syn::Result<String> {
+    let text = argument.string()?;
     match text.value() {
         value if is_valid(&value) => Ok(value),
         value => {
-            let message = format!("{value:?} is not a valid {}: write {expected}", word.name);
+            let message = format!(
+                "{value:?} is not a valid {}: write {expected}",
+                argument.name
+            );
             Err(Error::new_spanned(text, message))
         }
     }
 }
 
-/// `status = RobotStatus`; kube's `status = "RobotStatus"` is accepted too.
-fn path(word: &Word) -> syn::Result<Path> {
-    match word.expr()? {
+/// Parses `status = RobotStatus`; kube's `status = "RobotStatus"` is accepted too.
+fn path(argument: &Argument) -> syn::Result<Path> {
+    match argument.expr()? {
         Expr::Path(path) if path.qself.is_none() => Ok(path.path.clone()),
-        expr => match word.string() {
+        expr => match argument.string() {
             Ok(text) => text.parse(),
             Err(_) => Err(Error::new_spanned(
                 expr.to_token_stream(),

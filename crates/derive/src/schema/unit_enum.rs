@@ -1,35 +1,35 @@
-//! Enums of unit variants: strings of which the schema knows all.
+//! Enums of unit variants: strings with an `enum` schema.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Error, Fields, parse_quote};
 
+use crate::arguments::{self, ENUM, VARIANT};
 use crate::derives::Derives;
 use crate::errors::Errors;
-use crate::field::refuse_foreign;
+use crate::field::reject_foreign;
 use crate::names;
-use crate::words::{self, ENUM, VARIANT};
 
 pub(super) fn expand(mut input: DeriveInput) -> syn::Result<TokenStream> {
-    refuse_foreign(&input.attrs)?;
+    reject_foreign(&input.attrs)?;
     let mut case = None;
-    for word in words::take(&mut input.attrs, ENUM)? {
-        let name = word.string()?;
+    for argument in arguments::take(&mut input.attrs, ENUM)? {
+        let name = argument.string()?;
         if !names::CASES.contains(&name.value().as_str()) {
-            let message = format!("`rename_all` is one of {}", names::CASES.join(", "));
+            let message = format!("`rename_all` must be one of {}", names::CASES.join(", "));
             return Err(Error::new_spanned(name, message));
         }
         case = Some(name.value());
     }
     let Data::Enum(data) = &mut input.data else {
-        return Err(Error::new_spanned(&input.ident, "an enum is needed here"));
+        return Err(Error::new_spanned(&input.ident, "expected an enum"));
     };
     let mut errors = Errors::default();
     let mut values: Vec<String> = Vec::new();
     for variant in &mut data.variants {
         if let Some(value) = errors.take(value_of(variant, case.as_deref())) {
             if values.contains(&value) {
-                let message = format!("two variants are {value:?} on the wire");
+                let message = format!("two variants have the JSON value {value:?}");
                 errors.push(Error::new_spanned(&variant.ident, message));
             }
             variant.attrs.push(parse_quote!(#[serde(rename = #value)]));
@@ -55,18 +55,18 @@ pub(super) fn expand(mut input: DeriveInput) -> syn::Result<TokenStream> {
 }
 
 fn value_of(variant: &mut syn::Variant, case: Option<&str>) -> syn::Result<String> {
-    refuse_foreign(&variant.attrs)?;
+    reject_foreign(&variant.attrs)?;
     if !matches!(variant.fields, Fields::Unit) {
         let message = format!(
-            "`{}` has fields: `#[opkit::schema]` takes enums of plain variants, which are strings in Kubernetes; \
+            "`{}` has fields: `#[opkit::schema]` supports only enums with unit variants, which are strings in Kubernetes; \
              write a struct with an optional field for each alternative",
             variant.ident
         );
         return Err(Error::new_spanned(&variant.fields, message));
     }
     let mut value = names::variant(&variant.ident.to_string(), case.unwrap_or_default());
-    for word in words::take(&mut variant.attrs, VARIANT)? {
-        value = word.string()?.value();
+    for argument in arguments::take(&mut variant.attrs, VARIANT)? {
+        value = argument.string()?.value();
     }
     Ok(value)
 }

@@ -11,7 +11,7 @@ fn message(check: fn(TokenStream, &ItemFn) -> Result<(), Error>, function: Token
 }
 
 #[test]
-fn wrong_mains_are_told_the_right_shape() {
+fn messages_for_wrong_mains_show_the_right_shape() {
     let check = |function, expected: &str| {
         let message = message(check_main, function);
         assert!(message.contains(expected), "{message:?}");
@@ -35,7 +35,7 @@ fn wrong_mains_are_told_the_right_shape() {
 }
 
 #[test]
-fn wrong_tests_are_told_the_right_shape() {
+fn messages_for_wrong_tests_show_the_right_shape() {
     let check = |function, expected: &str| {
         let message = message(check_test, function);
         assert!(message.contains(expected), "{message:?}");

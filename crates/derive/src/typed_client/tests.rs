@@ -8,7 +8,7 @@ fn expanded(attributes: TokenStream) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-/// The traits that are implemented, by name.
+/// Returns the names of the implemented traits.
 fn verbs(attributes: TokenStream) -> Vec<String> {
     let tokens = expanded(attributes).unwrap();
     let parts = tokens.split("verbs :: ").skip(1);
@@ -57,7 +57,7 @@ fn the_client_has_the_name_of_the_kind_or_its_own() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let check = |attributes, expected: &str| {
         let message = expanded(attributes).unwrap_err();
         assert!(message.contains(expected), "{message}");
@@ -70,7 +70,7 @@ fn mistakes_are_told() {
     check(quote! {}, "#[kube(kind = \"...\")]");
     check(
         kube_and(quote! { #[client(verbs(get, steal))] }),
-        "`steal` is not a verb of Kubernetes; known are get, list",
+        "`steal` is not a Kubernetes verb: expected one of get, list",
     );
     check(
         kube_and(quote! { #[client(nonsense)] }),
@@ -78,6 +78,6 @@ fn mistakes_are_told() {
     );
     check(
         kube_and(quote! { #[client(name = "not a name")] }),
-        "cannot be the name of a type",
+        "is not a valid type name",
     );
 }

@@ -3,7 +3,7 @@ use quote::quote;
 use super::*;
 
 #[test]
-fn a_word_that_is_not_known_is_compared_with_those_of_its_place() {
+fn an_unknown_argument_is_compared_with_those_of_its_place() {
     for (name, expected) in [
         ("max_lenght", Some("max_length")),
         ("maxlength", Some("max_length")),
@@ -11,17 +11,19 @@ fn a_word_that_is_not_known_is_compared_with_those_of_its_place() {
         ("mn", Some("min")),
         ("something", None),
     ] {
-        let words = WORDS.iter().filter(|(_, allowed)| allowed.overlaps(FIELD));
-        let nearest = nearest(name, words.map(|(word, _)| *word));
+        let arguments = ARGUMENTS
+            .iter()
+            .filter(|(_, allowed)| allowed.overlaps(FIELD));
+        let nearest = nearest(name, arguments.map(|(argument, _)| *argument));
         assert_eq!(nearest, expected, "{name}");
     }
 }
 
 #[test]
-fn values_are_read_as_their_word_needs_them() {
-    let words = parse(quote!(min = -3, max = 7, default = "x", nullable), FIELD).unwrap();
-    let [min, max, default, nullable] = &words[..] else {
-        panic!("four words");
+fn values_are_parsed_by_type() {
+    let arguments = parse(quote!(min = -3, max = 7, default = "x", nullable), FIELD).unwrap();
+    let [min, max, default, nullable] = &arguments[..] else {
+        panic!("four arguments");
     };
     assert_eq!(min.integer().unwrap(), -3);
     assert!(min.count().is_err());
@@ -32,7 +34,7 @@ fn values_are_read_as_their_word_needs_them() {
 }
 
 #[test]
-fn every_wrong_word_of_a_list_is_reported() {
+fn every_unknown_argument_of_a_list_is_reported() {
     let error = parse(quote!(mni = 1, mxa = 2, min = 3), FIELD)
         .err()
         .unwrap();

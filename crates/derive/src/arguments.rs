@@ -1,5 +1,5 @@
-//! The words of `#[opkit::kind(...)]`, `#[opkit::schema]`, `#[opkit::status]` and `#[opkit(...)]`:
-//! one table with the places where each is allowed, and the parser of a list of them.
+//! Arguments of `#[opkit::kind(...)]`, `#[opkit::schema]`, `#[opkit::status]` and `#[opkit(...)]`:
+//! one table with the positions where each is allowed, and the parser of a list of arguments.
 
 use proc_macro2::{Delimiter, Span, TokenStream};
 use syn::ext::IdentExt;
@@ -10,7 +10,7 @@ use syn::{Attribute, Error, Expr, ExprLit, ExprUnary, Ident, Lit, LitInt, LitStr
 use crate::errors::Errors;
 use crate::nearest::nearest;
 
-/// A place where words are written. The values are bits, so that a word can have several.
+/// Position where arguments are allowed. The values are bits, so that an argument can have several.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place(u16);
 
@@ -20,22 +20,22 @@ pub(crate) const KIND: Place = Place(1);
 pub(crate) const STRUCT: Place = Place(1 << 1);
 /// `#[opkit(...)]` on an enum.
 pub(crate) const ENUM: Place = Place(1 << 2);
-/// A field of a kind's spec.
+/// Field of a kind's spec.
 pub(crate) const SPEC_FIELD: Place = Place(1 << 3);
-/// A field of any struct.
+/// Field of any struct.
 pub(crate) const FIELD: Place = Place(1 << 4);
-/// A variant of an enum.
+/// Variant of an enum.
 pub(crate) const VARIANT: Place = Place(1 << 5);
-/// Within `items(...)` or `values(...)` of a field.
+/// `items(...)` or `values(...)` of a field.
 pub(crate) const ELEMENT: Place = Place(1 << 6);
-/// Within `printcolumn(...)`.
+/// Inside `printcolumn(...)`.
 pub(crate) const COLUMN: Place = Place(1 << 7);
-/// Within `scale(...)`.
+/// Inside `scale(...)`.
 pub(crate) const SCALE: Place = Place(1 << 8);
-/// Within `rule(...)`.
+/// Inside `rule(...)`.
 pub(crate) const RULE: Place = Place(1 << 9);
 
-/// Returns the name of a place, for messages.
+/// Names of the positions, for messages.
 const PLACES: [(Place, &str); 10] = [
     (KIND, "in `#[opkit::kind(...)]`"),
     (STRUCT, "in `#[opkit(...)]` on a struct"),
@@ -59,10 +59,10 @@ impl Place {
     }
 }
 
-/// Every word, and where it may be written. A new word needs a row here and its meaning in the
-/// module of its place.
-const WORDS: &[(&str, Place)] = &[
-    // What the kind is.
+/// Every argument, and the positions where it is allowed. A new argument needs a row here and its
+/// implementation in the module of its position.
+const ARGUMENTS: &[(&str, Place)] = &[
+    // Definition of the kind.
     ("group", KIND),
     ("version", KIND),
     ("kind", KIND),
@@ -86,7 +86,7 @@ const WORDS: &[(&str, Place)] = &[
     ("priority", COLUMN),
     ("type_", COLUMN),
     ("description", COLUMN),
-    // What its fields are.
+    // Fields of its types.
     ("rename", FIELD.and(VARIANT)),
     ("rename_all", ENUM),
     ("required", FIELD),
@@ -116,15 +116,15 @@ const WORDS: &[(&str, Place)] = &[
     ("field", RULE),
 ];
 
-/// A word, with what was written behind it.
-pub(crate) struct Word {
+/// Argument with its value.
+pub(crate) struct Argument {
     pub(crate) name: Ident,
     pub(crate) value: Value,
 }
 
-/// The value that a word takes.
+/// Value of an argument.
 pub(crate) enum Value {
-    /// Nothing.
+    /// No value.
     None,
     /// `= expression`.
     Expr(Box<Expr>),
@@ -132,7 +132,7 @@ pub(crate) enum Value {
     List(TokenStream),
 }
 
-impl Parse for Word {
+impl Parse for Argument {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let name = input.call(Ident::parse_any)?;
         let value = if input.peek(Token![=]) {
@@ -149,17 +149,17 @@ impl Parse for Word {
     }
 }
 
-impl Word {
+impl Argument {
     pub(crate) fn is(&self, name: &str) -> bool {
         self.name == name
     }
 
-    /// The error for a word that is written in another way than its meaning needs.
+    /// Returns the error for an argument that is not written as in `shape`.
     pub(crate) fn expected(&self, shape: &str) -> Error {
         Error::new(self.name.span(), format!("write `{shape}`"))
     }
 
-    /// Checks that nothing is written behind the word.
+    /// Checks that the argument has no value.
     pub(crate) fn flag(&self) -> syn::Result<()> {
         match self.value {
             Value::None => Ok(()),
@@ -167,7 +167,7 @@ impl Word {
         }
     }
 
-    /// The string behind the word.
+    /// Returns the string value of the argument.
     pub(crate) fn string(&self) -> syn::Result<LitStr> {
         match &self.value {
             Value::Expr(value) => match &**value {
@@ -181,7 +181,7 @@ impl Word {
         }
     }
 
-    /// The integer behind the word.
+    /// Returns the integer value of the argument.
     pub(crate) fn integer(&self) -> syn::Result<i64> {
         let Value::Expr(value) = &self.value else {
             return Err(self.expected(&format!("{} = 1", self.name)));
@@ -192,18 +192,18 @@ impl Word {
         }
     }
 
-    /// The integer behind the word, which may not be negative.
+    /// Returns the integer value of the argument, which must not be negative.
     pub(crate) fn count(&self) -> syn::Result<i64> {
         match self.integer()? {
             count if count >= 0 => Ok(count),
             _ => Err(Error::new(
                 self.name.span(),
-                format!("`{}` may not be negative", self.name),
+                format!("`{}` must not be negative", self.name),
             )),
         }
     }
 
-    /// The expression behind the word.
+    /// Returns the expression of the argument.
     pub(crate) fn expr(&self) -> syn::Result<&Expr> {
         match &self.value {
             Value::Expr(value) => Ok(value),
@@ -211,7 +211,7 @@ impl Word {
         }
     }
 
-    /// The words in the parentheses behind this one, all of `place`.
+    /// Parses the arguments in the parentheses of this one, which must be allowed at `place`.
     pub(crate) fn list(&self, place: Place) -> syn::Result<Vec<Self>> {
         match &self.value {
             Value::List(tokens) => parse(tokens.clone(), place),
@@ -219,7 +219,7 @@ impl Word {
         }
     }
 
-    /// A string and then words of `place` in the parentheses behind this one.
+    /// Parses a string and then arguments allowed at `place` in the parentheses of this one.
     pub(crate) fn named_list(&self, place: Place, shape: &str) -> syn::Result<(LitStr, Vec<Self>)> {
         let Value::List(tokens) = &self.value else {
             return Err(self.expected(shape));
@@ -232,15 +232,15 @@ impl Word {
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
-            let words = Punctuated::<Self, Token![,]>::parse_terminated(input)?;
-            Ok((text, words))
+            let arguments = Punctuated::<Self, Token![,]>::parse_terminated(input)?;
+            Ok((text, arguments))
         };
-        let (text, words) = parser.parse2(tokens.clone())?;
-        Ok((text, checked(words, place)?))
+        let (text, arguments) = parser.parse2(tokens.clone())?;
+        Ok((text, checked(arguments, place)?))
     }
 }
 
-/// The integer that an expression is, if it is a literal, with the place of the literal.
+/// Returns the integer and its position, if the expression is an integer literal.
 pub(crate) fn integer_of(expr: &Expr) -> syn::Result<Option<(i64, Span)>> {
     let (negative, literal): (bool, &LitInt) = match expr {
         Expr::Lit(ExprLit {
@@ -266,20 +266,20 @@ pub(crate) fn integer_of(expr: &Expr) -> syn::Result<Option<(i64, Span)>> {
         Ok(value) => Ok(Some((value, literal.span()))),
         Err(_) => Err(Error::new_spanned(
             expr,
-            "Kubernetes has no integers beyond 64 bits with a sign",
+            "Kubernetes has no integers larger than signed 64 bits",
         )),
     }
 }
 
-/// The words of a list, each of which must be allowed in `place`.
-pub(crate) fn parse(tokens: TokenStream, place: Place) -> syn::Result<Vec<Word>> {
-    let words = Punctuated::<Word, Token![,]>::parse_terminated.parse2(tokens)?;
-    checked(words, place)
+/// Parses a list of arguments, each of which must be allowed at `place`.
+pub(crate) fn parse(tokens: TokenStream, place: Place) -> syn::Result<Vec<Argument>> {
+    let arguments = Punctuated::<Argument, Token![,]>::parse_terminated.parse2(tokens)?;
+    checked(arguments, place)
 }
 
-/// The words of all `#[opkit(...)]`, which are taken out of `attributes`.
-pub(crate) fn take(attributes: &mut Vec<Attribute>, place: Place) -> syn::Result<Vec<Word>> {
-    let mut words = Vec::new();
+/// Takes all `#[opkit(...)]` out of `attributes` and returns their arguments.
+pub(crate) fn take(attributes: &mut Vec<Attribute>, place: Place) -> syn::Result<Vec<Argument>> {
+    let mut arguments = Vec::new();
     let mut errors = Errors::default();
     attributes.retain(|attribute| {
         if !attribute.path().is_ident("opkit") {
@@ -290,16 +290,16 @@ pub(crate) fn take(attributes: &mut Vec<Attribute>, place: Place) -> syn::Result
             .require_list()
             .map(|list| list.tokens.clone());
         match tokens.and_then(|tokens| parse(tokens, place)) {
-            Ok(found) => words.extend(found),
+            Ok(found) => arguments.extend(found),
             Err(error) => errors.push(error),
         }
         false
     });
-    errors.take(refuse_repeats(&words));
-    errors.none_or(words)
+    errors.take(reject_repeats(&arguments));
+    errors.none_or(arguments)
 }
 
-/// The words that may be written several times.
+/// Arguments that may be repeated.
 const REPEATABLE: [&str; 6] = [
     "shortname",
     "category",
@@ -309,54 +309,66 @@ const REPEATABLE: [&str; 6] = [
     "rule",
 ];
 
-/// Checks that no word is written twice that has one meaning.
-pub(crate) fn refuse_repeats(words: &[Word]) -> syn::Result<()> {
+/// Checks that no argument is repeated unless it is in [`REPEATABLE`].
+pub(crate) fn reject_repeats(arguments: &[Argument]) -> syn::Result<()> {
     let mut errors = Errors::default();
-    for (at, word) in words.iter().enumerate() {
-        let is_repeated = words.iter().take(at).any(|before| before.name == word.name);
-        if is_repeated && !REPEATABLE.iter().any(|name| word.is(name)) {
-            let message = format!("`{}` is written twice", word.name);
-            errors.push(Error::new(word.name.span(), message));
+    for (at, argument) in arguments.iter().enumerate() {
+        let is_repeated = arguments
+            .iter()
+            .take(at)
+            .any(|before| before.name == argument.name);
+        if is_repeated && !REPEATABLE.iter().any(|name| argument.is(name)) {
+            let message = format!("`{}` is set twice", argument.name);
+            errors.push(Error::new(argument.name.span(), message));
         }
     }
     errors.none_or(())
 }
 
-fn checked(words: Punctuated<Word, Token![,]>, place: Place) -> syn::Result<Vec<Word>> {
+fn checked(arguments: Punctuated<Argument, Token![,]>, place: Place) -> syn::Result<Vec<Argument>> {
     let mut errors = Errors::default();
-    for word in &words {
-        if let Err(error) = check(word, place) {
+    for argument in &arguments {
+        if let Err(error) = check(argument, place) {
             errors.push(error);
         }
     }
-    let words: Vec<Word> = words.into_iter().collect();
-    errors.take(refuse_repeats(&words));
-    errors.none_or(words)
+    let arguments: Vec<Argument> = arguments.into_iter().collect();
+    errors.take(reject_repeats(&arguments));
+    errors.none_or(arguments)
 }
 
-fn check(word: &Word, place: Place) -> syn::Result<()> {
-    let name = word.name.to_string();
-    match WORDS.iter().find(|(known, _)| *known == name) {
+fn check(argument: &Argument, place: Place) -> syn::Result<()> {
+    let name = argument.name.to_string();
+    match ARGUMENTS.iter().find(|(known, _)| *known == name) {
         Some((_, allowed)) if allowed.overlaps(place) => Ok(()),
         Some((_, allowed)) => Err(Error::new(
-            word.name.span(),
-            format!("`{name}` is misplaced: it belongs {}", where_is(*allowed)),
+            argument.name.span(),
+            format!(
+                "`{name}` is not allowed here: write it {}",
+                position_text(*allowed)
+            ),
         )),
         None => {
-            // A word of this place comes before a word that only looks more alike.
-            let here = WORDS.iter().filter(|(_, allowed)| allowed.overlaps(place));
+            // An argument allowed at this position is preferred over a more similar one of another
+            // position.
+            let here = ARGUMENTS
+                .iter()
+                .filter(|(_, allowed)| allowed.overlaps(place));
             let suggestion = nearest(&name, here.map(|(known, _)| *known))
-                .or_else(|| nearest(&name, WORDS.iter().map(|(known, _)| *known)));
+                .or_else(|| nearest(&name, ARGUMENTS.iter().map(|(known, _)| *known)));
             let message = match suggestion {
-                Some(known) => format!("unknown word `{name}`: did you mean `{known}`?"),
-                None => format!("unknown word `{name}`: known here are {}", known_in(place)),
+                Some(known) => format!("unknown argument `{name}`: did you mean `{known}`?"),
+                None => format!(
+                    "unknown argument `{name}`: expected one of {}",
+                    names_allowed_at(place)
+                ),
             };
-            Err(Error::new(word.name.span(), message))
+            Err(Error::new(argument.name.span(), message))
         }
     }
 }
 
-fn where_is(allowed: Place) -> String {
+fn position_text(allowed: Place) -> String {
     let places = PLACES
         .iter()
         .filter(|(place, _)| place.overlaps(allowed))
@@ -364,12 +376,12 @@ fn where_is(allowed: Place) -> String {
     places.collect::<Vec<_>>().join(", or ")
 }
 
-fn known_in(place: Place) -> String {
-    let words = WORDS
+fn names_allowed_at(place: Place) -> String {
+    let arguments = ARGUMENTS
         .iter()
         .filter(|(_, allowed)| allowed.overlaps(place))
-        .map(|(word, _)| *word);
-    words.collect::<Vec<_>>().join(", ")
+        .map(|(argument, _)| *argument);
+    arguments.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
