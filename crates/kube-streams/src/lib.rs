@@ -1,9 +1,10 @@
-//! What an informer tells, in the words of kube-runtime.
+//! Events of an informer as kube-runtime's watcher events.
 //!
 //! kube's helpers for streams (`WatchStreamExt`: predicates, `applied_objects`, `reflect`) take
-//! streams of [`watcher::Event`]. [`watcher_events`] makes one of a listener, so they compose with
-//! informers: the watch is shared, survives gaps exactly, and deletes are told. It is a room of its
-//! own because nobody else should pay for compiling kube-runtime.
+//! streams of [`watcher::Event`]. [`watcher_events`] creates such a stream from a listener, so the
+//! helpers work with informers: the watch is shared, changes during a gap are not lost, and
+//! deletions are delivered. This is a crate of its own so that other users do not have to compile
+//! kube-runtime.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,11 +14,13 @@ use opkit_cache::{Delta, Event, Listener, Stored};
 use opkit_client::{Object, ObjectKey};
 use tracing::warn;
 
-/// The events of a listener: `Init`, an `InitApply` for each object of the first list, `InitDone`,
-/// then `Apply` and `Delete`. What is gone before the first list is complete is a `Delete` after
-/// `InitDone`: as with kube's own watcher none comes before, where kube's store would not hear it.
-/// The stream never ends and never fails. An object that does not fit `K` is left out; what a
-/// [resync](Listener::resync) tells again is an `Apply`.
+/// Returns the events of a listener: `Init`, an `InitApply` for each object of the first list,
+/// `InitDone`, then `Apply` and `Delete`.
+///
+/// Deletions before the end of the first list are delivered after `InitDone`. Like kube's own
+/// watcher, this stream never sends a `Delete` before `InitDone`, which kube's store would ignore.
+/// The stream never ends and never fails. Objects that do not match `K` are left out. A
+/// [resync](Listener::resync) delivers each object as an `Apply`.
 ///
 /// # Examples
 /// ```
@@ -27,7 +30,7 @@ use tracing::warn;
 /// use opkit_cache::InformerFactory;
 /// use opkit_kube_streams::watcher_events;
 ///
-/// /// Every config map that is there or comes, and every change of it.
+/// /// Every config map that exists or is created, and every change of one.
 /// fn touched(factory: &InformerFactory) -> impl Stream<Item = ConfigMap> {
 ///     let listener = factory.informer::<ConfigMap>().informer().listen();
 ///     let maps = watcher_events::<ConfigMap>(listener).touched_objects();
@@ -39,9 +42,9 @@ pub fn watcher_events<K: Object>(
 ) -> impl Stream<Item = Result<watcher::Event<K>, watcher::Error>> + Send {
     let events = Events {
         listener,
-        ready: VecDeque::from([watcher::Event::Init]),
+        pending: VecDeque::from([watcher::Event::Init]),
         synced: false,
-        gone: HashMap::new(),
+        deleted: HashMap::new(),
     };
     futures::stream::unfold(events, |mut events| async move {
         let event = events.next().await;
@@ -51,25 +54,25 @@ pub fn watcher_events<K: Object>(
 
 struct Events<K> {
     listener: Listener,
-    /// What is to be told before the listener is asked again.
-    ready: VecDeque<watcher::Event<K>>,
+    /// Events to deliver before the listener is read again.
+    pending: VecDeque<watcher::Event<K>>,
     synced: bool,
-    /// What went before the first list was complete.
-    gone: HashMap<ObjectKey, K>,
+    /// Objects deleted before the first list was complete.
+    deleted: HashMap<ObjectKey, K>,
 }
 
 impl<K: Object> Events<K> {
     async fn next(&mut self) -> watcher::Event<K> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
+            if let Some(event) = self.pending.pop_front() {
                 return event;
             }
             match self.listener.recv().await {
                 Event::Synced => {
                     self.synced = true;
-                    self.ready.push_back(watcher::Event::InitDone);
-                    let gone = std::mem::take(&mut self.gone).into_values();
-                    self.ready.extend(gone.map(watcher::Event::Delete));
+                    self.pending.push_back(watcher::Event::InitDone);
+                    let gone = std::mem::take(&mut self.deleted).into_values();
+                    self.pending.extend(gone.map(watcher::Event::Delete));
                 }
                 Event::Delta(delta) => self.take(&delta),
                 _ => {}
@@ -84,29 +87,29 @@ impl<K: Object> Events<K> {
             .filter(|_| delta.new.is_none() || delta.is_recreated());
         let (gone, new) = (gone.and_then(object), delta.new.as_ref().and_then(object));
         if self.synced {
-            self.ready.extend(gone.map(watcher::Event::Delete));
-            self.ready.extend(new.map(watcher::Event::Apply));
+            self.pending.extend(gone.map(watcher::Event::Delete));
+            self.pending.extend(new.map(watcher::Event::Apply));
             return;
         }
         match (new, gone) {
             (Some(new), _) => {
-                self.gone.remove(&delta.key);
-                self.ready.push_back(watcher::Event::InitApply(new));
+                self.deleted.remove(&delta.key);
+                self.pending.push_back(watcher::Event::InitApply(new));
             }
             (None, Some(gone)) => {
-                self.gone.insert(delta.key.clone(), gone);
+                self.deleted.insert(delta.key.clone(), gone);
             }
             (None, None) => {}
         }
     }
 }
 
-/// kube's events own their objects.
+/// Returns a copy of the object, because kube's events own their objects.
 fn object<K: Object>(stored: &Stored) -> Option<K> {
     match stored.get::<K>() {
         Ok(object) => Some(K::clone(&object)),
         Err(error) => {
-            warn!(%error, "an object is left out of a stream");
+            warn!(%error, "object left out of the stream: it does not match its Rust type");
             None
         }
     }

@@ -24,7 +24,7 @@ fn line(kind: &str, name: &str, version: u32) -> Value {
     }})
 }
 
-/// A server whose one watch tells what is sent.
+/// Creates a server whose only watch delivers what is sent.
 fn server() -> (kube::Client, mpsc::Sender<Value>) {
     let (sender, events) = mpsc::channel::<Value>(16);
     let events = Arc::new(Mutex::new(Some(events)));
@@ -42,10 +42,10 @@ fn server() -> (kube::Client, mpsc::Sender<Value>) {
     (kube::Client::new(service, "d"), sender)
 }
 
-/// kube's store takes the objects of its first list as they are at the end: it does not hear of a
-/// deletion before that.
+/// kube's store takes the objects of its first list as they are at the end: it ignores a deletion
+/// before that.
 #[tokio::test(start_paused = true)]
-async fn an_object_that_goes_during_the_first_list_is_not_in_kubes_store() {
+async fn an_object_deleted_during_the_first_list_is_not_in_kubes_store() {
     let (kube, mut server) = server();
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let client = RestClient::new(kube);
@@ -71,7 +71,7 @@ async fn an_object_that_goes_during_the_first_list_is_not_in_kubes_store() {
             Some("list again") if told.len() == 4 => {
                 server.try_send(line("DELETED", "a", 6)).unwrap();
                 server.try_send(line("DELETED", "again", 7)).unwrap();
-                // Until the listener has taken these in.
+                // Waits until the listener has received these.
                 while maps.len() > 1 {
                     tokio::task::yield_now().await;
                 }

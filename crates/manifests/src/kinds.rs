@@ -1,5 +1,5 @@
-//! From the tables that `#[opkit::kind(...)]`, `#[opkit::schema]` and `#[opkit::status]` write to a
-//! CustomResourceDefinition. Named by generated code only.
+//! Builds a CustomResourceDefinition from the tables that `#[opkit::kind(...)]`, `#[opkit::schema]`
+//! and `#[opkit::status]` generate. Used only by generated code.
 
 mod schema;
 mod structural;
@@ -19,67 +19,68 @@ use serde_json::{Value, json};
 
 pub use self::schema::{Keyword, Part, Property, Rule, SchemaTable, UnitEnum};
 
-/// A kind without its schema: names, scope, subresources, columns.
+/// Definition of a kind without its schema: names, scope, subresources, columns.
 #[derive(Debug, Clone, Copy)]
 pub struct KindTable {
-    /// The group.
+    /// API group.
     pub group: &'static str,
-    /// The version.
+    /// Version.
     pub version: &'static str,
-    /// The kind.
+    /// Kind.
     pub kind: &'static str,
-    /// The resource.
+    /// Plural name of the resource.
     pub plural: &'static str,
-    /// The resource, of one object.
+    /// Singular name of the resource.
     pub singular: &'static str,
-    /// Whether its objects are in namespaces.
+    /// Whether the kind is namespaced.
     pub is_namespaced: bool,
-    /// Further names of the resource for kubectl.
+    /// Short names of the resource for kubectl.
     pub short_names: &'static [&'static str],
-    /// Names of groups of resources that kubectl gets together.
+    /// Categories of resources that `kubectl get` lists together, such as `all`.
     pub categories: &'static [&'static str],
-    /// The columns that `kubectl get` prints.
+    /// Columns that `kubectl get` prints.
     pub columns: &'static [Column],
-    /// Paths of the fields that field selectors may name.
+    /// Paths of the fields that field selectors can use.
     pub selectable: &'static [&'static str],
-    /// The subresource `scale`.
+    /// Paths of the subresource `scale`, if the kind has it.
     pub scale: Option<Scale>,
 }
 
-/// A printer column.
+/// Printer column.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Its title.
+    /// Title of the column.
     pub name: &'static str,
-    /// The JSON path of its value.
+    /// JSON path of the value.
     pub path: &'static str,
-    /// The type of its value; if it is not given, that of the schema at the path.
+    /// Type of the value; `None` takes the type from the schema at the path.
     pub type_: Option<&'static str>,
-    /// The description of the column.
+    /// Description of the column.
     pub description: Option<&'static str>,
-    /// Above 0, it is shown with `-o wide` only.
+    /// Priority; a column above 0 is shown only with `-o wide`.
     pub priority: i32,
 }
 
-/// The paths of the subresource `scale`.
+/// Paths of the subresource `scale`.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
-    /// Of the number of replicas that is asked for.
+    /// Path of the desired number of replicas.
     pub spec_replicas_path: &'static str,
-    /// Of the number of replicas that there is.
+    /// Path of the current number of replicas.
     pub status_replicas_path: &'static str,
-    /// Of the selector of the replicas' pods, as a string.
+    /// Path of the label selector of the replicas' pods, as a string.
     pub label_selector_path: Option<&'static str>,
 }
 
-/// Returns the schema of a type; `SchemaGenerator::subschema_for::<T>`.
+/// Function that returns the schema of a type: `SchemaGenerator::subschema_for::<T>`.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 impl KindTable {
     /// Returns the definition of the kind with the schemas of its spec and status.
     ///
-    /// A schema that does not fit Kubernetes' own type, which only a hand-written `JsonSchema` can
-    /// produce, becomes one that no server accepts, with the reason in the refusal.
+    /// A schema that does not match Kubernetes' own schema type, which only a hand-written
+    /// `JsonSchema` can produce, becomes a schema that every server rejects, with the reason as its
+    /// type.
     pub fn crd(&self, spec: SchemaOf, status: Option<SchemaOf>) -> CustomResourceDefinition {
         let schema = structural::root(spec, status);
         let columns = self.columns.iter().map(|column| column.definition(&schema));
@@ -157,8 +158,8 @@ impl Scale {
     }
 }
 
-/// Returns the type of column for the value that `path` leads to; a string if the path has more
-/// than names.
+/// Returns the column type of the value at `path`; `string` if the path contains more than field
+/// names.
 fn type_at(schema: &Value, path: &str) -> &'static str {
     if path == ".metadata.creationTimestamp" || path == ".metadata.deletionTimestamp" {
         return "date";
@@ -182,7 +183,7 @@ fn type_at(schema: &Value, path: &str) -> &'static str {
 
 fn properties(schema: Value) -> JSONSchemaProps {
     serde_json::from_value(schema).unwrap_or_else(|error| JSONSchemaProps {
-        type_: Some(format!("opkit cannot write this schema: {error}")),
+        type_: Some(format!("opkit cannot convert this schema: {error}")),
         ..Default::default()
     })
 }
@@ -195,18 +196,18 @@ fn unless_empty<T>(values: Vec<T>) -> Option<Vec<T>> {
     (!values.is_empty()).then_some(values)
 }
 
-/// Returns whether a list or map is left out of what is written.
+/// Returns whether a list or map is empty, so that it is left out of the JSON.
 pub fn is_empty<T: Collection>(collection: &T) -> bool {
     collection.has_no_elements()
 }
 
-/// The types of fields that are left out when they are empty.
+/// Type of a field that is left out when it is empty.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` looks like a list or a map, and opkit does not know it",
-    label = "use one of the standard library, or give yours another name"
+    message = "`{Self}` has the name of a list or map but is not the standard library's",
+    label = "use the type of the standard library, or rename this one"
 )]
 pub trait Collection {
-    /// Whether there is nothing in it.
+    /// Reports whether the collection is empty.
     fn has_no_elements(&self) -> bool;
 }
 

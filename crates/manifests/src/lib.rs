@@ -1,10 +1,10 @@
-//! What an operator needs in a cluster, as manifests: CRDs and RBAC.
+//! Manifests that an operator needs in a cluster: CRDs and RBAC.
 //!
-//! A model goes in, documents come out: [`Rbac`] makes roles and their bindings of [`PolicyRule`]s,
-//! [`yaml`] prints documents, and `kinds` builds the CRD of a declared kind. No I/O here, and
-//! nothing is read from a cluster.
+//! A model goes in, documents come out: [`Rbac`] builds roles and their bindings from
+//! [`PolicyRule`]s, [`yaml`] prints documents, and `kinds` builds the CRD of a declared kind. The
+//! crate does no I/O and reads nothing from a cluster.
 //!
-//! Names are kubebuilder's: what it calls `robot-operator-manager-role` is called so here.
+//! Names follow kubebuilder, for instance `robot-operator-manager-role`.
 
 #[doc(hidden)]
 pub mod kinds;

@@ -1,10 +1,10 @@
-//! Roles, their bindings, and the account that has them.
+//! Roles, their bindings, and the operator's ServiceAccount.
 
 use serde_json::{Value, json};
 
 use crate::rule::{PolicyRule, merge};
 
-/// What an operator may do, and as whom.
+/// Permissions of an operator, and its ServiceAccount.
 ///
 /// # Examples
 /// ```
@@ -25,7 +25,7 @@ pub struct Rbac {
 }
 
 impl Rbac {
-    /// An operator that may do this, in all namespaces.
+    /// Creates the RBAC of an operator with these rules, in all namespaces.
     pub fn new(operator: impl Into<String>, rules: Vec<PolicyRule>) -> Self {
         Self {
             operator: operator.into(),
@@ -37,7 +37,8 @@ impl Rbac {
         }
     }
 
-    /// In these namespaces only: one Role each. Of none: all of them.
+    /// Limits the operator to these namespaces, with one Role in each. An empty list means all
+    /// namespaces.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
         self.namespaces.sort();
@@ -45,49 +46,57 @@ impl Rbac {
         self
     }
 
-    /// Whether it elects a leader: a Role for Leases, by default in its own namespace.
-    pub fn leader_election(mut self, elects: bool) -> Self {
-        self.leader_election = elects;
+    /// Sets whether the operator elects a leader, which needs a Role for Leases, by default in its
+    /// own namespace.
+    pub fn leader_election(mut self, enabled: bool) -> Self {
+        self.leader_election = enabled;
         self
     }
 
-    /// The namespace of the Lease, if it is not the operator's own.
+    /// Sets the namespace of the Lease; `None` means the operator's own.
     pub fn leader_election_namespace(mut self, namespace: Option<String>) -> Self {
         self.leader_election_namespace = namespace;
         self
     }
 
-    /// Whether it asks the cluster who may read its metrics, and a role for those who may.
-    pub fn metrics_auth(mut self, asks: bool) -> Self {
-        self.metrics_auth = asks;
+    /// Sets whether clients of the metrics endpoint are authorized by the cluster. Adds a role for
+    /// the operator's reviews and one for the metrics readers.
+    pub fn metrics_auth(mut self, enabled: bool) -> Self {
+        self.metrics_auth = enabled;
         self
     }
 
-    /// The namespace that the operator itself is in.
+    /// Returns the operator's own namespace.
     pub fn own_namespace(&self) -> String {
         format!("{}-system", self.operator)
     }
 
-    /// The manifests: the operator's namespace and account, roles and their bindings.
+    /// Returns the manifests: the operator's namespace and ServiceAccount, roles and their
+    /// bindings.
     pub fn documents(&self) -> Vec<Value> {
         let own = self.own_namespace();
         let mut documents = vec![
             self.document("v1", "Namespace", &own, None),
             self.document("v1", "ServiceAccount", &self.account(), Some(&own)),
         ];
-        let is_held = !self.namespaces.is_empty();
+        let is_limited = !self.namespaces.is_empty();
         let (namespaced, cluster): (Vec<_>, Vec<_>) =
-            (self.rules.iter().cloned()).partition(|rule| rule.namespaced && is_held);
+            (self.rules.iter().cloned()).partition(|rule| rule.namespaced && is_limited);
         self.grant(&mut documents, "manager", None, &cluster);
         for namespace in &self.namespaces {
             self.grant(&mut documents, "manager", Some(namespace), &namespaced);
         }
         if self.leader_election {
-            // Creating cannot be held to a name.
+            // RBAC cannot limit `create` to a resource name.
             let group = "coordination.k8s.io";
             let leases = PolicyRule::new(group, ["leases"], ["create", "get", "update"]);
-            let place = self.leader_election_namespace.as_ref().unwrap_or(&own);
-            self.grant(&mut documents, "leader-election", Some(place), &[leases]);
+            let lease_namespace = self.leader_election_namespace.as_ref().unwrap_or(&own);
+            self.grant(
+                &mut documents,
+                "leader-election",
+                Some(lease_namespace),
+                &[leases],
+            );
         }
         if self.metrics_auth {
             let reviews = [
@@ -111,7 +120,7 @@ impl Rbac {
         format!("{}-controller-manager", self.operator)
     }
 
-    /// A role with `rules`, if there are any, and its binding.
+    /// Adds a role with `rules`, if there are any, and its binding.
     fn grant(
         &self,
         documents: &mut Vec<Value>,

@@ -1,10 +1,10 @@
-//! What is allowed: rules, and their shortest form.
+//! RBAC rules, and their shortest form.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-/// Some verbs on some resources of one API group, as in a Role.
+/// RBAC rule: verbs on resources of one API group, as in a Role.
 ///
 /// # Examples
 /// ```
@@ -16,21 +16,21 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct PolicyRule {
-    /// The API group; empty for the core group.
+    /// API group; empty for the core group.
     pub group: String,
-    /// Resources, or `resource/subresource`.
+    /// Resources, or subresources as `resource/subresource`.
     pub resources: BTreeSet<String>,
-    /// The verbs.
+    /// Allowed verbs.
     pub verbs: BTreeSet<String>,
-    /// Only objects of these names; all if there are none.
+    /// Names of the objects that the rule is limited to; empty for all.
     pub names: BTreeSet<String>,
-    /// Whether the resources are in namespaces: then a Role will do for an operator that is held to
-    /// some.
+    /// Whether the resources are namespaced. If an operator is limited to some namespaces, such
+    /// rules become Roles; all other rules become a ClusterRole.
     pub namespaced: bool,
 }
 
 impl PolicyRule {
-    /// Allows `verbs` on `resources` of `group`.
+    /// Creates a rule that allows `verbs` on `resources` of `group`.
     pub fn new<R: Into<String>, V: Into<String>>(
         group: impl Into<String>,
         resources: impl IntoIterator<Item = R>,
@@ -45,13 +45,13 @@ impl PolicyRule {
         }
     }
 
-    /// Of resources that are in no namespace.
+    /// Marks the resources as cluster-scoped.
     pub fn cluster_scoped(mut self) -> Self {
         self.namespaced = false;
         self
     }
 
-    /// Only of objects with these names.
+    /// Limits the rule to objects with these names.
     pub fn named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.names = names.into_iter().map(Into::into).collect();
         self
@@ -70,21 +70,21 @@ impl PolicyRule {
     }
 }
 
-/// The rules in their shortest form: what is said of one resource is said once, and resources of a
-/// group with the same verbs are in one rule. Sorted.
+/// Returns the rules in their shortest form, sorted: each resource occurs once, and resources of a
+/// group with the same verbs share one rule.
 pub fn merge(rules: &[PolicyRule]) -> Vec<PolicyRule> {
-    type Of = (String, BTreeSet<String>, bool);
-    let mut verbs: BTreeMap<(Of, String), BTreeSet<String>> = BTreeMap::new();
+    type Scope = (String, BTreeSet<String>, bool);
+    let mut verbs: BTreeMap<(Scope, String), BTreeSet<String>> = BTreeMap::new();
     for rule in rules {
         for resource in &rule.resources {
-            let of = (rule.group.clone(), rule.names.clone(), rule.namespaced);
-            let entry = verbs.entry((of, resource.clone())).or_default();
+            let scope = (rule.group.clone(), rule.names.clone(), rule.namespaced);
+            let entry = verbs.entry((scope, resource.clone())).or_default();
             entry.extend(rule.verbs.iter().cloned());
         }
     }
-    let mut merged: BTreeMap<(Of, BTreeSet<String>), BTreeSet<String>> = BTreeMap::new();
-    for ((of, resource), verbs) in verbs {
-        merged.entry((of, verbs)).or_default().insert(resource);
+    let mut merged: BTreeMap<(Scope, BTreeSet<String>), BTreeSet<String>> = BTreeMap::new();
+    for ((scope, resource), verbs) in verbs {
+        merged.entry((scope, verbs)).or_default().insert(resource);
     }
     let rule = |(((group, names, namespaced), verbs), resources)| PolicyRule {
         group,

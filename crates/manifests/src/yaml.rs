@@ -1,22 +1,22 @@
-//! Documents as YAML.
+//! YAML output of documents.
 
 use serde_json::Value;
 
-/// A document cannot be printed.
+/// Error of printing a document.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot print {kind} {name} as YAML")]
 #[non_exhaustive]
 pub struct YamlError {
-    /// The kind of the document.
+    /// Kind of the document.
     pub kind: String,
-    /// Its name.
+    /// Name of the document.
     pub name: String,
-    /// Why.
+    /// Error of the YAML serializer.
     #[source]
     pub cause: serde_saphyr::ser_error::Error,
 }
 
-/// The documents, each after a `---`.
+/// Returns the documents as YAML, each preceded by `---`.
 ///
 /// # Examples
 /// ```
@@ -28,7 +28,7 @@ pub struct YamlError {
 /// ```
 ///
 /// # Errors
-/// When a document cannot be printed.
+/// If a document cannot be printed.
 pub fn yaml(documents: &[Value]) -> Result<String, YamlError> {
     let mut text = String::new();
     for document in documents {

@@ -1,69 +1,69 @@
-//! The tables of declared types, and what they add to the schemas that schemars derives.
+//! Tables of declared types, and their additions to the schemas that schemars derives.
 
 use schemars::Schema;
 use schemars::transform::Transform;
 use serde_json::{Map, Value, json};
 
-/// The additions of a struct's attributes to its schema.
+/// Additions of a struct's attributes to its schema.
 #[derive(Debug, Clone, Copy)]
 pub struct SchemaTable {
-    /// The fields that add something.
+    /// Fields with additions.
     pub properties: &'static [Property],
     /// CEL rules of the whole struct.
     pub rules: &'static [Rule],
-    /// Whether the defaults of its fields are in the schema; those of a status are not.
+    /// Whether the schema contains the defaults of the fields; the schema of a status does not.
     pub has_defaults: bool,
 }
 
-/// The additions of a field's attributes to its schema.
+/// Additions of a field's attributes to its schema.
 #[derive(Debug, Clone, Copy)]
 pub struct Property {
-    /// Its name on the wire.
+    /// JSON name of the field.
     pub name: &'static str,
-    /// To its own schema.
+    /// Additions to the schema of the field itself.
     pub own: Part,
-    /// To the schema of its items.
+    /// Additions to the schema of its items.
     pub items: Part,
-    /// To the schema of its values.
+    /// Additions to the schema of its map values.
     pub values: Part,
 }
 
-/// An addition to one schema.
+/// Additions to one schema.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// Keywords of JSON schema, and Kubernetes' own.
+    /// Keywords of JSON schema and of Kubernetes' extensions.
     pub keywords: &'static [(&'static str, Keyword)],
     /// CEL rules.
     pub rules: &'static [Rule],
 }
 
-/// The value of a keyword.
+/// Value of a keyword.
 #[derive(Debug, Clone, Copy)]
 pub enum Keyword {
-    /// A flag.
+    /// Boolean, such as of `nullable`.
     Bool(bool),
-    /// A limit.
+    /// Integer, such as of a limit.
     Integer(i64),
-    /// A name or pattern.
+    /// String, such as a pattern.
     Text(&'static str),
-    /// Several names.
+    /// List of strings, such as map keys.
     Texts(&'static [&'static str]),
 }
 
-/// A CEL rule of `x-kubernetes-validations`.
+/// CEL rule of `x-kubernetes-validations`.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// The expression, which is true for a valid value.
+    /// CEL expression that is true for a valid value.
     pub rule: &'static str,
-    /// The message for an invalid value.
+    /// Message for an invalid value.
     pub message: Option<&'static str>,
-    /// The reason in the response.
+    /// Reason in the response.
     pub reason: Option<&'static str>,
-    /// The field that is reported.
+    /// Path of the field that is reported.
     pub field_path: Option<&'static str>,
 }
 
-/// The values of an enum of plain variants.
+/// Values of an enum with unit variants.
 #[derive(Debug, Clone, Copy)]
 pub struct UnitEnum(pub &'static [&'static str]);
 
@@ -85,7 +85,7 @@ impl Transform for SchemaTable {
             let Some(schema) = properties.get_mut(property.name) else {
                 continue;
             };
-            // `true`, the schema of anything.
+            // `true` is the schema of any value.
             if schema.is_boolean() {
                 *schema = json!({});
             }
@@ -100,8 +100,8 @@ impl Transform for SchemaTable {
 }
 
 impl Transform for UnitEnum {
-    /// Puts the values in one list, where schemars writes a schema for each variant that has a
-    /// comment.
+    /// Puts the values into one list; schemars writes a separate schema for each variant that has a
+    /// doc comment.
     fn transform(&mut self, schema: &mut Schema) {
         let schema = schema.ensure_object();
         let description = schema.remove("description");

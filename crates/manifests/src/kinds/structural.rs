@@ -1,4 +1,4 @@
-//! The schema of a whole object, as Kubernetes' structural schemas must be.
+//! Schema of a whole object, in the form of Kubernetes' structural schemas.
 
 use kube::core::schema::{OptionalEnum, StructuralSchemaRewriter};
 use schemars::Schema;
@@ -10,7 +10,7 @@ use super::SchemaOf;
 
 /// Returns the schema of an object with this spec and status. Its description is the spec's.
 pub(super) fn root(spec: SchemaOf, status: Option<SchemaOf>) -> Value {
-    // As kube's derive does it, but without its rule that makes optional quantities nullable.
+    // As kube's derive does, but without its rule that makes optional quantities nullable.
     let settings = SchemaSettings::openapi3().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -42,8 +42,8 @@ pub(super) fn root(spec: SchemaOf, status: Option<SchemaOf>) -> Value {
     root.to_value()
 }
 
-/// Replaces schemars' types by those of Kubernetes, which knows the integer formats int32 and int64
-/// only, and requires an extension in a schema without a type.
+/// Transform that replaces schemars' types by those of Kubernetes, which supports only the integer
+/// formats int32 and int64, and requires an extension in a schema without a type.
 #[derive(Debug, Clone)]
 struct KubernetesTypes;
 
@@ -55,10 +55,10 @@ impl Transform for KubernetesTypes {
         };
         bound_integers(schema);
         for name in ["items", "additionalProperties"] {
-            schema.entry(name).and_modify(take_anything);
+            schema.entry(name).and_modify(accept_anything);
         }
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-            properties.values_mut().for_each(take_anything);
+            properties.values_mut().for_each(accept_anything);
         }
     }
 }
@@ -79,7 +79,7 @@ fn bound_integers(schema: &mut Map<String, Value>) {
         _ => return,
     };
     schema.insert("format".to_owned(), json!(format));
-    // A limit of the user's is tighter already, or a mistake that the type corrects.
+    // A user's limit is already tighter, or a mistake that the type corrects.
     let limit = |schema: &Map<String, Value>, name: &str| schema.get(name).and_then(Value::as_i64);
     let min = limit(schema, "minimum").map_or(min, |own| own.max(min));
     schema.insert("minimum".to_owned(), json!(min));
@@ -89,9 +89,9 @@ fn bound_integers(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Lets a schema without a type accept any value, by the extension that structural schemas have for
-/// it.
-fn take_anything(schema: &mut Value) {
+/// Makes a schema without a type accept any value, with the extension of structural schemas for
+/// that.
+fn accept_anything(schema: &mut Value) {
     if *schema == json!(true) {
         *schema = json!({});
     }

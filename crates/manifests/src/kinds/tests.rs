@@ -17,7 +17,7 @@ const TABLE: KindTable = KindTable {
     scale: None,
 };
 
-/// What would be served for a spec with this schema.
+/// Returns the served schema of a spec.
 fn spec_of(spec: SchemaOf) -> Value {
     let crd = serde_json::to_value(TABLE.crd(spec, None)).unwrap();
     crd.pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec")
@@ -89,7 +89,7 @@ fn a_value_of_any_type_is_preserved() {
 }
 
 #[test]
-fn a_schema_that_does_not_fit_says_why_to_the_server() {
+fn an_invalid_schema_contains_the_reason() {
     struct Odd;
     impl JsonSchema for Odd {
         fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -101,11 +101,11 @@ fn a_schema_that_does_not_fit_says_why_to_the_server() {
     }
     let crd =
         serde_json::to_string(&TABLE.crd(SchemaGenerator::subschema_for::<Odd>, None)).unwrap();
-    assert!(crd.contains("opkit cannot write this schema: "), "{crd}");
+    assert!(crd.contains("opkit cannot convert this schema: "), "{crd}");
 }
 
 #[test]
-fn a_column_has_the_type_of_what_it_shows() {
+fn a_column_has_the_type_of_its_field() {
     let schema = json!({"properties": {"status": {"properties": {
         "count": {"type": "integer"},
         "on": {"type": "boolean"},

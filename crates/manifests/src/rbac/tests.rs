@@ -7,7 +7,7 @@ fn rules() -> Vec<PolicyRule> {
     ]
 }
 
-/// Kind, namespace and name of each.
+/// Returns kind, namespace and name of each document.
 fn names(documents: &[Value]) -> Vec<String> {
     let name = |document: &Value| {
         let at = |pointer| document.pointer(pointer).and_then(Value::as_str);
@@ -58,7 +58,7 @@ fn an_operator_of_some_namespaces_has_a_role_in_each() {
             "ClusterRole robot-metrics-reader",
         ]
     );
-    // Of the cluster only what is in no namespace.
+    // The ClusterRole has only cluster-scoped resources.
     assert_eq!(documents[2]["rules"].as_array().unwrap().len(), 1);
     assert_eq!(documents[4]["rules"][0]["resources"], json!(["pods"]));
 }
