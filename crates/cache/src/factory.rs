@@ -176,7 +176,7 @@ impl InformerFactory {
     }
 
     /// Returns an informer of a kind that is known only at run time; its objects are
-    /// [`DynamicObject`](crate::DynamicObject)s.
+    /// [`DynamicObject`]s.
     ///
     /// # Examples
     /// ```
@@ -237,7 +237,7 @@ impl InformerFactory {
     /// fn share(factory: &InformerFactory) {
     ///     let options = InformerOptions::default().shards(Shards::part(ShardKey::Uid, 0, 2));
     ///     let pods = factory.informer_with::<Pod>(options);
-    ///     // A third process has come.
+    ///     // A third process was started.
     ///     factory.resplit(&pods, Shards::part(ShardKey::Uid, 0, 3));
     /// }
     /// ```

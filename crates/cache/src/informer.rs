@@ -529,7 +529,7 @@ impl InformerCore {
     fn read(&self, raw: Raw<'_>) -> Result<Stored, HeadError> {
         let wire = Wire::read(raw, self.message)?;
         let stored = self.writer.lock().store(&wire, &self.options);
-        stored.ok_or_else(|| HeadError::Json(serde::de::Error::custom("it has no name")))
+        stored.ok_or_else(|| HeadError::Json(serde::de::Error::custom("the object has no name")))
     }
 }
 

@@ -214,7 +214,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         let id = self.ready.pop()?;
         let entry = self.entries.get_mut(id)?;
         let Some(waiting) = entry.waiting.take() else {
-            debug_assert!(false, "a ready key waits");
+            debug_assert!(false, "a ready key has no waiting entry");
             return None;
         };
         entry.started = Some(self.now);
@@ -371,7 +371,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         }
         let (now, ready_at) = (self.now, self.now.saturating_add(nanos(delay)));
         let Some(entry) = self.entries.get_mut(id) else {
-            debug_assert!(false, "there are as many keys as ids");
+            debug_assert!(false, "no free id for another key");
             return delay;
         };
         let Some(waiting) = &mut entry.waiting else {

@@ -267,7 +267,7 @@ mod tests {
         let (vocabulary, mut interner) = (Vocabulary::default(), Interner::new());
         let mut value = |text, object| interner.value(&vocabulary, 0, text, object);
         assert_eq!(value("node-a", 2), None);
-        assert_eq!(value("node-a", 2), None, "the is_same object again");
+        assert_eq!(value("node-a", 2), None, "the same object again");
         assert_eq!(value("node-a", 4), Some(0));
         assert_eq!(value("node-a", 2), Some(0));
         assert_eq!(value("ab", 2), None);

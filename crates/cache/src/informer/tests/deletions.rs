@@ -30,7 +30,7 @@ fn a_deletion_is_visible_at_once_and_not_undone_by_older_events() {
     fed.observe_deletion("a", "one");
     assert_eq!(fed.version("a"), None);
     fed.changed(&object("a", "one", "11"));
-    assert_eq!(fed.version("a"), None, "observed from before its end");
+    assert_eq!(fed.version("a"), None, "events from before its deletion");
     fed.deleted(&object("a", "one", "12"));
     assert_eq!(fed.overlay_len(), 0);
     fed.changed(&object("a", "two", "13"));
@@ -101,7 +101,7 @@ fn a_terminating_object_stays_visible_through_events_and_lists() {
     fed.observe(&terminating("a", "one", "12"));
     assert_eq!(fed.version("a").as_deref(), Some("12"));
     fed.changed(&object("a", "one", "11"));
-    assert_eq!(fed.version("a").as_deref(), Some("12"), "older observed");
+    assert_eq!(fed.version("a").as_deref(), Some("12"), "older events");
     fed.changed(&terminating("a", "one", "13"));
     fed.list(&[terminating("a", "one", "13")], "20");
     assert_eq!(fed.version("a").as_deref(), Some("13"));
@@ -119,7 +119,7 @@ fn taking_the_last_finalizer_ends_the_object() {
     assert_eq!(fed.version("a"), None);
     fed.changed(&terminating("a", "one", "11"));
     fed.changed(&terminating("a", "one", "12"));
-    assert_eq!(fed.version("a"), None, "older observed");
+    assert_eq!(fed.version("a"), None, "older events");
     fed.deleted(&terminating("a", "one", "13"));
     assert_eq!(fed.overlay_len(), 0);
 
@@ -270,7 +270,7 @@ fn a_deletion_holds_until_all_shards_have_passed_it() {
     assert_eq!(informer.stored(&"a".into()).unwrap().version(), 13);
     delete(second, &two, "14");
     change(first, &one, "11");
-    assert!(informer.is_empty(), "we have deleted it");
+    assert!(informer.is_empty(), "deleted by an own request");
     delete(first, &one, "12");
     first.bookmark("20");
     assert!(informer.core().state.read().overlay.is_empty());

@@ -123,7 +123,7 @@ fn an_own_write_is_not_dropped_for_a_field_that_is_not_seen() {
     let mut fed = Fed::with::<Pod>(options.unwrap());
     fed.list(&[], "5");
     fed.observe(&pod("a", "n1", "db", 20));
-    assert_eq!(fed.informer.len(), 0, "the watch would never tell it");
+    assert_eq!(fed.informer.len(), 0, "the watch would never report it");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_write_that_ends_the_selection_is_not_undone_by_older_events() {
     received(&mut listener);
     fed.observe(&pod("a", "n1", "db", 20));
     fed.changed(&pod("a", "n2", "web", 15));
-    assert_eq!(fed.informer.len(), 0, "older than our write");
+    assert_eq!(fed.informer.len(), 0, "older than the own write");
     // A watch reports an object that no longer matches its selector as deleted.
     fed.deleted(&pod("a", "n1", "db", 20));
     assert_eq!(received(&mut listener), ["Deleted d/a 1>"]);

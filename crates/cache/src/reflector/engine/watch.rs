@@ -10,8 +10,8 @@ use super::super::failure::{Class, Failure};
 use super::{Action, Engine, Input, State};
 use crate::sink::{HeadError, Sink};
 use crate::watch_event::{Bookmark, EventError, EventKind, WatchEvent};
-/// Shortest duration of a watch; the longest is twice as long. client-go's values.
 
+/// Shortest duration of a watch; the longest is twice as long. client-go's values.
 const TIMEOUT_MIN: Duration = Duration::from_secs(5 * 60);
 /// Time that the server has to end a watch after the requested duration of the watch.
 pub(crate) const END_GRACE: Duration = Duration::from_secs(30);
