@@ -201,7 +201,7 @@ impl CachedClient {
         if let Some(lister) = self.observing::<K>()
             && let Ok(json) = serde_json::to_vec(&object)
         {
-            lister.informer().observe_answer(&json);
+            lister.informer().observe_response(&json);
         }
         Arc::new(object)
     }

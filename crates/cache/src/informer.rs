@@ -110,11 +110,12 @@ pub struct Stats {
     pub lists: u64,
     /// Number of bodies that were evicted by the memory budget.
     pub evictions: u64,
-    /// Watch events since the last split, including bookmarks.
+    /// Watch events, including bookmarks, since the kind was last split over watches; see
+    /// [`InformerFactory::resplit`](crate::InformerFactory::resplit).
     pub events: u64,
-    /// Complete lists since the last split, without the first of each watch.
+    /// Complete lists since the last split over watches, without the first of each watch.
     pub relists: u64,
-    /// Failed lists and watches since the last split.
+    /// Failed lists and watches since the last split over watches.
     pub failures: u64,
     /// Age of the youngest open watch.
     pub watch_age: Option<Duration>,
@@ -476,7 +477,7 @@ impl Informer {
     /// Takes in the response to a write of this process, as received from the server; see
     /// [`observe`](Informer::observe). A response that is not an object is ignored: the watch
     /// reports the write.
-    pub fn observe_answer(&self, json: &[u8]) {
+    pub fn observe_response(&self, json: &[u8]) {
         if let Ok(written) = self.read(json) {
             self.observe(&written);
         }

@@ -26,7 +26,7 @@ const NO_FIELD: u32 = u32::MAX;
 /// allocations, its slots in the store and in the indexes.
 pub(crate) const OVERHEAD: usize = 176;
 
-/// Context that all records of one string generation share.
+/// Codec, interned strings, pool and counters that all records of one generation of strings share.
 #[derive(Debug)]
 pub(crate) struct Origin {
     pub(crate) codec: Arc<Codec>,

@@ -388,9 +388,9 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
             Place::Delayed => waiting.ready_at,
             Place::Ready | Place::Marked => now,
         };
-        if ready_at < due && !waiting.payload.is_told_early() {
+        if ready_at < due && !waiting.payload.is_delivered_early() {
             waiting.payload = payload;
-        } else if ready_at <= due || payload.is_told_early() {
+        } else if ready_at <= due || payload.is_delivered_early() {
             waiting.payload.merge(payload);
         }
         let raised = priority > waiting.priority;

@@ -9,7 +9,7 @@ pub trait Merge {
 
     /// Reports whether this payload, while its delay has not passed, is delivered when another
     /// trigger has the key handed out earlier. True by default.
-    fn is_told_early(&self) -> bool {
+    fn is_delivered_early(&self) -> bool {
         true
     }
 }

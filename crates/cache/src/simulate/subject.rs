@@ -61,7 +61,7 @@ impl Subject {
             }
             Response::Object(object) => {
                 let json = object.json().to_string();
-                self.informer.observe_answer(json.as_bytes());
+                self.informer.observe_response(json.as_bytes());
             }
             Response::Gone { key, uid, known } => self.observe_deletion(key, uid, *known),
         }

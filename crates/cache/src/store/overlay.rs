@@ -57,7 +57,7 @@ struct Entry {
     settled: bool,
 }
 
-/// Last own action on an object.
+/// Last write or deletion of an object by this process.
 #[derive(Debug, PartialEq, Eq)]
 enum OwnAction {
     /// The object with this UID was written.
@@ -230,8 +230,8 @@ impl Overlay {
         true
     }
 
-    /// Reports whether an observed version is older than the last own action, so that it must not
-    /// be stored.
+    /// Reports whether an observed version is older than the last own write or deletion, so that it
+    /// must not be stored.
     pub(crate) fn refuses(&self, key: &ObjectKey, observed: ObjectVersion<'_>) -> bool {
         let Some(entry) = self.entries.get(key) else {
             return false;

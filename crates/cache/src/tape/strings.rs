@@ -88,7 +88,7 @@ pub(crate) struct Interner {
     seen: Seen,
 }
 
-/// Numbers of the names or of the values, by hash.
+/// Ids of the interned names, or of the interned values, by hash.
 #[derive(Debug, Default)]
 struct StringIds {
     ids: HashTable<u32>,

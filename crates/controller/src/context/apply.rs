@@ -236,7 +236,7 @@ impl<S> Context<S> {
     ) -> Result<Arc<C>, ApplyError> {
         let child: Arc<C> = Arc::new(self.decode(desired, answer)?);
         if let Ok(lister) = self.shared.reads.lister::<C>() {
-            lister.informer().observe_answer(answer);
+            lister.informer().observe_response(answer);
             let json = serde_json::to_value(&*child).unwrap_or(Value::Null);
             let manager = &self.shared.field_manager;
             let kind = TypeId::of::<C>();

@@ -57,7 +57,7 @@ impl<S> Context<S> {
             None => match self.create(&desired).await? {
                 Created::Now(answer) => {
                     if let Ok(lister) = self.shared.reads.lister::<C>() {
-                        lister.informer().observe_answer(&answer);
+                        lister.informer().observe_response(&answer);
                     }
                     return self.decode(&desired, &answer).map(Arc::new);
                 }

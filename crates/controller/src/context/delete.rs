@@ -78,7 +78,7 @@ pub(crate) fn observe(
     deleted: Option<Deleted<Bytes>>,
 ) {
     match deleted {
-        Some(Deleted::Terminating(object)) => informer.observe_answer(&object),
+        Some(Deleted::Terminating(object)) => informer.observe_response(&object),
         Some(Deleted::Gone) | None => informer.observe_deletion(key, uid, Some(version)),
     }
 }

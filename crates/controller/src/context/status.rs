@@ -81,7 +81,7 @@ impl<S> Context<S> {
                     self.run.wrote("patch", &kind, &key, "status");
                     let written: Arc<K> = Arc::new(serde_json::from_slice(&answer).map_err(json)?);
                     if let Some(lister) = &lister {
-                        lister.informer().observe_answer(&answer);
+                        lister.informer().observe_response(&answer);
                     }
                     return Ok(written);
                 }

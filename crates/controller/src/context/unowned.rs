@@ -262,7 +262,7 @@ impl Unowned<'_> {
             Changed::Written(answer) => {
                 let (kind, key) = (&self.owner.kind, self.owner.key.key());
                 self.run.wrote("patch", kind, key, "children");
-                shared.primary.observe_answer(answer);
+                shared.primary.observe_response(answer);
             }
             Changed::Gone => {
                 let (key, uid) = (self.owner.key.key(), self.owner.uid());

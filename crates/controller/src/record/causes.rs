@@ -49,7 +49,7 @@ impl Merge for Why {
     }
 
     /// A look that was asked for, at a later time, is not why there is one now.
-    fn is_told_early(&self) -> bool {
+    fn is_delivered_early(&self) -> bool {
         let is_asked = |cause: &Cause| matches!(cause, Cause::Requeued | Cause::Retry(_));
         !self.causes.iter().all(is_asked)
     }

@@ -206,7 +206,7 @@ impl Side {
     /// no event on its way leads to a second clean-up.
     fn observe_removal(&self, owner: &Owner, version: Option<&str>, removed: Changed) {
         match removed {
-            Changed::Written(answer) => self.informer.observe_answer(&answer),
+            Changed::Written(answer) => self.informer.observe_response(&answer),
             Changed::Gone => {
                 let uid = owner.uid();
                 self.informer.observe_deletion(&owner.key, &uid, version);

@@ -367,7 +367,7 @@ impl Merge for EarlyDelivery {
         self.0.extend(later.0);
     }
 
-    fn is_told_early(&self) -> bool {
+    fn is_delivered_early(&self) -> bool {
         self.0 != ["later"]
     }
 }

@@ -147,7 +147,7 @@ async fn a_selector_holds_for_writes_too(plane: ControlPlane) -> opkit::Result {
     cache.synced().await?;
     for colour in ["red", "blue"] {
         let made = client.create(&map(colour, colour)).await?;
-        red.informer().observe_answer(&serde_json::to_vec(&made)?);
+        red.informer().observe_response(&serde_json::to_vec(&made)?);
     }
     let names: Vec<_> = red
         .keys(&Selection::default())

@@ -279,11 +279,11 @@ fn everything_at_once_loses_and_doubles_nothing() {
                     version += 1;
                     let received = object(namespace, n, version);
                     if n % 2 == 0 {
-                        informer.observe_answer(received.as_bytes());
+                        informer.observe_response(received.as_bytes());
                     }
                     sink.changed(Raw::Json(received.as_bytes())).unwrap();
                     if n % 2 == 1 {
-                        informer.observe_answer(received.as_bytes());
+                        informer.observe_response(received.as_bytes());
                     }
                 }
                 let key = ObjectKey::from((namespace, "m15"));
