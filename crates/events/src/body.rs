@@ -1,14 +1,15 @@
-//! Events as the API has them. Written as values, because k8s-openapi's types would tie this crate
-//! to one Kubernetes version.
+//! Request bodies of the two event APIs. They are JSON values because k8s-openapi's types would tie
+//! this crate to one Kubernetes version.
 
 use jiff::Timestamp;
 use opkit_client::Kind;
 use serde_json::{Value, json};
 
 use crate::correlator::Post;
-use crate::event::Recorded;
+use crate::event::RecordedEvent;
 use crate::{EventApi, Reporter};
 
+/// Returns the kind `Event` of `api`.
 pub(crate) fn kind(api: EventApi) -> Kind {
     let group = match api {
         EventApi::EventsV1 => "events.k8s.io",
@@ -23,13 +24,13 @@ pub(crate) fn kind(api: EventApi) -> Kind {
     }
 }
 
-/// Events about objects of the cluster scope are in the namespace `default`.
-pub(crate) fn namespace_of(event: &Recorded) -> &str {
+/// Returns the namespace to post `event` in: `default` for events about cluster-scoped objects.
+pub(crate) fn namespace_of(event: &RecordedEvent) -> &str {
     event.about.key.namespace.as_deref().unwrap_or("default")
 }
 
-/// The whole event.
-pub(crate) fn whole(api: EventApi, post: &Post, reporter: &Reporter) -> Value {
+/// Returns the complete event, for a create request.
+pub(crate) fn new_event(api: EventApi, post: &Post, reporter: &Reporter) -> Value {
     let event = &post.event;
     let about = &event.about;
     let metadata = json!({"name": post.name, "namespace": namespace_of(event)});
@@ -82,7 +83,7 @@ fn without_nulls(mut object: Value) -> Value {
     object
 }
 
-/// What changes of an event that repeats itself.
+/// Returns the fields that change when an event is repeated, for a merge patch.
 pub(crate) fn change(api: EventApi, post: &Post) -> Value {
     match api {
         EventApi::EventsV1 => json!({"series": series(post)}),
@@ -94,16 +95,17 @@ pub(crate) fn change(api: EventApi, post: &Post) -> Value {
     }
 }
 
+/// Returns the `series` field of an `events.k8s.io/v1` event.
 fn series(post: &Post) -> Value {
     json!({"count": post.count, "lastObservedTime": micro_time(post.last)})
 }
 
-/// Kubernetes' MicroTime has exactly six digits.
+/// Formats a Kubernetes MicroTime, which has exactly six digits after the decimal point.
 fn micro_time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
-/// Kubernetes' Time has none.
+/// Formats a Kubernetes Time, which has no fraction of a second.
 fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,18 +1,20 @@
-//! Which events are news, which repeat others, and which are too many: client-go's correlator.
+//! The correlator decides which events are posted: it aggregates similar events, counts repeated
+//! ones and limits the rate for each object, as client-go's correlator does.
 //!
-//! A plain state machine, told the time. Every event goes through three steps, each of which
-//! remembers 4,096 things at most, and forgets them when they no longer matter:
+//! It is a state machine that takes the time as an argument. Every event goes through three steps.
+//! Each step has a cache of at most 4,096 entries and removes entries that have expired:
 //!
-//! 1. Aggregation: from the tenth on, events about one object that differ in their note alone are
-//!    one, whose note says that it is combined, until none came for ten minutes.
-//! 2. Counting: an event that repeats another one is a higher count of it. In `events.k8s.io` the
-//!    second is told at once, further ones every half hour and when none came for six minutes; in
-//!    `core` each one is.
-//! 3. A spam filter: 25 posts about an object, and then one more every five minutes.
+//! 1. Aggregation: from the tenth on, events about one object that differ only in their note are
+//!    combined into one event with a prefix in its note. This ends after 10 minutes without such an
+//!    event.
+//! 2. Counting: a repeated event increases the count of the first one. In `events.k8s.io` the second
+//!    occurrence is posted immediately; later counts are posted every 30 minutes, and once after 6
+//!    minutes without a repetition. In `core` every repetition is posted.
+//! 3. Spam filter: 25 posts for each object, and then one more every 5 minutes.
 //!
-//! It differs from client-go in two ways, for the sake of `events.k8s.io`, where client-go has
-//! counting alone: the other two steps are there as well, and events that differ in their note are
-//! not taken for the same, which would lose the notes.
+//! There are two differences to client-go, both in `events.k8s.io`, where client-go only counts:
+//! aggregation and the spam filter apply there as well, and events with different notes are not
+//! counted as one, which would lose the notes.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -20,59 +22,59 @@ use std::time::Duration;
 use jiff::Timestamp;
 use opkit_client::Kind;
 
-use crate::event::{NOTE, Recorded, cut, new_name};
+use crate::event::{NOTE_MAX_BYTES, RecordedEvent, new_name, truncate};
 use crate::lru::Lru;
 use crate::{EventApi, EventType};
 
-/// How many of each are remembered.
-const REMEMBERED: usize = 4096;
-/// From how many similar events on they are one.
-const SIMILAR: usize = 10;
-/// After how long without similar events they are no longer.
-const SIMILAR_WITHIN: Duration = Duration::from_secs(600);
-/// How many events about one object may come at once.
-const BURST: f64 = 25.0;
-/// How many more a second.
-const REFILL: f64 = 1.0 / 300.0;
-/// How often the counts of series are told.
-const REFRESH: Duration = Duration::from_secs(30 * 60);
-/// After how long without repetition a series has ended.
-const FINISH: Duration = Duration::from_secs(6 * 60);
-/// After how long without repetition an event in `core` is forgotten: for as long a server keeps it
-/// by default.
-const EXPIRED: Duration = Duration::from_secs(3600);
-/// What the note of combined events begins with.
-const COMBINED: &str = "(combined from similar events): ";
+/// Maximum number of entries in each of the three caches; client-go's value.
+const CACHE_CAPACITY: usize = 4096;
+/// Number of similar events from which on they are combined; client-go's value.
+const AGGREGATE_THRESHOLD: usize = 10;
+/// Time without a similar event after which aggregation ends; client-go's value.
+const AGGREGATE_IDLE: Duration = Duration::from_secs(600);
+/// Number of events about one object that may be posted in a burst; client-go's value.
+const SPAM_BURST: f64 = 25.0;
+/// Number of further events about one object per second: one every 5 minutes, as in client-go.
+const SPAM_REFILL_PER_SECOND: f64 = 1.0 / 300.0;
+/// Time between two posts of the count of a series; client-go's value.
+const SERIES_REFRESH: Duration = Duration::from_secs(30 * 60);
+/// Time without a repetition after which a series has ended; client-go's value.
+const SERIES_IDLE: Duration = Duration::from_secs(6 * 60);
+/// Time without a repetition after which an event in `core` is no longer counted: API servers delete
+/// events after 1 hour by default.
+const CORE_EVENT_TTL: Duration = Duration::from_secs(3600);
+/// Prefix of the note of a combined event; client-go's text.
+const AGGREGATE_PREFIX: &str = "(combined from similar events): ";
 
-/// What an event is about.
+/// Key of the spam filter: the object that an event is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Object {
+struct ObjectId {
     kind: Kind,
     namespace: Option<String>,
     name: String,
     uid: String,
 }
 
-/// What similar events have in common.
+/// Key of the aggregation: all fields that similar events share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Similar {
-    object: Object,
+struct AggregateKey {
+    object: ObjectId,
     event_type: EventType,
     reason: String,
 }
 
-/// What events that repeat each other have in common; combined ones have no note.
+/// Key of the counts: all fields that repeated events share. `note` is `None` for combined events.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Same {
-    similar: Similar,
+struct EventKey {
+    aggregate: AggregateKey,
     note: Option<String>,
 }
 
-impl Similar {
-    fn of(event: &Recorded) -> Self {
+impl AggregateKey {
+    fn of(event: &RecordedEvent) -> Self {
         let about = &event.about;
         Self {
-            object: Object {
+            object: ObjectId {
                 kind: (*about.kind).clone(),
                 namespace: about.key.namespace.clone(),
                 name: about.key.name.clone(),
@@ -84,63 +86,70 @@ impl Similar {
     }
 }
 
-/// The notes of similar events.
+/// Similar events that were seen so far.
 #[derive(Debug)]
-struct Notes {
-    /// At most nine.
+struct Aggregate {
+    /// Distinct notes of the events; at most nine, because the tenth is combined.
     notes: HashSet<String>,
+    /// Time of the last event.
     last: Duration,
 }
 
+/// Token bucket of the spam filter; posting an event takes one token.
 #[derive(Debug)]
-struct Bucket {
+struct TokenBucket {
     tokens: f64,
+    /// Time at which `tokens` was computed.
     at: Duration,
 }
 
-impl Bucket {
-    /// How many tokens there are now.
+impl TokenBucket {
+    /// Returns the number of tokens at the time `now`.
     fn refilled(&self, now: Duration) -> f64 {
         let since = now.saturating_sub(self.at);
-        (self.tokens + since.as_secs_f64() * REFILL).min(BURST)
+        (self.tokens + since.as_secs_f64() * SPAM_REFILL_PER_SECOND).min(SPAM_BURST)
     }
 }
 
-/// An event that was seen, and how often.
+/// An event and the number of its occurrences.
 #[derive(Debug)]
-struct Counted {
+struct CountedEvent {
     post: Post,
-    /// When it was seen last.
+    /// Time of the last occurrence.
     last: Duration,
 }
 
 /// An event to post.
 #[derive(Debug, Clone)]
 pub(crate) struct Post {
-    pub(crate) event: Recorded,
+    pub(crate) event: RecordedEvent,
     pub(crate) name: String,
-    /// How often it was seen. From the second time on it is changed, not made.
+    /// Number of occurrences. If it is greater than 1, the event exists and is patched.
     pub(crate) count: u64,
+    /// Time of the first occurrence.
     pub(crate) first: Timestamp,
+    /// Time of the last occurrence.
     pub(crate) last: Timestamp,
 }
 
-/// What is to be done with an event.
+/// Decision of the correlator about an event.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum Decision {
+    /// Post the event now.
     Post(Box<Post>),
-    /// Counted, and told later.
-    Quiet,
-    /// Too many about this object.
+    /// Post nothing now: the event is counted, and the count is posted later.
+    Defer,
+    /// Drop the event: there are too many about its object.
     Spam,
 }
 
+/// State of the three steps; see the module.
 #[derive(Debug)]
 pub(crate) struct Correlator {
     api: EventApi,
-    similar: Lru<Similar, Notes>,
-    counted: Lru<Same, Counted>,
-    buckets: Lru<Object, Bucket>,
+    aggregates: Lru<AggregateKey, Aggregate>,
+    counted: Lru<EventKey, CountedEvent>,
+    buckets: Lru<ObjectId, TokenBucket>,
     refresh_at: Duration,
     finish_at: Duration,
 }
@@ -149,11 +158,11 @@ impl Correlator {
     pub(crate) fn new(api: EventApi, now: Duration) -> Self {
         Self {
             api,
-            similar: Lru::new(REMEMBERED),
-            counted: Lru::new(REMEMBERED),
-            buckets: Lru::new(REMEMBERED),
-            refresh_at: now.saturating_add(REFRESH),
-            finish_at: now.saturating_add(FINISH),
+            aggregates: Lru::new(CACHE_CAPACITY),
+            counted: Lru::new(CACHE_CAPACITY),
+            buckets: Lru::new(CACHE_CAPACITY),
+            refresh_at: now.saturating_add(SERIES_REFRESH),
+            finish_at: now.saturating_add(SERIES_IDLE),
         }
     }
 
@@ -161,88 +170,96 @@ impl Correlator {
         self.api
     }
 
-    /// Takes an event in.
-    pub(crate) fn observe(&mut self, now: Duration, mut event: Recorded) -> Verdict {
-        let similar = Similar::of(&event);
-        let is_combined = self.combines(now, &similar, &event.note);
-        if is_combined {
-            event.note = format!("{COMBINED}{}", event.note);
+    /// Aggregates, counts and filters one event.
+    pub(crate) fn observe(&mut self, now: Duration, mut event: RecordedEvent) -> Decision {
+        let aggregate = AggregateKey::of(&event);
+        let is_aggregated = self.aggregate(now, &aggregate, &event.note);
+        if is_aggregated {
+            event.note = format!("{AGGREGATE_PREFIX}{}", event.note);
         }
-        event.note = cut(&event.note, NOTE).to_owned();
-        let object = similar.object.clone();
-        let note = (!is_combined).then(|| event.note.clone());
-        let same = Same { similar, note };
+        event.note = truncate(&event.note, NOTE_MAX_BYTES).to_owned();
+        let object = aggregate.object.clone();
+        let note = (!is_aggregated).then(|| event.note.clone());
+        let key = EventKey { aggregate, note };
         let is_series = self.api == EventApi::EventsV1;
-        let known = self.counted.peek(&same);
-        let is_quiet = is_series && known.is_some_and(|known| known.post.count > 1);
-        let passes = is_quiet || self.passes(now, &object);
-        // An event that was never posted begins no series; in core it counts all the same.
+        let known = self.counted.peek(&key);
+        let is_deferred = is_series && known.is_some_and(|known| known.post.count > 1);
+        let passes = is_deferred || self.take_token(now, &object);
+        // An event that was never posted does not start a series; in core it is counted anyway.
         if !passes && is_series {
-            return Verdict::Spam;
+            return Decision::Spam;
         }
-        let post = self.count(now, &same, event);
-        match (passes, is_quiet) {
-            (false, _) => Verdict::Spam,
-            (true, true) => Verdict::Quiet,
-            (true, false) => Verdict::Post(Box::new(post)),
+        let post = self.count(now, &key, event);
+        match (passes, is_deferred) {
+            (false, _) => Decision::Spam,
+            (true, true) => Decision::Defer,
+            (true, false) => Decision::Post(Box::new(post)),
         }
     }
 
-    /// When there is something to do without an event.
+    /// Returns the time at which [`wake`](Self::wake) has to be called next.
     pub(crate) fn wake_at(&self) -> Duration {
         self.refresh_at.min(self.finish_at)
     }
 
-    /// The series whose counts are to be told now, because their time has come or they have ended.
+    /// Removes expired entries and returns the series whose counts are to be posted now, because a
+    /// refresh is due or the series has ended.
     pub(crate) fn wake(&mut self, now: Duration) -> Vec<Post> {
         let mut posts = Vec::new();
         let (refreshes, finishes) = (now >= self.refresh_at, now >= self.finish_at);
         if refreshes {
-            self.refresh_at = now.saturating_add(REFRESH);
+            self.refresh_at = now.saturating_add(SERIES_REFRESH);
         }
         if finishes {
-            self.finish_at = now.saturating_add(FINISH);
+            self.finish_at = now.saturating_add(SERIES_IDLE);
         }
         let is_series = self.api == EventApi::EventsV1;
-        let lasts = if is_series { FINISH } else { EXPIRED };
+        let ttl = if is_series {
+            SERIES_IDLE
+        } else {
+            CORE_EVENT_TTL
+        };
         self.counted.retain(|counted| {
-            let has_ended = finishes && now.saturating_sub(counted.last) > lasts;
+            let has_ended = finishes && now.saturating_sub(counted.last) > ttl;
             if is_series && counted.post.count > 1 && (has_ended || refreshes) {
                 posts.push(counted.post.clone());
             }
             !has_ended
         });
         if finishes {
-            (self.similar).retain(|it| now.saturating_sub(it.last) <= SIMILAR_WITHIN);
-            self.buckets.retain(|bucket| bucket.refilled(now) < BURST);
+            (self.aggregates).retain(|it| now.saturating_sub(it.last) <= AGGREGATE_IDLE);
+            self.buckets
+                .retain(|bucket| bucket.refilled(now) < SPAM_BURST);
         }
         posts
     }
 
-    /// Whether the event is one of so many similar ones that they are combined.
-    fn combines(&mut self, now: Duration, similar: &Similar, note: &str) -> bool {
-        let new = || Notes {
+    /// Records the note among those of similar events, and reports whether the event is to be
+    /// combined with them.
+    fn aggregate(&mut self, now: Duration, key: &AggregateKey, note: &str) -> bool {
+        let new = || Aggregate {
             notes: HashSet::new(),
             last: now,
         };
-        let Notes { notes, last } = self.similar.get_or_insert_with(similar, new);
-        if now.saturating_sub(*last) > SIMILAR_WITHIN {
+        let Aggregate { notes, last } = self.aggregates.get_or_insert_with(key, new);
+        if now.saturating_sub(*last) > AGGREGATE_IDLE {
             notes.clear();
         }
         *last = now;
         if notes.contains(note) {
             return false;
         }
-        if notes.len().saturating_add(1) >= SIMILAR {
+        if notes.len().saturating_add(1) >= AGGREGATE_THRESHOLD {
             return true;
         }
         notes.insert(note.to_owned());
         false
     }
 
-    fn passes(&mut self, now: Duration, object: &Object) -> bool {
-        let new = || Bucket {
-            tokens: BURST,
+    /// Takes a token of the object's bucket, and reports whether there was one.
+    fn take_token(&mut self, now: Duration, object: &ObjectId) -> bool {
+        let new = || TokenBucket {
+            tokens: SPAM_BURST,
             at: now,
         };
         let bucket = self.buckets.get_or_insert_with(object, new);
@@ -255,9 +272,10 @@ impl Correlator {
         true
     }
 
-    fn count(&mut self, now: Duration, same: &Same, event: Recorded) -> Post {
+    /// Adds one occurrence to the count of the event, and returns the event with its count.
+    fn count(&mut self, now: Duration, key: &EventKey, event: RecordedEvent) -> Post {
         let at = event.at;
-        let new = || Counted {
+        let new = || CountedEvent {
             post: Post {
                 name: new_name(&event),
                 event: event.clone(),
@@ -267,11 +285,11 @@ impl Correlator {
             },
             last: now,
         };
-        let counted = self.counted.get_or_insert_with(same, new);
+        let counted = self.counted.get_or_insert_with(key, new);
         counted.last = now;
         counted.post.count = counted.post.count.saturating_add(1);
         counted.post.last = at;
-        // Of combined events, the last one is told where the API lets a note change.
+        // A combined event shows the latest note where the API allows a note to change.
         if self.api == EventApi::CoreV1 {
             counted.post.event.note = event.note;
         }

@@ -1,4 +1,4 @@
-//! An event: its type, the object that it is about, and the limits of the API.
+//! An event, its type, a reference to its object, and the length limits of the API.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,22 +6,31 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use opkit_client::{Kind, Object, ObjectKey};
 
-// How long things may be by the rules of the API, in bytes. What is longer is refused.
-pub(crate) const CONTROLLER: usize = 63;
-pub(crate) const INSTANCE: usize = 128;
-pub(crate) const REASON: usize = 128;
-pub(crate) const NOTE: usize = 1024;
+// Maximum lengths of event fields in bytes. The API server rejects events with longer fields.
 
-/// Whether an event is good news.
+/// Maximum length of `reportingController`.
+pub(crate) const CONTROLLER_MAX_BYTES: usize = 63;
+/// Maximum length of `reportingInstance`.
+pub(crate) const INSTANCE_MAX_BYTES: usize = 128;
+/// Maximum length of `reason`.
+pub(crate) const REASON_MAX_BYTES: usize = 128;
+/// Maximum length of `note`.
+pub(crate) const NOTE_MAX_BYTES: usize = 1024;
+/// Maximum length of the part of an event's name that comes from its object: the whole name has at
+/// most 253 bytes, and the time follows.
+const OBJECT_NAME_MAX_BYTES: usize = 200;
+
+/// Type of an event: expected, or a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventType {
-    /// Something that was meant to happen.
+    /// Something expected happened.
     Normal,
-    /// Something that somebody should look at.
+    /// Something happened that needs attention.
     Warning,
 }
 
 impl EventType {
+    /// Returns the value of the event's `type` field.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
@@ -30,8 +39,8 @@ impl EventType {
     }
 }
 
-/// In which API events are posted. Both show them to whoever lists events; what differs is how
-/// repetitions are written, and which permission posting takes.
+/// API that events are posted in. Events of both APIs appear in every list of events; the APIs
+/// differ in the fields for repeated events and in the permission that posting needs.
 ///
 /// # Examples
 /// ```
@@ -42,15 +51,16 @@ impl EventType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum EventApi {
-    /// `events.k8s.io/v1`, with a `series`; `core/v1` on a server that does not have it.
+    /// `events.k8s.io/v1`, with a `series` field; `core/v1` on a server without `events.k8s.io`.
     #[default]
     EventsV1,
-    /// `core/v1`, with `count`, `firstTimestamp` and `lastTimestamp`: for tools that read these.
+    /// `core/v1`, with `count`, `firstTimestamp` and `lastTimestamp`, for tools that read these
+    /// fields.
     CoreV1,
 }
 
-/// Reference to the object that an event is about. It has the fields of a reference alone, so that
-/// no event keeps an object in memory.
+/// Reference to the object that an event is about. An event holds a reference instead of the object
+/// so that it does not keep the object in memory.
 ///
 /// # Examples
 /// ```
@@ -68,9 +78,9 @@ pub struct ObjectReference {
     pub kind: Arc<Kind>,
     /// Namespace and name of the object.
     pub key: ObjectKey,
-    /// UID of the object; empty if it is not known.
+    /// UID of the object; empty if the UID is not known.
     pub uid: String,
-    /// Version of the object that the event is about, if it is known.
+    /// Resource version of the object at the time of the event, if it is known.
     pub resource_version: Option<String>,
 }
 
@@ -95,7 +105,7 @@ impl fmt::Display for ObjectReference {
 
 /// An event that waits to be posted.
 #[derive(Debug, Clone)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedEvent {
     pub(crate) about: ObjectReference,
     pub(crate) event_type: EventType,
     pub(crate) reason: String,
@@ -103,10 +113,10 @@ pub(crate) struct Recorded {
     pub(crate) at: Timestamp,
 }
 
-/// The name of the object and the time. Not every name of an object may be part of it: those of
-/// roles have colons.
-pub(crate) fn new_name(event: &Recorded) -> String {
-    let object = cut(&event.about.key.name, 200);
+/// Returns a name for an event, from the name of its object and the time. Characters that are not
+/// valid in the name of an event, such as the colons in names of roles, are replaced with dashes.
+pub(crate) fn new_name(event: &RecordedEvent) -> String {
+    let object = truncate(&event.about.key.name, OBJECT_NAME_MAX_BYTES);
     let at = event.at.as_nanosecond();
     if is_subdomain(object) {
         return format!("{object}.{at:x}");
@@ -120,7 +130,7 @@ pub(crate) fn new_name(event: &Recorded) -> String {
     format!("{}.{at:x}", words.join("-"))
 }
 
-/// Whether a name is a DNS subdomain, as those of most objects are.
+/// Reports whether a name is a valid DNS subdomain. Names of most objects are.
 fn is_subdomain(name: &str) -> bool {
     let is_end = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     name.split('.').map(str::as_bytes).all(|label| {
@@ -130,8 +140,8 @@ fn is_subdomain(name: &str) -> bool {
     })
 }
 
-/// The beginning of `text`, of at most `bytes` bytes.
-pub(crate) fn cut(text: &str, bytes: usize) -> &str {
-    let ends = (0..=bytes.min(text.len())).rev();
+/// Returns `text`, truncated at a character boundary to at most `max_bytes` bytes.
+pub(crate) fn truncate(text: &str, max_bytes: usize) -> &str {
+    let ends = (0..=max_bytes.min(text.len())).rev();
     ends.filter_map(|end| text.get(..end)).next().unwrap_or("")
 }

@@ -1,9 +1,28 @@
 //! Kubernetes Events, posted in the background.
 //!
-//! An [`EventRecorder`] takes events and never waits: a full queue drops the event and counts it.
-//! The `correlator` decides which events repeat others or are too many, as client-go's does; the
-//! [`EventPoster`] posts the rest, in the API of `events.k8s.io` or of `core`, with the `body` of
-//! that API. This crate does not know controllers: an event is about an [`ObjectReference`].
+//! - An [`EventRecorder`] takes events. It never waits: if the queue is full, it drops the event and
+//!   counts it in [`EventMetrics`].
+//! - The correlator aggregates similar events, counts repeated ones and limits the rate for each
+//!   object, as client-go's correlator does.
+//! - The [`EventPoster`] posts the remaining events in `events.k8s.io/v1` or `core/v1`.
+//!
+//! The crate does not depend on controllers: an event refers to any object by an
+//! [`ObjectReference`].
+//!
+//! # Examples
+//! ```
+//! use k8s_openapi::api::core::v1::Node;
+//! use opkit_client::RestClient;
+//! use opkit_events::{EventApi, EventMetrics, EventType, Reporter, event_recorder};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! async fn report_full_disk(client: RestClient, node: &Node, stop: CancellationToken) {
+//!     let reporter = Reporter::new("disk-operator", EventApi::default());
+//!     let (recorder, poster) = event_recorder(client, reporter, EventMetrics::default());
+//!     recorder.event(node, EventType::Warning, "DiskFull", "no space is left on the disk");
+//!     poster.run(stop).await;
+//! }
+//! ```
 
 mod body;
 mod correlator;

@@ -1,14 +1,17 @@
-//! A map of bounded size that forgets what was used least lately.
+//! A map of bounded size that removes the least recently used entry when it is full.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
+/// Map of at most `capacity` entries.
 #[derive(Debug)]
 pub(crate) struct Lru<K, V> {
-    /// When each was used last, counted in uses, and what it holds.
+    /// Values, each with the number of its last use.
     values: HashMap<K, (u64, V)>,
+    /// Keys by the number of their last use, the least recent one first.
     uses: BTreeMap<u64, K>,
-    next: u64,
+    /// Number of the last use of any entry.
+    last_use: u64,
     capacity: usize,
 }
 
@@ -17,12 +20,13 @@ impl<K: Hash + Eq + Clone, V> Lru<K, V> {
         Self {
             values: HashMap::new(),
             uses: BTreeMap::new(),
-            next: 0,
+            last_use: 0,
             capacity,
         }
     }
 
-    /// The value of a key, made by `new` if there is none; it is now the one used last.
+    /// Returns the value of `key`, after inserting the result of `new` if there is none. Counts as a
+    /// use of the entry.
     pub(crate) fn get_or_insert_with(&mut self, key: &K, new: impl FnOnce() -> V) -> &mut V {
         if !self.values.contains_key(key)
             && self.values.len() >= self.capacity
@@ -30,24 +34,25 @@ impl<K: Hash + Eq + Clone, V> Lru<K, V> {
         {
             self.values.remove(&oldest);
         }
-        self.next = self.next.saturating_add(1);
-        let next = self.next;
+        self.last_use = self.last_use.saturating_add(1);
+        let last_use = self.last_use;
         let (used, value) = self
             .values
             .entry(key.clone())
-            .or_insert_with(|| (next, new()));
+            .or_insert_with(|| (last_use, new()));
         self.uses.remove(used);
-        self.uses.insert(next, key.clone());
-        *used = next;
+        self.uses.insert(last_use, key.clone());
+        *used = last_use;
         value
     }
 
-    /// The value of a key, which does not count as use.
+    /// Returns the value of `key`, if there is one. Does not count as a use of the entry.
     pub(crate) fn peek(&self, key: &K) -> Option<&V> {
         self.values.get(key).map(|(_, value)| value)
     }
 
-    /// Keeps what `keep` says, which sees those used least lately first.
+    /// Removes the entries for which `keep` returns false. `keep` is called for the least recently used
+    /// entries first.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&mut V) -> bool) {
         self.uses.retain(|_, key| {
             let is_kept = self

@@ -1,11 +1,11 @@
-//! Counters of events that were not posted.
+//! Counters of dropped events.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// `opkit_events_dropped_total{reason}`: events that were not posted, by reason. Cloning gives
-/// another handle on the same counters.
+/// The metric `opkit_events_dropped_total{reason}`: number of events that were not posted, by reason.
+/// A clone is another handle to the same counters.
 ///
 /// # Examples
 /// ```
@@ -20,14 +20,15 @@ pub struct EventMetrics {
     family: Family<[(&'static str, &'static str); 1], Counter>,
 }
 
-/// The queue was full; too many about one object; the server refused; the server could not be
-/// reached for too long; the process no longer led.
-const REASONS: [&str; 5] = ["full", "spam", "refused", "unreachable", "fenced"];
+/// Values of the label `reason`: the queue was full; there were too many events about one object; the
+/// server rejected the event; the server could not be reached in 12 attempts; the process was no
+/// longer the leader.
+const DROP_REASONS: [&str; 5] = ["full", "spam", "refused", "unreachable", "fenced"];
 
 impl Default for EventMetrics {
     fn default() -> Self {
         let family = Family::default();
-        for reason in REASONS {
+        for reason in DROP_REASONS {
             let _: &Counter = &family.get_or_create(&[("reason", reason)]);
         }
         Self { family }
@@ -44,10 +45,12 @@ impl EventMetrics {
         );
     }
 
+    /// Counts one dropped event.
     fn count(&self, reason: &'static str) {
         self.family.get_or_create(&[("reason", reason)]).inc();
     }
 
+    /// Returns the number of events that were dropped for `reason`.
     pub(crate) fn dropped(&self, reason: &'static str) -> u64 {
         self.family.get_or_create(&[("reason", reason)]).get()
     }
@@ -72,7 +75,8 @@ impl EventMetrics {
         self.count("fenced");
     }
 
+    /// Returns the number of all dropped events.
     pub(crate) fn total(&self) -> u64 {
-        REASONS.iter().map(|reason| self.dropped(reason)).sum()
+        DROP_REASONS.iter().map(|reason| self.dropped(reason)).sum()
     }
 }

@@ -1,4 +1,4 @@
-//! Posting events, one after the other.
+//! The task that posts events, one after the other.
 
 use std::time::Duration;
 
@@ -11,29 +11,30 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use crate::body;
-use crate::correlator::{Correlator, Post, Verdict};
-use crate::event::Recorded;
+use crate::correlator::{Correlator, Decision, Post};
+use crate::event::RecordedEvent;
 use crate::{EventApi, EventMetrics, Reporter};
 
-/// How often an event is tried while the server cannot be reached; client-go's figures.
-const TRIES: u32 = 12;
-const PAUSE: Duration = Duration::from_secs(10);
+/// Maximum number of attempts to post an event while the server cannot be reached; client-go's value.
+const MAX_ATTEMPTS: u32 = 12;
+/// Time between two attempts; client-go's value.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Posts the events that an [`EventRecorder`](crate::EventRecorder) takes, one after the other.
-/// While the server cannot be reached, events wait behind the one that is retried.
+/// Posts the events of an [`EventRecorder`](crate::EventRecorder), one after the other. While one
+/// event is retried because the server cannot be reached, the following events wait.
 #[derive(Debug)]
 pub struct EventPoster {
     client: RestClient,
     reporter: Reporter,
-    receiver: mpsc::Receiver<Recorded>,
+    receiver: mpsc::Receiver<RecordedEvent>,
     metrics: EventMetrics,
     correlator: Correlator,
     origin: Instant,
-    /// So that many processes do not try at the same time.
+    /// Jitter of the first retry, so that many processes do not retry at the same time.
     random: Random,
-    /// Whether it was asked which API there is.
-    knows_api: bool,
-    /// Whether a refusal was told.
+    /// Whether the server was found to have `events.k8s.io`.
+    is_api_known: bool,
+    /// Whether a rejected event was logged as a warning. Later ones are logged as debug messages.
     has_warned: bool,
 }
 
@@ -41,7 +42,7 @@ impl EventPoster {
     pub(crate) fn new(
         client: RestClient,
         reporter: Reporter,
-        receiver: mpsc::Receiver<Recorded>,
+        receiver: mpsc::Receiver<RecordedEvent>,
         metrics: EventMetrics,
     ) -> Self {
         Self {
@@ -52,15 +53,16 @@ impl EventPoster {
             metrics,
             origin: Instant::now(),
             random: Random::new(Random::seed()),
-            knows_api: false,
+            is_api_known: false,
             has_warned: false,
         }
     }
 
-    /// Posts events until `stop`, and then those that still wait, each with one attempt.
+    /// Posts events until `stop` is cancelled, then makes one attempt to post each event that is still
+    /// in the queue.
     ///
     /// # Cancel safety
-    /// Not cancel safe: dropping the future drops the events that wait.
+    /// Not cancel safe: dropping the future drops the events in the queue.
     pub async fn run(mut self, stop: CancellationToken) {
         loop {
             let wake = self.origin + self.correlator.wake_at();
@@ -72,7 +74,7 @@ impl EventPoster {
                     }
                 }
                 event = self.receiver.recv() => match event {
-                    Some(event) => self.take(event, &stop).await,
+                    Some(event) => self.handle(event, &stop).await,
                     None => break,
                 },
                 () = stop.cancelled() => break,
@@ -80,7 +82,7 @@ impl EventPoster {
         }
         self.receiver.close();
         while let Some(event) = self.receiver.recv().await {
-            self.take(event, &stop).await;
+            self.handle(event, &stop).await;
         }
         let dropped = self.metrics.total();
         if dropped > 0 {
@@ -88,63 +90,67 @@ impl EventPoster {
         }
     }
 
-    async fn take(&mut self, event: Recorded, stop: &CancellationToken) {
+    /// Passes an event to the correlator, and posts it unless it is deferred or dropped.
+    async fn handle(&mut self, event: RecordedEvent, stop: &CancellationToken) {
         match self.correlator.observe(self.origin.elapsed(), event) {
-            Verdict::Post(post) => self.deliver(&post, stop).await,
-            Verdict::Quiet => {}
-            Verdict::Spam => self.metrics.spam(),
+            Decision::Post(post) => self.deliver(&post, stop).await,
+            Decision::Defer => {}
+            Decision::Spam => self.metrics.spam(),
         }
     }
 
+    /// Posts an event and retries while the server cannot be reached. After `stop` there is one
+    /// attempt.
     async fn deliver(&mut self, post: &Post, stop: &CancellationToken) {
-        let mut pause = PAUSE.mul_f64(self.random.unit());
-        for _ in 1..TRIES {
+        let mut pause = RETRY_INTERVAL.mul_f64(self.random.unit());
+        for _ in 1..MAX_ATTEMPTS {
             match self.post(post).await {
                 Err(error) if is_retryable(&error) => {}
-                result => return self.done(post, result),
+                result => return self.record_result(post, result),
             }
             if stop.run_until_cancelled(sleep(pause)).await.is_none() {
                 break;
             }
-            pause = PAUSE;
+            pause = RETRY_INTERVAL;
         }
         let result = self.post(post).await;
-        self.done(post, result);
+        self.record_result(post, result);
     }
 
-    /// Counts and tells what was not posted.
-    fn done(&mut self, post: &Post, result: Result<(), RequestError>) {
+    /// Counts and logs an event that was not posted.
+    fn record_result(&mut self, post: &Post, result: Result<(), RequestError>) {
         let Err(error) = result else { return };
-        let (object, said) = (&post.event.about, one_line(&error));
+        let (object, error_text) = (&post.event.about, one_line(&error));
         if error.is_fenced() {
             self.metrics.fenced();
         } else if is_retryable(&error) {
             self.metrics.unreachable();
-            warn!(%object, error = said, "event given up");
+            warn!(%object, error = error_text, "event dropped: the server cannot be reached");
             return;
         } else {
             self.metrics.refused();
-            // An event about an object in a namespace that goes away cannot be posted, nor can any
-            // without the permission or without a reason; once is enough to know of the latter.
+            // Events in a namespace that is being deleted are forbidden, which is expected. A missing
+            // permission or an invalid event fails every time, so the first one is a warning.
             if (error.is_forbidden() || error.is_invalid()) && !self.has_warned {
                 self.has_warned = true;
-                warn!(%object, error = said, "event not posted");
+                warn!(%object, error = error_text, "event not posted");
                 return;
             }
         }
-        debug!(%object, error = said, "event not posted");
+        debug!(%object, error = error_text, "event not posted");
     }
 
+    /// Makes one attempt to post an event: patches it if it exists, and creates it otherwise.
     async fn post(&mut self, post: &Post) -> Result<(), RequestError> {
         if post.count > 1 {
             match self.change(post).await {
-                // The event has expired on the server meanwhile, or never came there.
+                // The event has expired on the server, or was never created.
                 Err(error) if error.is_not_found() => {}
                 result => return result,
             }
         }
         match self.create(post).await {
-            Err(error) if error.is_not_found() && self.falls_back().await => {
+            Err(error) if error.is_not_found() && self.fall_back_to_core().await => {
                 self.create(post).await
             }
             result => result,
@@ -153,7 +159,7 @@ impl EventPoster {
 
     async fn create(&self, post: &Post) -> Result<(), RequestError> {
         let api = self.correlator.api();
-        let event = body::whole(api, post, &self.reporter);
+        let event = body::new_event(api, post, &self.reporter);
         let namespace = Some(body::namespace_of(&post.event));
         let controller = &self.reporter.controller;
         self.client
@@ -179,10 +185,11 @@ impl EventPoster {
             .map(drop)
     }
 
-    /// Whether the server has no `events.k8s.io`, so that from now on events are posted in `core`.
-    /// It is asked once: a namespace that is not there is answered alike.
-    async fn falls_back(&mut self) -> bool {
-        if self.knows_api || self.correlator.api() != EventApi::EventsV1 {
+    /// Switches to `core` if the server does not have `events.k8s.io`, and reports whether it did. The
+    /// server is asked because a missing namespace is "not found" too; once `events.k8s.io` was found,
+    /// it is not asked again.
+    async fn fall_back_to_core(&mut self) -> bool {
+        if self.is_api_known || self.correlator.api() != EventApi::EventsV1 {
             return false;
         }
         let request = self.client.request(Method::GET, "/apis/events.k8s.io/v1");
@@ -193,15 +200,15 @@ impl EventPoster {
                 self.correlator = Correlator::new(EventApi::CoreV1, now);
                 true
             }
-            answer => {
-                self.knows_api = answer.is_ok();
+            response => {
+                self.is_api_known = response.is_ok();
                 false
             }
         }
     }
 }
 
-/// Whether the event itself is not what is wrong.
+/// Reports whether the cause of the error is the connection and not the event.
 fn is_retryable(error: &RequestError) -> bool {
     error.is_unreachable()
 }

@@ -1,18 +1,18 @@
-//! The handle that events are recorded with. Recording never waits: a full queue drops the event
-//! and counts it.
+//! The handle that records events. Recording never waits: if the queue is full, the event is dropped
+//! and counted.
 
 use jiff::Timestamp;
 use opkit_client::{Object, RestClient};
 use tokio::sync::mpsc;
 
-use crate::event::{NOTE, REASON, Recorded, cut};
+use crate::event::{NOTE_MAX_BYTES, REASON_MAX_BYTES, RecordedEvent, truncate};
 use crate::{EventMetrics, EventPoster, EventType, ObjectReference, Reporter};
 
-/// How many events may wait to be posted; client-go's figure.
-const WAITING: usize = 1000;
+/// Maximum number of events that wait to be posted; client-go's value.
+const QUEUE_CAPACITY: usize = 1000;
 
-/// Records Kubernetes Events about any object; a reconcile has `Context::event` for its own.
-/// Cloning gives another handle.
+/// Records Kubernetes Events about any object. In a reconcile, `Context::event` records events about
+/// the reconciled object. A clone is another handle to the same queue.
 ///
 /// # Examples
 /// ```
@@ -26,13 +26,13 @@ const WAITING: usize = 1000;
 /// ```
 #[derive(Debug, Clone)]
 pub struct EventRecorder {
-    sender: mpsc::Sender<Recorded>,
+    sender: mpsc::Sender<RecordedEvent>,
     metrics: EventMetrics,
 }
 
 impl EventRecorder {
-    /// Records an event about `object`, which was read from the cluster. Never waits: events are
-    /// posted in the background, and dropped if too many wait.
+    /// Records an event about `object`, which must have been read from the cluster. Never waits: events
+    /// are posted in the background, and dropped if the queue is full.
     pub fn event<K: Object>(
         &self,
         object: &K,
@@ -44,7 +44,7 @@ impl EventRecorder {
         self.record(about, event_type, reason.into(), note.into());
     }
 
-    /// Records an event about the object that `about` names. Never waits, as
+    /// Records an event about the object that `about` refers to. Never waits; see
     /// [`event`](EventRecorder::event).
     pub fn record(
         &self,
@@ -53,11 +53,11 @@ impl EventRecorder {
         reason: String,
         note: String,
     ) {
-        let event = Recorded {
+        let event = RecordedEvent {
             about,
             event_type,
-            reason: cut(&reason, REASON).to_owned(),
-            note: cut(&note, NOTE).to_owned(),
+            reason: truncate(&reason, REASON_MAX_BYTES).to_owned(),
+            note: truncate(&note, NOTE_MAX_BYTES).to_owned(),
             at: Timestamp::now(),
         };
         if self.sender.try_send(event).is_err() {
@@ -66,8 +66,8 @@ impl EventRecorder {
     }
 }
 
-/// Creates a recorder, and the poster that posts its events through `client` and has to be
-/// [run](EventPoster::run).
+/// Creates a recorder and the poster of its events. The poster sends them through `client`, and posts
+/// nothing until [`EventPoster::run`] is called.
 ///
 /// # Examples
 /// ```
@@ -78,7 +78,7 @@ impl EventRecorder {
 /// async fn post_events(client: RestClient, stop: CancellationToken) {
 ///     let reporter = Reporter::new("shop-operator", EventApi::default());
 ///     let (recorder, poster) = event_recorder(client, reporter, EventMetrics::default());
-///     // The recorder goes to those who have something to report.
+///     // Clones of the recorder go to the tasks that record events.
 ///     poster.run(stop).await;
 ///     drop::<EventRecorder>(recorder);
 /// }
@@ -88,7 +88,7 @@ pub fn event_recorder(
     reporter: Reporter,
     metrics: EventMetrics,
 ) -> (EventRecorder, EventPoster) {
-    let (sender, receiver) = mpsc::channel(WAITING);
+    let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
     let poster = EventPoster::new(client, reporter, receiver, metrics.clone());
     (EventRecorder { sender, metrics }, poster)
 }

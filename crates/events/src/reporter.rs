@@ -1,11 +1,11 @@
-//! The names that events are reported under.
+//! The controller and instance names of events.
 
 use opkit_client::hostname;
 
 use crate::EventApi;
-use crate::event::{CONTROLLER, INSTANCE, cut};
+use crate::event::{CONTROLLER_MAX_BYTES, INSTANCE_MAX_BYTES, truncate};
 
-/// The reporting controller and instance of events, and the API that they are posted in.
+/// Reporting controller and instance of events, and the API that events are posted in.
 ///
 /// # Examples
 /// ```
@@ -22,15 +22,15 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Creates the reporter of the operator with this name. The instance is the host name, or the
-    /// name of the operator if that is not known.
+    /// Creates the reporter of the operator with the name `operator`. The instance is the host name, or
+    /// `operator` if the host name is not known.
     pub fn new(operator: &str, api: EventApi) -> Self {
         let instance = hostname().unwrap_or_else(|| operator.to_owned());
-        // A name that is cut must not end in a dash.
-        let controller = cut(operator, CONTROLLER).trim_end_matches(['-', '_', '.']);
+        // A truncated name must not end in a dash.
+        let controller = truncate(operator, CONTROLLER_MAX_BYTES).trim_end_matches(['-', '_', '.']);
         Self {
             controller: controller.to_owned(),
-            instance: cut(&instance, INSTANCE).to_owned(),
+            instance: truncate(&instance, INSTANCE_MAX_BYTES).to_owned(),
             api,
         }
     }

@@ -5,14 +5,14 @@ use crate::ObjectReference;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn event(name: &str, reason: &str, note: &str) -> Recorded {
+fn event(name: &str, reason: &str, note: &str) -> RecordedEvent {
     let metadata = kube::core::ObjectMeta {
         name: Some(name.to_owned()),
         namespace: Some("my-ns".to_owned()),
         uid: Some(format!("uid-of-{name}")),
         ..Default::default()
     };
-    Recorded {
+    RecordedEvent {
         about: ObjectReference::of(&Pod {
             metadata,
             ..Default::default()
@@ -24,14 +24,15 @@ fn event(name: &str, reason: &str, note: &str) -> Recorded {
     }
 }
 
-fn similar(count: usize) -> Vec<Recorded> {
+fn similar(count: usize) -> Vec<RecordedEvent> {
     let note = |number| format!("similar message-{number}");
     let events = (0..count).map(|number| event("my-pod", "similar", &note(number)));
     events.collect()
 }
 
-/// The note and the count of what is posted for `new`, after the others; none if it is spam.
-fn after(before: &[Recorded], new: &Recorded, every: Duration) -> Option<(String, u64)> {
+/// Returns the note and the count that are posted for `new` after the events `before`, or `None` if
+/// it is spam.
+fn after(before: &[RecordedEvent], new: &RecordedEvent, every: Duration) -> Option<(String, u64)> {
     let mut correlator = Correlator::new(EventApi::CoreV1, Duration::ZERO);
     let mut now = Duration::ZERO;
     for event in before {
@@ -39,16 +40,16 @@ fn after(before: &[Recorded], new: &Recorded, every: Duration) -> Option<(String
         correlator.observe(now, event.clone());
     }
     match correlator.observe(now + every, new.clone()) {
-        Verdict::Post(post) => Some((post.event.note.clone(), post.count)),
-        Verdict::Quiet => panic!("core has no quiet ones"),
-        Verdict::Spam => None,
+        Decision::Post(post) => Some((post.event.note.clone(), post.count)),
+        Decision::Defer => panic!("core defers no events"),
+        Decision::Spam => None,
     }
 }
 
 /// client-go's TestEventCorrelator.
 #[test]
 fn events_are_counted_combined_and_filtered() {
-    let check = |case: &str, before: &[Recorded], new: &Recorded, seconds, expected| {
+    let check = |case: &str, before: &[RecordedEvent], new: &RecordedEvent, seconds, expected| {
         let found = after(before, new, seconds * SECOND);
         let found = found.as_ref().map(|(note, count)| (note.as_str(), *count));
         assert_eq!(found, expected, "{case}");
@@ -96,18 +97,18 @@ fn events_are_counted_combined_and_filtered() {
 
 /// client-go's TestEventSpamFilter.
 #[test]
-fn the_spam_filter_looks_at_the_object_alone() {
+fn the_spam_filter_counts_per_object() {
     let original = vec![event("my-pod", "original", "i am first"); 25];
     let other_reason = event("my-pod", "other", "me again");
     assert_eq!(after(&original, &other_reason, SECOND), None);
     let other_object = event("other-pod", "original", "i am first");
     assert!(after(&original, &other_object, SECOND).is_some());
-    // Five minutes later there is room for one more.
+    // One more event is allowed 5 minutes later.
     let mut correlator = Correlator::new(EventApi::CoreV1, Duration::ZERO);
     let mut posts = |second: u64| {
         let event = other_reason.clone();
-        let verdict = correlator.observe(Duration::from_secs(second), event);
-        matches!(verdict, Verdict::Post(_))
+        let decision = correlator.observe(Duration::from_secs(second), event);
+        matches!(decision, Decision::Post(_))
     };
     assert_eq!((0..30).filter(|_| posts(0)).count(), 25);
     assert!(!posts(299));
@@ -117,62 +118,62 @@ fn the_spam_filter_looks_at_the_object_alone() {
 
 /// client-go's TestEventAggregatorByReasonFunc.
 #[test]
-fn similar_events_differ_in_their_note_alone() {
+fn similar_events_differ_only_in_their_note() {
     let fun = event("pod1", "end-of-world", "it was fun");
     let awful = event("pod1", "end-of-world", "it was awful");
     let bug = event("pod1", "nevermind", "it was a bug");
-    assert_eq!(Similar::of(&fun), Similar::of(&awful));
-    assert_ne!(Similar::of(&fun), Similar::of(&bug));
-    let warning = Recorded {
+    assert_eq!(AggregateKey::of(&fun), AggregateKey::of(&awful));
+    assert_ne!(AggregateKey::of(&fun), AggregateKey::of(&bug));
+    let warning = RecordedEvent {
         event_type: EventType::Warning,
         ..fun.clone()
     };
-    assert_ne!(Similar::of(&fun), Similar::of(&warning));
+    assert_ne!(AggregateKey::of(&fun), AggregateKey::of(&warning));
 }
 
 /// client-go's TestEventAggregatorByReasonMessageFunc.
 #[test]
-fn a_combined_note_says_so_and_is_no_longer_than_allowed() {
+fn a_combined_note_has_the_prefix_and_at_most_1024_bytes() {
     let long = event("my-pod", "similar", &"x".repeat(2000));
     let (note, _) = after(&similar(9), &long, SECOND).unwrap();
     assert!(
         note.starts_with("(combined from similar events): x"),
         "{note}"
     );
-    assert_eq!(note.len(), NOTE);
+    assert_eq!(note.len(), NOTE_MAX_BYTES);
 }
 
 fn series() -> Correlator {
     Correlator::new(EventApi::EventsV1, Duration::ZERO)
 }
 
-fn told(verdict: Verdict) -> Option<(String, u64)> {
-    match verdict {
-        Verdict::Post(post) => Some((post.name.clone(), post.count)),
-        Verdict::Quiet | Verdict::Spam => None,
+fn posted(decision: Decision) -> Option<(String, u64)> {
+    match decision {
+        Decision::Post(post) => Some((post.name.clone(), post.count)),
+        Decision::Defer | Decision::Spam => None,
     }
 }
 
 /// client-go's TestEventSeriesf.
 #[test]
-fn the_second_of_a_series_is_told_and_further_ones_wait() {
+fn the_second_event_of_a_series_is_posted_and_further_ones_are_deferred() {
     let mut correlator = series();
     let started = event("foo", "test", "some verbose message: 1");
     let other = event("foo", "test", "some verbose message: 2");
-    let (name, count) = told(correlator.observe(SECOND, started.clone())).unwrap();
+    let (name, count) = posted(correlator.observe(SECOND, started.clone())).unwrap();
     assert_eq!(count, 1);
-    let second = told(correlator.observe(2 * SECOND, started.clone()));
+    let second = posted(correlator.observe(2 * SECOND, started.clone()));
     assert_eq!(second, Some((name, 2)));
     assert!(matches!(
         correlator.observe(3 * SECOND, started),
-        Verdict::Quiet
+        Decision::Defer
     ));
-    assert_eq!(told(correlator.observe(4 * SECOND, other)).unwrap().1, 1);
+    assert_eq!(posted(correlator.observe(4 * SECOND, other)).unwrap().1, 1);
 }
 
 /// client-go's TestFinishSeries.
 #[test]
-fn a_series_that_has_ended_is_told_once_and_forgotten() {
+fn a_series_that_has_ended_is_posted_once_and_removed() {
     let mut correlator = series();
     let (old, young) = (event("foo", "old", "a"), event("foo", "young", "b"));
     let single = event("foo", "single", "c");
@@ -180,28 +181,31 @@ fn a_series_that_has_ended_is_told_once_and_forgotten() {
         correlator.observe(Duration::from_secs(second), old.clone());
     }
     correlator.observe(SECOND, single);
-    assert_eq!(correlator.wake_at(), FINISH);
-    assert!(correlator.wake(FINISH - SECOND).is_empty());
-    // All are younger than six minutes at the first look.
-    assert!(correlator.wake(FINISH).is_empty());
+    assert_eq!(correlator.wake_at(), SERIES_IDLE);
+    assert!(correlator.wake(SERIES_IDLE - SECOND).is_empty());
+    // All events are less than 6 minutes old at the first wake-up.
+    assert!(correlator.wake(SERIES_IDLE).is_empty());
     assert_eq!(correlator.counted.len(), 2);
     for _ in 0..2 {
-        correlator.observe(2 * FINISH - SECOND, young.clone());
+        correlator.observe(2 * SERIES_IDLE - SECOND, young.clone());
     }
-    let ended = correlator.wake(2 * FINISH);
+    let ended = correlator.wake(2 * SERIES_IDLE);
     let ended: Vec<_> = ended
         .iter()
         .map(|post| (&*post.event.reason, post.count))
         .collect();
     assert_eq!(ended, [("old", 10)]);
     assert_eq!(correlator.counted.len(), 1);
-    // It is news again.
-    assert_eq!(told(correlator.observe(2 * FINISH, old)).unwrap().1, 1);
+    // The event starts a new series.
+    assert_eq!(
+        posted(correlator.observe(2 * SERIES_IDLE, old)).unwrap().1,
+        1
+    );
 }
 
 /// client-go's TestRefreshExistingEventSeries.
 #[test]
-fn a_series_that_goes_on_is_told_every_half_hour() {
+fn a_series_that_continues_is_posted_every_30_minutes() {
     let mut correlator = series();
     let repeated = event("foo", "test", "a");
     let mut posts = Vec::new();
@@ -211,7 +215,7 @@ fn a_series_that_goes_on_is_told_every_half_hour() {
             let woken = correlator.wake(now);
             posts.extend(woken.iter().map(|post| (minute, post.count)));
         }
-        if let Some((_, count)) = told(correlator.observe(now, repeated.clone())) {
+        if let Some((_, count)) = posted(correlator.observe(now, repeated.clone())) {
             posts.push((minute, count));
         }
     }
@@ -220,7 +224,7 @@ fn a_series_that_goes_on_is_told_every_half_hour() {
 }
 
 #[test]
-fn a_series_takes_no_room_of_other_events() {
+fn a_series_takes_no_tokens_from_other_events() {
     let mut correlator = series();
     let repeated = event("foo", "test", "a");
     for _ in 0..1000 {
@@ -229,20 +233,20 @@ fn a_series_takes_no_room_of_other_events() {
     let other = event("foo", "other", "b");
     assert!(matches!(
         correlator.observe(SECOND, other),
-        Verdict::Post(_)
+        Decision::Post(_)
     ));
-    // Different ones do; one that was not posted begins no series.
+    // Different events do; one that was not posted does not start a series.
     for number in 0..30 {
-        let crowd = event("foo", &format!("reason-{number}"), "c");
-        correlator.observe(SECOND, crowd);
+        let event = event("foo", &format!("reason-{number}"), "c");
+        correlator.observe(SECOND, event);
     }
     assert_eq!(correlator.counted.len(), 24);
     let late = event("foo", "late", "d");
-    assert!(matches!(correlator.observe(SECOND, late), Verdict::Spam));
+    assert!(matches!(correlator.observe(SECOND, late), Decision::Spam));
 }
 
 #[test]
-fn what_no_longer_matters_is_forgotten() {
+fn idle_entries_are_removed() {
     for api in [EventApi::EventsV1, EventApi::CoreV1] {
         let mut correlator = Correlator::new(api, Duration::ZERO);
         for number in 0..100 {
@@ -250,16 +254,16 @@ fn what_no_longer_matters_is_forgotten() {
             correlator.observe(SECOND, event(&name, "Broken", "a leg"));
             correlator.observe(SECOND, event(&name, "Broken", "a leg"));
         }
-        let lens = |it: &Correlator| (it.similar.len(), it.counted.len(), it.buckets.len());
+        let lens = |it: &Correlator| (it.aggregates.len(), it.counted.len(), it.buckets.len());
         assert_eq!(lens(&correlator), (100, 100, 100), "{api:?}");
         let mut posts = 0;
-        // It is called when it asks for it. A bucket is full again after ten minutes.
+        // `wake` is called at each `wake_at`. A bucket is full again after 10 minutes.
         for _ in 0..20 {
             let now = correlator.wake_at();
             posts += correlator.wake(now).len();
         }
         assert_eq!(lens(&correlator), (0, 0, 0), "{api:?}");
-        // The end of a series is posted once; in core each repetition was.
+        // The end of a series is posted once; in core each repetition was posted before.
         let expected = if api == EventApi::EventsV1 { 100 } else { 0 };
         assert_eq!(posts, expected, "{api:?}");
     }

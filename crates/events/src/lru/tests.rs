@@ -1,7 +1,7 @@
 use super::Lru;
 
 #[test]
-fn what_was_used_least_lately_is_forgotten() {
+fn the_least_recently_used_entry_is_removed() {
     let mut lru = Lru::new(2);
     *lru.get_or_insert_with(&"a", || 0) = 1;
     *lru.get_or_insert_with(&"b", || 0) = 2;

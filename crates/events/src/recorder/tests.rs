@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::EventApi;
 
-/// Where events are posted to.
+/// API server that stores events.
 #[derive(Clone, Default)]
 struct Api {
     objects: Arc<Mutex<BTreeMap<String, Value>>>,
@@ -32,7 +32,7 @@ impl Api {
         let (server, origin) = (self.clone(), Instant::now());
         let service = tower::service_fn(move |request: Request<Body>| {
             let server = server.clone();
-            async move { server.answer(origin.elapsed(), request).await }
+            async move { server.respond(origin.elapsed(), request).await }
         });
         let client = RestClient::new(kube::Client::new(service, "default"));
         let metrics = EventMetrics::default();
@@ -48,7 +48,7 @@ impl Api {
         }
     }
 
-    async fn answer(
+    async fn respond(
         &self,
         now: Duration,
         request: Request<Body>,
@@ -64,7 +64,7 @@ impl Api {
         let body = body.collect().await.unwrap_or_default().to_bytes();
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         let mut objects = self.objects.lock();
-        let answer = match head.method {
+        let body = match head.method {
             _ if self.has_no_events_group && path.contains("events.k8s.io") => None,
             Method::GET => Some(json!({})),
             Method::POST => {
@@ -80,15 +80,15 @@ impl Api {
                 Some(object.clone())
             }),
         };
-        Ok(match answer {
-            Some(answer) => Response::new(Body::from(answer.to_string().into_bytes())),
+        Ok(match body {
+            Some(body) => Response::new(Body::from(body.to_string().into_bytes())),
             None => {
                 let status = json!({"kind": "Status", "status": "Failure", "code": 404,
                     "message": "the server could not find the requested resource",
                     "reason": "NotFound"});
-                let mut answer = Response::new(Body::from(status.to_string().into_bytes()));
-                *answer.status_mut() = http::StatusCode::NOT_FOUND;
-                answer
+                let mut response = Response::new(Body::from(status.to_string().into_bytes()));
+                *response.status_mut() = http::StatusCode::NOT_FOUND;
+                response
             }
         })
     }
@@ -141,7 +141,7 @@ impl Poster {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_has_what_the_api_asks_for() {
+async fn an_event_has_the_fields_that_the_api_requires() {
     let api = Api::default();
     let mut poster = api.start(EventApi::EventsV1);
     poster.record("Broken", &"x".repeat(2000));
@@ -156,7 +156,7 @@ async fn an_event_has_what_the_api_asks_for() {
     assert_eq!(event["regarding"]["uid"], "u");
     assert!(event["regarding"].get("namespace").is_none());
     assert_eq!(event["series"]["count"], 2);
-    // Six digits, neither more nor less.
+    // Exactly six digits after the decimal point.
     assert_eq!(event["eventTime"].as_str().unwrap().len(), 27);
     assert_eq!(
         event["series"]["lastObservedTime"].as_str().unwrap().len(),
@@ -214,7 +214,7 @@ async fn a_server_without_the_events_group_gets_core_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repetition_of_what_has_expired_is_made_anew() {
+async fn a_repetition_of_an_expired_event_is_created_again() {
     let api = Api::default();
     let mut poster = api.start(EventApi::EventsV1);
     poster.record("Broken", "a leg");
@@ -228,7 +228,7 @@ async fn a_repetition_of_what_has_expired_is_made_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_tried_twelve_times() {
+async fn an_event_is_attempted_12_times() {
     let api = Api::default();
     *api.is_down.lock() = true;
     let mut poster = api.start(EventApi::EventsV1);
@@ -244,7 +244,7 @@ async fn an_event_is_tried_twelve_times() {
         .map(|(at, _)| at.as_secs())
         .collect();
     assert_eq!(at.len(), 12);
-    // The first pause is random, so that many processes do not come at once.
+    // The first pause is random, so that many processes do not retry at the same time.
     assert!(at[1] <= 11, "{at:?}");
     assert!((100..=125).contains(&at[11]), "{at:?}");
     *api.is_down.lock() = false;
@@ -258,11 +258,11 @@ async fn a_stop_does_not_wait_for_a_server_that_is_down() {
     let api = Api::default();
     *api.is_down.lock() = true;
     let mut poster = api.start(EventApi::EventsV1);
-    let begin = Instant::now();
+    let start = Instant::now();
     poster.record("Broken", "a leg");
     poster.record("Broken", "an arm");
     poster.stop().await;
-    assert!(begin.elapsed() < Duration::from_secs(1));
+    assert!(start.elapsed() < Duration::from_secs(1));
     assert_eq!(poster.dropped("unreachable"), 2);
 }
 
@@ -270,8 +270,8 @@ async fn a_stop_does_not_wait_for_a_server_that_is_down() {
 async fn a_full_queue_drops_and_counts() {
     let api = Api::default();
     let poster = api.start(EventApi::EventsV1);
-    // Nothing is posted before this test waits.
-    for number in 0..WAITING + 5 {
+    // Nothing is posted until this test awaits.
+    for number in 0..QUEUE_CAPACITY + 5 {
         poster.record(&format!("Reason{number}"), "a");
     }
     assert_eq!(poster.dropped("full"), 5);
@@ -284,7 +284,7 @@ async fn a_full_queue_drops_and_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_fence_holds_back_is_dropped() {
+async fn an_event_that_the_fence_rejects_is_dropped() {
     let fence = opkit_client::Fence::new();
     let service = tower::service_fn(|_: Request<Body>| async {
         Ok::<_, Infallible>(Response::new(Body::empty()))
@@ -305,7 +305,7 @@ async fn what_a_fence_holds_back_is_dropped() {
     assert_eq!(poster.dropped("fenced"), 1);
 }
 
-/// As the API server checks them: nothing is refused because a name or a reason is long.
+/// Checks the API server's rules: no event is rejected because of a long name or reason.
 #[tokio::test(start_paused = true)]
 async fn an_event_keeps_to_the_limits_of_the_api() {
     let dashes = format!("{}-{}", "a".repeat(199), "b".repeat(53));
@@ -339,7 +339,7 @@ async fn an_event_keeps_to_the_limits_of_the_api() {
         assert_eq!(event["regarding"]["name"], name);
         assert_eq!(event["reason"], "\u{e9}".repeat(64), "at most 128 bytes");
     }
-    // Those that are valid keep their object's name, which is what people look for.
+    // A valid name of an object is kept, because users search for it.
     let api = Api::default();
     let mut poster = api.start(EventApi::EventsV1);
     poster.record_about("a.b-c", "Broken", "a leg");
@@ -363,8 +363,8 @@ fn a_reporter_keeps_to_the_limits_of_the_api() {
 
 #[test]
 fn a_note_is_cut_between_characters() {
-    assert_eq!(cut("short", 1024), "short");
-    assert_eq!(cut("xy\u{e9}", 4), "xy\u{e9}");
-    assert_eq!(cut("xy\u{e9}", 3), "xy");
-    assert_eq!(cut("\u{1f916}", 3), "");
+    assert_eq!(truncate("short", 1024), "short");
+    assert_eq!(truncate("xy\u{e9}", 4), "xy\u{e9}");
+    assert_eq!(truncate("xy\u{e9}", 3), "xy");
+    assert_eq!(truncate("\u{1f916}", 3), "");
 }
