@@ -7,9 +7,9 @@
 //! 1. Aggregation: from the tenth on, events about one object that differ only in their note are
 //!    combined into one event with a prefix in its note. This ends after 10 minutes without such an
 //!    event.
-//! 2. Counting: a repeated event increases the count of the first one. In `events.k8s.io` the second
-//!    occurrence is posted immediately; later counts are posted every 30 minutes, and once after 6
-//!    minutes without a repetition. In `core` every repetition is posted.
+//! 2. Counting: a repeated event increases the count of the first one. In `events.k8s.io` the
+//!    second occurrence is posted immediately; later counts are posted every 30 minutes, and once
+//!    after 6 minutes without a repetition. In `core` every repetition is posted.
 //! 3. Spam filter: 25 posts for each object, and then one more every 5 minutes.
 //!
 //! There are two differences to client-go, both in `events.k8s.io`, where client-go only counts:
@@ -40,8 +40,8 @@ const SPAM_REFILL_PER_SECOND: f64 = 1.0 / 300.0;
 const SERIES_REFRESH: Duration = Duration::from_secs(30 * 60);
 /// Time without a repetition after which a series has ended; client-go's value.
 const SERIES_IDLE: Duration = Duration::from_secs(6 * 60);
-/// Time without a repetition after which an event in `core` is no longer counted: API servers delete
-/// events after 1 hour by default.
+/// Time without a repetition after which an event in `core` is no longer counted: API servers
+/// delete events after 1 hour by default.
 const CORE_EVENT_TTL: Duration = Duration::from_secs(3600);
 /// Prefix of the note of a combined event; client-go's text.
 const AGGREGATE_PREFIX: &str = "(combined from similar events): ";

@@ -1,7 +1,7 @@
 //! Kubernetes Events, posted in the background.
 //!
-//! - An [`EventRecorder`] takes events. It never waits: if the queue is full, it drops the event and
-//!   counts it in [`EventMetrics`].
+//! - An [`EventRecorder`] takes events. It never waits: if the queue is full, it drops the event
+//!   and counts it in [`EventMetrics`].
 //! - The correlator aggregates similar events, counts repeated ones and limits the rate for each
 //!   object, as client-go's correlator does.
 //! - The [`EventPoster`] posts the remaining events in `events.k8s.io/v1` or `core/v1`.

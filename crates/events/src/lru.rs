@@ -25,8 +25,8 @@ impl<K: Hash + Eq + Clone, V> Lru<K, V> {
         }
     }
 
-    /// Returns the value of `key`, after inserting the result of `new` if there is none. Counts as a
-    /// use of the entry.
+    /// Returns the value of `key`, after inserting the result of `new` if there is none. Counts as
+    /// a use of the entry.
     pub(crate) fn get_or_insert_with(&mut self, key: &K, new: impl FnOnce() -> V) -> &mut V {
         if !self.values.contains_key(key)
             && self.values.len() >= self.capacity
@@ -51,8 +51,8 @@ impl<K: Hash + Eq + Clone, V> Lru<K, V> {
         self.values.get(key).map(|(_, value)| value)
     }
 
-    /// Removes the entries for which `keep` returns false. `keep` is called for the least recently used
-    /// entries first.
+    /// Removes the entries for which `keep` returns false. `keep` is called for the least recently
+    /// used entries first.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&mut V) -> bool) {
         self.uses.retain(|_, key| {
             let is_kept = self

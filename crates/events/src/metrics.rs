@@ -4,8 +4,8 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// The metric `opkit_events_dropped_total{reason}`: number of events that were not posted, by reason.
-/// A clone is another handle to the same counters.
+/// The metric `opkit_events_dropped_total{reason}`: number of events that were not posted, by
+/// reason. A clone is another handle to the same counters.
 ///
 /// # Examples
 /// ```
@@ -20,9 +20,9 @@ pub struct EventMetrics {
     family: Family<[(&'static str, &'static str); 1], Counter>,
 }
 
-/// Values of the label `reason`: the queue was full; there were too many events about one object; the
-/// server rejected the event; the server could not be reached in 12 attempts; the process was no
-/// longer the leader.
+/// Values of the label `reason`: the queue was full; there were too many events about one object;
+/// the server rejected the event; the server could not be reached in 12 attempts; the process was
+/// no longer the leader.
 const DROP_REASONS: [&str; 5] = ["full", "spam", "refused", "unreachable", "fenced"];
 
 impl Default for EventMetrics {

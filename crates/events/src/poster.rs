@@ -15,7 +15,8 @@ use crate::correlator::{Correlator, Decision, Post};
 use crate::event::RecordedEvent;
 use crate::{EventApi, EventMetrics, Reporter};
 
-/// Maximum number of attempts to post an event while the server cannot be reached; client-go's value.
+/// Maximum number of attempts to post an event while the server cannot be reached; client-go's
+/// value.
 const MAX_ATTEMPTS: u32 = 12;
 /// Time between two attempts; client-go's value.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
@@ -58,8 +59,8 @@ impl EventPoster {
         }
     }
 
-    /// Posts events until `stop` is cancelled, then makes one attempt to post each event that is still
-    /// in the queue.
+    /// Posts events until `stop` is cancelled, then makes one attempt to post each event that is
+    /// still in the queue.
     ///
     /// # Cancel safety
     /// Not cancel safe: dropping the future drops the events in the queue.
@@ -129,8 +130,9 @@ impl EventPoster {
             return;
         } else {
             self.metrics.refused();
-            // Events in a namespace that is being deleted are forbidden, which is expected. A missing
-            // permission or an invalid event fails every time, so the first one is a warning.
+            // Events in a namespace that is being deleted are forbidden, which is expected. A
+            // missing permission or an invalid event fails every time, so only the first one is a
+            // warning.
             if (error.is_forbidden() || error.is_invalid()) && !self.has_warned {
                 self.has_warned = true;
                 warn!(%object, error = error_text, "event not posted");
@@ -185,9 +187,9 @@ impl EventPoster {
             .map(drop)
     }
 
-    /// Switches to `core` if the server does not have `events.k8s.io`, and reports whether it did. The
-    /// server is asked because a missing namespace is "not found" too; once `events.k8s.io` was found,
-    /// it is not asked again.
+    /// Switches to `core` if the server does not have `events.k8s.io`, and reports whether it did.
+    /// The server is asked because a missing namespace is "not found" too; once `events.k8s.io` was
+    /// found, it is not asked again.
     async fn fall_back_to_core(&mut self) -> bool {
         if self.is_api_known || self.correlator.api() != EventApi::EventsV1 {
             return false;

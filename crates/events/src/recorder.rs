@@ -1,5 +1,5 @@
-//! The handle that records events. Recording never waits: if the queue is full, the event is dropped
-//! and counted.
+//! The handle that records events. Recording never waits: if the queue is full, the event is
+//! dropped and counted.
 
 use jiff::Timestamp;
 use opkit_client::{Object, RestClient};
@@ -11,8 +11,8 @@ use crate::{EventMetrics, EventPoster, EventType, ObjectReference, Reporter};
 /// Maximum number of events that wait to be posted; client-go's value.
 const QUEUE_CAPACITY: usize = 1000;
 
-/// Records Kubernetes Events about any object. In a reconcile, `Context::event` records events about
-/// the reconciled object. A clone is another handle to the same queue.
+/// Records Kubernetes Events about any object. In a reconcile, `Context::event` records events
+/// about the reconciled object. A clone is another handle to the same queue.
 ///
 /// # Examples
 /// ```
@@ -31,8 +31,8 @@ pub struct EventRecorder {
 }
 
 impl EventRecorder {
-    /// Records an event about `object`, which must have been read from the cluster. Never waits: events
-    /// are posted in the background, and dropped if the queue is full.
+    /// Records an event about `object`, which must have been read from the cluster. Never waits:
+    /// events are posted in the background, and dropped if the queue is full.
     pub fn event<K: Object>(
         &self,
         object: &K,
@@ -66,8 +66,8 @@ impl EventRecorder {
     }
 }
 
-/// Creates a recorder and the poster of its events. The poster sends them through `client`, and posts
-/// nothing until [`EventPoster::run`] is called.
+/// Creates a recorder and the poster of its events. The poster sends them through `client`, and
+/// posts nothing until [`EventPoster::run`] is called.
 ///
 /// # Examples
 /// ```

@@ -22,8 +22,8 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Creates the reporter of the operator with the name `operator`. The instance is the host name, or
-    /// `operator` if the host name is not known.
+    /// Creates the reporter of the operator with the name `operator`. The instance is the host
+    /// name, or `operator` if the host name is not known.
     pub fn new(operator: &str, api: EventApi) -> Self {
         let instance = hostname().unwrap_or_else(|| operator.to_owned());
         // A truncated name must not end in a dash.
