@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use kube::core::PartialObjectMeta;
-use opkit_client::{CollectionOptions, Kind, Object, RestClient};
+use opkit_client::{Kind, ListOptions, Object, ResponseFormat, RestClient};
 use opkit_random::Random;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -89,8 +89,9 @@ pub(crate) struct Identity {
     /// Kind of the objects, if it has no Rust type.
     kind: Option<Kind>,
     namespaces: Vec<Option<String>>,
-    collection: CollectionOptions,
-    form: StoreForm,
+    list: ListOptions,
+    format: ResponseFormat,
+    store_form: StoreForm,
     /// Number of the transform. Two transforms are never equal, even if they do the same.
     transform: Option<u64>,
     memory_budget: Option<usize>,
@@ -102,21 +103,21 @@ pub(crate) struct Identity {
 impl Identity {
     /// Returns a description of the informer's selectors and options, for metrics.
     pub(crate) fn selector(&self) -> String {
-        let collection = &self.collection;
+        let list = &self.list;
         let namespaces = self.namespaces.iter().flatten();
         let namespaces = namespaces.map(|name| format!("namespace={name}"));
         let selectors = [
-            &collection.label_selector,
-            &collection.field_selector,
-            &collection.shard_selector,
+            &list.label_selector,
+            &list.field_selector,
+            &list.shard_selector,
         ];
         let selectors = selectors.into_iter().filter(|text| !text.is_empty());
         let mut parts: Vec<_> = namespaces.chain(selectors.cloned()).collect();
-        if collection.metadata_only {
+        if self.format.metadata_only {
             parts.push("metadata".to_owned());
         }
-        if self.form != StoreForm::default() {
-            parts.push(format!("{:?}", self.form).to_lowercase());
+        if self.store_form != StoreForm::default() {
+            parts.push(format!("{:?}", self.store_form).to_lowercase());
         }
         parts.extend(self.transform.map(|number| format!("transform={number}")));
         parts.extend(self.memory_budget.map(|bytes| format!("budget={bytes}")));
@@ -219,7 +220,7 @@ impl InformerFactory {
             parts.len(),
             self.stop.child_token(),
         );
-        self.start(&informer, parts, &identity.collection);
+        self.start(&informer, parts, &identity);
         informers.insert(identity, informer.downgrade());
         informer
     }
@@ -249,28 +250,28 @@ impl InformerFactory {
             return;
         };
         informers.remove(&identity);
-        identity.collection.shard_selector = selector(&shards);
+        identity.list.shard_selector = selector(&shards);
         identity.twin = 0;
         // An informer that already reads the same part stays the shared one.
         while (informers.get(&identity)).is_some_and(|other| other.strong_count() > 0) {
             identity.twin = identity.twin.saturating_add(1);
         }
         let parts = shards.parts(&identity.namespaces);
-        self.start(lister.informer(), parts, &identity.collection);
+        self.start(lister.informer(), parts, &identity);
         informers.insert(identity, handle);
     }
 
     /// Starts the reflectors of an informer.
-    fn start(&self, informer: &Informer, parts: Vec<Part>, collection: &CollectionOptions) {
+    fn start(&self, informer: &Informer, parts: Vec<Part>, identity: &Identity) {
         let (sinks, stop) = informer.split(parts.clone());
         for (part, sink) in parts.into_iter().zip(sinks) {
             let shard = part.shard.as_ref().map(ToString::to_string);
+            let mut list = identity.list.clone();
+            list.namespace = part.namespace;
+            list.shard_selector = shard.unwrap_or_default();
             let options = ReflectorOptions {
-                namespace: part.namespace,
-                collection: CollectionOptions {
-                    shard_selector: shard.unwrap_or_default(),
-                    ..collection.clone()
-                },
+                list,
+                format: identity.format,
                 ..Default::default()
             };
             let random = Random::new(Random::seed());
@@ -292,7 +293,7 @@ impl InformerFactory {
         let alike = |identity: &Identity| {
             *identity
                 == Identity {
-                    form: identity.form,
+                    store_form: identity.store_form,
                     memory_budget: identity.memory_budget,
                     ..plain.clone()
                 }
@@ -311,18 +312,20 @@ impl InformerFactory {
     fn identity(&self, scope: &Scope, codec: &Codec, options: &InformerOptions) -> Identity {
         let text = |selector: Option<String>| selector.unwrap_or_default();
         let is_dynamic = codec.type_id == TypeId::of::<DynamicObject>();
+        let mut list = ListOptions::new();
+        list.label_selector = text(options.labels.as_ref().map(ToString::to_string));
+        list.field_selector = text(options.fields.as_ref().map(ToString::to_string));
+        list.shard_selector = selector(&options.shards);
         Identity {
             type_id: codec.type_id,
             kind: is_dynamic.then(|| codec.kind.clone()),
             namespaces: scope.namespaces(codec.kind.namespaced),
-            collection: CollectionOptions {
-                label_selector: text(options.labels.as_ref().map(ToString::to_string)),
-                field_selector: text(options.fields.as_ref().map(ToString::to_string)),
-                shard_selector: selector(&options.shards),
+            list,
+            format: ResponseFormat {
                 metadata_only: options.metadata_only,
                 protobuf: codec.message(options.metadata_only).is_some(),
             },
-            form: options.form,
+            store_form: options.form,
             transform: options.transform.as_ref().map(Transform::number),
             memory_budget: options.memory_budget,
             twin: 0,

@@ -8,13 +8,15 @@ mod text;
 
 use std::time::Duration;
 
-use opkit_client::{CollectionOptions, Kind, PageOptions, RestClient, WatchFrames, WatchOptions};
+use opkit_client::{Kind, ListOptions, ResponseFormat, RestClient, WatchFrames};
 use opkit_random::Random;
 use tokio::time::Instant;
 
 use self::engine::PAGE;
 pub(crate) use self::engine::{Action, Counters, Engine, Input};
 pub(crate) use self::failure::Failure;
+#[cfg(test)]
+pub(crate) use self::page::Page;
 use crate::sink::Sink;
 
 /// Time limit for the server to accept a watch request.
@@ -25,19 +27,19 @@ const EVENTS_PER_YIELD: u32 = 64;
 /// Part of a kind that a reflector reads, and the encoding it requests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ReflectorOptions {
-    /// Namespace; `None` for all namespaces.
-    pub(crate) namespace: Option<String>,
-    /// Selectors and encoding.
-    pub(crate) collection: CollectionOptions,
-    /// Objects per page, if the server does not support streaming lists.
+    /// Namespace and selectors.
+    pub(crate) list: ListOptions,
+    /// Format of the objects.
+    pub(crate) format: ResponseFormat,
+    /// Objects per page if the server does not support streaming lists.
     pub(crate) page_size: u32,
 }
 
 impl Default for ReflectorOptions {
     fn default() -> Self {
         Self {
-            namespace: None,
-            collection: CollectionOptions::default(),
+            list: ListOptions::default(),
+            format: ResponseFormat::default(),
             page_size: PAGE,
         }
     }
@@ -63,7 +65,7 @@ impl<S: Sink> Reflector<S> {
         options: ReflectorOptions,
         random: Random,
     ) -> Self {
-        let engine = Engine::new(random, options.page_size, options.collection.protobuf);
+        let engine = Engine::new(random, options.page_size, options.format.protobuf);
         Self {
             client,
             kind: sink.kind().clone(),
@@ -99,12 +101,10 @@ impl<S: Sink> Reflector<S> {
                     continue_token,
                     resource_version,
                 } => {
-                    let options = PageOptions {
-                        limit,
-                        continue_token,
-                        resource_version,
-                        collection: self.collection(),
-                    };
+                    let mut options = self.options.list.clone();
+                    options.limit = limit;
+                    options.continue_token = continue_token;
+                    options.resource_version = resource_version;
                     self.list(&options).await
                 }
                 Action::Watch {
@@ -112,12 +112,10 @@ impl<S: Sink> Reflector<S> {
                     send_initial_events,
                     timeout,
                 } => {
-                    let options = WatchOptions {
-                        resource_version,
-                        timeout,
-                        send_initial_events,
-                        collection: self.collection(),
-                    };
+                    let mut options = self.options.list.clone();
+                    options.resource_version = resource_version;
+                    options.watch_timeout = timeout;
+                    options.send_initial_events = send_initial_events;
                     self.watch(&options).await
                 }
                 Action::Sleep(delay) => {
@@ -133,25 +131,23 @@ impl<S: Sink> Reflector<S> {
         self.next(timeout).await
     }
 
-    fn collection(&self) -> CollectionOptions {
-        CollectionOptions {
+    fn format(&self) -> ResponseFormat {
+        ResponseFormat {
             protobuf: self.engine.protobuf(),
-            ..self.options.collection.clone()
+            ..self.options.format
         }
     }
 
-    async fn list(&mut self, options: &PageOptions) -> Input {
-        let namespace = self.options.namespace.as_deref();
-        let page = self.client.list_page(&self.kind, namespace, options).await;
-        match page {
-            Ok(page) => Input::Page(page),
+    async fn list(&mut self, options: &ListOptions) -> Input {
+        let response = self.client.list(&self.kind, options, self.format()).await;
+        match response {
+            Ok(response) => Input::Page(response.into()),
             Err(error) => Input::Failed(Failure::of_request(&error)),
         }
     }
 
-    async fn watch(&mut self, options: &WatchOptions) -> Input {
-        let namespace = self.options.namespace.as_deref();
-        let watch = self.client.watch(&self.kind, namespace, options);
+    async fn watch(&mut self, options: &ListOptions) -> Input {
+        let watch = self.client.watch(&self.kind, options, self.format());
         match tokio::time::timeout(WATCH_ACCEPT_TIMEOUT, watch).await {
             Ok(Ok(frames)) => {
                 let encoding = frames.encoding();

@@ -1,4 +1,4 @@
-//! The typed client: Rust types in, Rust types out.
+//! The typed client: reads and writes objects as Rust types.
 
 mod limited;
 mod list;
@@ -14,17 +14,16 @@ pub use self::list::ObjectList;
 pub(crate) use self::list::all;
 pub use self::subresource::SubresourceClient;
 pub(crate) use self::watch::events;
-use crate::calls::{Answered, Calls, Form, Payload, Target};
+use crate::rest::{Payload, Target};
 use crate::{
-    DeleteOptions, Deleted, FieldValidation, Kind, ListOptions, Object, ObjectKey, Patch,
-    RequestError, RestClient, WriteOptions, codec,
+    Call, DeleteOptions, Deleted, FieldValidation, Kind, ListOptions, Object, ObjectKey, Patch,
+    RequestError, Response, ResponseFormat, RestClient, Verb, WriteOptions, codec,
 };
 
-/// Reads and writes objects as Rust types. A key without a namespace is in that of the client.
-/// Built-in kinds travel in protobuf where the server has it, all others in JSON.
+/// Typed client, which always asks the server: controller-runtime's `client.Client`.
 ///
-/// What a controller-runtime user knows as `client.Client`, always asking the server. Cloning is
-/// cheap.
+/// A key without a namespace gets that of the client. Built-in kinds are sent in protobuf if the
+/// server supports it, all other kinds in JSON. Cloning is cheap.
 ///
 /// # Examples
 /// ```
@@ -39,91 +38,94 @@ use crate::{
 ///     }
 ///     match client.get::<ConfigMap>(("shops", "settings")).await {
 ///         Err(error) if error.is_not_found() => Ok(()),
-///         answer => answer.map(drop),
+///         response => response.map(drop),
 ///     }
 /// }
 /// ```
 #[derive(Debug, Clone)]
 pub struct Client {
-    pub(crate) calls: Calls,
+    rest: RestClient,
+    write: WriteOptions,
 }
 
 impl Client {
-    /// Sends through `kube`.
+    /// Creates a client that sends through `kube`.
     pub fn new(kube: kube::Client) -> Self {
         Self {
-            calls: Calls::new(kube),
+            rest: RestClient::new(kube),
+            write: WriteOptions::default(),
         }
     }
 
-    /// The client that answers in bytes, for calls that this one has no word for.
+    /// Returns the byte-level client, for requests that have no method here.
     pub fn rest(&self) -> &RestClient {
-        &self.calls.rest
+        &self.rest
     }
 
-    /// kube's client below.
+    /// Returns the kube client that requests are sent through.
     pub fn kube(&self) -> kube::Client {
-        self.calls.rest.kube()
+        self.rest.kube()
     }
 
-    /// This client, writing as `options` say.
+    /// Sets the options of all writes.
     pub fn with(mut self, options: WriteOptions) -> Self {
-        self.calls.write = options;
+        self.write = options;
         self
     }
 
-    /// This client, writing under a name of its own, which an apply needs.
+    /// Sets the field manager of all writes. An apply requires one.
     pub fn field_manager(mut self, name: &str) -> Self {
-        self.calls.write.field_manager = Some(name.to_owned());
+        self.write.field_manager = Some(name.to_owned());
         self
     }
 
-    /// This client, of which the server checks every write and keeps none.
+    /// Sets that the server validates all writes and stores none.
     pub fn dry_run(mut self) -> Self {
-        self.calls.write.dry_run = true;
+        self.write.dry_run = true;
         self
     }
 
-    /// Whether the server keeps none of this client's writes.
+    /// Reports whether the server stores none of this client's writes.
     pub fn is_dry_run(&self) -> bool {
-        self.calls.write.dry_run
+        self.write.dry_run
     }
 
-    /// This client, with what becomes of fields that the server does not know.
+    /// Sets the treatment of fields that the server does not know.
     pub fn field_validation(mut self, validation: FieldValidation) -> Self {
-        self.calls.write.field_validation = Some(validation);
+        self.write.field_validation = Some(validation);
         self
     }
 
-    /// This client, whose applies take fields from other owners.
+    /// Sets that applies take fields from other field managers.
     pub fn force(mut self) -> Self {
-        self.calls.write.force = true;
+        self.write.force = true;
         self
     }
 
     /// Reads an object.
     ///
     /// # Errors
-    /// A [`RequestError`] that names the call, as for every method here;
-    /// [`is_not_found`](RequestError::is_not_found) if there is none.
+    /// A [`RequestError`] that names the request, as for every method of this client;
+    /// [`is_not_found`](RequestError::is_not_found) if the object does not exist.
     ///
     /// # Cancel safety
-    /// As for every method here: dropping the future drops the request; whether the server has
-    /// acted on it is then unknown.
+    /// As for every method of this client: dropping the future drops the request; whether the
+    /// server has acted on it is then unknown.
     pub async fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<K, RequestError> {
         let kind = Kind::of::<K>();
-        let key = self.calls.key(&kind, key);
-        let target = whole(&kind, &key);
-        decode(self.calls.get(target, codec::accept(&kind)).await?)
+        let key = self.rest.key(&kind, key);
+        let target = Target::object(&kind, &key);
+        let response = self.rest.verbs().get(target, Some(codec::format(&kind)));
+        response.await?.decode()
     }
 
-    /// Reads an object, or nothing if there is none.
+    /// Reads an object. Returns `None` if it does not exist.
     ///
     /// # Errors
-    /// As [`get`](Client::get), for any other reason.
+    /// Same as [`get`](Client::get), for any other reason.
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     pub async fn get_opt<K: Object>(
         &self,
         key: impl Into<ObjectKey>,
@@ -135,31 +137,32 @@ impl Client {
         }
     }
 
-    /// Reads a collection: one page of it, if the options have a limit.
+    /// Reads a collection, or one page of it if the options have a limit.
     ///
     /// # Errors
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     pub async fn list<K: Object>(
         &self,
         options: &ListOptions,
     ) -> Result<ObjectList<K>, RequestError> {
         let kind = Kind::of::<K>();
-        let accept = codec::accept(&kind);
-        decode(self.calls.list(&kind, options, accept).await?)
+        let format = codec::format(&kind);
+        let response = self.rest.verbs().list(&kind, options, format);
+        response.await?.decode()
     }
 
-    /// Reads a collection page by page, 500 objects at a time unless the options say otherwise.
-    /// If the server forgets the version of the first page underway, the rest is read at once in a
-    /// newer one, as client-go does.
+    /// Reads a whole collection in pages, of 500 objects unless the options have a limit. If the
+    /// server compacts the version of the first page meanwhile, reads all objects again in one
+    /// response, as client-go does.
     ///
     /// # Errors
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     pub async fn list_all<K: Object>(
         &self,
         options: &ListOptions,
@@ -167,15 +170,15 @@ impl Client {
         list::all(options, async |options| self.list(&options).await).await
     }
 
-    /// Follows a collection from the version of the options on. The stream ends when the server
-    /// ends the watch; an event that tells of an error, such as that the version is too old, is an
-    /// error of the stream.
+    /// Watches a collection, starting after the version of the options. The stream ends when the
+    /// server ends the watch. It yields an event of type `ERROR`, such as that the version is too
+    /// old, as an error.
     ///
     /// # Errors
-    /// As [`get`](Client::get), when the watch does not begin.
+    /// Same as [`get`](Client::get), if the watch does not start.
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get); the stream may be dropped at any time.
+    /// Same as [`get`](Client::get). The stream may be dropped at any time.
     pub async fn watch<K: Object>(
         &self,
         options: &ListOptions,
@@ -187,227 +190,230 @@ impl Client {
         RequestError,
     > {
         let kind = Kind::of::<K>();
-        let frames = self.calls.watch(&kind, options, Form::Typed).await?;
-        Ok(events(kind, options.namespace.clone(), frames))
+        let format = codec::format(&kind);
+        let frames = self.rest.verbs().watch(&kind, options, format).await?;
+        Ok(events(frames))
     }
 
-    /// Makes an object; fails if its name is taken.
+    /// Creates an object. Fails if one of that name exists.
     ///
     /// # Errors
-    /// As [`get`](Client::get); [`is_already_exists`](RequestError::is_already_exists).
+    /// Same as [`get`](Client::get); [`is_already_exists`](RequestError::is_already_exists).
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     pub async fn create<K: Object>(&self, object: &K) -> Result<K, RequestError> {
         let kind = Kind::of::<K>();
-        let key = self.calls.key(&kind, ObjectKey::of(object.meta()));
-        decode(
-            self.calls
-                .create(
-                    &kind,
-                    &key,
-                    payload(&kind, object, &|| serde_json::to_vec(object)),
-                )
-                .await?,
-        )
+        let key = self.rest.key(&kind, ObjectKey::of(object.meta()));
+        let payload = Payload {
+            protobuf: codec::to_protobuf(&kind, object),
+            json: &|| serde_json::to_vec(object),
+        };
+        let (verbs, format) = (self.rest.verbs(), Some(codec::format(&kind)));
+        let response = verbs.create(&kind, &key, payload, format, &self.write);
+        response.await?.decode()
     }
 
-    /// Replaces an object. If it carries a resourceVersion, only that version is replaced.
+    /// Replaces an object. Fails with a conflict if it has a resourceVersion that is not the newest.
     ///
     /// # Errors
-    /// As [`get`](Client::get); [`is_conflict`](RequestError::is_conflict).
+    /// Same as [`get`](Client::get); [`is_conflict`](RequestError::is_conflict).
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     pub async fn update<K: Object>(&self, object: &K) -> Result<K, RequestError> {
-        self.update_part(object, None).await
+        self.update_subresource(object, None).await
     }
 
-    /// Changes an object by a patch.
+    /// Patches an object.
     ///
     /// # Errors
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     pub async fn patch<K: Object>(
         &self,
         key: impl Into<ObjectKey>,
         patch: Patch<'_>,
     ) -> Result<K, RequestError> {
-        self.patch_part(key.into(), None, patch).await
+        self.patch_subresource(key.into(), None, patch).await
     }
 
-    /// Applies an object: its fields become as they are here and owned by the
-    /// [field manager](Client::field_manager); what this manager had applied before and is not here
-    /// goes. Makes the object if there is none.
+    /// Applies an object: the server sets its fields, with the client's
+    /// [field manager](Client::field_manager) as owner, removes fields that this manager applied
+    /// before and that are missing now, and creates the object if it does not exist.
     ///
     /// # Errors
-    /// As [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if another manager owns
+    /// Same as [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if another manager owns
     /// a field, unless the client [forces](Client::force).
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     pub async fn apply<K: Object>(&self, object: &K) -> Result<K, RequestError> {
-        self.apply_part(object, None).await
+        self.apply_subresource(object, None).await
     }
 
-    /// Deletes an object, as its kind does by default, and returns whether it is gone or stays for
-    /// a while. Only the object of this UID is deleted, not another one of its name.
+    /// Deletes an object with the defaults of its kind. Returns whether it is gone, or the object
+    /// if it stays for now. Fails with a conflict if the object of that name has another UID.
     ///
     /// # Errors
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     pub async fn delete<K: Object>(&self, object: &K) -> Result<Deleted<K>, RequestError> {
         let options = DeleteOptions {
             uid: object.meta().uid.clone(),
-            ..Default::default()
+            ..DeleteOptions::default()
         };
         let key = ObjectKey::of(object.meta());
         self.delete_with::<K>(key, &options).await
     }
 
-    /// Deletes the object of a key, as the options say, and returns whether it is gone or stays for
-    /// a while.
+    /// Deletes an object with options. Returns whether it is gone, or the object if it stays for
+    /// now.
     ///
     /// # Errors
-    /// As [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if a precondition does
-    /// not hold. Also if the object stays and does not fit its type; it is being deleted then.
+    /// Same as [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if a precondition does
+    /// not hold. Also if the object stays and does not fit its type; it is still being deleted.
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     pub async fn delete_with<K: Object>(
         &self,
         key: impl Into<ObjectKey>,
         options: &DeleteOptions,
     ) -> Result<Deleted<K>, RequestError> {
         let kind = Kind::of::<K>();
-        let key = self.calls.key(&kind, key);
-        decode_deleted(self.calls.delete(whole(&kind, &key), options).await?)
+        let key = self.rest.key(&kind, key);
+        let (verbs, format) = (self.rest.verbs(), Some(ResponseFormat::default()));
+        let target = Target::object(&kind, &key);
+        let deleted = verbs.delete(target, options, format, &self.write).await?;
+        decode_deleted(deleted)
     }
 
-    /// Deletes all objects that the list options select, in one namespace: without one, those of
-    /// the client's.
+    /// Deletes the selected objects of one namespace, which is the client's if the options have
+    /// none.
     ///
     /// # Errors
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     pub async fn delete_all<K: Object>(
         &self,
         list: &ListOptions,
         options: &DeleteOptions,
     ) -> Result<(), RequestError> {
-        let kind = Kind::of::<K>();
-        let mut list = list.clone();
-        // A server has no such request over namespaces, and a whole cluster would be too easy.
-        if kind.namespaced && list.namespace.is_none() {
-            list.namespace = Some(self.kube().default_namespace().to_owned());
-        }
-        self.calls.delete_all(&kind, &list, options).await
+        let (verbs, kind) = (self.rest.verbs(), Kind::of::<K>());
+        let deletion = verbs.delete_collection(&kind, list, options, &self.write);
+        deletion.await
     }
 
-    /// Writes to `/status`.
+    /// Returns a client of the subresource `status`.
     pub fn status(&self) -> SubresourceClient {
         self.subresource("status")
     }
 
-    /// Reads and writes a part of objects that has a path of its own.
+    /// Returns a client of a subresource.
     pub fn subresource(&self, name: &str) -> SubresourceClient {
         SubresourceClient::new(self.clone(), name)
     }
 
-    /// Reads and writes the scale of objects of a kind.
+    /// Returns a client of the subresource `scale` of a kind.
     pub fn scale<K: Object>(&self) -> crate::ScaleClient {
-        crate::ScaleClient::from_calls(self.calls.clone(), Kind::of::<K>())
+        let (rest, write) = (self.rest.clone(), self.write.clone());
+        crate::ScaleClient::from_parts(rest, write, Kind::of::<K>())
     }
 
-    /// Asks for a Pod to be deleted, which a disruption budget may refuse.
+    /// Evicts a Pod: deletes it unless a disruption budget forbids it.
     ///
     /// # Errors
-    /// As [`get`](Client::get); [`is_too_many_requests`](RequestError::is_too_many_requests) if a
-    /// budget does not allow it now.
+    /// Same as [`get`](Client::get); [`is_too_many_requests`](RequestError::is_too_many_requests)
+    /// if a budget forbids it at present.
     ///
     /// # Cancel safety
-    /// As [`get`](Client::get).
+    /// Same as [`get`](Client::get).
     pub async fn evict(
         &self,
         key: impl Into<ObjectKey>,
         options: &DeleteOptions,
     ) -> Result<(), RequestError> {
         let kind = Kind::of::<Pod>();
-        let key = self.calls.key(&kind, key);
+        let key = self.rest.key(&kind, key);
         let eviction = json!({
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"name": key.name, "namespace": key.namespace},
-            "deleteOptions": options.body(&self.calls.write),
+            "deleteOptions": options.body(&self.write),
         });
-        let target = part(&kind, &key, "eviction");
-        self.calls.create_part(target, &eviction).await.map(drop)
+        let target = Target::object(&kind, &key).subresource("eviction");
+        let verbs = self.rest.verbs();
+        let created = verbs.create_subresource(target, &eviction, &self.write);
+        created.await.map(drop)
     }
 
-    async fn update_part<K: Object>(
+    async fn update_subresource<K: Object>(
         &self,
         object: &K,
         subresource: Option<&str>,
     ) -> Result<K, RequestError> {
         let kind = Kind::of::<K>();
-        let key = self.calls.key(&kind, ObjectKey::of(object.meta()));
+        let key = self.rest.key(&kind, ObjectKey::of(object.meta()));
         let target = Target {
             subresource,
-            ..whole(&kind, &key)
+            ..Target::object(&kind, &key)
         };
-        let json = || serde_json::to_vec(object);
-        decode(
-            self.calls
-                .update(target, payload(&kind, object, &json))
-                .await?,
-        )
+        let payload = Payload {
+            protobuf: codec::to_protobuf(&kind, object),
+            json: &|| serde_json::to_vec(object),
+        };
+        let response = self.rest.verbs().update(target, payload, &self.write);
+        response.await?.decode()
     }
 
-    async fn patch_part<K: Object>(
+    async fn patch_subresource<K: Object>(
         &self,
         key: ObjectKey,
         subresource: Option<&str>,
         patch: Patch<'_>,
     ) -> Result<K, RequestError> {
         let kind = Kind::of::<K>();
-        let key = self.calls.key(&kind, key);
+        let key = self.rest.key(&kind, key);
         let target = Target {
             subresource,
-            ..whole(&kind, &key)
+            ..Target::object(&kind, &key)
         };
-        let accept = codec::accept(&kind);
-        decode(self.calls.patch(target, patch, accept).await?)
+        let format = Some(codec::format(&kind));
+        let response = self.rest.verbs().patch(target, patch, format, &self.write);
+        response.await?.decode()
     }
 
-    async fn apply_part<K: Object>(
+    async fn apply_subresource<K: Object>(
         &self,
         object: &K,
         subresource: Option<&str>,
     ) -> Result<K, RequestError> {
         let kind = Kind::of::<K>();
-        let key = self.calls.key(&kind, ObjectKey::of(object.meta()));
-        let configuration = configuration(&kind, serde_json::to_value(object));
-        let configuration = configuration.map_err(|cause| RequestError::Build {
-            call: Box::new(crate::Call::object(crate::Verb::Patch, &kind, &key)),
-            cause: cause.into(),
-        })?;
+        let key = self.rest.key(&kind, ObjectKey::of(object.meta()));
+        let configuration = apply_configuration(&kind, &key, serde_json::to_value(object))?;
         let patch = Patch::Apply(&configuration);
-        self.patch_part(key, subresource, patch).await
+        self.patch_subresource(key, subresource, patch).await
     }
 }
 
-/// What may be applied of an object: all but the fields that only the server writes.
-pub(crate) fn configuration(
+/// Returns the object to apply: with its kind, and without the managed fields, which an apply
+/// refuses.
+pub(crate) fn apply_configuration(
     kind: &Kind,
+    key: &ObjectKey,
     object: Result<Value, serde_json::Error>,
-) -> Result<Value, serde_json::Error> {
-    let mut object = object?;
+) -> Result<Value, RequestError> {
+    let mut object = object.map_err(|cause| RequestError::Build {
+        call: Box::new(Call::object(Verb::Patch, kind, key)),
+        cause: cause.into(),
+    })?;
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".to_owned(), kind.api_version().into());
         if !kind.kind.is_empty() {
@@ -420,45 +426,12 @@ pub(crate) fn configuration(
     Ok(object)
 }
 
-pub(crate) fn whole<'a>(kind: &'a Kind, key: &'a ObjectKey) -> Target<'a> {
-    Target {
-        kind,
-        key,
-        subresource: None,
-    }
-}
-
-pub(crate) fn part<'a>(kind: &'a Kind, key: &'a ObjectKey, subresource: &'a str) -> Target<'a> {
-    Target {
-        kind,
-        key,
-        subresource: Some(subresource),
-    }
-}
-
-fn payload<'a, K: Object>(
-    kind: &Kind,
-    object: &K,
-    json: &'a dyn Fn() -> Result<Vec<u8>, serde_json::Error>,
-) -> Payload<'a> {
-    Payload {
-        protobuf: codec::to_protobuf(kind, object),
-        json,
-    }
-}
-
-pub(crate) fn decode<T: serde::de::DeserializeOwned>(
-    answered: Answered,
-) -> Result<T, RequestError> {
-    codec::decode(answered.call, &answered.page)
-}
-
 pub(crate) fn decode_deleted<T: serde::de::DeserializeOwned>(
-    deleted: Deleted<Answered>,
+    deleted: Deleted<Response>,
 ) -> Result<Deleted<T>, RequestError> {
     match deleted {
         Deleted::Gone => Ok(Deleted::Gone),
-        Deleted::Terminating(answered) => decode(answered).map(Deleted::Terminating),
+        Deleted::Terminating(response) => response.decode().map(Deleted::Terminating),
     }
 }
 

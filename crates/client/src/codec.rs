@@ -1,40 +1,42 @@
-//! Reading and writing objects in the two forms that Kubernetes has.
+//! Encoding and decoding of objects in JSON and in Kubernetes' protobuf.
 //!
-//! Built-in kinds are asked for and sent in protobuf, which the server reads and writes several
-//! times faster; all others are JSON. A server may always answer in JSON.
+//! Built-in kinds are requested and sent in protobuf, which the server encodes and decodes several
+//! times faster; all other kinds in JSON. A server may always respond in JSON.
 
 use kube::core::WatchEvent;
 use opkit_apimachinery::protobuf::{self, MessageType, ProtobufError, WatchEventParts};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Call, Encoding, Kind, Page, RequestError};
+use crate::{Encoding, Kind, ResponseFormat};
 
-/// The `Accept` header for objects of a kind.
-pub(crate) fn accept(kind: &Kind) -> &'static str {
-    if is_built_in(kind) {
-        "application/vnd.kubernetes.protobuf,application/json"
-    } else {
-        "application/json"
+/// Returns the format in which whole objects of a kind are requested.
+pub(crate) fn format(kind: &Kind) -> ResponseFormat {
+    ResponseFormat {
+        metadata_only: false,
+        protobuf: is_built_in(kind),
     }
 }
 
-/// Whether the protobuf table has the kind.
-pub(crate) fn is_built_in(kind: &Kind) -> bool {
+/// Reports whether the protobuf table has the kind.
+fn is_built_in(kind: &Kind) -> bool {
     MessageType::of(&kind.api_version(), &kind.kind).is_some()
 }
 
-/// Reads an answer.
-pub(crate) fn decode<T: DeserializeOwned>(call: Box<Call>, page: &Page) -> Result<T, RequestError> {
-    let object = match page.encoding {
-        Encoding::Protobuf => protobuf::from_slice(&page.body).map_err(as_json_error),
-        Encoding::Json => serde_json::from_slice(&page.body),
-    };
-    object.map_err(|cause| RequestError::Decode { call, cause })
+/// Decodes the body of a response.
+pub(crate) fn from_slice<T: DeserializeOwned>(
+    body: &[u8],
+    encoding: Encoding,
+) -> Result<T, serde_json::Error> {
+    match encoding {
+        Encoding::Protobuf => protobuf::from_slice(body).map_err(as_json_error),
+        Encoding::Json => serde_json::from_slice(body),
+    }
 }
 
-/// Writes an object in protobuf, if its kind has that form. What the table does not know, such as a
-/// field of a newer Kubernetes, is sent in JSON rather than lost.
+/// Encodes an object in protobuf. Returns `None` if its kind has no protobuf encoding, or if the
+/// protobuf table does not have one of its fields, such as one of a newer Kubernetes: the caller
+/// then sends JSON and no field is lost.
 pub(crate) fn to_protobuf<T: Serialize>(kind: &Kind, object: &T) -> Option<Vec<u8>> {
     if !is_built_in(kind) {
         return None;
@@ -42,7 +44,7 @@ pub(crate) fn to_protobuf<T: Serialize>(kind: &Kind, object: &T) -> Option<Vec<u
     protobuf::to_vec(object).ok()
 }
 
-/// Reads an event of a watch.
+/// Decodes an event of a watch.
 pub(crate) fn event<K: DeserializeOwned>(
     frame: &[u8],
     encoding: Encoding,
@@ -66,7 +68,7 @@ pub(crate) fn event<K: DeserializeOwned>(
     event.map_err(as_json_error)
 }
 
-/// The one type that stands for "cannot be read" in errors is serde_json's.
+/// Returns a decoding error of protobuf as one of JSON, so that errors have one type of cause.
 fn as_json_error(error: ProtobufError) -> serde_json::Error {
     <serde_json::Error as serde::de::Error>::custom(crate::one_line(&error))
 }

@@ -1,18 +1,22 @@
-//! The dynamic client: kinds that are known only at run time.
+//! The dynamic client, for kinds that are known only at run time.
 
 mod unstructured;
 
-use serde_json::Value;
-
 pub use self::unstructured::{NotAnObject, Unstructured};
-use crate::calls::{Calls, Form, Payload, Target};
-use crate::client::{ObjectList, configuration, decode, decode_deleted, events};
+use crate::client::{ObjectList, apply_configuration, decode_deleted, events};
+use crate::rest::{Payload, Target};
 use crate::{
-    Call, DeleteOptions, Deleted, Kind, ListOptions, ObjectKey, Patch, RequestError, Verb,
-    WriteOptions,
+    DeleteOptions, Deleted, Kind, ListOptions, ObjectKey, Patch, RequestError, ResponseFormat,
+    RestClient, WriteOptions, codec,
 };
 
-/// Reads and writes objects of any kind as [`Unstructured`].
+/// Format of the requested objects: an unstructured object is JSON.
+const JSON: ResponseFormat = ResponseFormat {
+    metadata_only: false,
+    protobuf: false,
+};
+
+/// Client that reads and writes objects of any kind as [`Unstructured`].
 ///
 /// # Examples
 /// ```
@@ -29,35 +33,37 @@ use crate::{
 /// ```
 #[derive(Debug, Clone)]
 pub struct DynamicClient {
-    calls: Calls,
+    rest: RestClient,
+    write: WriteOptions,
 }
 
 impl DynamicClient {
-    /// Sends through `kube`.
+    /// Creates a client that sends through `kube`.
     pub fn new(kube: kube::Client) -> Self {
         Self {
-            calls: Calls::new(kube),
+            rest: RestClient::new(kube),
+            write: WriteOptions::default(),
         }
     }
 
-    /// This client, writing as `options` say.
+    /// Sets the options of all writes.
     pub fn with(mut self, options: WriteOptions) -> Self {
-        self.calls.write = options;
+        self.write = options;
         self
     }
 
-    /// The objects of a kind: a [`Kind`], what a [`RestMapper`](crate::RestMapper) found, or
-    /// [`Kind::at`] a resource.
+    /// Returns a client of the objects of one kind. A [`RestMapper`](crate::RestMapper) finds the
+    /// kind of a resource; [`Kind::at`] refers to a resource without it.
     pub fn resource(&self, kind: impl Into<Kind>) -> DynamicResource {
         DynamicResource {
-            calls: self.calls.clone(),
+            client: self.clone(),
             kind: kind.into(),
             subresource: None,
         }
     }
 }
 
-/// The objects of one kind; see [`DynamicClient::resource`].
+/// Dynamic client of the objects of one kind; see [`DynamicClient::resource`].
 ///
 /// # Examples
 /// ```
@@ -72,23 +78,27 @@ impl DynamicClient {
 /// ```
 #[derive(Debug, Clone)]
 pub struct DynamicResource {
-    calls: Calls,
+    client: DynamicClient,
     kind: Kind,
     subresource: Option<String>,
 }
 
 impl DynamicResource {
-    /// Which kind.
+    /// Returns the kind of the objects.
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
 
-    /// A part of the objects that has a path of its own, such as `status`, for get, update, patch
-    /// and apply.
+    /// Returns a client of a subresource, such as `status`, whose get, update, patch and apply read
+    /// and write the subresource.
     pub fn subresource(&self, name: &str) -> Self {
-        let mut part = self.clone();
-        part.subresource = Some(name.to_owned());
-        part
+        let mut resource = self.clone();
+        resource.subresource = Some(name.to_owned());
+        resource
+    }
+
+    fn key(&self, key: impl Into<ObjectKey>) -> ObjectKey {
+        self.client.rest.key(&self.kind, key)
     }
 
     fn target<'a>(&'a self, key: &'a ObjectKey) -> Target<'a> {
@@ -102,42 +112,44 @@ impl DynamicResource {
     /// Reads an object.
     ///
     /// # Errors
-    /// A [`RequestError`] that names the call, as for every method here.
+    /// A [`RequestError`] that names the request, as for every method of this type.
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get), as for every method here.
+    /// Same as [`Client::get`](crate::Client::get), as for every method of this type.
     pub async fn get(&self, key: impl Into<ObjectKey>) -> Result<Unstructured, RequestError> {
-        let key = self.calls.key(&self.kind, key);
-        decode(self.calls.get(self.target(&key), JSON).await?)
+        let key = self.key(key);
+        let verbs = self.client.rest.verbs();
+        verbs.get(self.target(&key), Some(JSON)).await?.decode()
     }
 
-    /// Reads a collection: one page of it, if the options have a limit.
+    /// Reads a collection, or one page of it if the options have a limit.
     ///
     /// # Errors
-    /// As [`get`](DynamicResource::get).
+    /// Same as [`get`](DynamicResource::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn list(
         &self,
         options: &ListOptions,
     ) -> Result<ObjectList<Unstructured>, RequestError> {
-        let answered = self.calls.list(&self.kind, options, JSON).await?;
-        let mut list: ObjectList<Unstructured> = decode(answered)?;
-        // The items of built-in kinds do not say what they are.
+        let verbs = self.client.rest.verbs();
+        let response = verbs.list(&self.kind, options, JSON).await?;
+        let mut list: ObjectList<Unstructured> = response.decode()?;
+        // The items of a list of a built-in kind have no apiVersion and kind.
         for item in &mut list.items {
-            item.identify(&self.kind);
+            item.set_kind_if_missing(&self.kind);
         }
         Ok(list)
     }
 
-    /// Reads a collection page by page; see [`Client::list_all`](crate::Client::list_all).
+    /// Reads a whole collection in pages; see [`Client::list_all`](crate::Client::list_all).
     ///
     /// # Errors
-    /// As [`get`](DynamicResource::get).
+    /// Same as [`get`](DynamicResource::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn list_all(
         &self,
         options: &ListOptions,
@@ -145,13 +157,13 @@ impl DynamicResource {
         crate::client::all(options, async |options| self.list(&options).await).await
     }
 
-    /// Follows a collection; see [`Client::watch`](crate::Client::watch).
+    /// Watches a collection; see [`Client::watch`](crate::Client::watch).
     ///
     /// # Errors
-    /// As [`get`](DynamicResource::get).
+    /// Same as [`get`](DynamicResource::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn watch(
         &self,
         options: &ListOptions,
@@ -162,111 +174,126 @@ impl DynamicResource {
         + use<>,
         RequestError,
     > {
-        let frames = self.calls.watch(&self.kind, options, Form::Json).await?;
-        Ok(events(self.kind.clone(), options.namespace.clone(), frames))
+        let verbs = self.client.rest.verbs();
+        Ok(events(verbs.watch(&self.kind, options, JSON).await?))
     }
 
-    /// Makes an object; fails if its name is taken.
+    /// Creates an object. Fails if one of that name exists.
     ///
     /// # Errors
-    /// As [`get`](DynamicResource::get).
+    /// Same as [`get`](DynamicResource::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn create(&self, object: &Unstructured) -> Result<Unstructured, RequestError> {
-        let key = self.calls.key(&self.kind, object.key());
+        let key = self.key(object.key());
         let payload = Payload {
             protobuf: None,
-            json: &|| serde_json::to_vec(&object.identified(&self.kind)),
+            json: &|| serde_json::to_vec(&object.with_kind(&self.kind)),
         };
-        decode(self.calls.create(&self.kind, &key, payload).await?)
+        let DynamicClient { rest, write } = &self.client;
+        let (verbs, format) = (rest.verbs(), Some(codec::format(&self.kind)));
+        let response = verbs.create(&self.kind, &key, payload, format, write);
+        response.await?.decode()
     }
 
-    /// Replaces an object. If it carries a resourceVersion, only that version is replaced.
+    /// Replaces an object. Fails with a conflict if it has a resourceVersion that is not the newest.
     ///
     /// # Errors
-    /// As [`get`](DynamicResource::get).
+    /// Same as [`get`](DynamicResource::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn update(&self, object: &Unstructured) -> Result<Unstructured, RequestError> {
-        let key = self.calls.key(&self.kind, object.key());
+        let key = self.key(object.key());
         let payload = Payload {
             protobuf: None,
-            json: &|| serde_json::to_vec(&object.identified(&self.kind)),
+            json: &|| serde_json::to_vec(&object.with_kind(&self.kind)),
         };
-        decode(self.calls.update(self.target(&key), payload).await?)
+        let DynamicClient { rest, write } = &self.client;
+        let response = rest.verbs().update(self.target(&key), payload, write);
+        response.await?.decode()
     }
 
-    /// Changes an object by a patch.
+    /// Patches an object.
     ///
     /// # Errors
-    /// As [`get`](DynamicResource::get).
+    /// Same as [`get`](DynamicResource::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn patch(
         &self,
         key: impl Into<ObjectKey>,
         patch: Patch<'_>,
     ) -> Result<Unstructured, RequestError> {
-        let key = self.calls.key(&self.kind, key);
-        decode(self.calls.patch(self.target(&key), patch, JSON).await?)
+        self.send_patch(&self.key(key), patch).await
     }
 
     /// Applies an object; see [`Client::apply`](crate::Client::apply).
     ///
     /// # Errors
-    /// As [`get`](DynamicResource::get).
+    /// Same as [`get`](DynamicResource::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn apply(&self, object: &Unstructured) -> Result<Unstructured, RequestError> {
-        let key = self.calls.key(&self.kind, object.key());
-        let configuration = configuration(&self.kind, serde_json::to_value(object));
-        let configuration: Value = configuration.map_err(|cause| RequestError::Build {
-            call: Box::new(Call::object(Verb::Patch, &self.kind, &key)),
-            cause: cause.into(),
-        })?;
-        let patch = Patch::Apply(&configuration);
-        decode(self.calls.patch(self.target(&key), patch, JSON).await?)
+        let key = self.key(object.key());
+        let value = serde_json::to_value(object);
+        let configuration = apply_configuration(&self.kind, &key, value)?;
+        self.send_patch(&key, Patch::Apply(&configuration)).await
     }
 
-    /// Deletes an object, and returns whether it is gone or stays for a while.
+    async fn send_patch(
+        &self,
+        key: &ObjectKey,
+        patch: Patch<'_>,
+    ) -> Result<Unstructured, RequestError> {
+        let DynamicClient { rest, write } = &self.client;
+        let response = rest
+            .verbs()
+            .patch(self.target(key), patch, Some(JSON), write);
+        response.await?.decode()
+    }
+
+    /// Deletes an object. Returns whether it is gone, or the object if it stays for now.
     ///
     /// # Errors
-    /// As [`get`](DynamicResource::get).
+    /// Same as [`get`](DynamicResource::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn delete(
         &self,
         key: impl Into<ObjectKey>,
         options: &DeleteOptions,
     ) -> Result<Deleted<Unstructured>, RequestError> {
-        let key = self.calls.key(&self.kind, key);
-        decode_deleted(self.calls.delete(self.target(&key), options).await?)
+        let key = self.key(key);
+        let DynamicClient { rest, write } = &self.client;
+        let target = self.target(&key);
+        decode_deleted(
+            rest.verbs()
+                .delete(target, options, Some(JSON), write)
+                .await?,
+        )
     }
 
-    /// Deletes all objects that the list options select.
+    /// Deletes the selected objects of one namespace, which is the client's if the options have none.
     ///
     /// # Errors
-    /// As [`get`](DynamicResource::get).
+    /// Same as [`get`](DynamicResource::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn delete_all(
         &self,
         list: &ListOptions,
         options: &DeleteOptions,
     ) -> Result<(), RequestError> {
-        let mut list = list.clone();
-        if self.kind.namespaced && list.namespace.is_none() {
-            list.namespace = Some(self.calls.rest.kube().default_namespace().to_owned());
-        }
-        self.calls.delete_all(&self.kind, &list, options).await
+        let DynamicClient { rest, write } = &self.client;
+        let deletion = rest
+            .verbs()
+            .delete_collection(&self.kind, list, options, write);
+        deletion.await
     }
 }
-
-/// An unstructured object is JSON, so that is the form it is asked for in.
-const JSON: &str = "application/json";

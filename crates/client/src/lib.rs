@@ -1,25 +1,24 @@
-//! Requests to the Kubernetes API, all through one stack.
+//! Requests to the Kubernetes API, all through one HTTP stack.
 //!
-//! - [`connect`] finds the cluster.
-//! - [`Client`] reads and writes Rust types; [`DynamicClient`] kinds that are known only at run
-//!   time; [`MetadataClient`] metadata alone; [`ScaleClient`] the scale of anything.
-//!   [`TypedClient`] has the verbs that it is given and no others.
-//! - [`RestClient`] is below them: any path, answers in bytes. Every error names verb, kind and
-//!   object.
-//! - [`Discovery`] finds out what the server serves, and remembers it; [`RestMapper`] leads from
-//!   names and kinds to resources.
-//! - [`ClientOptions`] is the HTTP stack below all: connections, retries, limits, metrics,
-//!   warnings.
-//! - The [`Seam`] in it records, disturbs or answers requests, those of a user's own `kube::Api`
-//!   included.
-//! - The [`Fence`] holds back the writes of one who no longer leads.
+//! - [`connect`] finds the cluster and creates a client.
+//! - [`Client`] reads and writes Rust types, [`DynamicClient`] kinds that are known only at run
+//!   time, [`MetadataClient`] only metadata, [`ScaleClient`] the subresource `scale`.
+//!   [`TypedClient`] is limited to one kind and a set of verbs.
+//! - [`RestClient`] is the layer below them: verbs on any kind and requests to any path, with
+//!   responses in bytes. Every error names verb, kind and object.
+//! - [`ListOptions`], [`WriteOptions`] and [`DeleteOptions`] are the options of all clients.
+//! - [`Discovery`] lists the kinds that the server serves, and caches them; [`RestMapper`] finds the
+//!   resource of a name or a kind.
+//! - [`ClientOptions`] configures the HTTP stack: connections, retries, limits, metrics, warnings.
+//! - The [`Seam`] in that stack records requests, makes them fail or responds to them, including
+//!   those of a user's own `kube::Api`.
+//! - The [`Fence`] refuses the writes of a replica that has lost its leadership.
 //!
-//! [`Kind`] and [`ObjectKey`] say what a request is about; [`retry_on_conflict`] does a read and a
-//! write again when somebody else wrote in between. Logs, and with the feature `ws` exec, attach
+//! [`Kind`] and [`ObjectKey`] identify the object of a request; [`retry_on_conflict`] repeats a read
+//! and a write that another client's write interrupted. Logs, and with the feature `ws` exec, attach
 //! and port-forward, are kube's, through [`Api`].
 
 mod backoff;
-mod calls;
 mod client;
 mod codec;
 mod connect;
@@ -33,6 +32,7 @@ mod key;
 mod kind;
 mod metadata;
 mod object;
+mod options;
 mod request_info;
 mod rest;
 mod retry;
@@ -41,9 +41,6 @@ mod seam;
 mod transport;
 
 pub use backoff::Backoff;
-pub use calls::{
-    DeleteOptions, FieldValidation, ListOptions, Propagation, VersionMatch, WriteOptions,
-};
 pub use client::{Client, ObjectList, SubresourceClient, TypedClient, verbs};
 pub use connect::{ConnectError, connect, connect_with};
 pub use deleted::{Deleted, is_removed};
@@ -56,7 +53,7 @@ pub use fence::{Fence, Fenced};
 pub use hostname::hostname;
 pub use key::ObjectKey;
 pub use kind::Kind;
-/// kube's typed handle on one resource, for whoever knows it; its requests pass the same stack.
+/// kube's typed client of one resource. Its requests pass through the same HTTP stack.
 pub use kube::Api;
 pub use kube::api::LogParams;
 #[cfg(feature = "ws")]
@@ -66,11 +63,11 @@ pub use object::Object;
 pub use opkit_apimachinery::identity::{
     GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource,
 };
-pub use request_info::RequestInfo;
-pub use rest::{
-    CollectionOptions, Encoding, Page, PageOptions, Patch, RestClient, RestRequest, WatchFrames,
-    WatchOptions,
+pub use options::{
+    DeleteOptions, FieldValidation, ListOptions, Patch, Propagation, VersionMatch, WriteOptions,
 };
+pub use request_info::RequestInfo;
+pub use rest::{Encoding, Response, ResponseFormat, RestClient, RestRequest, WatchFrames};
 pub use retry::{IsConflict, retry_on_conflict, retry_on_conflict_with};
 pub use scale::ScaleClient;
 pub use seam::{

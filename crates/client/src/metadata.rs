@@ -1,21 +1,23 @@
-//! Objects of any kind, of which only the metadata is read.
+//! The client that reads only the metadata of objects.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
-use crate::calls::{Calls, Form};
-use crate::client::{ObjectList, all, decode, decode_deleted, events, whole};
+use crate::client::{ObjectList, all, decode_deleted, events};
+use crate::rest::Target;
 use crate::{
-    DeleteOptions, Deleted, Kind, ListOptions, ObjectKey, Patch, RequestError, WriteOptions,
+    DeleteOptions, Deleted, Kind, ListOptions, ObjectKey, Patch, RequestError, ResponseFormat,
+    RestClient, WriteOptions,
 };
 
-/// In protobuf where the server has it, which it does for every kind, custom ones included.
-const ACCEPT: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
-    application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-const ACCEPT_LIST: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
-    application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+/// Format of the requested objects. The server encodes the metadata of every kind in protobuf,
+/// that of custom resources as well.
+const METADATA: ResponseFormat = ResponseFormat {
+    metadata_only: true,
+    protobuf: true,
+};
 
-/// The metadata of an object, and nothing else of it.
+/// Metadata of an object, without the rest of it.
 ///
 /// # Examples
 /// ```
@@ -27,18 +29,18 @@ const ACCEPT_LIST: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectM
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PartialObjectMetadata {
-    /// `meta.k8s.io/v1`, not that of the object.
+    /// API version of this type, `meta.k8s.io/v1`, not of the object.
     #[serde(default)]
     pub api_version: String,
-    /// `PartialObjectMetadata`, not that of the object.
+    /// Kind of this type, `PartialObjectMetadata`, not of the object.
     #[serde(default)]
     pub kind: String,
-    /// The metadata.
+    /// Metadata of the object.
     #[serde(default)]
     pub metadata: ObjectMeta,
 }
 
-/// Reads metadata alone, which for large objects costs a fraction of the whole.
+/// Client that reads only the metadata of objects, a fraction of the bytes of large objects.
 ///
 /// # Examples
 /// ```
@@ -53,62 +55,67 @@ pub struct PartialObjectMetadata {
 /// ```
 #[derive(Debug, Clone)]
 pub struct MetadataClient {
-    calls: Calls,
+    rest: RestClient,
+    write: WriteOptions,
 }
 
 impl MetadataClient {
-    /// Sends through `kube`.
+    /// Creates a client that sends through `kube`.
     pub fn new(kube: kube::Client) -> Self {
         Self {
-            calls: Calls::new(kube),
+            rest: RestClient::new(kube),
+            write: WriteOptions::default(),
         }
     }
 
-    /// This client, writing as `options` say.
+    /// Sets the options of all writes.
     pub fn with(mut self, options: WriteOptions) -> Self {
-        self.calls.write = options;
+        self.write = options;
         self
     }
 
     /// Reads the metadata of an object.
     ///
     /// # Errors
-    /// A [`RequestError`] that names the call.
+    /// A [`RequestError`] that names the request.
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn get(
         &self,
         kind: &Kind,
         key: impl Into<ObjectKey>,
     ) -> Result<PartialObjectMetadata, RequestError> {
-        let key = self.calls.key(kind, key);
-        decode(self.calls.get(whole(kind, &key), ACCEPT).await?)
+        let key = self.rest.key(kind, key);
+        let target = Target::object(kind, &key);
+        let response = self.rest.verbs().get(target, Some(METADATA));
+        response.await?.decode()
     }
 
-    /// Reads the metadata of a collection: one page of it, if the options have a limit.
+    /// Reads the metadata of a collection, or one page of it if the options have a limit.
     ///
     /// # Errors
-    /// As [`get`](MetadataClient::get).
+    /// Same as [`get`](MetadataClient::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn list(
         &self,
         kind: &Kind,
         options: &ListOptions,
     ) -> Result<ObjectList<PartialObjectMetadata>, RequestError> {
-        decode(self.calls.list(kind, options, ACCEPT_LIST).await?)
+        let verbs = self.rest.verbs();
+        verbs.list(kind, options, METADATA).await?.decode()
     }
 
-    /// Reads the metadata of a collection page by page; see
+    /// Reads the metadata of a whole collection in pages; see
     /// [`Client::list_all`](crate::Client::list_all).
     ///
     /// # Errors
-    /// As [`get`](MetadataClient::get).
+    /// Same as [`get`](MetadataClient::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn list_all(
         &self,
         kind: &Kind,
@@ -117,13 +124,13 @@ impl MetadataClient {
         all(options, async |options| self.list(kind, &options).await).await
     }
 
-    /// Follows a collection; see [`Client::watch`](crate::Client::watch).
+    /// Watches the metadata of a collection; see [`Client::watch`](crate::Client::watch).
     ///
     /// # Errors
-    /// As [`get`](MetadataClient::get).
+    /// Same as [`get`](MetadataClient::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn watch(
         &self,
         kind: &Kind,
@@ -135,41 +142,45 @@ impl MetadataClient {
         + use<>,
         RequestError,
     > {
-        let frames = self.calls.watch(kind, options, Form::Metadata).await?;
-        Ok(events(kind.clone(), options.namespace.clone(), frames))
+        let verbs = self.rest.verbs();
+        Ok(events(verbs.watch(kind, options, METADATA).await?))
     }
 
-    /// Changes metadata, such as labels and finalizers, by a patch of the object.
+    /// Patches an object, for instance its labels or finalizers, and returns its metadata.
     ///
     /// # Errors
-    /// As [`get`](MetadataClient::get).
+    /// Same as [`get`](MetadataClient::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn patch(
         &self,
         kind: &Kind,
         key: impl Into<ObjectKey>,
         patch: Patch<'_>,
     ) -> Result<PartialObjectMetadata, RequestError> {
-        let key = self.calls.key(kind, key);
-        decode(self.calls.patch(whole(kind, &key), patch, ACCEPT).await?)
+        let key = self.rest.key(kind, key);
+        let (verbs, target) = (self.rest.verbs(), Target::object(kind, &key));
+        let response = verbs.patch(target, patch, Some(METADATA), &self.write);
+        response.await?.decode()
     }
 
-    /// Deletes an object, and returns whether it is gone or stays for a while.
+    /// Deletes an object. Returns whether it is gone, or its metadata if it stays for now.
     ///
     /// # Errors
-    /// As [`get`](MetadataClient::get).
+    /// Same as [`get`](MetadataClient::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn delete(
         &self,
         kind: &Kind,
         key: impl Into<ObjectKey>,
         options: &DeleteOptions,
     ) -> Result<Deleted<PartialObjectMetadata>, RequestError> {
-        let key = self.calls.key(kind, key);
-        decode_deleted(self.calls.delete(whole(kind, &key), options).await?)
+        let key = self.rest.key(kind, key);
+        let (verbs, target) = (self.rest.verbs(), Target::object(kind, &key));
+        let format = Some(ResponseFormat::default());
+        decode_deleted(verbs.delete(target, options, format, &self.write).await?)
     }
 }

@@ -1,12 +1,12 @@
-//! The bounds of a Rust type that stands for a Kubernetes kind.
+//! The bounds of a Rust type of a Kubernetes kind.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A Rust type of a Kubernetes kind: what kube's derive and k8s-openapi make.
+/// Rust type of a Kubernetes kind, as kube's derive and k8s-openapi generate it.
 ///
-/// It has no methods: it is short for the bounds that every generic function here would repeat, and
-/// is implemented for each type that meets them.
+/// The trait has no methods: it abbreviates the bounds that every generic function of this crate
+/// would repeat, and is implemented for each type that meets them.
 pub trait Object:
     kube::Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static
 {

@@ -1,28 +1,28 @@
-//! The calls: one method per verb, erased over kinds, answering in bytes.
+//! The byte-level client: one method per verb, erased over kinds, and requests to any path.
 
-mod collection;
 mod request;
+mod response;
+mod send;
+mod verbs;
 mod watch;
 
-use std::time::Duration;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use http::Method;
-use http_body_util::BodyExt;
-use kube::core::Status;
-use kube::core::params::{DeleteParams, Preconditions};
-use opkit_apimachinery::protobuf;
+use parking_lot::Mutex;
 use serde_json::Value;
 
-pub use self::collection::{CollectionOptions, Encoding, Page, PageOptions, WatchOptions};
 pub use self::request::RestRequest;
+pub use self::response::{Encoding, Response, ResponseFormat};
+pub(crate) use self::verbs::{Payload, Target};
 pub use self::watch::WatchFrames;
-use crate::{Call, Deleted, Fenced, Kind, ObjectKey, RequestError, Verb, deleted};
+use crate::{
+    DeleteOptions, Deleted, Kind, ListOptions, ObjectKey, Patch, RequestError, WriteOptions,
+};
 
-/// How long one request may take, the client's own retries included; watches have their own limit.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Sends requests and names verb, kind and object in each error. Cloning is cheap.
+/// Client that returns bytes and names verb, kind and object in each error. Keys are complete: the
+/// client adds no namespace. Cloning is cheap.
 ///
 /// # Examples
 /// ```
@@ -33,13 +33,15 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 ///     let client = RestClient::new(kube);
 ///     match client.get(&Kind::of::<ConfigMap>(), &("default", "settings").into()).await {
 ///         Err(error) if error.is_not_found() => Ok(()),
-///         answer => answer.map(drop),
+///         response => response.map(drop),
 ///     }
 /// }
 /// ```
 #[derive(Clone)]
 pub struct RestClient {
     kube: kube::Client,
+    /// Kinds for which the server refused protobuf. Has at most as many entries as there are kinds.
+    json_only: Arc<Mutex<HashSet<Kind>>>,
 }
 
 impl std::fmt::Debug for RestClient {
@@ -48,273 +50,139 @@ impl std::fmt::Debug for RestClient {
     }
 }
 
-/// The body of a [`RestClient::patch`].
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub enum Patch<'a> {
-    /// Forced server-side apply of a whole configuration.
-    Apply(&'a Value),
-    /// An RFC 7386 merge patch.
-    Merge(&'a Value),
-    /// An RFC 6902 JSON patch.
-    Json(&'a Value),
-    /// A strategic merge patch, for built-in kinds only.
-    Strategic(&'a Value),
-}
-
-impl Patch<'_> {
-    /// How the server is told which kind of patch it is.
-    pub(crate) fn content_type(&self) -> &'static str {
-        match self {
-            Patch::Apply(_) => "application/apply-patch+yaml",
-            Patch::Merge(_) => "application/merge-patch+json",
-            Patch::Json(_) => "application/json-patch+json",
-            Patch::Strategic(_) => "application/strategic-merge-patch+json",
-        }
-    }
-
-    pub(crate) fn body(&self) -> &Value {
-        match self {
-            Patch::Apply(body)
-            | Patch::Merge(body)
-            | Patch::Json(body)
-            | Patch::Strategic(body) => body,
-        }
-    }
-}
-
 impl RestClient {
-    /// Sends through `kube`.
+    /// Creates a client that sends through `kube`.
     pub fn new(kube: kube::Client) -> Self {
-        Self { kube }
+        let json_only = Arc::default();
+        Self { kube, json_only }
     }
 
-    /// The client below, for calls that this room has no word for.
+    /// Returns the kube client that requests are sent through.
     pub fn kube(&self) -> kube::Client {
         self.kube.clone()
     }
 
-    /// Reads one object.
+    /// Reads an object.
     ///
     /// # Errors
-    /// As every method here: a [`RequestError`] that names the call.
+    /// A [`RequestError`] that names the request, as for every method of this client.
     ///
     /// # Cancel safety
-    /// As every method here: dropping the future drops the request; whether the server has acted
-    /// on it is then unknown.
+    /// As for every method of this client: dropping the future drops the request; whether the
+    /// server has acted on it is then unknown.
     pub async fn get(&self, kind: &Kind, key: &ObjectKey) -> Result<Bytes, RequestError> {
-        let call = Call::object(Verb::Get, kind, key);
-        let path = kind.path(key.namespace.as_deref()).name(&key.name);
-        self.call(Method::GET, &path, call)?.bytes().await
+        let response = self.verbs().get(Target::object(kind, key), None).await?;
+        Ok(response.body)
     }
 
-    /// Reads a page of a collection: at most `limit` objects (0: all), from `continue_token` on.
+    /// Reads a collection, or one page of it if the options have a limit.
     ///
     /// # Cancel safety
-    /// As [`get`](RestClient::get).
+    /// Same as [`get`](RestClient::get).
     pub async fn list(
         &self,
         kind: &Kind,
-        namespace: Option<&str>,
-        limit: u32,
-        continue_token: Option<&str>,
-    ) -> Result<Bytes, RequestError> {
-        let options = PageOptions {
-            limit,
-            continue_token: continue_token.map(str::to_owned),
-            ..Default::default()
-        };
-        let page = self.list_page(kind, namespace, &options).await?;
-        Ok(page.body)
+        options: &ListOptions,
+        format: ResponseFormat,
+    ) -> Result<Response, RequestError> {
+        self.verbs().list(kind, options, format).await
     }
 
-    /// Reads a page of a collection in the form that is asked for, if the server has it.
+    /// Watches a collection, with bookmarks.
     ///
     /// # Cancel safety
-    /// As [`get`](RestClient::get).
-    pub async fn list_page(
-        &self,
-        kind: &Kind,
-        namespace: Option<&str>,
-        options: &PageOptions,
-    ) -> Result<Page, RequestError> {
-        let (path, call) = (kind.path(namespace), self.list_call(kind, namespace));
-        let request = self.call(Method::GET, &path, call)?;
-        options.add_to(request).page().await
-    }
-
-    /// What [`list`](RestClient::list) is called in errors, for whoever decodes its answer.
-    pub fn list_call(&self, kind: &Kind, namespace: Option<&str>) -> Call {
-        Call::collection(Verb::List, kind, namespace)
-    }
-
-    /// Follows a collection with bookmarks. The answer is a stream of events; see [`WatchFrames`].
-    ///
-    /// # Cancel safety
-    /// As [`get`](RestClient::get).
+    /// Same as [`get`](RestClient::get).
     pub async fn watch(
         &self,
         kind: &Kind,
-        namespace: Option<&str>,
-        options: &WatchOptions,
+        options: &ListOptions,
+        format: ResponseFormat,
     ) -> Result<WatchFrames, RequestError> {
-        let call = Call::collection(Verb::Watch, kind, namespace);
-        let request = self.call(Method::GET, &kind.path(namespace), call)?;
-        let (_, call, request) = options.add_to(request).built()?;
-        let response = self.answer(&call, request).await?;
-        let encoding = Encoding::of(response.headers());
-        Ok(WatchFrames::new(call, response.into_body(), encoding))
+        self.verbs().watch(kind, options, format).await
     }
 
-    /// Makes an object, owned by `field_manager`; fails if the name is taken.
+    /// Creates an object. Fails if one of that name exists.
     ///
     /// # Cancel safety
-    /// As [`get`](RestClient::get).
+    /// Same as [`get`](RestClient::get).
     pub async fn create(
         &self,
         kind: &Kind,
         namespace: Option<&str>,
         object: &Value,
-        field_manager: &str,
+        options: &WriteOptions,
     ) -> Result<Bytes, RequestError> {
         let name = object.pointer("/metadata/name").and_then(Value::as_str);
-        let mut call = Call::collection(Verb::Create, kind, namespace);
-        call.name = Some(name.unwrap_or_default().to_owned());
-        let request = self.call(Method::POST, &kind.path(namespace), call)?;
-        let request = request.query("fieldManager", field_manager);
-        request.json(object).bytes().await
+        let key = ObjectKey {
+            namespace: namespace.map(str::to_owned),
+            name: name.unwrap_or_default().to_owned(),
+        };
+        let payload = Payload {
+            protobuf: None,
+            json: &|| serde_json::to_vec(object),
+        };
+        let created = self
+            .verbs()
+            .create(kind, &key, payload, None, options)
+            .await;
+        Ok(created?.body)
     }
 
-    /// Changes an object, or its `subresource`, as `field_manager`.
+    /// Patches an object, or its `subresource`. An apply takes fields from other field managers
+    /// only if [`options.force`](WriteOptions::force) is set.
     ///
     /// # Cancel safety
-    /// As [`get`](RestClient::get).
+    /// Same as [`get`](RestClient::get).
     pub async fn patch(
         &self,
         kind: &Kind,
         key: &ObjectKey,
-        subresource: Option<&'static str>,
+        subresource: Option<&str>,
         patch: Patch<'_>,
-        field_manager: &str,
+        options: &WriteOptions,
     ) -> Result<Bytes, RequestError> {
-        let mut call = Call::object(Verb::Patch, kind, key);
-        call.subresource = subresource.map(Into::into);
-        let mut path = kind.path(key.namespace.as_deref()).name(&key.name);
-        if let Some(subresource) = subresource {
-            path = path.subresource(subresource);
-        }
-        let request = self.call(Method::PATCH, &path, call)?;
-        let mut request = request.query("fieldManager", field_manager);
-        if let Patch::Apply(_) = patch {
-            request = request.query("force", "true");
-        }
-        request
-            .json_as(patch.content_type(), patch.body())
-            .bytes()
-            .await
+        let target = Target {
+            subresource,
+            ..Target::object(kind, key)
+        };
+        let patched = self.verbs().patch(target, patch, None, options).await;
+        Ok(patched?.body)
     }
 
-    /// Deletes an object, if it still has this UID and resourceVersion, where given. Returns
-    /// whether it is gone, or the object as it stays for a while. Dependents are deleted in the
-    /// background.
+    /// Deletes an object. Returns whether it is gone, or the object if it stays until its
+    /// finalizers are removed or its grace period ends.
     ///
     /// # Cancel safety
-    /// As [`get`](RestClient::get).
+    /// Same as [`get`](RestClient::get).
     pub async fn delete(
         &self,
         kind: &Kind,
         key: &ObjectKey,
-        uid: Option<&str>,
-        resource_version: Option<&str>,
+        options: &DeleteOptions,
     ) -> Result<Deleted<Bytes>, RequestError> {
-        let params = DeleteParams {
-            preconditions: Some(Preconditions {
-                uid: uid.map(str::to_owned),
-                resource_version: resource_version.map(str::to_owned),
-            }),
-            ..DeleteParams::background()
-        };
-        let path = kind.path(key.namespace.as_deref()).name(&key.name);
-        let call = Call::object(Verb::Delete, kind, key);
-        let request = self.call(Method::DELETE, &path, call.clone())?;
-        let response = request.json(&params).bytes().await?;
-        Ok(match deleted::is_gone(&call, &response)? {
-            true => Deleted::Gone,
-            false => Deleted::Terminating(response),
-        })
+        let (target, write) = (Target::object(kind, key), WriteOptions::default());
+        let deleted = self.verbs().delete(target, options, None, &write).await?;
+        Ok(deleted.map(|response| response.body))
     }
 
-    /// The whole answer, within the time that a request may take.
-    async fn answer_within(
-        &self,
-        call: Box<Call>,
-        request: http::Request<kube::client::Body>,
-    ) -> Result<(http::HeaderMap, Bytes), RequestError> {
-        let answer = async {
-            let response = self.answer(&call, request).await?;
-            let (head, body) = response.into_parts();
-            let body = body.collect().await;
-            let body = body.map_err(|cause| unreachable(&call, cause))?.to_bytes();
-            Ok((head.headers, body))
-        };
-        match tokio::time::timeout(REQUEST_TIMEOUT, answer).await {
-            Ok(answer) => answer,
-            Err(_) => Err(RequestError::Timeout {
-                call,
-                seconds: REQUEST_TIMEOUT.as_secs(),
-            }),
+    /// Returns the key with the client's namespace if it has none, or without a namespace if the
+    /// kind is cluster-scoped.
+    pub(crate) fn key(&self, kind: &Kind, key: impl Into<ObjectKey>) -> ObjectKey {
+        let mut key = key.into();
+        if kind.namespaced {
+            key = key.or_namespace(Some(self.kube.default_namespace()));
+        } else {
+            key.namespace = None;
         }
+        key
     }
 
-    async fn answer(
-        &self,
-        call: &Call,
-        request: http::Request<kube::client::Body>,
-    ) -> Result<http::Response<kube::client::Body>, RequestError> {
-        let response = self
-            .kube
-            .send(request)
-            .await
-            .map_err(|cause| unreachable(call, cause))?;
-        let code = response.status();
-        if code.is_success() {
-            return Ok(response);
-        }
-        let encoding = Encoding::of(response.headers());
-        let body = response.into_body().collect().await;
-        let body = body.map_err(|cause| unreachable(call, cause))?.to_bytes();
-        // A proxy, or a path that nobody serves, answers in plain text or in JSON of its own, which
-        // reads as a status without a code.
-        let status = match encoding {
-            Encoding::Protobuf => protobuf::from_slice::<Status>(&body).ok(),
-            Encoding::Json => serde_json::from_slice::<Status>(&body).ok(),
-        };
-        let status = status.filter(|status| status.code != 0);
-        let status = status.unwrap_or_else(|| {
-            let text = String::from_utf8_lossy(&body);
-            Status::failure(text.trim(), "Unknown").with_code(code.as_u16())
-        });
-        Err(RequestError::Refused {
-            call: Box::new(call.clone()),
-            status: status.boxed(),
-        })
+    fn is_json_only(&self, kind: &Kind) -> bool {
+        self.json_only.lock().contains(kind)
     }
-}
 
-fn unreachable(call: &Call, cause: kube::Error) -> RequestError {
-    if let Some(cause) = Fenced::of(&cause) {
-        let call = Box::new(call.clone());
-        return RequestError::Fenced { call, cause };
-    }
-    // kube repeats the text of the cause in its own; the cause alone says it once.
-    let cause = match cause {
-        kube::Error::Service(cause) => cause,
-        kube::Error::HyperError(cause) => cause.into(),
-        cause => cause.into(),
-    };
-    RequestError::Unreachable {
-        call: Box::new(call.clone()),
-        cause,
+    fn set_json_only(&self, kind: &Kind) {
+        self.json_only.lock().insert(kind.clone());
     }
 }
 

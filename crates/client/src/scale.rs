@@ -1,13 +1,14 @@
-//! The scale of anything that has one.
+//! The client of the subresource `scale`.
 
 use k8s_openapi::api::autoscaling::v1::Scale;
 use serde_json::json;
 
-use crate::calls::{Calls, Payload};
-use crate::client::{decode, part};
-use crate::{Kind, ObjectKey, Patch, RequestError, WriteOptions, codec};
+use crate::rest::{Payload, Target};
+use crate::{
+    Kind, ObjectKey, Patch, RequestError, ResponseFormat, RestClient, WriteOptions, codec,
+};
 
-/// Reads and writes `/scale` of one resource, built-in or custom.
+/// Client of the subresource `scale` of one kind, built-in or custom.
 ///
 /// # Examples
 /// ```
@@ -24,49 +25,49 @@ use crate::{Kind, ObjectKey, Patch, RequestError, WriteOptions, codec};
 /// ```
 #[derive(Debug, Clone)]
 pub struct ScaleClient {
-    calls: Calls,
+    rest: RestClient,
+    write: WriteOptions,
     kind: Kind,
 }
 
 impl ScaleClient {
-    /// For the resource of `kind`, which may come from a [`RestMapper`](crate::RestMapper) or from
-    /// [`Kind::at`].
+    /// Creates a client for the objects of `kind`, which sends through `kube`.
     pub fn new(kube: kube::Client, kind: Kind) -> Self {
-        Self::from_calls(Calls::new(kube), kind)
+        Self::from_parts(RestClient::new(kube), WriteOptions::default(), kind)
     }
 
-    pub(crate) fn from_calls(calls: Calls, kind: Kind) -> Self {
-        Self { calls, kind }
+    pub(crate) fn from_parts(rest: RestClient, write: WriteOptions, kind: Kind) -> Self {
+        Self { rest, write, kind }
     }
 
-    /// This client, writing as `options` say.
+    /// Sets the options of all writes.
     pub fn with(mut self, options: WriteOptions) -> Self {
-        self.calls.write = options;
+        self.write = options;
         self
     }
 
     /// Reads the scale of an object.
     ///
     /// # Errors
-    /// A [`RequestError`] that names the call; not found if there is no such object, or its
-    /// resource has no scale.
+    /// A [`RequestError`] that names the request;
+    /// [`is_not_found`](RequestError::is_not_found) if the object does not exist, or its kind has no
+    /// scale.
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn get(&self, key: impl Into<ObjectKey>) -> Result<Scale, RequestError> {
-        let key = self.calls.key(&self.kind, key);
-        let target = part(&self.kind, &key, "scale");
-        let accept = codec::accept(&Kind::of::<Scale>());
-        decode(self.calls.get(target, accept).await?)
+        let key = self.rest.key(&self.kind, key);
+        let response = self.rest.verbs().get(self.target(&key), Some(format()));
+        response.await?.decode()
     }
 
-    /// Sets how many replicas an object wants.
+    /// Sets the number of desired replicas of an object.
     ///
     /// # Errors
-    /// As [`get`](ScaleClient::get).
+    /// Same as [`get`](ScaleClient::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn set(
         &self,
         key: impl Into<ObjectKey>,
@@ -76,38 +77,48 @@ impl ScaleClient {
         self.patch(key, Patch::Merge(&patch)).await
     }
 
-    /// Replaces the scale of an object; only of the version that it carries, if it does.
+    /// Replaces the scale of an object. Fails with a conflict if it has a resourceVersion that is not
+    /// the newest.
     ///
     /// # Errors
-    /// As [`get`](ScaleClient::get); [`is_conflict`](RequestError::is_conflict).
+    /// Same as [`get`](ScaleClient::get); [`is_conflict`](RequestError::is_conflict).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn update(&self, scale: &Scale) -> Result<Scale, RequestError> {
-        let key = self.calls.key(&self.kind, ObjectKey::of(&scale.metadata));
-        let target = part(&self.kind, &key, "scale");
+        let key = self.rest.key(&self.kind, ObjectKey::of(&scale.metadata));
         let payload = Payload {
             protobuf: None,
             json: &|| serde_json::to_vec(scale),
         };
-        decode(self.calls.update(target, payload).await?)
+        let verbs = self.rest.verbs();
+        let response = verbs.update(self.target(&key), payload, &self.write);
+        response.await?.decode()
     }
 
-    /// Changes the scale of an object by a patch.
+    /// Patches the scale of an object.
     ///
     /// # Errors
-    /// As [`get`](ScaleClient::get).
+    /// Same as [`get`](ScaleClient::get).
     ///
     /// # Cancel safety
-    /// As [`Client::get`](crate::Client::get).
+    /// Same as [`Client::get`](crate::Client::get).
     pub async fn patch(
         &self,
         key: impl Into<ObjectKey>,
         patch: Patch<'_>,
     ) -> Result<Scale, RequestError> {
-        let key = self.calls.key(&self.kind, key);
-        let target = part(&self.kind, &key, "scale");
-        let accept = codec::accept(&Kind::of::<Scale>());
-        decode(self.calls.patch(target, patch, accept).await?)
+        let key = self.rest.key(&self.kind, key);
+        let (verbs, target) = (self.rest.verbs(), self.target(&key));
+        let response = verbs.patch(target, patch, Some(format()), &self.write);
+        response.await?.decode()
     }
+
+    fn target<'a>(&'a self, key: &'a ObjectKey) -> Target<'a> {
+        Target::object(&self.kind, key).subresource("scale")
+    }
+}
+
+fn format() -> ResponseFormat {
+    codec::format(&Kind::of::<Scale>())
 }

@@ -6,7 +6,7 @@ use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{client::Body, config::Kubeconfig};
 use opkit_apiserver::{Options, Server};
-use opkit_client::{ClientOptions, Kind, ObjectKey, RestClient};
+use opkit_client::{ClientOptions, DeleteOptions, Kind, ObjectKey, RestClient, WriteOptions};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -265,7 +265,8 @@ impl Backend {
         let kube = client.kube();
         let namespace = kube.default_namespace();
         let (kind, key) = (Kind::of::<Namespace>(), ObjectKey::from(namespace));
-        let deleted = client.delete(&kind, &key, None, None).await;
+        let options = DeleteOptions::background();
+        let deleted = client.delete(&kind, &key, &options).await;
         deleted.map_err(|cause| refused(format!("delete Namespace {key}"), cause))?;
         if !matches!(self, Self::Cluster) {
             return Ok(());
@@ -297,8 +298,9 @@ async fn create_namespace(client: &RestClient) -> Result<(), TestError> {
     let kube = client.kube();
     let name = kube.default_namespace();
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let options = WriteOptions::for_manager(MANAGER);
     let made = client
-        .create(&Kind::of::<Namespace>(), None, &namespace, MANAGER)
+        .create(&Kind::of::<Namespace>(), None, &namespace, &options)
         .await;
     made.map(drop)
         .map_err(|cause| refused(format!("create Namespace {name}"), cause))

@@ -4,7 +4,7 @@ use std::{
     env, ffi::OsString, fmt, future::Future, net::SocketAddr, path::Path, sync::Arc, time::Duration,
 };
 
-use opkit_client::{Kind, Object, ObjectKey, Patch, RestClient};
+use opkit_client::{DeleteOptions, Kind, Object, ObjectKey, Patch, RestClient, WriteOptions};
 use opkit_operator::{Error, MetricsRegistry, Operator, ReconcileLog, Result, RunOptions};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedMutexGuard, watch};
@@ -288,10 +288,11 @@ impl ControlPlane {
             body.insert("apiVersion".to_owned(), kind.api_version().into());
             body.insert("kind".to_owned(), kind.kind.clone().into());
         }
+        let options = WriteOptions::for_manager(MANAGER).force();
         let answer = self
             .inner
             .client
-            .patch(&kind, &key, None, Patch::Apply(&body), MANAGER)
+            .patch(&kind, &key, None, Patch::Apply(&body), &options)
             .await;
         let what = || format!("apply {} {key}", kind.kind);
         decode(
@@ -320,7 +321,8 @@ impl ControlPlane {
     /// If the object does not exist, or the server refuses the request.
     pub async fn delete<K: Object>(&self, key: impl Into<ObjectKey>) -> Result {
         let (kind, key) = (Kind::of::<K>(), self.key::<K>(key));
-        let deleted = self.inner.client.delete(&kind, &key, None, None).await;
+        let options = DeleteOptions::background();
+        let deleted = self.inner.client.delete(&kind, &key, &options).await;
         deleted.map_err(|cause| refused(format!("delete {} {key}", kind.kind), cause))?;
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Event;
 use opkit_apimachinery::redact::redact;
-use opkit_client::{Kind, ObjectKey, RestClient};
+use opkit_client::{Kind, ListOptions, ObjectKey, ResponseFormat, RestClient};
 use opkit_operator::ReconcileLog;
 use serde_json::Value;
 
@@ -55,10 +55,15 @@ fn readable(kind: &Kind, bytes: &[u8]) -> String {
 
 async fn events(client: &RestClient, key: &ObjectKey) -> Vec<String> {
     let kind = Kind::of::<Event>();
-    let Ok(bytes) = client.list(&kind, key.namespace.as_deref(), 0, None).await else {
+    let mut options = ListOptions::new();
+    options.namespace = key.namespace.clone();
+    let list = client
+        .list(&kind, &options, ResponseFormat::default())
+        .await;
+    let Ok(list) = list else {
         return Vec::new();
     };
-    let list: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let list: Value = serde_json::from_slice(&list.body).unwrap_or_default();
     let items = list
         .get("items")
         .and_then(Value::as_array)

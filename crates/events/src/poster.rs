@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use opkit_client::{ObjectKey, Patch, RequestError, RestClient, one_line};
+use opkit_client::{ObjectKey, Patch, RequestError, RestClient, WriteOptions, one_line};
 use opkit_random::Random;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
@@ -163,9 +163,9 @@ impl EventPoster {
         let api = self.correlator.api();
         let event = body::new_event(api, post, &self.reporter);
         let namespace = Some(body::namespace_of(&post.event));
-        let controller = &self.reporter.controller;
+        let options = WriteOptions::for_manager(&*self.reporter.controller);
         self.client
-            .create(&body::kind(api), namespace, &event, controller)
+            .create(&body::kind(api), namespace, &event, &options)
             .await
             .map(drop)
     }
@@ -174,14 +174,14 @@ impl EventPoster {
         let api = self.correlator.api();
         let change = body::change(api, post);
         let key = ObjectKey::from((body::namespace_of(&post.event), post.name.as_str()));
-        let controller = &self.reporter.controller;
+        let options = WriteOptions::for_manager(&*self.reporter.controller);
         self.client
             .patch(
                 &body::kind(api),
                 &key,
                 None,
                 Patch::Merge(&change),
-                controller,
+                &options,
             )
             .await
             .map(drop)

@@ -7,7 +7,10 @@ use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
 use opkit_benches::{data, process};
 use opkit_cache::{InformerFactory, Scope};
-use opkit_client::{CollectionOptions, Encoding, Kind, ObjectKey, PageOptions, Patch, RestClient};
+use opkit_client::{
+    Encoding, Kind, ListOptions, ObjectKey, Patch, ResponseFormat, RestClient, VersionMatch,
+    WriteOptions,
+};
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -38,11 +41,12 @@ pub(crate) async fn load(pods: u64) -> Result<()> {
                 pod["apiVersion"] = json!("v1");
                 pod["kind"] = json!("Pod");
                 pod["metadata"] = metadata;
-                client.create(kind, Some("default"), &pod, MANAGER).await?;
+                let options = WriteOptions::for_manager(MANAGER);
+                client.create(kind, Some("default"), &pod, &options).await?;
                 let key = ObjectKey::from(("default", name.as_str()));
                 let status = json!({"status": status});
                 let patch = Patch::Merge(&status);
-                client.patch(kind, &key, Some("status"), patch, MANAGER).await?;
+                client.patch(kind, &key, Some("status"), patch, &options).await?;
                 Ok::<_, anyhow::Error>(())
             }
         })
@@ -81,21 +85,18 @@ pub(crate) async fn sync() -> Result<()> {
 /// How long the server needs for the list, read and thrown away.
 pub(crate) async fn server_alone() -> Result<()> {
     let client = connect().await?;
-    let options = PageOptions {
-        resource_version: "0".to_owned(),
-        collection: CollectionOptions {
-            protobuf: true,
-            ..Default::default()
-        },
+    let options = ListOptions::new().version("0", VersionMatch::NotOlderThan);
+    let format = ResponseFormat {
+        protobuf: true,
         ..Default::default()
     };
     let began = Instant::now();
-    let page = client.list_page(&Kind::of::<Pod>(), None, &options).await;
-    let page = page.context("cannot list")?;
-    ensure!(page.encoding == Encoding::Protobuf, "not protobuf");
+    let list = client.list(&Kind::of::<Pod>(), &options, format).await;
+    let list = list.context("cannot list")?;
+    ensure!(list.encoding == Encoding::Protobuf, "not protobuf");
     let line = json!({
         "sync_seconds": began.elapsed().as_secs_f64(),
-        "bytes": page.body.len(),
+        "bytes": list.body.len(),
     });
     println!("{line}");
     Ok(())

@@ -14,14 +14,14 @@ mod watch;
 use std::time::Duration;
 
 use bytes::Bytes;
-use opkit_client::{Encoding, Page};
+use opkit_client::Encoding;
 use opkit_random::Random;
 use tracing::{debug, warn};
 
 use self::list::Paging;
 use self::watch::Watching;
 use super::failure::Failure;
-use super::page::Reader;
+use super::page::{Page, Reader};
 use crate::backoff::Backoff;
 use crate::sink::{HeadError, Sink};
 

@@ -3,11 +3,25 @@
 
 use bytes::Bytes;
 use opkit_apimachinery::protobuf::{ListParts, ProtobufError, envelope};
-use opkit_client::{Encoding, Page};
+use opkit_client::{Encoding, Response};
 use serde::Deserialize;
 
 use super::text::{object_end, skip_space, value_end};
 use crate::sink::Raw;
+
+/// Body of a response to a list request, and its encoding.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) body: Bytes,
+    pub(crate) encoding: Encoding,
+}
+
+impl From<Response> for Page {
+    fn from(response: Response) -> Self {
+        let (body, encoding) = (response.body, response.encoding);
+        Self { body, encoding }
+    }
+}
 
 /// Splits a page into objects, in JSON or protobuf.
 #[derive(Debug)]

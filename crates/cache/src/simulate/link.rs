@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use opkit_client::{Encoding, Page};
+use opkit_client::Encoding;
 use opkit_random::Random;
 
 use opkit_apimachinery::protobuf::{self, WatchEventParts};
 use serde_json::{Value, json};
 
 use super::server::{Change, Object, Server, Streaming};
-use crate::reflector::{Action, Engine, Failure, Input};
+use crate::reflector::{Action, Engine, Failure, Input, Page};
 use crate::shard::Part;
 use crate::sink::Sink;
 

@@ -1,4 +1,4 @@
-//! A typed client of one kind, with no more verbs than it was given.
+//! A typed client of one kind, limited to a set of verbs.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,10 +8,10 @@ use crate::{
     DeleteOptions, Deleted, ListOptions, Object, ObjectKey, Patch, RequestError, ScaleClient,
 };
 
-/// Reads and writes objects of one kind; a verb that `V` does not list does not compile.
+/// Typed client of one kind. A call of a verb that `V` does not implement does not compile.
 ///
-/// The derive `opkit::TypedClient` makes one for a custom resource. It limits what code can do, as
-/// a role limits what a program can do; it is no protection from other code of the same program.
+/// The derive `opkit::TypedClient` declares one for a custom resource. It limits the code that has
+/// it, as a role limits a program; it does not protect from other code of the same program.
 ///
 /// # Examples
 /// ```
@@ -56,19 +56,19 @@ impl<K, V> fmt::Debug for TypedClient<K, V> {
 }
 
 impl<K: Object, V> TypedClient<K, V> {
-    /// Sends through `client`, with its options.
+    /// Creates a client that sends through `client`, with its options.
     pub fn new(client: Client) -> Self {
         let of = PhantomData;
         Self { client, of }
     }
 
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     ///
     /// # Errors
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn get(&self, key: impl Into<ObjectKey>) -> Result<K, RequestError>
     where
         V: verbs::Get,
@@ -76,13 +76,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.get(key).await
     }
 
-    /// As [`Client::get_opt`].
+    /// Same as [`Client::get_opt`].
     ///
     /// # Errors
-    /// As [`Client::get_opt`].
+    /// Same as [`Client::get_opt`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn get_opt(&self, key: impl Into<ObjectKey>) -> Result<Option<K>, RequestError>
     where
         V: verbs::Get,
@@ -90,13 +90,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.get_opt(key).await
     }
 
-    /// As [`Client::list`].
+    /// Same as [`Client::list`].
     ///
     /// # Errors
-    /// As [`Client::list`].
+    /// Same as [`Client::list`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn list(&self, options: &ListOptions) -> Result<ObjectList<K>, RequestError>
     where
         V: verbs::List,
@@ -104,13 +104,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.list(options).await
     }
 
-    /// As [`Client::list_all`].
+    /// Same as [`Client::list_all`].
     ///
     /// # Errors
-    /// As [`Client::list_all`].
+    /// Same as [`Client::list_all`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn list_all(&self, options: &ListOptions) -> Result<ObjectList<K>, RequestError>
     where
         V: verbs::List,
@@ -118,13 +118,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.list_all(options).await
     }
 
-    /// As [`Client::watch`].
+    /// Same as [`Client::watch`].
     ///
     /// # Errors
-    /// As [`Client::watch`].
+    /// Same as [`Client::watch`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn watch(
         &self,
         options: &ListOptions,
@@ -141,13 +141,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.watch(options).await
     }
 
-    /// As [`Client::create`].
+    /// Same as [`Client::create`].
     ///
     /// # Errors
-    /// As [`Client::create`].
+    /// Same as [`Client::create`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn create(&self, object: &K) -> Result<K, RequestError>
     where
         V: verbs::Create,
@@ -155,13 +155,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.create(object).await
     }
 
-    /// As [`Client::update`].
+    /// Same as [`Client::update`].
     ///
     /// # Errors
-    /// As [`Client::update`].
+    /// Same as [`Client::update`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn update(&self, object: &K) -> Result<K, RequestError>
     where
         V: verbs::Update,
@@ -169,13 +169,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.update(object).await
     }
 
-    /// As [`Client::patch`].
+    /// Same as [`Client::patch`].
     ///
     /// # Errors
-    /// As [`Client::patch`].
+    /// Same as [`Client::patch`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn patch(
         &self,
         key: impl Into<ObjectKey>,
@@ -187,13 +187,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.patch(key, patch).await
     }
 
-    /// As [`Client::apply`].
+    /// Same as [`Client::apply`].
     ///
     /// # Errors
-    /// As [`Client::apply`].
+    /// Same as [`Client::apply`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn apply(&self, object: &K) -> Result<K, RequestError>
     where
         V: verbs::Patch,
@@ -201,13 +201,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.apply(object).await
     }
 
-    /// As [`Client::delete`].
+    /// Same as [`Client::delete`].
     ///
     /// # Errors
-    /// As [`Client::delete`].
+    /// Same as [`Client::delete`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn delete(&self, object: &K) -> Result<Deleted<K>, RequestError>
     where
         V: verbs::Delete,
@@ -215,13 +215,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.delete(object).await
     }
 
-    /// As [`Client::delete_with`].
+    /// Same as [`Client::delete_with`].
     ///
     /// # Errors
-    /// As [`Client::delete_with`].
+    /// Same as [`Client::delete_with`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn delete_with(
         &self,
         key: impl Into<ObjectKey>,
@@ -233,13 +233,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.delete_with::<K>(key, options).await
     }
 
-    /// As [`Client::delete_all`].
+    /// Same as [`Client::delete_all`].
     ///
     /// # Errors
-    /// As [`Client::delete_all`].
+    /// Same as [`Client::delete_all`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn delete_all(
         &self,
         list: &ListOptions,
@@ -251,13 +251,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.delete_all::<K>(list, options).await
     }
 
-    /// As [`Client::update`].
+    /// Replaces the status.
     ///
     /// # Errors
-    /// As [`Client::update`].
+    /// Same as [`Client::update`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn update_status(&self, object: &K) -> Result<K, RequestError>
     where
         V: verbs::Status,
@@ -265,13 +265,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.status().update(object).await
     }
 
-    /// As [`Client::patch`].
+    /// Patches the status.
     ///
     /// # Errors
-    /// As [`Client::patch`].
+    /// Same as [`Client::patch`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn patch_status(
         &self,
         key: impl Into<ObjectKey>,
@@ -283,13 +283,13 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.status().patch(key, patch).await
     }
 
-    /// As [`Client::apply`].
+    /// Applies the status.
     ///
     /// # Errors
-    /// As [`Client::apply`].
+    /// Same as [`Client::apply`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn apply_status(&self, object: &K) -> Result<K, RequestError>
     where
         V: verbs::Status,
@@ -297,7 +297,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.status().apply(object).await
     }
 
-    /// Reads and writes the scale.
+    /// Returns a client of the subresource `scale`.
     pub fn scale(&self) -> ScaleClient
     where
         V: verbs::Scale,

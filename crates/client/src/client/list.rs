@@ -1,14 +1,14 @@
-//! Lists, whole or in pages.
+//! Lists, complete or in pages.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use serde::Deserialize;
 
 use crate::{ListOptions, RequestError};
 
-/// How many objects a page of a whole list has; client-go's.
+/// Number of objects per page when a whole list is read; client-go's.
 const PAGE: u32 = 500;
 
-/// Objects of a kind, and what the server says about all of them.
+/// Objects of a kind, and the metadata of the list.
 ///
 /// # Examples
 /// ```
@@ -26,22 +26,22 @@ const PAGE: u32 = 500;
 #[serde(bound(deserialize = "K: Deserialize<'de>"))]
 #[non_exhaustive]
 pub struct ObjectList<K> {
-    /// Of the list itself.
+    /// Metadata of the list itself.
     #[serde(default)]
     pub metadata: ListMeta,
-    /// The objects. A server writes none as `null`.
-    #[serde(default = "Vec::new", deserialize_with = "or_none")]
+    /// Objects of the list. A server may write an empty list as `null`.
+    #[serde(default = "Vec::new", deserialize_with = "null_as_empty")]
     pub items: Vec<K>,
 }
 
-fn or_none<'de, D: serde::Deserializer<'de>, K: Deserialize<'de>>(
+fn null_as_empty<'de, D: serde::Deserializer<'de>, K: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<K>, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl<K> ObjectList<K> {
-    /// The version of the whole list, from which a watch can go on.
+    /// Returns the version of the list, from which a watch can continue.
     pub fn resource_version(&self) -> &str {
         self.metadata
             .resource_version
@@ -49,7 +49,7 @@ impl<K> ObjectList<K> {
             .unwrap_or_default()
     }
 
-    /// What to ask for the next page with; none on the last one.
+    /// Returns the token to request the next page with, or `None` on the last page.
     pub fn continue_token(&self) -> Option<&str> {
         let token = self.metadata.continue_.as_deref();
         token.filter(|token| !token.is_empty())
@@ -65,7 +65,7 @@ impl<K> IntoIterator for ObjectList<K> {
     }
 }
 
-/// Reads page after page. The whole has the version of the first page, as all pages have.
+/// Reads all pages. All pages have the version of the first page.
 pub(crate) async fn all<K>(
     options: &ListOptions,
     mut page: impl AsyncFnMut(ListOptions) -> Result<ObjectList<K>, RequestError>,
@@ -76,16 +76,16 @@ pub(crate) async fn all<K>(
     }
     let mut whole: Option<ObjectList<K>> = None;
     loop {
-        let answer = page(next.clone()).await;
-        let list = match answer {
-            // Some of what was read may be gone since, so nothing of it is kept.
+        let response = page(next.clone()).await;
+        let list = match response {
+            // Objects of the pages read so far may be deleted since, so the pages are dropped.
             Err(error) if error.is_expired() && whole.is_some() => {
                 let mut once = options.clone();
                 once.limit = 0;
                 once.continue_token = None;
                 return page(once).await;
             }
-            answer => answer?,
+            response => response?,
         };
         let token = list.continue_token().map(str::to_owned);
         let whole = match &mut whole {

@@ -1,12 +1,13 @@
-//! Parts of objects that have a path of their own.
+//! The typed client of a subresource.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Client, decode, part};
-use crate::{Kind, Object, ObjectKey, Patch, RequestError, codec};
+use super::Client;
+use crate::rest::Target;
+use crate::{Call, Kind, Object, ObjectKey, Patch, RequestError, Verb, codec};
 
-/// Reads and writes one subresource; see [`Client::status`] and [`Client::subresource`].
+/// Typed client of a subresource; see [`Client::status`] and [`Client::subresource`].
 ///
 /// # Examples
 /// ```
@@ -31,82 +32,86 @@ impl SubresourceClient {
         Self { client, name }
     }
 
-    /// Reads the subresource of an object of the kind `K`, which may be of another kind `T`.
+    /// Reads the subresource of an object of kind `K`. The subresource may have another kind, `T`.
     ///
     /// # Errors
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn get<K: Object, T: DeserializeOwned>(
         &self,
         key: impl Into<ObjectKey>,
     ) -> Result<T, RequestError> {
         let kind = Kind::of::<K>();
-        let calls = &self.client.calls;
-        let key = calls.key(&kind, key);
-        let target = part(&kind, &key, &self.name);
-        decode(calls.get(target, codec::accept(&kind)).await?)
+        let rest = self.client.rest();
+        let key = rest.key(&kind, key);
+        let target = Target::object(&kind, &key).subresource(&self.name);
+        let response = rest.verbs().get(target, Some(codec::format(&kind)));
+        response.await?.decode()
     }
 
-    /// Replaces the subresource by that of `object`.
+    /// Replaces the subresource with that of `object`.
     ///
     /// # Errors
-    /// As [`Client::update`].
+    /// Same as [`Client::update`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn update<K: Object>(&self, object: &K) -> Result<K, RequestError> {
-        self.client.update_part(object, Some(&self.name)).await
+        let client = &self.client;
+        client.update_subresource(object, Some(&self.name)).await
     }
 
-    /// Changes the subresource by a patch.
+    /// Patches the subresource.
     ///
     /// # Errors
-    /// As [`Client::patch`].
+    /// Same as [`Client::patch`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn patch<K: Object>(
         &self,
         key: impl Into<ObjectKey>,
         patch: Patch<'_>,
     ) -> Result<K, RequestError> {
-        let key = key.into();
-        self.client.patch_part(key, Some(&self.name), patch).await
+        let (client, key) = (&self.client, key.into());
+        client.patch_subresource(key, Some(&self.name), patch).await
     }
 
-    /// Applies the subresource of `object`; its other fields must be empty but for its identity.
+    /// Applies the subresource of `object`, which must contain nothing else but its name and namespace.
     ///
     /// # Errors
-    /// As [`Client::apply`].
+    /// Same as [`Client::apply`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn apply<K: Object>(&self, object: &K) -> Result<K, RequestError> {
-        self.client.apply_part(object, Some(&self.name)).await
+        let client = &self.client;
+        client.apply_subresource(object, Some(&self.name)).await
     }
 
-    /// Makes what the subresource of an object of the kind `K` makes, such as a token.
+    /// Creates an object of a subresource that has the verb `create`, such as `token`.
     ///
     /// # Errors
-    /// As [`Client::create`].
+    /// Same as [`Client::create`].
     ///
     /// # Cancel safety
-    /// As [`Client::get`].
+    /// Same as [`Client::get`].
     pub async fn create<K: Object, T: DeserializeOwned>(
         &self,
         key: impl Into<ObjectKey>,
         body: &impl Serialize,
     ) -> Result<T, RequestError> {
         let kind = Kind::of::<K>();
-        let calls = &self.client.calls;
-        let key = calls.key(&kind, key);
-        let target = part(&kind, &key, &self.name);
+        let Client { rest, write } = &self.client;
+        let key = rest.key(&kind, key);
+        let target = Target::object(&kind, &key).subresource(&self.name);
         let body = serde_json::to_value(body).map_err(|cause| RequestError::Build {
-            call: Box::new(crate::Call::object(crate::Verb::Create, &kind, &key)),
+            call: Box::new(Call::object(Verb::Create, &kind, &key)),
             cause: cause.into(),
         })?;
-        decode(calls.create_part(target, &body).await?)
+        let response = rest.verbs().create_subresource(target, &body, write);
+        response.await?.decode()
     }
 }

@@ -1,9 +1,9 @@
-//! Which verbs a [`TypedClient`](crate::TypedClient) has, as marker traits.
+//! Marker traits for the verbs of a [`TypedClient`](crate::TypedClient).
 //!
-//! A type that stands for a set of verbs implements the trait of each. The derive `TypedClient` of
-//! `opkit` makes such a type; [`All`] is the set of all. Nobody but the compiler looks at them.
+//! A type that represents a set of verbs implements the trait of each. The derive `TypedClient` of
+//! `opkit` declares such a type; [`All`] has all verbs. The traits have no effect at run time.
 
-/// Every verb, and status and scale as well.
+/// Set of all verbs and of the subresources `status` and `scale`.
 ///
 /// # Examples
 /// ```
@@ -14,7 +14,7 @@
 #[derive(Debug, Clone, Copy)]
 pub struct All;
 
-/// Allows to read one object.
+/// Allows reading one object.
 #[diagnostic::on_unimplemented(
     message = "this client may not `get`",
     label = "the verb `get` is not among those of `{Self}`",
@@ -24,7 +24,7 @@ pub trait Get {}
 
 impl Get for All {}
 
-/// Allows to read a collection.
+/// Allows listing a collection.
 #[diagnostic::on_unimplemented(
     message = "this client may not `list`",
     label = "the verb `list` is not among those of `{Self}`",
@@ -34,7 +34,7 @@ pub trait List {}
 
 impl List for All {}
 
-/// Allows to follow a collection.
+/// Allows watching a collection.
 #[diagnostic::on_unimplemented(
     message = "this client may not `watch`",
     label = "the verb `watch` is not among those of `{Self}`",
@@ -44,7 +44,7 @@ pub trait Watch {}
 
 impl Watch for All {}
 
-/// Allows to make an object.
+/// Allows creating an object.
 #[diagnostic::on_unimplemented(
     message = "this client may not `create`",
     label = "the verb `create` is not among those of `{Self}`",
@@ -54,7 +54,7 @@ pub trait Create {}
 
 impl Create for All {}
 
-/// Allows to replace an object.
+/// Allows replacing an object.
 #[diagnostic::on_unimplemented(
     message = "this client may not `update`",
     label = "the verb `update` is not among those of `{Self}`",
@@ -64,7 +64,7 @@ pub trait Update {}
 
 impl Update for All {}
 
-/// Allows to patch or apply an object.
+/// Allows patching and applying an object.
 #[diagnostic::on_unimplemented(
     message = "this client may not `patch`",
     label = "the verb `patch` is not among those of `{Self}`",
@@ -74,7 +74,7 @@ pub trait Patch {}
 
 impl Patch for All {}
 
-/// Allows to remove an object.
+/// Allows deleting an object.
 #[diagnostic::on_unimplemented(
     message = "this client may not `delete`",
     label = "the verb `delete` is not among those of `{Self}`",
@@ -84,7 +84,7 @@ pub trait Delete {}
 
 impl Delete for All {}
 
-/// Allows to remove the objects of a collection.
+/// Allows deleting the objects of a collection.
 #[diagnostic::on_unimplemented(
     message = "this client may not `deletecollection`",
     label = "the verb `deletecollection` is not among those of `{Self}`",
@@ -94,7 +94,7 @@ pub trait DeleteCollection {}
 
 impl DeleteCollection for All {}
 
-/// Allows to write the status.
+/// Allows writing the status.
 #[diagnostic::on_unimplemented(
     message = "this client has no `status`",
     label = "the subresource `status` is not among those of `{Self}`",
@@ -104,7 +104,7 @@ pub trait Status {}
 
 impl Status for All {}
 
-/// Allows to read and write the scale.
+/// Allows reading and writing the scale.
 #[diagnostic::on_unimplemented(
     message = "this client has no `scale`",
     label = "the subresource `scale` is not among those of `{Self}`",

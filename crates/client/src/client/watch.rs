@@ -1,4 +1,4 @@
-//! Watches with types.
+//! Typed watches.
 
 use std::pin::Pin;
 
@@ -6,33 +6,28 @@ use futures::Stream;
 use kube::core::{Status, WatchEvent};
 use serde::de::DeserializeOwned;
 
-use crate::codec;
-use crate::{Call, Encoding, Kind, RequestError, Verb, WatchFrames};
+use crate::{Call, Encoding, RequestError, WatchFrames, codec};
 
-/// The events of a watch, read. An event that cannot be read is an error of its own; the stream
-/// goes on.
+/// Decodes the events of a watch. The stream yields an error for an event that cannot be decoded,
+/// and continues.
 pub(crate) fn events<K: DeserializeOwned + Send + 'static>(
-    kind: Kind,
-    namespace: Option<String>,
     frames: WatchFrames,
 ) -> Pin<Box<dyn Stream<Item = Result<WatchEvent<K>, RequestError>> + Send>> {
-    let call = Call::collection(Verb::Watch, &kind, namespace.as_deref());
-    let start = Some((Box::new(call), frames));
-    Box::pin(futures::stream::unfold(start, |state| async {
-        let (call, mut frames) = state?;
+    Box::pin(futures::stream::unfold(Some(frames), |frames| async {
+        let mut frames = frames?;
         let encoding = frames.encoding();
         match frames.next().await? {
-            Ok(frame) => match read::<K>(&call, &frame, encoding) {
-                // The server ends the watch after this one.
+            Ok(frame) => match decode::<K>(frames.call(), &frame, encoding) {
+                // The server ends the watch after an event of type ERROR.
                 Err(error @ RequestError::Refused { .. }) => Some((Err(error), None)),
-                event => Some((event, Some((call, frames)))),
+                event => Some((event, Some(frames))),
             },
             Err(error) => Some((Err(error), None)),
         }
     }))
 }
 
-fn read<K: DeserializeOwned>(
+fn decode<K: DeserializeOwned>(
     call: &Call,
     frame: &[u8],
     encoding: Encoding,

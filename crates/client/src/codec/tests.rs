@@ -61,14 +61,14 @@ async fn a_server_that_reads_json_only_is_remembered() {
 }
 
 #[test]
-fn only_kinds_of_the_table_are_asked_for_in_protobuf() {
-    assert!(accept(&Kind::of::<Pod>()).starts_with(protobuf::CONTENT_TYPE));
+fn only_kinds_of_the_table_are_requested_in_protobuf() {
+    assert!(format(&Kind::of::<Pod>()).protobuf);
     let robot = Kind {
         group: "a.dev".into(),
         kind: "Pod".into(),
         ..Kind::of::<Pod>()
     };
-    assert_eq!(accept(&robot), "application/json");
+    assert!(!format(&robot).protobuf);
     assert!(to_protobuf(&robot, &map()).is_none());
 }
 

@@ -1,4 +1,4 @@
-//! An object whose type nobody knows.
+//! Objects without a Rust type.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{Kind, ObjectKey};
 
-/// Any object, as JSON, with the accessors that every object has.
+/// Object of any kind, as JSON, with accessors for the fields that every object has.
 ///
 /// # Examples
 /// ```
@@ -31,14 +31,14 @@ pub struct Unstructured {
     fields: Map<String, Value>,
 }
 
-/// A path leads through a value that has no fields.
+/// Error of setting a field below a value that is not an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot set the field {path:?}: {at:?} is not an object")]
 #[non_exhaustive]
 pub struct NotAnObject {
-    /// The path that was to be set.
+    /// Path of the field.
     pub path: String,
-    /// Where it could not go on.
+    /// Path of the value that is not an object.
     pub at: String,
 }
 
@@ -58,11 +58,11 @@ impl From<Unstructured> for Value {
 }
 
 impl Unstructured {
-    /// An object of a kind with a key, and nothing else.
+    /// Creates an object that has a kind and a key and no other fields.
     pub fn new(kind: &Kind, key: impl Into<ObjectKey>) -> Self {
         let key = key.into();
         let mut object = Self::default();
-        object.identify(kind);
+        object.set_kind_if_missing(kind);
         let mut metadata = Map::new();
         metadata.insert("name".to_owned(), key.name.into());
         if let Some(namespace) = key.namespace {
@@ -73,47 +73,47 @@ impl Unstructured {
         object
     }
 
-    /// The top-level fields.
+    /// Returns the top-level fields.
     pub fn fields(&self) -> &Map<String, Value> {
         &self.fields
     }
 
-    /// The top-level fields, to change.
+    /// Returns the top-level fields for modification.
     pub fn fields_mut(&mut self) -> &mut Map<String, Value> {
         &mut self.fields
     }
 
-    /// The value at a path of field names; none if a part of it is not there.
+    /// Returns the value at a path of field names, or `None` if the path does not exist.
     pub fn get(&self, path: &[&str]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
         let start = self.fields.get(*first)?;
         rest.iter().try_fold(start, |value, name| value.get(*name))
     }
 
-    /// The text at a path.
+    /// Returns the string at a path.
     pub fn get_str(&self, path: &[&str]) -> Option<&str> {
         self.get(path)?.as_str()
     }
 
-    /// The whole number at a path.
+    /// Returns the integer at a path.
     pub fn get_i64(&self, path: &[&str]) -> Option<i64> {
         self.get(path)?.as_i64()
     }
 
-    /// The truth at a path.
+    /// Returns the boolean at a path.
     pub fn get_bool(&self, path: &[&str]) -> Option<bool> {
         self.get(path)?.as_bool()
     }
 
-    /// Sets the value at a path, making the objects on the way.
+    /// Sets the value at a path and creates missing parent objects.
     ///
     /// # Errors
-    /// If something on the way is there and is no object. Nothing is changed then.
+    /// If a parent exists and is not an object. Nothing is changed in that case.
     pub fn set(&mut self, path: &[&str], value: impl Into<Value>) -> Result<(), NotAnObject> {
         let Some((last, parents)) = path.split_last() else {
             return Ok(());
         };
-        // First look, then touch.
+        // All parents are checked before the first change.
         for end in 1..=parents.len() {
             let parent = parents.get(..end).unwrap_or_default();
             if self
@@ -141,7 +141,7 @@ impl Unstructured {
         Ok(())
     }
 
-    /// Removes the value at a path; returns it if it was there.
+    /// Removes the value at a path and returns it, or `None` if the path does not exist.
     pub fn remove(&mut self, path: &[&str]) -> Option<Value> {
         let (last, parents) = path.split_last()?;
         let mut fields = &mut self.fields;
@@ -151,27 +151,27 @@ impl Unstructured {
         fields.remove(*last)
     }
 
-    /// `group/version`, or the version alone in the core group.
+    /// Returns the API version: `group/version`, or only the version for the core group.
     pub fn api_version(&self) -> &str {
         self.get_str(&["apiVersion"]).unwrap_or_default()
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub fn kind(&self) -> &str {
         self.get_str(&["kind"]).unwrap_or_default()
     }
 
-    /// The name; empty if there is none yet.
+    /// Returns the name, or an empty string if it has none.
     pub fn name(&self) -> &str {
         self.meta("name")
     }
 
-    /// The namespace; none for kinds of the cluster scope.
+    /// Returns the namespace, or `None` for cluster-scoped kinds.
     pub fn namespace(&self) -> Option<&str> {
         Some(self.meta("namespace")).filter(|namespace| !namespace.is_empty())
     }
 
-    /// The name and the namespace.
+    /// Returns the key: namespace and name.
     pub fn key(&self) -> ObjectKey {
         ObjectKey {
             namespace: self.namespace().map(str::to_owned),
@@ -179,33 +179,33 @@ impl Unstructured {
         }
     }
 
-    /// The UID; empty before the server gave one.
+    /// Returns the UID, or an empty string if the server has not set one yet.
     pub fn uid(&self) -> &str {
         self.meta("uid")
     }
 
-    /// The version; empty before the server gave one.
+    /// Returns the resourceVersion, or an empty string if the server has not set one yet.
     pub fn resource_version(&self) -> &str {
         self.meta("resourceVersion")
     }
 
-    /// How often the spec changed.
+    /// Returns the generation, which the server increments with each change of the spec.
     pub fn generation(&self) -> Option<i64> {
         self.get_i64(&["metadata", "generation"])
     }
 
-    /// Whether it is being deleted.
+    /// Reports whether the object has a deletion timestamp.
     pub fn is_deleting(&self) -> bool {
         self.get(&["metadata", "deletionTimestamp"])
             .is_some_and(|it| !it.is_null())
     }
 
-    /// The labels.
+    /// Returns the labels.
     pub fn labels(&self) -> BTreeMap<&str, &str> {
         self.texts("labels")
     }
 
-    /// The annotations.
+    /// Returns the annotations.
     pub fn annotations(&self) -> BTreeMap<&str, &str> {
         self.texts("annotations")
     }
@@ -220,19 +220,19 @@ impl Unstructured {
         self.set_text("annotations", key, value);
     }
 
-    /// The finalizers.
+    /// Returns the finalizers.
     pub fn finalizers(&self) -> Vec<&str> {
         let list = self.get(&["metadata", "finalizers"]);
         let list = list.and_then(Value::as_array).into_iter().flatten();
         list.filter_map(Value::as_str).collect()
     }
 
-    /// The owners; one that cannot be read is left out.
+    /// Returns the owner references. Entries that cannot be decoded are left out.
     pub fn owner_references(&self) -> Vec<OwnerReference> {
         self.items(&["metadata", "ownerReferences"])
     }
 
-    /// Replaces the owners.
+    /// Replaces the owner references.
     pub fn set_owner_references(&mut self, owners: &[OwnerReference]) {
         let owners = serde_json::to_value(owners).unwrap_or_default();
         if let Some(metadata) = object_in(&mut self.fields, "metadata") {
@@ -240,20 +240,21 @@ impl Unstructured {
         }
     }
 
-    /// The conditions of the status; one that cannot be read is left out.
+    /// Returns the conditions of the status. Entries that cannot be decoded are left out.
     pub fn conditions(&self) -> Vec<Condition> {
         self.items(&["status", "conditions"])
     }
 
-    /// The status of one condition: `True`, `False` or `Unknown`; none if it is not there.
+    /// Returns the status of a condition (`True`, `False` or `Unknown`), or `None` if there is no such
+    /// condition.
     pub fn condition(&self, type_: &str) -> Option<&str> {
         let list = self.get(&["status", "conditions"])?.as_array()?;
         let is = |condition: &&Value| condition.get("type").and_then(Value::as_str) == Some(type_);
         list.iter().find(is)?.get("status")?.as_str()
     }
 
-    /// Says what it is, where it does not.
-    pub(super) fn identify(&mut self, kind: &Kind) {
+    /// Sets `apiVersion` and `kind` if they are missing.
+    pub(super) fn set_kind_if_missing(&mut self, kind: &Kind) {
         let fields = &mut self.fields;
         let api_version = || kind.api_version().into();
         fields.entry("apiVersion").or_insert_with(api_version);
@@ -263,9 +264,9 @@ impl Unstructured {
         }
     }
 
-    pub(super) fn identified(&self, kind: &Kind) -> Self {
+    pub(super) fn with_kind(&self, kind: &Kind) -> Self {
         let mut object = self.clone();
-        object.identify(kind);
+        object.set_kind_if_missing(kind);
         object
     }
 
@@ -295,7 +296,8 @@ impl Unstructured {
     }
 }
 
-/// The object at a field, made where there is none; anything else there is replaced.
+/// Returns the object at a field. Replaces a missing value, or one that is not an object, with an
+/// empty object.
 fn object_in<'a>(
     fields: &'a mut Map<String, Value>,
     name: &str,

@@ -5,7 +5,7 @@ use http::{Method, Response};
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use super::*;
-use crate::{ClientOptions, Kind, Patch, RateLimit, RestClient};
+use crate::{ClientOptions, Kind, Patch, RateLimit, RestClient, WriteOptions};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -158,7 +158,8 @@ async fn the_error_names_the_call() {
     let client = RestClient::new(Fence::new().for_term(3).layer(client));
     let kind = Kind::of::<ConfigMap>();
     let (key, patch) = (("shops", "web").into(), serde_json::json!({}));
-    let patched = client.patch(&kind, &key, None, Patch::Merge(&patch), "shop");
+    let (patch, options) = (Patch::Merge(&patch), WriteOptions::for_manager("shop"));
+    let patched = client.patch(&kind, &key, None, patch, &options);
     let error = patched.await.unwrap_err();
     assert!(error.is_fenced() && !error.is_unreachable() && !error.is_conflict());
     assert_eq!(

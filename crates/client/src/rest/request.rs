@@ -1,4 +1,4 @@
-//! Any request: a method, a path, and what belongs to it.
+//! Requests with any method to any path.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Encoding, Page, RestClient, unreachable};
-use crate::{Call, Kind, RequestError, RequestInfo, Verb, codec, request_info};
+use super::send::unreachable;
+use super::{Encoding, Response, RestClient};
+use crate::{Call, Kind, RequestError, RequestInfo, Verb, request_info};
 
 /// Characters of a query parameter that are written as `%XX`: all but RFC 3986's unreserved ones.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
@@ -21,7 +22,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// A request that is being put together; see [`RestClient::request`].
+/// Builder of a request; see [`RestClient::request`].
 ///
 /// # Examples
 /// ```
@@ -36,7 +37,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 /// }
 /// ```
 #[derive(Debug)]
-#[must_use = "it is sent by the method that says how the answer is wanted"]
+#[must_use = "a request is sent by `bytes`, `response`, `typed` or `stream`"]
 pub struct RestRequest {
     client: RestClient,
     call: Box<Call>,
@@ -47,8 +48,8 @@ pub struct RestRequest {
 }
 
 impl RestClient {
-    /// Begins a request with any method to any path of the server. The path is sent as it is: one
-    /// that is made of names belongs in [`resource_request`](RestClient::resource_request).
+    /// Starts a request with any method to any path of the server. The path is sent unchanged: use
+    /// [`resource_request`](RestClient::resource_request) for a path that contains names.
     ///
     /// # Examples
     /// ```
@@ -61,10 +62,10 @@ impl RestClient {
     /// ```
     pub fn request(&self, method: Method, path: &str) -> RestRequest {
         let call = Box::new(call_of(&method, path));
-        self.begun(method, path.to_owned(), call)
+        self.start(method, path.to_owned(), call)
     }
 
-    /// Begins a request to a resource.
+    /// Starts a request to a resource.
     ///
     /// # Errors
     /// [`RequestError::Build`] if a field of `path` cannot be in a path.
@@ -78,7 +79,7 @@ impl RestClient {
         self.call(method, path, call)
     }
 
-    /// As [`resource_request`](RestClient::resource_request), for a call that has a name already.
+    /// Starts a request to a resource, with the call that errors name.
     pub(crate) fn call(
         &self,
         method: Method,
@@ -87,7 +88,7 @@ impl RestClient {
     ) -> Result<RestRequest, RequestError> {
         let call = Box::new(call);
         match path.build() {
-            Ok(path) => Ok(self.begun(method, path, call)),
+            Ok(path) => Ok(self.start(method, path, call)),
             Err(cause) => Err(RequestError::Build {
                 call,
                 cause: cause.into(),
@@ -95,7 +96,7 @@ impl RestClient {
         }
     }
 
-    fn begun(&self, method: Method, uri: String, call: Box<Call>) -> RestRequest {
+    fn start(&self, method: Method, uri: String, call: Box<Call>) -> RestRequest {
         RestRequest {
             client: self.clone(),
             call,
@@ -126,90 +127,95 @@ impl RestRequest {
         self.query(name, value)
     }
 
-    /// What it is called in errors.
-    pub(crate) fn as_call(&self) -> Box<Call> {
-        self.call.clone()
+    /// Sets the name of the object in errors.
+    pub(super) fn named(mut self, name: &str) -> Self {
+        self.call.name = Some(name.to_owned());
+        self
     }
 
     pub(crate) fn into_call(self) -> Box<Call> {
         self.call
     }
 
-    /// Adds a header. A value that cannot be one fails the request.
+    /// Adds a header. Sending fails if the value is not valid in a header.
     pub fn header(mut self, name: HeaderName, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));
         self
     }
 
-    /// Sets the body and its type.
+    /// Sets the body and its content type.
     pub fn body(mut self, content_type: &str, body: impl Into<Bytes>) -> Self {
         self.body = Ok(body.into());
         self.header(header::CONTENT_TYPE, content_type)
     }
 
-    /// Sets the body to `value` in JSON.
+    /// Sets the body to `value`, encoded in JSON.
     pub fn json(self, value: &impl Serialize) -> Self {
         self.json_as("application/json", value)
     }
 
-    /// Sets the body to `value` in a kind of JSON.
-    pub(crate) fn json_as(mut self, content_type: &str, value: &impl Serialize) -> Self {
+    /// Sets the body to `value`, encoded in JSON with another content type.
+    pub(super) fn json_as(mut self, content_type: &str, value: &impl Serialize) -> Self {
         let body = serde_json::to_vec(value).map(Bytes::from);
         self.body = body.map_err(Into::into);
         self.header(header::CONTENT_TYPE, content_type)
     }
 
-    /// Sends it; the whole body of the answer.
+    /// Sends the request and returns the body of the response.
     ///
     /// # Errors
-    /// A [`RequestError`] that names the call, as for each of these methods.
+    /// A [`RequestError`] that names the request.
     ///
     /// # Cancel safety
     /// Dropping the future drops the request; whether the server has acted on it is then unknown.
     pub async fn bytes(self) -> Result<Bytes, RequestError> {
-        Ok(self.page().await?.body)
+        Ok(self.response().await?.body)
     }
 
-    /// Sends it; the whole body of the answer and how it is written.
+    /// Sends the request and returns the body of the response and its encoding.
     ///
     /// # Errors
-    /// As [`bytes`](RestRequest::bytes).
+    /// Same as [`bytes`](RestRequest::bytes).
     ///
     /// # Cancel safety
-    /// As [`bytes`](RestRequest::bytes).
-    pub async fn page(self) -> Result<Page, RequestError> {
-        let (client, call, request) = self.built()?;
-        let (headers, body) = client.answer_within(call, request).await?;
+    /// Same as [`bytes`](RestRequest::bytes).
+    pub async fn response(self) -> Result<Response, RequestError> {
+        let client = self.client.clone();
+        let (call, request) = self.build()?;
+        let (headers, body) = client.send_within_timeout(&call, request).await?;
         let encoding = Encoding::of(&headers);
-        Ok(Page { body, encoding })
+        Ok(Response {
+            body,
+            encoding,
+            call,
+        })
     }
 
-    /// Sends it and reads the answer, which may be JSON or protobuf.
+    /// Sends the request and decodes the response, from JSON or protobuf.
     ///
     /// # Errors
-    /// As [`bytes`](RestRequest::bytes), and when the answer does not fit the type.
+    /// Same as [`bytes`](RestRequest::bytes), and if the response does not fit the type.
     ///
     /// # Cancel safety
-    /// As [`bytes`](RestRequest::bytes).
+    /// Same as [`bytes`](RestRequest::bytes).
     pub async fn typed<T: DeserializeOwned>(self) -> Result<T, RequestError> {
-        let call = self.call.clone();
-        let page = self.page().await?;
-        codec::decode(call, &page)
+        self.response().await?.decode()
     }
 
-    /// Sends it; the body of the answer piece by piece, for logs and the like. There is no time
-    /// limit.
+    /// Sends the request and returns the body of the response as a stream, for logs and the like.
+    /// There is no time limit.
     ///
     /// # Errors
-    /// As [`bytes`](RestRequest::bytes).
+    /// Same as [`bytes`](RestRequest::bytes).
     ///
     /// # Cancel safety
-    /// As [`bytes`](RestRequest::bytes).
+    /// Same as [`bytes`](RestRequest::bytes).
     pub async fn stream(
         self,
     ) -> Result<impl Stream<Item = Result<Bytes, RequestError>> + Send + use<>, RequestError> {
-        let (client, call, request) = self.built()?;
-        let body = client.answer(&call, request).await?.into_body();
+        let client = self.client.clone();
+        let (call, request) = self.build()?;
+        let body = client.send(&call, request).await?.into_body();
         Ok(futures::stream::unfold(Some((call, body)), |state| async {
             let (call, mut body) = state?;
             loop {
@@ -225,27 +231,25 @@ impl RestRequest {
         }))
     }
 
-    pub(super) fn built(
-        self,
-    ) -> Result<(RestClient, Box<Call>, Request<kube::client::Body>), RequestError> {
+    pub(super) fn build(self) -> Result<(Box<Call>, Request<kube::client::Body>), RequestError> {
         let call = self.call;
-        let unbuilt = |cause| RequestError::Build {
+        let failed = |cause| RequestError::Build {
             call: call.clone(),
             cause,
         };
         let mut request = Request::builder().method(self.method).uri(self.uri);
         for (name, value) in self.headers {
             let value = HeaderValue::from_str(&value);
-            request = request.header(name, value.map_err(|cause| unbuilt(cause.into()))?);
+            request = request.header(name, value.map_err(|cause| failed(cause.into()))?);
         }
-        let body = self.body.map_err(&unbuilt)?;
+        let body = self.body.map_err(&failed)?;
         let request = request.body(kube::client::Body::from(body));
-        let request = request.map_err(|cause| unbuilt(cause.into()))?;
-        Ok((self.client, call, request))
+        let request = request.map_err(|cause| failed(cause.into()))?;
+        Ok((call, request))
     }
 }
 
-/// What a path is called in errors.
+/// Returns the call of a request to a path, as errors name it.
 fn call_of(method: &Method, path: &str) -> Call {
     let uri: http::Uri = path.parse().unwrap_or_default();
     let verb = verb_of(&RequestInfo::parse(method, &uri).verb);
@@ -255,7 +259,8 @@ fn call_of(method: &Method, path: &str) -> Call {
     }
 }
 
-/// The kind is not known from a path; the resource stands for it.
+/// Returns the call of a request to a resource. The kind has the name of the resource, because a
+/// path does not contain the kind.
 fn call_at(verb: Verb, path: &ResourcePath<'_>) -> Call {
     let owned = |part: &Option<Cow<'_, str>>| part.as_deref().map(str::to_owned);
     Call {

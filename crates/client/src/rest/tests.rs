@@ -1,5 +1,6 @@
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use http::{Request, Response};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -7,11 +8,12 @@ use kube::client::Body;
 use serde_json::json;
 
 use super::*;
+use crate::RequestError;
 
 type Seen = Arc<Mutex<Vec<String>>>;
 
-/// A client whose every request gets the same answer, and the list of the requests it saw.
-fn answering(code: u16, body: &'static str) -> (RestClient, Seen) {
+/// Returns a client whose requests all get the same response, and the list of its requests.
+fn responding(code: u16, body: &'static str) -> (RestClient, Seen) {
     let seen = Seen::default();
     let log = seen.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -28,6 +30,10 @@ fn answering(code: u16, body: &'static str) -> (RestClient, Seen) {
     (RestClient::new(kube::Client::new(service, "default")), seen)
 }
 
+fn me() -> WriteOptions {
+    WriteOptions::for_manager("me")
+}
+
 fn robot() -> ObjectKey {
     ObjectKey::from(("default", "robot-one"))
 }
@@ -35,11 +41,11 @@ fn robot() -> ObjectKey {
 #[tokio::test]
 async fn a_refusal_names_verb_kind_and_object() {
     let status = r#"{"kind":"Status","status":"Failure","message":"it changed","reason":"Conflict","code":409}"#;
-    let (client, _) = answering(409, status);
+    let (client, _) = responding(409, status);
     let kind = Kind::of::<Deployment>();
     let patch = json!({});
     let error = client
-        .patch(&kind, &robot(), None, Patch::Merge(&patch), "me")
+        .patch(&kind, &robot(), None, Patch::Merge(&patch), &me())
         .await
         .unwrap_err();
     assert!(error.is_conflict() && !error.is_already_exists());
@@ -47,7 +53,14 @@ async fn a_refusal_names_verb_kind_and_object() {
         error.to_string(),
         "cannot patch Deployment default/robot-one: it changed (409 Conflict)"
     );
-    let error = client.list(&kind, None, 1, None).await.unwrap_err();
+    let error = client
+        .list(
+            &kind,
+            &ListOptions::new().limit(1),
+            ResponseFormat::default(),
+        )
+        .await
+        .unwrap_err();
     assert!(
         error
             .to_string()
@@ -58,7 +71,7 @@ async fn a_refusal_names_verb_kind_and_object() {
 
 #[tokio::test]
 async fn a_plain_text_refusal_is_kept() {
-    let (client, _) = answering(404, "404 page not found\n");
+    let (client, _) = responding(404, "404 page not found\n");
     let error = client
         .get(&Kind::of::<Deployment>(), &robot())
         .await
@@ -73,40 +86,44 @@ async fn a_plain_text_refusal_is_kept() {
 }
 
 #[tokio::test]
-async fn apply_is_forced_and_names_its_manager() {
-    let (client, seen) = answering(200, "{}");
+async fn an_apply_is_forced_only_where_the_options_force_it() {
+    let (client, seen) = responding(200, "{}");
     let body = json!({});
     let kind = Kind::of::<Deployment>();
     client
-        .patch(&kind, &robot(), None, Patch::Apply(&body), "a.b")
+        .patch(&kind, &robot(), None, Patch::Apply(&body), &me())
+        .await
+        .unwrap();
+    let force = me().force();
+    client
+        .patch(&kind, &robot(), None, Patch::Apply(&body), &force)
         .await
         .unwrap();
     client
-        .patch(&kind, &robot(), Some("status"), Patch::Merge(&body), "a.b")
+        .patch(&kind, &robot(), Some("status"), Patch::Merge(&body), &force)
         .await
         .unwrap();
     let path = "/apis/apps/v1/namespaces/default/deployments/robot-one";
     assert_eq!(
         *seen.lock().unwrap(),
         [
-            format!("PATCH {path}?fieldManager=a.b&force=true"),
-            format!("PATCH {path}/status?fieldManager=a.b"),
+            format!("PATCH {path}?fieldManager=me"),
+            format!("PATCH {path}?fieldManager=me&force=true"),
+            format!("PATCH {path}/status?fieldManager=me"),
         ]
     );
 }
 
 #[tokio::test]
-async fn a_watch_is_cut_into_lines() {
-    let (client, _) = answering(200, "{\"a\":1}\n\n{\"b\":2}\n{\"cut off");
-    let options = WatchOptions {
+async fn a_watch_is_split_into_lines() {
+    let (client, _) = responding(200, "{\"a\":1}\n\n{\"b\":2}\n{\"cut off");
+    let options = ListOptions {
         resource_version: "5".into(),
-        timeout: Duration::from_secs(300),
+        watch_timeout: Duration::from_secs(300),
         ..Default::default()
     };
-    let mut lines = client
-        .watch(&Kind::of::<Deployment>(), None, &options)
-        .await
-        .unwrap();
+    let (kind, format) = (Kind::of::<Deployment>(), ResponseFormat::default());
+    let mut lines = client.watch(&kind, &options, format).await.unwrap();
     assert_eq!(lines.next().await.unwrap().unwrap(), "{\"a\":1}");
     assert_eq!(lines.next().await.unwrap().unwrap(), "{\"b\":2}");
     assert!(lines.next().await.is_none());
@@ -131,7 +148,7 @@ async fn a_silent_server_is_a_timeout() {
 
 #[tokio::test]
 async fn a_name_cannot_lead_to_another_object() {
-    let (client, seen) = answering(200, "{}");
+    let (client, seen) = responding(200, "{}");
     for name in ["", "..", "a/b", "a%2fb"] {
         let key = ObjectKey::from(("default", name));
         let error = client
@@ -144,9 +161,10 @@ async fn a_name_cannot_lead_to_another_object() {
 }
 
 #[tokio::test]
-async fn json_that_is_no_status_has_the_code_of_its_answer() {
-    let (client, _) = answering(404, r#"{"error":"no route"}"#);
-    let listed = client.list(&Kind::of::<Deployment>(), None, 1, None).await;
+async fn json_that_is_not_a_status_has_the_code_of_its_response() {
+    let (client, _) = responding(404, r#"{"error":"no route"}"#);
+    let (kind, format) = (Kind::of::<Deployment>(), ResponseFormat::default());
+    let listed = client.list(&kind, &ListOptions::new(), format).await;
     let error = listed.unwrap_err();
     assert!(error.is_not_found(), "{error}");
     assert!(error.to_string().contains("no route"), "{error}");

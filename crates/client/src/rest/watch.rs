@@ -1,22 +1,23 @@
-//! The body of a watch, event by event: lines of JSON, or frames of protobuf.
+//! The response to a watch, split into events: lines of JSON, or frames of protobuf.
 
 use bytes::{Buf, Bytes, BytesMut};
 use http_body_util::BodyExt;
 
-use super::unreachable;
+use super::send::unreachable;
 use crate::{Call, Encoding, RequestError};
 
-/// The longest event of a watch: etcd keeps objects below 1.5 MB, aggregated servers are generous.
+/// Maximum length of an event in bytes. etcd stores objects up to 1.5 MB; aggregated API servers may
+/// have larger ones.
 const EVENT_MAX: usize = 64 << 20;
-/// Before a protobuf event stands its length, most significant byte first.
+/// Number of bytes of the big-endian length before each protobuf event.
 const LENGTH: usize = 4;
 
-/// The events of a watch, each as it came: a JSON document, or a protobuf message.
+/// Events of a watch, not decoded: each is a JSON document, or a protobuf message.
 #[derive(Debug)]
 pub struct WatchFrames {
     call: Box<Call>,
     body: kube::client::Body,
-    cutter: Cutter,
+    splitter: Splitter,
 }
 
 impl WatchFrames {
@@ -24,23 +25,27 @@ impl WatchFrames {
         Self {
             call,
             body,
-            cutter: Cutter::new(encoding),
+            splitter: Splitter::new(encoding),
         }
     }
 
-    /// How the events are written.
+    /// Returns the encoding of the events.
     pub fn encoding(&self) -> Encoding {
-        self.cutter.encoding
+        self.splitter.encoding
     }
 
-    /// The next event, or `None` when the server has ended the watch. An event cut off by the end
-    /// of the connection is dropped: it comes again with the next watch.
+    pub(crate) fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// Waits for the next event. Returns `None` if the server has ended the watch. An event cut off
+    /// by the end of the connection is dropped: the next watch delivers it again.
     ///
     /// # Errors
-    /// When the connection breaks, or an event is unreasonably long.
+    /// If the connection breaks, or an event is longer than 64 MiB.
     ///
     /// # Cancel safety
-    /// What was received stays in the buffer; call again.
+    /// Received bytes stay in the buffer, so that no event is lost.
     pub async fn next(&mut self) -> Option<Result<Bytes, RequestError>> {
         loop {
             if let Some(event) = self.buffered() {
@@ -49,7 +54,7 @@ impl WatchFrames {
             match self.body.frame().await? {
                 Ok(frame) => {
                     if let Ok(data) = frame.into_data() {
-                        self.cutter.push(data);
+                        self.splitter.push(data);
                     }
                 }
                 Err(cause) => return Some(Err(unreachable(&self.call, cause))),
@@ -57,12 +62,12 @@ impl WatchFrames {
         }
     }
 
-    /// The next event, if all of it was received already. Does not wait.
+    /// Returns the next event if it was received completely. Does not wait.
     ///
     /// # Errors
-    /// When an event is unreasonably long.
+    /// If an event is longer than 64 MiB.
     pub fn buffered(&mut self) -> Option<Result<Bytes, RequestError>> {
-        match self.cutter.cut() {
+        match self.splitter.split() {
             Ok(event) => event.map(Ok),
             Err(TooLong) => {
                 let cause = format!("a watch event is longer than {EVENT_MAX} bytes");
@@ -75,45 +80,45 @@ impl WatchFrames {
     }
 }
 
-/// Cuts a stream of bytes into events. One that lies within a piece of the stream is not copied.
+/// Splits a stream of bytes into events. An event that lies within one chunk is not copied.
 #[derive(Debug)]
-pub(super) struct Cutter {
+pub(super) struct Splitter {
     encoding: Encoding,
-    /// The begin of an event whose end has not come yet. Holds no line end.
-    begun: BytesMut,
-    /// What came after it.
+    /// Start of an event whose end was not received yet. Contains no line end.
+    partial: BytesMut,
+    /// Bytes received after `partial`.
     rest: Bytes,
 }
 
 #[derive(Debug)]
 pub(super) struct TooLong;
 
-impl Cutter {
+impl Splitter {
     pub(super) fn new(encoding: Encoding) -> Self {
         Self {
             encoding,
-            begun: BytesMut::new(),
+            partial: BytesMut::new(),
             rest: Bytes::new(),
         }
     }
 
-    /// Takes in the next piece. All events before it have been cut.
-    pub(super) fn push(&mut self, piece: Bytes) {
+    /// Adds the next chunk. All events before it have been split off.
+    pub(super) fn push(&mut self, chunk: Bytes) {
         if self.rest.is_empty() {
-            self.rest = piece;
+            self.rest = chunk;
         } else {
-            self.begun.extend_from_slice(&self.rest);
-            self.rest = piece;
+            self.partial.extend_from_slice(&self.rest);
+            self.rest = chunk;
         }
     }
 
-    pub(super) fn cut(&mut self) -> Result<Option<Bytes>, TooLong> {
+    pub(super) fn split(&mut self) -> Result<Option<Bytes>, TooLong> {
         let event = match self.encoding {
             Encoding::Json => self.line(),
             Encoding::Protobuf => self.message()?,
         };
         match event {
-            None if self.begun.len() > EVENT_MAX => Err(TooLong),
+            None if self.partial.len() > EVENT_MAX => Err(TooLong),
             event => Ok(event),
         }
     }
@@ -121,16 +126,16 @@ impl Cutter {
     fn line(&mut self) -> Option<Bytes> {
         loop {
             let Some(end) = memchr::memchr(b'\n', &self.rest) else {
-                self.begun.extend_from_slice(&self.rest);
+                self.partial.extend_from_slice(&self.rest);
                 self.rest.clear();
                 return None;
             };
             let mut line = self.rest.split_to(end);
             // The line end itself.
             self.rest.advance(1);
-            if !self.begun.is_empty() {
-                self.begun.extend_from_slice(&line);
-                line = self.begun.split().freeze();
+            if !self.partial.is_empty() {
+                self.partial.extend_from_slice(&line);
+                line = self.partial.split().freeze();
             }
             if !line.is_empty() {
                 return Some(line);
@@ -139,16 +144,16 @@ impl Cutter {
     }
 
     fn message(&mut self) -> Result<Option<Bytes>, TooLong> {
-        // The length may lie across pieces; it is then put together first.
-        while !self.begun.is_empty() && self.begun.len() < LENGTH && self.rest.has_remaining() {
-            self.begun.extend_from_slice(&[self.rest.get_u8()]);
+        // The length may be spread over chunks; it is then joined first.
+        while !self.partial.is_empty() && self.partial.len() < LENGTH && self.rest.has_remaining() {
+            self.partial.extend_from_slice(&[self.rest.get_u8()]);
         }
-        let head = match self.begun.is_empty() {
+        let head = match self.partial.is_empty() {
             true => self.rest.first_chunk::<LENGTH>(),
-            false => self.begun.first_chunk::<LENGTH>(),
+            false => self.partial.first_chunk::<LENGTH>(),
         };
         let Some(head) = head else {
-            self.begun.extend_from_slice(&self.rest);
+            self.partial.extend_from_slice(&self.rest);
             self.rest.clear();
             return Ok(None);
         };
@@ -157,16 +162,16 @@ impl Cutter {
             return Err(TooLong);
         }
         let whole = LENGTH.saturating_add(length);
-        let missing = whole.saturating_sub(self.begun.len());
+        let missing = whole.saturating_sub(self.partial.len());
         if self.rest.len() < missing {
-            self.begun.extend_from_slice(&self.rest);
+            self.partial.extend_from_slice(&self.rest);
             self.rest.clear();
             return Ok(None);
         }
         let mut message = self.rest.split_to(missing);
-        if !self.begun.is_empty() {
-            self.begun.extend_from_slice(&message);
-            message = self.begun.split().freeze();
+        if !self.partial.is_empty() {
+            self.partial.extend_from_slice(&message);
+            message = self.partial.split().freeze();
         }
         message.advance(LENGTH);
         Ok(Some(message))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use opkit_client::{Object, Patch, RequestError};
+use opkit_client::{Object, Patch, RequestError, WriteOptions};
 use tracing::debug;
 
 use crate::context::Context;
@@ -113,15 +113,16 @@ impl<S> Context<S> {
         let (kind, key) = (&desired.kind, &desired.key);
         debug!(kind = kind.kind, %key, "adopting");
         if let Some(patch) = upgrade_patch(&meta, manager, managers) {
-            let patch = Patch::Json(&patch);
-            let answer = client.patch(kind, key, None, patch, manager).await;
+            let (patch, options) = (Patch::Json(&patch), WriteOptions::for_manager(manager));
+            let answer = client.patch(kind, key, None, patch, &options).await;
             let answer = answer.map_err(TakeOverError::Request)?;
             let head: Head = self.decode(desired, &answer).map_err(TakeOverError::Read)?;
             meta = head.metadata;
         }
         let body = desired.body(meta.uid.as_deref(), meta.resource_version.as_deref());
+        let options = WriteOptions::for_manager(manager).force();
         let answer = client
-            .patch(kind, key, None, Patch::Apply(&body), manager)
+            .patch(kind, key, None, Patch::Apply(&body), &options)
             .await
             .map_err(TakeOverError::Request)?;
         self.run.wrote("apply", kind, key, "");

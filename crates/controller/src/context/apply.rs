@@ -9,7 +9,7 @@ use std::any::TypeId;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use opkit_client::{Kind, Object, ObjectKey, Patch, RequestError};
+use opkit_client::{Kind, Object, ObjectKey, Patch, RequestError, WriteOptions};
 use serde_json::Value;
 use tracing::debug;
 
@@ -262,10 +262,11 @@ impl<S> Context<S> {
         let (kind, key) = (&desired.kind, &desired.key);
         let manager = &self.shared.field_manager;
         let namespace = key.namespace.as_deref();
+        let options = WriteOptions::for_manager(manager);
         match self
             .shared
             .client
-            .create(kind, namespace, &desired.content, manager)
+            .create(kind, namespace, &desired.content, &options)
             .await
         {
             Ok(answer) => {
@@ -310,8 +311,9 @@ impl<S> Context<S> {
                 is_whole = true;
                 continue;
             }
+            let options = WriteOptions::for_manager(manager);
             match client
-                .patch(kind, key, None, Patch::Json(&upgrade), manager)
+                .patch(kind, key, None, Patch::Json(&upgrade), &options)
                 .await
             {
                 Ok(answer) => {
@@ -333,8 +335,9 @@ impl<S> Context<S> {
         let version = version.and(current.resource_version.as_deref());
         let body = desired.body(current.uid.as_deref(), version);
         debug!(kind = kind.kind, %key, "applying");
+        let options = WriteOptions::for_manager(manager).force();
         let answer = client
-            .patch(kind, key, None, Patch::Apply(&body), manager)
+            .patch(kind, key, None, Patch::Apply(&body), &options)
             .await;
         let answer = answer.map_err(|error| self.failed(desired, error))?;
         self.run.wrote("apply", kind, key, "");

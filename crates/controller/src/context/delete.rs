@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use opkit_cache::Informer;
-use opkit_client::{Deleted, Kind, Object, ObjectKey, RequestError};
+use opkit_client::{DeleteOptions, Deleted, Kind, Object, ObjectKey, RequestError};
 use tracing::debug;
 
 use crate::context::{Context, Shared};
@@ -57,7 +57,9 @@ pub(crate) async fn send(
     uid: &str,
     version: &str,
 ) -> Result<Option<Deleted<Bytes>>, RequestError> {
-    let deleted = shared.client.delete(kind, key, Some(uid), Some(version));
+    let options = DeleteOptions::background().uid(uid);
+    let options = options.resource_version(version);
+    let deleted = shared.client.delete(kind, key, &options);
     match deleted.await {
         Err(error) if error.is_not_found() => Ok(None),
         deleted => {

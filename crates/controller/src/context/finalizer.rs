@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use opkit_client::{Patch, RequestError, RestClient};
+use opkit_client::{Patch, RequestError, RestClient, WriteOptions};
 use serde_json::{Map, Value, json};
 
 use crate::object::owner::{Head, Owner};
@@ -86,8 +86,15 @@ pub(crate) async fn change(
         patch.insert("resourceVersion".into(), json!(meta.resource_version));
         patch.insert("uid".into(), json!(owner.uid()));
         let patch = json!({"metadata": patch});
+        let options = WriteOptions::for_manager(manager);
         match client
-            .patch(&owner.kind, &owner.key, None, Patch::Merge(&patch), manager)
+            .patch(
+                &owner.kind,
+                &owner.key,
+                None,
+                Patch::Merge(&patch),
+                &options,
+            )
             .await
         {
             Ok(answer) => return Ok(Changed::Written(answer)),

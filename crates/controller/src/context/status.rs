@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::core::object::HasStatus;
-use opkit_client::{Kind, Object, ObjectKey, Patch};
+use opkit_client::{Kind, Object, ObjectKey, Patch, WriteOptions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -70,11 +70,11 @@ impl<S> Context<S> {
             let Some(patch) = patch else {
                 return Ok(object);
             };
-            let patch = Patch::Merge(&patch);
+            let (patch, options) = (Patch::Merge(&patch), WriteOptions::for_manager(manager));
             match self
                 .shared
                 .client
-                .patch(&kind, &key, Some("status"), patch, manager)
+                .patch(&kind, &key, Some("status"), patch, &options)
                 .await
             {
                 Ok(answer) => {

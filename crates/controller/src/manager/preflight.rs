@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use futures::future::join_all;
-use opkit_client::{Kind, RequestError, RestClient, WatchOptions};
+use opkit_client::{Kind, ListOptions, RequestError, ResponseFormat, RestClient, WriteOptions};
 use serde::Deserialize;
 use serde_json::json;
 use tracing::debug;
@@ -171,9 +171,12 @@ async fn check_kind(
     let mut attempt = 0;
     loop {
         attempt += 1;
-        match client.list(kind, namespace.as_deref(), 1, None).await {
+        let mut options = ListOptions::new().limit(1);
+        options.namespace = namespace.clone();
+        let list = client.list(kind, &options, ResponseFormat::default());
+        match list.await {
             Ok(list) => {
-                let refusal = check_watch(client, kind, namespace.as_deref(), &list).await;
+                let refusal = check_watch(client, kind, namespace.as_deref(), &list.body).await;
                 let mut missing = MissingPermissions::default();
                 if refusal.is_some() {
                     missing.add(&permission(kind, "watch"), namespace.as_deref());
@@ -233,12 +236,12 @@ async fn check_watch(
     list: &[u8],
 ) -> Option<RequestError> {
     let list: List = serde_json::from_slice(list).ok()?;
-    let options = WatchOptions {
-        resource_version: list.metadata.resource_version,
-        timeout: WATCH,
-        ..Default::default()
-    };
-    match tokio::time::timeout(WATCH, client.watch(kind, namespace, &options)).await {
+    let mut options = ListOptions::new();
+    options.namespace = namespace.map(str::to_owned);
+    options.resource_version = list.metadata.resource_version;
+    options.watch_timeout = WATCH;
+    let watch = client.watch(kind, &options, ResponseFormat::default());
+    match tokio::time::timeout(WATCH, watch).await {
         Ok(Err(error)) if error.is_forbidden() => Some(error),
         _ => None,
     }
@@ -286,7 +289,8 @@ async fn check_permission(
         plural: "selfsubjectaccessreviews".into(),
         namespaced: false,
     };
-    let review = client.create(&reviews, None, &body, "opkit").await;
+    let options = WriteOptions::for_manager("opkit");
+    let review = client.create(&reviews, None, &body, &options).await;
     let review = match review {
         Ok(answer) => serde_json::from_slice::<Review>(&answer).ok(),
         Err(error) => {

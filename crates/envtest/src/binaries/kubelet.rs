@@ -14,7 +14,9 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::{Api, api::DeleteParams};
-use opkit_client::{Kind, ObjectKey, Patch, RequestError, RestClient, WatchOptions};
+use opkit_client::{
+    Kind, ListOptions, ObjectKey, Patch, RequestError, ResponseFormat, RestClient, WriteOptions,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -58,8 +60,9 @@ pub(crate) async fn register(client: &RestClient) -> Result<(), RequestError> {
             "addresses": [{"type": "InternalIP", "address": ADDRESS}],
         },
     });
+    let options = WriteOptions::for_manager(MANAGER);
     client
-        .create(&Kind::of::<Node>(), None, &node, MANAGER)
+        .create(&Kind::of::<Node>(), None, &node, &options)
         .await
         .map(drop)
 }
@@ -89,18 +92,17 @@ pub(crate) async fn run(client: RestClient, stop: CancellationToken) {
 /// Lists all pods, then watches them until the watch ends.
 async fn list_and_watch(client: &RestClient) -> Result<(), RequestError> {
     let kind = Kind::of::<Pod>();
-    let list = client.list(&kind, None, 0, None).await?;
-    let list: Value = serde_json::from_slice(&list).unwrap_or_default();
+    let format = ResponseFormat::default();
+    let list = client.list(&kind, &ListOptions::new(), format).await?;
+    let list: Value = serde_json::from_slice(&list.body).unwrap_or_default();
     let items = list.get("items").and_then(Value::as_array);
     for pod in items.into_iter().flatten() {
         sync_pod(client, pod).await?;
     }
-    let options = WatchOptions {
-        resource_version: text(&list, "/metadata/resourceVersion").to_owned(),
-        timeout: WATCH,
-        ..Default::default()
-    };
-    let mut lines = client.watch(&kind, None, &options).await?;
+    let mut options = ListOptions::new();
+    options.resource_version = text(&list, "/metadata/resourceVersion").to_owned();
+    options.watch_timeout = WATCH;
+    let mut lines = client.watch(&kind, &options, format).await?;
     while let Some(line) = lines.next().await {
         let event: Value = serde_json::from_slice(&line?).unwrap_or_default();
         match (text(&event, "/type"), event.get("object")) {
@@ -127,15 +129,17 @@ async fn sync_pod(client: &RestClient, pod: &Value) -> Result<(), RequestError> 
             });
             let bindings = Kind::of::<Binding>();
             let namespace = key.namespace.as_deref();
+            let options = WriteOptions::for_manager("kube-scheduler");
             client
-                .create(&bindings, namespace, &binding, "kube-scheduler")
+                .create(&bindings, namespace, &binding, &options)
                 .await
         }
         Some(Step::Run) => {
             let status = json!({"status": running(pod, &now())});
             let patch = Patch::Merge(&status);
+            let options = WriteOptions::for_manager(MANAGER);
             client
-                .patch(&kind, &key, Some("status"), patch, MANAGER)
+                .patch(&kind, &key, Some("status"), patch, &options)
                 .await
         }
         Some(Step::Finish) => {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use opkit_client::Kind;
+use opkit_client::{Kind, ListOptions, ResponseFormat};
 use opkit_operator::{Operator, Result};
 
 use super::ControlPlane;
@@ -61,11 +61,11 @@ impl ControlPlane {
                 plural: crd.spec.names.plural.clone(),
                 namespaced: crd.spec.scope == "Namespaced",
             };
-            let namespace = Some(self.namespace());
+            let options = ListOptions::new().in_namespace(self.namespace()).limit(1);
             if self
                 .inner
                 .client
-                .list(&kind, namespace, 1, None)
+                .list(&kind, &options, ResponseFormat::default())
                 .await
                 .is_err()
             {

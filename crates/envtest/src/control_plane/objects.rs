@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Event, Pod};
 use k8s_openapi::{api::batch::v1::Job, jiff::Timestamp};
-use opkit_client::{Kind, Object, ObjectKey, Patch};
+use opkit_client::{Kind, ListOptions, Object, ObjectKey, Patch, ResponseFormat, WriteOptions};
 use opkit_operator::{Error, Result};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -41,9 +41,12 @@ impl ControlPlane {
     }
 
     async fn list_in<K: Object>(&self, kind: &Kind, namespace: Option<&str>) -> Result<Vec<K>> {
-        let list = self.inner.client.list(kind, namespace, 0, None).await;
+        let mut options = ListOptions::new();
+        options.namespace = namespace.map(str::to_owned);
+        let format = ResponseFormat::default();
+        let list = self.inner.client.list(kind, &options, format).await;
         let list = list.map_err(|cause| refused(format!("list {}", kind.plural), cause))?;
-        let mut list: Value = serde_json::from_slice(&list)?;
+        let mut list: Value = serde_json::from_slice(&list.body)?;
         let items = list.get_mut("items").and_then(Value::as_array_mut);
         let items = items.map(std::mem::take).unwrap_or_default();
         let typed = items.into_iter().map(|mut item| {
@@ -116,10 +119,11 @@ impl ControlPlane {
     ) -> Result<K> {
         let (kind, key) = (Kind::of::<K>(), self.key::<K>(key));
         let patch = json!({"status": serde_json::to_value(status)?});
+        let (patch, options) = (Patch::Merge(&patch), WriteOptions::for_manager(MANAGER));
         let patched = self
             .inner
             .client
-            .patch(&kind, &key, Some("status"), Patch::Merge(&patch), MANAGER)
+            .patch(&kind, &key, Some("status"), patch, &options)
             .await;
         let what = || format!("set the status of {} {key}", kind.kind);
         decode(

@@ -7,7 +7,7 @@ use opkit::Capability;
 use opkit::cache::{
     Change, Event, InformerOptions, Listener, Lister, Selection, ShardKey, ShardSelector, Shards,
 };
-use opkit::client::{CollectionOptions, Kind, PageOptions, RestClient};
+use opkit::client::{Kind, ListOptions, ResponseFormat, RestClient};
 use opkit::prelude::*;
 use serde_json::Value;
 
@@ -147,18 +147,10 @@ async fn the_server_sends_a_shard_alone(plane: ControlPlane) -> opkit::Result {
     }
     let mut seen = Vec::new();
     for part in [0, 1].map(|index| ShardSelector::part(ShardKey::Uid, index, 2)) {
-        let options = PageOptions {
-            collection: CollectionOptions {
-                shard_selector: part.to_string(),
-                ..Default::default()
-            },
-            ..Default::default()
-        };
-        let kind = Kind::of::<ConfigMap>();
-        let page = rest
-            .list_page(&kind, Some(plane.namespace()), &options)
-            .await?;
-        let list: Value = serde_json::from_slice(&page.body)?;
+        let mut options = ListOptions::new().in_namespace(plane.namespace());
+        options.shard_selector = part.to_string();
+        let (kind, format) = (Kind::of::<ConfigMap>(), ResponseFormat::default());
+        let list: Value = rest.list(&kind, &options, format).await?.decode()?;
         for item in list["items"].as_array().expect("items") {
             let text = |name: &str| item["metadata"][name].as_str().unwrap_or_default();
             assert!(

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use opkit_client::Page;
-
 use super::super::failure::{Class, Failure};
-use super::super::page::{ListMeta, Reader};
+use super::super::page::{ListMeta, Page, Reader};
 use super::{Action, Engine, State};
 use crate::sink::Sink;
 

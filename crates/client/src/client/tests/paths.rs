@@ -7,7 +7,7 @@ use opkit_apimachinery::identity::ResourcePath;
 use opkit_random::Random;
 
 use super::*;
-use crate::{DynamicClient, MetadataClient, Object, ScaleClient, Unstructured, WatchOptions};
+use crate::{DynamicClient, MetadataClient, Object, ScaleClient, Unstructured};
 
 /// Panics if `outcome` was a refusal that sent something, or if what was sent is not about `meant`.
 /// Returns whether it was sent.
@@ -52,7 +52,7 @@ async fn send_all(server: &Server, kind: &Kind, key: &ObjectKey, part: &str) -> 
     let metadata = MetadataClient::new(kube.clone());
     let scales = ScaleClient::new(kube.clone(), kind.clone());
     let rest = crate::RestClient::new(kube.clone());
-    let watch = WatchOptions::default();
+    let (format, write) = (ResponseFormat::default(), WriteOptions::for_manager("me"));
     let mut sent = Vec::new();
     let mut count = |meant: &ResourcePath<'_>, outcome: Result<(), RequestError>| {
         sent.push(check(server, meant, outcome));
@@ -86,23 +86,17 @@ async fn send_all(server: &Server, kind: &Kind, key: &ObjectKey, part: &str) -> 
     count(&scale, scales.set(key.clone(), 1).await.map(drop));
     count(&scale, scales.update(&replicas).await.map(drop));
     count(&object, rest.get(kind, key).await.map(drop));
+    count(&collection, rest.list(kind, &list, format).await.map(drop));
+    count(&collection, rest.watch(kind, &list, format).await.map(drop));
     count(
         &collection,
-        rest.list(kind, namespace, 1, None).await.map(drop),
-    );
-    count(
-        &collection,
-        rest.watch(kind, namespace, &watch).await.map(drop),
-    );
-    count(
-        &collection,
-        rest.create(kind, namespace, &json, "me").await.map(drop),
+        rest.create(kind, namespace, &json, &write).await.map(drop),
     );
     count(
         &object,
-        rest.patch(kind, key, None, patch, "me").await.map(drop),
+        rest.patch(kind, key, None, patch, &write).await.map(drop),
     );
-    count(&object, rest.delete(kind, key, None, None).await.map(drop));
+    count(&object, rest.delete(kind, key, &delete).await.map(drop));
     let request = rest.resource_request(http::Method::PUT, &subresource);
     let outcome = match request {
         Ok(request) => request.bytes().await.map(drop),

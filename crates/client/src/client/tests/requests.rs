@@ -4,10 +4,7 @@ use http_body_util::BodyExt;
 use k8s_openapi::api::autoscaling::v1::Scale;
 
 use super::*;
-use crate::{
-    CollectionOptions, DynamicClient, MetadataClient, PageOptions, RestClient, ScaleClient,
-    Unstructured, WatchOptions,
-};
+use crate::{DynamicClient, MetadataClient, RestClient, ScaleClient, Unstructured};
 
 /// Requests, each written as text under a title.
 #[derive(Clone, Default)]
@@ -197,61 +194,55 @@ async fn rest(recorder: &Recorder, kind: &Kind) {
     titled("get");
     let _ = client.get(kind, &key).await;
     titled("list");
-    let _ = client.list(kind, None, 0, None).await;
+    let json_format = ResponseFormat::default();
+    let _ = client.list(kind, &ListOptions::new(), json_format).await;
     titled("list the next page");
-    let _ = client.list(kind, Some("shops"), 3, Some("more")).await;
-    let selected = CollectionOptions {
-        label_selector: "a=b".to_owned(),
-        field_selector: "c=d".to_owned(),
-        shard_selector: "e".to_owned(),
-        metadata_only: false,
+    let next = ListOptions::new().in_namespace("shops").limit(3);
+    let next = next.continue_from("more");
+    let _ = client.list(kind, &next, json_format).await;
+    let mut selected = list_options();
+    selected.shard_selector = "e".to_owned();
+    let protobuf = ResponseFormat {
         protobuf: true,
-    };
-    let metadata = CollectionOptions {
-        metadata_only: true,
-        protobuf: false,
         ..Default::default()
     };
-    for collection in [selected, metadata] {
+    let mut all = ListOptions::new().in_namespace("shops").limit(3);
+    all.resource_version = "7".to_owned();
+    let metadata = ResponseFormat {
+        metadata_only: true,
+        ..Default::default()
+    };
+    for (mut options, format) in [(selected, protobuf), (all, metadata)] {
         titled("list a page");
-        let page = PageOptions {
-            limit: 3,
-            continue_token: None,
-            resource_version: "7".to_owned(),
-            collection: collection.clone(),
-        };
-        let _ = client.list_page(kind, Some("shops"), &page).await;
+        let _ = client.list(kind, &options, format).await;
         titled("watch");
-        let mut watch = WatchOptions {
-            resource_version: "7".to_owned(),
-            timeout: std::time::Duration::from_secs(300),
-            send_initial_events: false,
-            collection,
-        };
-        let _ = client.watch(kind, Some("shops"), &watch).await;
+        options.watch_timeout = std::time::Duration::from_secs(300);
+        let _ = client.watch(kind, &options, format).await;
         titled("watch with initial events");
-        watch.send_initial_events = true;
-        watch.resource_version = String::new();
-        let _ = client.watch(kind, None, &watch).await;
+        options.send_initial_events = true;
+        options.resource_version = String::new();
+        options.namespace = None;
+        let _ = client.watch(kind, &options, format).await;
     }
+    let me = WriteOptions::for_manager("me");
     titled("create");
-    let _ = client.create(kind, Some("shops"), &json, "me").await;
+    let _ = client.create(kind, Some("shops"), &json, &me).await;
     titled("patch");
-    let _ = client
-        .patch(kind, &key, None, Patch::Merge(&json), "me")
-        .await;
+    let patch = Patch::Merge(&json);
+    let _ = client.patch(kind, &key, None, patch, &me).await;
     titled("apply");
-    let _ = client
-        .patch(kind, &key, None, Patch::Apply(&json), "me")
-        .await;
+    let (apply, force) = (Patch::Apply(&json), me.force());
+    let _ = client.patch(kind, &key, None, apply, &force).await;
     titled("apply the status");
     let _ = client
-        .patch(kind, &key, Some("status"), Patch::Apply(&json), "me")
+        .patch(kind, &key, Some("status"), apply, &force)
         .await;
     titled("delete");
-    let _ = client.delete(kind, &key, None, None).await;
+    let options = DeleteOptions::background();
+    let _ = client.delete(kind, &key, &options).await;
     titled("delete with preconditions");
-    let _ = client.delete(kind, &key, Some("u"), Some("9")).await;
+    let options = options.uid("u").resource_version("9");
+    let _ = client.delete(kind, &key, &options).await;
 }
 
 #[tokio::test]

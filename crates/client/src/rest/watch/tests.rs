@@ -1,12 +1,12 @@
 use super::*;
 
-/// Cuts `stream` in pieces of `size` bytes and says what events come out.
+/// Splits `stream` in chunks of `size` bytes and returns the events.
 fn events(encoding: Encoding, stream: &[u8], size: usize) -> Vec<Vec<u8>> {
-    let mut cutter = Cutter::new(encoding);
+    let mut splitter = Splitter::new(encoding);
     let mut events = Vec::new();
-    for piece in stream.chunks(size) {
-        cutter.push(Bytes::copy_from_slice(piece));
-        while let Some(event) = cutter.cut().unwrap() {
+    for chunk in stream.chunks(size) {
+        splitter.push(Bytes::copy_from_slice(chunk));
+        while let Some(event) = splitter.split().unwrap() {
             events.push(event.to_vec());
         }
     }
@@ -32,26 +32,26 @@ fn messages_are_the_same_however_they_arrive() {
 }
 
 #[test]
-fn an_event_within_a_piece_is_not_copied() {
-    let piece = Bytes::from_static(b"{\"a\":1}\n{\"b\":2}\n");
-    let mut cutter = Cutter::new(Encoding::Json);
-    cutter.push(piece.clone());
-    assert_eq!(cutter.cut().unwrap().unwrap().as_ptr(), piece.as_ptr());
+fn an_event_within_a_chunk_is_not_copied() {
+    let chunk = Bytes::from_static(b"{\"a\":1}\n{\"b\":2}\n");
+    let mut splitter = Splitter::new(Encoding::Json);
+    splitter.push(chunk.clone());
+    assert_eq!(splitter.split().unwrap().unwrap().as_ptr(), chunk.as_ptr());
     assert_eq!(
-        cutter.cut().unwrap().unwrap().as_ptr(),
-        piece.slice(8..).as_ptr()
+        splitter.split().unwrap().unwrap().as_ptr(),
+        chunk.slice(8..).as_ptr()
     );
 }
 
 #[test]
 fn an_unreasonable_length_is_refused() {
-    let mut cutter = Cutter::new(Encoding::Protobuf);
-    cutter.push(Bytes::from_static(b"\xff\xff\xff\xff"));
-    assert!(cutter.cut().is_err());
-    let mut cutter = Cutter::new(Encoding::Json);
+    let mut splitter = Splitter::new(Encoding::Protobuf);
+    splitter.push(Bytes::from_static(b"\xff\xff\xff\xff"));
+    assert!(splitter.split().is_err());
+    let mut splitter = Splitter::new(Encoding::Json);
     for _ in 0..=64 {
-        cutter.push(Bytes::from(vec![b' '; 1 << 20]));
-        match cutter.cut() {
+        splitter.push(Bytes::from(vec![b' '; 1 << 20]));
+        match splitter.split() {
             Ok(None) => {}
             cut => {
                 assert!(cut.is_err());
@@ -59,6 +59,6 @@ fn an_unreasonable_length_is_refused() {
             }
         }
     }
-    cutter.push(Bytes::from_static(b" "));
-    assert!(cutter.cut().is_err());
+    splitter.push(Bytes::from_static(b" "));
+    assert!(splitter.split().is_err());
 }
