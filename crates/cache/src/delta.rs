@@ -133,8 +133,8 @@ impl Delta {
             self.unseen = true;
         } else if self.unseen && later.new.is_some() {
             self.unseen = false;
-            if let Some(passed) = self.old.take() {
-                keep(&mut self.between, passed);
+            if let Some(version) = self.old.take() {
+                keep(&mut self.between, version);
             }
         }
         let replaced = [self.change, later.change].contains(&Change::Replaced);
@@ -146,8 +146,8 @@ impl Delta {
         };
         self.coalesced = true;
         self.last = later.last.or(self.last.take());
-        if let Some(passed) = std::mem::replace(&mut self.new, later.new) {
-            keep(&mut self.between, passed);
+        if let Some(version) = std::mem::replace(&mut self.new, later.new) {
+            keep(&mut self.between, version);
         }
         self.initial &= self.new.is_some();
     }
@@ -264,13 +264,13 @@ impl DeltaQueue {
 
 /// Keeps an intermediate version if its labels or owners differ from those of all versions kept so
 /// far.
-fn keep(between: &mut Vec<Stored>, passed: Stored) {
-    let alike = |kept: &Stored| {
-        let (kept, passed) = (kept.meta(), passed.meta());
-        kept.labels() == passed.labels() && kept.owners() == passed.owners()
+fn keep(between: &mut Vec<Stored>, version: Stored) {
+    let is_same = |kept: &Stored| {
+        let (kept, version) = (kept.meta(), version.meta());
+        kept.labels() == version.labels() && kept.owners() == version.owners()
     };
-    if between.len() < BETWEEN_MAX && !between.iter().any(alike) {
-        between.push(passed);
+    if between.len() < BETWEEN_MAX && !between.iter().any(is_same) {
+        between.push(version);
     }
 }
 

@@ -213,8 +213,8 @@ impl Informer {
         }
         state.overlay.keep(&parts);
         let covered = |stored: &Stored| parts.iter().any(|part| part.covers_stored(stored));
-        let gone = state.store.take(|stored| !covered(stored));
-        for stored in gone {
+        let removed = state.store.take(|stored| !covered(stored));
+        for stored in removed {
             state.notify(Delta::deleted(Some(stored), None, false));
         }
         let sinks = parts
@@ -622,9 +622,9 @@ impl State {
     /// Removes an object. `last` is its last state, if that is certain; otherwise the stored state
     /// is the last known one.
     fn remove(&mut self, key: &ObjectKey, last: Option<Stored>) {
-        let gone = self.store.remove(key);
+        let removed = self.store.remove(key);
         let is_certain = last.is_some();
-        self.notify(Delta::deleted(gone, last, is_certain));
+        self.notify(Delta::deleted(removed, last, is_certain));
     }
 
     fn limit_overlay(&mut self) {

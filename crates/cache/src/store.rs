@@ -208,8 +208,9 @@ impl Store {
             let stored = slot.stored.as_ref()?;
             (slot.listed != list && covers(stored)).then_some(number)
         };
-        let gone: Vec<u32> = (0u32..).zip(&self.slots).filter_map(unlisted).collect();
-        gone.into_iter()
+        let removed: Vec<u32> = (0u32..).zip(&self.slots).filter_map(unlisted).collect();
+        removed
+            .into_iter()
             .filter_map(|slot| self.remove_slot(slot))
             .collect()
     }

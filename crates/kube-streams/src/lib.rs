@@ -71,8 +71,8 @@ impl<K: Object> Events<K> {
                 Event::Synced => {
                     self.synced = true;
                     self.pending.push_back(watcher::Event::InitDone);
-                    let gone = std::mem::take(&mut self.deleted).into_values();
-                    self.pending.extend(gone.map(watcher::Event::Delete));
+                    let deleted = std::mem::take(&mut self.deleted).into_values();
+                    self.pending.extend(deleted.map(watcher::Event::Delete));
                 }
                 Event::Delta(delta) => self.take(&delta),
                 _ => {}
@@ -82,22 +82,25 @@ impl<K: Object> Events<K> {
 
     fn take(&mut self, delta: &Delta) {
         let last = delta.last.as_ref().map(|last| &last.object);
-        let gone = last
+        let deleted = last
             .or(delta.old.as_ref())
             .filter(|_| delta.new.is_none() || delta.is_recreated());
-        let (gone, new) = (gone.and_then(object), delta.new.as_ref().and_then(object));
+        let (deleted, new) = (
+            deleted.and_then(object),
+            delta.new.as_ref().and_then(object),
+        );
         if self.synced {
-            self.pending.extend(gone.map(watcher::Event::Delete));
+            self.pending.extend(deleted.map(watcher::Event::Delete));
             self.pending.extend(new.map(watcher::Event::Apply));
             return;
         }
-        match (new, gone) {
+        match (new, deleted) {
             (Some(new), _) => {
                 self.deleted.remove(&delta.key);
                 self.pending.push_back(watcher::Event::InitApply(new));
             }
-            (None, Some(gone)) => {
-                self.deleted.insert(delta.key.clone(), gone);
+            (None, Some(deleted)) => {
+                self.deleted.insert(delta.key.clone(), deleted);
             }
             (None, None) => {}
         }

@@ -35,9 +35,9 @@ fn server() -> (kube::Client, mpsc::Sender<Value>) {
             let line = Bytes::from(format!("{event}\n"));
             Ok::<_, Infallible>(Frame::data(line))
         });
-        let answer = http::Response::builder().header("content-type", "application/json");
-        let answer = answer.body(StreamBody::new(lines));
-        async move { Ok::<_, Infallible>(answer.unwrap()) }
+        let response = http::Response::builder().header("content-type", "application/json");
+        let response = response.body(StreamBody::new(lines));
+        async move { Ok::<_, Infallible>(response.unwrap()) }
     });
     (kube::Client::new(service, "d"), sender)
 }
@@ -53,22 +53,22 @@ async fn an_object_deleted_during_the_first_list_is_not_in_kubes_store() {
     let maps = factory.informer::<ConfigMap>();
     let mut events = pin!(watcher_events::<ConfigMap>(maps.informer().listen()));
     let (store, mut writer) = reflector::store::<ConfigMap>();
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     for name in ["a", "b", "again"] {
         server.try_send(line("ADDED", name, 5)).unwrap();
     }
     while let Some(Ok(event)) = events.next().await {
         writer.apply_watcher_event(&event);
         let name = |map: &ConfigMap| map.metadata.name.clone().unwrap();
-        told.push(match &event {
+        received.push(match &event {
             watcher::Event::Init => "init".to_owned(),
             watcher::Event::InitApply(map) => format!("list {}", name(map)),
             watcher::Event::InitDone => "done".to_owned(),
             watcher::Event::Apply(map) => format!("apply {}", name(map)),
             watcher::Event::Delete(map) => format!("delete {}", name(map)),
         });
-        match told.last().map(String::as_str) {
-            Some("list again") if told.len() == 4 => {
+        match received.last().map(String::as_str) {
+            Some("list again") if received.len() == 4 => {
                 server.try_send(line("DELETED", "a", 6)).unwrap();
                 server.try_send(line("DELETED", "again", 7)).unwrap();
                 // Waits until the listener has received these.
@@ -81,8 +81,8 @@ async fn an_object_deleted_during_the_first_list_is_not_in_kubes_store() {
                     json!({"k8s.io/initial-events-end": "true"});
                 server.try_send(end).unwrap();
             }
-            Some("delete a") if told.contains(&"done".to_owned()) => break,
-            Some("done") if told.contains(&"delete a".to_owned()) => break,
+            Some("delete a") if received.contains(&"done".to_owned()) => break,
+            Some("done") if received.contains(&"delete a".to_owned()) => break,
             _ => {}
         }
     }
@@ -92,7 +92,7 @@ async fn an_object_deleted_during_the_first_list_is_not_in_kubes_store() {
         .map(|map| map.metadata.name.clone().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["again", "b"], "{told:?}");
+    assert_eq!(names, ["again", "b"], "{received:?}");
     stop.cancel();
     tasks.close();
     tasks.wait().await;

@@ -228,14 +228,14 @@ impl Sink for InformerSink {
         }
         let all = &mut *state;
         let overlay = &all.overlay;
-        let gone = all.store.sweep(self.list, |stored| {
+        let removed = all.store.sweep(self.list, |stored| {
             let is_written = || {
                 let uid = stored.meta().uid();
                 overlay.is_written(&stored.key(), uid.as_deref())
             };
             self.part.covers_stored(stored) && (overlay.is_empty() || !is_written())
         });
-        for stored in gone {
+        for stored in removed {
             all.notify(Delta::deleted(Some(stored), None, false));
         }
         if !self.synced {

@@ -128,14 +128,14 @@ fn status(code: u16) -> String {
 }
 
 /// Returns the events until none arrives, as `name old>new` or `synced`.
-async fn told(listener: &mut Listener) -> Vec<String> {
+async fn received(listener: &mut Listener) -> Vec<String> {
     let version = |object: Option<crate::Stored>| {
         let version = object.and_then(|o| o.meta().resource_version().map(String::from));
         version.unwrap_or_default()
     };
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     while let Ok(event) = tokio::time::timeout(Duration::from_secs(1), listener.recv()).await {
-        told.push(match event {
+        received.push(match event {
             Event::Synced => "synced".to_owned(),
             Event::Delta(delta) => {
                 format!(
@@ -147,7 +147,7 @@ async fn told(listener: &mut Listener) -> Vec<String> {
             }
         });
     }
-    told
+    received
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,7 +162,7 @@ async fn a_list_is_streamed_and_the_watch_continues() {
         ],
     )]);
     let (lister, mut listener) = server.start();
-    assert_eq!(told(&mut listener).await, ["a >10", "b 2>", "synced"]);
+    assert_eq!(received(&mut listener).await, ["a >10", "b 2>", "synced"]);
     assert_eq!(lister.len(), 1);
     let seen = server.stop().await;
     assert!(
@@ -189,7 +189,7 @@ async fn an_object_deleted_during_a_streaming_list_is_not_listed() {
         ("BOOKMARK", end(4)),
     ])]);
     let (lister, mut listener) = server.start();
-    assert_eq!(told(&mut listener).await.last().unwrap(), "synced");
+    assert_eq!(received(&mut listener).await.last().unwrap(), "synced");
     assert!(lister.get(&("d", "a").into()).unwrap().is_none());
     let b = lister.get(&("d", "b").into()).unwrap().unwrap();
     assert_eq!(b.metadata.resource_version.as_deref(), Some("4"));
@@ -272,7 +272,7 @@ async fn a_version_of_the_future_is_listed_anew() {
         stream(7, &[map("a", 5)], &[]),
     ]);
     let (lister, mut listener) = server.start();
-    assert_eq!(told(&mut listener).await, ["a >5", "synced"]);
+    assert_eq!(received(&mut listener).await, ["a >5", "synced"]);
     assert_eq!(lister.len(), 1);
     let seen = server.stop().await;
     assert!(seen[1].ends_with("&resourceVersion=900"), "{}", seen[1]);
@@ -305,7 +305,7 @@ async fn expired_credentials_keep_the_store_and_recover() {
     assert_eq!(lister.len(), 1);
     assert!(lister.informer().last_error().unwrap().contains("401"));
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(told(&mut listener).await, ["a >6", "synced"]);
+    assert_eq!(received(&mut listener).await, ["a >6", "synced"]);
     assert!(lister.informer().last_error().is_none());
     let seen = server.stop().await;
     let lists = |uri: &&String| uri.contains("sendInitialEvents");
@@ -346,7 +346,7 @@ async fn an_expired_watch_lists_again_and_delivers_the_missed_changes() {
     assert!(matches!(listener.recv().await, Event::Synced));
     // The pause lasts up to 1.6 s.
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let mut missed = told(&mut listener).await;
+    let mut missed = received(&mut listener).await;
     missed.sort();
     assert_eq!(missed, ["changed 2>8", "deleted 3>", "new >9"]);
     assert!(lister.get(&("d", "deleted").into()).unwrap().is_none());

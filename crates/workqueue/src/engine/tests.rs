@@ -374,7 +374,7 @@ impl Merge for EarlyDelivery {
 
 #[test]
 fn a_reason_before_its_time_is_delivered_only_on_request() {
-    let told = |adds: &[(&'static str, u64)], in_work: bool, at: u64| {
+    let delivered = |adds: &[(&'static str, u64)], in_work: bool, at: u64| {
         let mut queue = Engine::<&str, EarlyDelivery>::default();
         queue.add(ms(0), "a", EarlyDelivery(vec!["first"]));
         let mut held = queue.get(ms(0));
@@ -390,13 +390,16 @@ fn a_reason_before_its_time_is_delivered_only_on_request() {
         queue.get(ms(at)).map(|work| work.payload.0)
     };
     for in_work in [false, true] {
-        let told = |adds: &[_], at| told(adds, in_work, at).unwrap_or_default();
-        assert_eq!(told(&[("later", 60), ("now", 0)], 0), ["now"]);
-        assert_eq!(told(&[("now", 0), ("later", 60)], 0), ["now"]);
-        assert_eq!(told(&[("later", 60), ("sooner", 30)], 30), ["sooner"]);
-        assert_eq!(told(&[("other", 60), ("now", 0)], 0), ["other", "now"]);
-        assert_eq!(told(&[("later", 60), ("then", 60)], 60), ["later", "then"]);
-        assert_eq!(told(&[("later", 60)], 60), ["later"]);
+        let delivered = |adds: &[_], at| delivered(adds, in_work, at).unwrap_or_default();
+        assert_eq!(delivered(&[("later", 60), ("now", 0)], 0), ["now"]);
+        assert_eq!(delivered(&[("now", 0), ("later", 60)], 0), ["now"]);
+        assert_eq!(delivered(&[("later", 60), ("sooner", 30)], 30), ["sooner"]);
+        assert_eq!(delivered(&[("other", 60), ("now", 0)], 0), ["other", "now"]);
+        assert_eq!(
+            delivered(&[("later", 60), ("then", 60)], 60),
+            ["later", "then"]
+        );
+        assert_eq!(delivered(&[("later", 60)], 60), ["later"]);
     }
 }
 

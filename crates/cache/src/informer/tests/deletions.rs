@@ -34,7 +34,11 @@ fn a_deletion_is_visible_at_once_and_not_undone_by_older_events() {
     fed.deleted(&object("a", "one", "12"));
     assert_eq!(fed.overlay_len(), 0);
     fed.changed(&object("a", "two", "13"));
-    assert_eq!(fed.version("a").unwrap(), "13", "a new life");
+    assert_eq!(
+        fed.version("a").unwrap(),
+        "13",
+        "another object of the same name"
+    );
 }
 
 #[test]
@@ -179,7 +183,11 @@ fn a_list_that_began_after_a_deletion_is_the_truth() {
     fed.observe_deletion("a", "one");
     assert!(fed.sink.begin_list(), "it must not be older");
     fed.end_list(&[object("a", "two", "17")], "18");
-    assert_eq!(fed.version("a").unwrap(), "17", "a new life");
+    assert_eq!(
+        fed.version("a").unwrap(),
+        "17",
+        "another object of the same name"
+    );
     assert_eq!(fed.overlay_len(), 0);
     // Restored: the versions decreased, continued, or are the same as before.
     for version in ["6", "18", "1000"] {

@@ -17,12 +17,12 @@ fn seeds() -> u64 {
 }
 
 /// Drops its waiting future many times after a short while, and then for good.
-async fn impatient(queue: Numbered, seen: Seen, mut random: Random) {
+async fn cancelling_worker(queue: Numbered, seen: Seen, mut random: Random) {
     for _ in 0..random.below(20) {
-        let patience = Duration::from_micros(random.below(3000));
+        let wait = Duration::from_micros(random.below(3000));
         let item = tokio::select! {
             biased;
-            () = tokio::time::sleep(patience), if random.percent(50) => None,
+            () = tokio::time::sleep(wait), if random.percent(50) => None,
             item = queue.get() => item,
             () = tokio::task::yield_now() => None,
         };
@@ -40,7 +40,7 @@ async fn impatient(queue: Numbered, seen: Seen, mut random: Random) {
 }
 
 /// Waits as long as it takes.
-async fn patient(queue: Numbered, seen: Seen) {
+async fn waiting_worker(queue: Numbered, seen: Seen) {
     while let Some(item) = queue.get().await {
         tokio::task::yield_now().await;
         seen.lock().insert(*item.key());
@@ -78,10 +78,10 @@ async fn all_keys_are_handed_out(seed: u64) {
     let (queue, seen) = (Numbered::default(), Seen::default());
     let (mut tasks, mut workers, mut aborted) = (JoinSet::new(), JoinSet::new(), JoinSet::new());
     for _ in 0..1 + fork().below(3) {
-        workers.spawn(patient(queue.clone(), seen.clone()));
+        workers.spawn(waiting_worker(queue.clone(), seen.clone()));
     }
     for _ in 0..fork().below(5) {
-        tasks.spawn(impatient(queue.clone(), seen.clone(), fork()));
+        tasks.spawn(cancelling_worker(queue.clone(), seen.clone(), fork()));
     }
     // Workers that are aborted while they wait; a key that they hold is put back.
     for _ in 0..fork().below(4) {
