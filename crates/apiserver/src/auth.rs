@@ -1,10 +1,10 @@
-//! Who calls. Everybody who is somebody may do everything: authorization is not modelled yet.
+//! Authentication. Authorization is not modelled yet: every authenticated user may do everything.
 
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-/// A caller.
+/// An authenticated user.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Identity {
     pub(crate) user: String,
@@ -12,7 +12,8 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// The administrator: the in-process caller, and whoever has the admin certificate or token.
+    /// Returns the administrator: the in-process caller, and every client with the certificate or
+    /// the token of the kubeconfig.
     pub(crate) fn admin() -> Self {
         Self {
             user: "kubernetes-admin".to_owned(),
@@ -24,27 +25,27 @@ impl Identity {
     }
 }
 
-/// How the callers of one connection show who they are.
+/// The way in which the requests of one connection are authenticated.
 #[derive(Clone, Debug)]
 pub(crate) enum Authenticator {
-    /// They are already known: in-process, or by a client certificate.
+    /// The user of the connection is known: it is in-process, or has a client certificate.
     Known(Arc<Identity>),
-    /// By a bearer token in each request.
+    /// Each request needs a bearer token.
     Token {
         token: Arc<str>,
-        /// Notified by every request with the token.
+        /// Notified by every request that has the token.
         admitted: Arc<Notify>,
     },
 }
 
 impl Authenticator {
-    /// The caller that an `Authorization` header shows, if any.
+    /// Returns the user of a request with this `Authorization` header, or `None` if it is not valid.
     pub(crate) fn identify(&self, authorization: &str) -> Option<Arc<Identity>> {
         match self {
             Self::Known(identity) => Some(identity.clone()),
             Self::Token { token, admitted } => {
                 let given = authorization.strip_prefix("Bearer ")?;
-                if !same(given.as_bytes(), token.as_bytes()) {
+                if !is_equal(given.as_bytes(), token.as_bytes()) {
                     return None;
                 }
                 admitted.notify_one();
@@ -54,8 +55,8 @@ impl Authenticator {
     }
 }
 
-/// Compares in a time that does not tell where the difference is.
-fn same(a: &[u8], b: &[u8]) -> bool {
+/// Compares in a time that does not depend on where the difference is.
+fn is_equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len()
         && a.iter()
             .zip(b)
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_token_opens() {
+    fn only_the_token_is_accepted() {
         let auth = Authenticator::Token {
             token: "secret".into(),
             admitted: Arc::default(),

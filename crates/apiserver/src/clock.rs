@@ -1,10 +1,10 @@
-//! Wall time that follows tokio's clock, so that a test that pauses or advances time moves the
-//! server's time stamps too.
+//! Wall time that follows tokio's clock: a test that pauses or advances tokio's time does the same
+//! to the time stamps of the server.
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// Wall time: where it stood at the start, plus what tokio's clock has moved since.
+/// Wall time: the time at the start, plus the time that has passed on tokio's clock since.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: Timestamp,
@@ -24,13 +24,13 @@ impl Clock {
         self.origin.checked_add(elapsed).unwrap_or(self.origin)
     }
 
-    /// Now as Kubernetes writes a `Time`: RFC 3339 with whole seconds.
+    /// Returns the present time as Kubernetes writes a `Time`: RFC 3339 with whole seconds.
     pub(crate) fn now_rfc3339(&self) -> String {
         rfc3339(self.now())
     }
 }
 
-/// RFC 3339 with whole seconds.
+/// Formats a time as RFC 3339 with whole seconds.
 pub(crate) fn rfc3339(time: Timestamp) -> String {
     let seconds = Timestamp::from_second(time.as_second()).unwrap_or(time);
     seconds.to_string()

@@ -1,4 +1,4 @@
-//! Long answers, compressed for who asks for it.
+//! Compression of long responses.
 
 use std::io::Write;
 
@@ -6,11 +6,12 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Kubernetes compresses nothing that is shorter: the time is worth more than the bytes.
+/// Minimum length of a compressed body in bytes, as in Kubernetes: shorter bodies are not worth the
+/// time.
 const THRESHOLD: usize = 128 * 1024;
 
-/// The body, compressed if the client accepts that and it is long enough. The names of the header
-/// are taken as they stand, as Kubernetes takes them: one with a quality is not `gzip`.
+/// Returns the compressed body, or `None` if it is too short or the client does not accept gzip.
+/// As in Kubernetes, a name in the header with a quality (`gzip;q=1`) does not count.
 pub(crate) fn gzip(accept_encoding: &str, body: &Bytes) -> Option<Bytes> {
     let is_accepted = accept_encoding.split(',').any(|name| name.trim() == "gzip");
     if !is_accepted || body.len() <= THRESHOLD {

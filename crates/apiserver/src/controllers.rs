@@ -1,9 +1,9 @@
-//! The control plane's own controllers: what follows, in a cluster, from what is in the store.
+//! The controllers of the control plane: garbage collection, namespaces, CRDs and workloads.
 //!
-//! One task follows every change in revision order and turns it into work items, each at most once
-//! in the queue. A work item looks at the present state and takes one step; what it writes comes
-//! back as a change. Nothing is remembered between steps, so a controller may miss any number of
-//! changes.
+//! One task reads the events of all resources in the order of their revisions, and turns them into
+//! work items, each at most once in the queue. A work item reads the present state and takes one
+//! step; its writes are new events. No state is kept between steps, so a controller may miss any
+//! number of events.
 
 mod crds;
 mod garbage;
@@ -20,22 +20,22 @@ use crate::status::ApiResult;
 use crate::store::{Change, Event, Key};
 use crate::{object, workloads};
 
-/// The name under which the controllers write.
+/// The field manager of the controllers.
 pub(crate) const MANAGER: &str = "kube-controller-manager";
-/// Where the definitions of custom kinds are filed; each has the name its objects are filed under.
+/// The resource of CRDs. The name of a CRD is the resource of its objects.
 const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
-/// How often a work item that fails is tried again before it waits for the next change.
-const TRIES: u32 = 5;
+/// Number of attempts of a work item that fails, before it waits for the next event.
+const ATTEMPTS: u32 = 5;
 
-/// Something to look at.
+/// A work item: one object for one controller.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Work {
-    /// An object that names owners: does it still have one?
+    /// An object with owner references, which is deleted if no owner exists.
     Dependent {
         resource: String,
         key: Key,
     },
-    /// An object that waits for its dependents.
+    /// An object that is being deleted and may wait for its dependents.
     Owner {
         resource: String,
         key: Key,
@@ -47,7 +47,7 @@ pub(crate) enum Work {
     Pod(Key),
 }
 
-/// Work items in order, each at most once.
+/// A queue with each work item at most once.
 #[derive(Debug, Default)]
 struct Queue {
     order: VecDeque<(Work, u32)>,
@@ -71,7 +71,7 @@ impl Queue {
 /// Runs the controllers until `stop`.
 ///
 /// # Cancel safety
-/// Every step is whole once it has begun; the next run starts from the present state.
+/// Steps are not interrupted; the next run starts from the present state.
 pub(crate) async fn run(registry: Arc<Registry>, stop: CancellationToken) {
     let mut changed = registry.store.subscribe();
     let mut queue = Queue::default();
@@ -87,18 +87,18 @@ pub(crate) async fn run(registry: Arc<Registry>, stop: CancellationToken) {
             enqueue(&registry, resource, event, &mut queue);
         }
         if let Some((work, attempt)) = queue.take() {
-            // A fault in one step must not end all others.
+            // A panic in one step must not stop the other controllers.
             match catch_unwind(AssertUnwindSafe(|| perform(&registry, &work))) {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
-                    tracing::debug!(?work, attempt, ?error, "a step of the control plane failed");
-                    if attempt < TRIES && !error.is_not_found() {
+                    tracing::debug!(?work, attempt, ?error, "controller step failed");
+                    if attempt < ATTEMPTS && !error.is_not_found() {
                         queue.add(work, attempt + 1);
                     }
                 }
-                Err(_) => tracing::error!(?work, "a step of the control plane panicked"),
+                Err(_) => tracing::error!(?work, "controller step panicked"),
             }
-            // Others of the runtime get their turn between two steps.
+            // Other tasks of the runtime run between two steps.
             tokio::task::yield_now().await;
             if stop.is_cancelled() {
                 return;
@@ -112,7 +112,7 @@ pub(crate) async fn run(registry: Arc<Registry>, stop: CancellationToken) {
     }
 }
 
-/// Turns a change into what has to be looked at because of it.
+/// Adds the work items that follow from an event.
 fn enqueue(registry: &Registry, resource: &str, event: &Event, queue: &mut Queue) {
     let key = Key::of(&event.object);
     enqueue_garbage(registry, resource, event, queue);
@@ -139,7 +139,7 @@ fn enqueue(registry: &Registry, resource: &str, event: &Event, queue: &mut Queue
 fn enqueue_garbage(registry: &Registry, resource: &str, event: &Event, queue: &mut Queue) {
     let object = &*event.object;
     let (resource, key) = (resource.to_owned(), Key::of(object));
-    // Owners that wait for this one, or waited until it let go of them.
+    // Owners that wait for this object, or waited for it until it removed its owner reference.
     for version in [Some(object), event.previous.as_deref()]
         .into_iter()
         .flatten()
@@ -167,7 +167,7 @@ fn enqueue_garbage(registry: &Registry, resource: &str, event: &Event, queue: &m
         let key = Key::of(&dependent);
         queue.add(Work::Dependent { resource, key }, 1);
     }
-    // Whatever waits for the last object in it: the namespace, or the definition of the kind.
+    // The namespace and the CRD of the object, which may wait for the deletion of their last object.
     let namespace = Key::new("", key.namespace.as_str());
     if is_deleting(registry, "namespaces", &namespace) {
         queue.add(Work::Namespace(namespace), 1);
@@ -178,7 +178,8 @@ fn enqueue_garbage(registry: &Registry, resource: &str, event: &Event, queue: &m
     }
 }
 
-/// Who controls an object or did so before, and, of one that nobody controls, who might.
+/// Returns the present and the previous controller of an object. Without a present controller, all
+/// objects that might adopt it.
 fn claimants(registry: &Registry, event: &Event, kind: &str, resource: &str) -> Vec<Key> {
     let namespace = object::namespace(&event.object);
     let versions = [Some(&event.object), event.previous.as_ref()]

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: their rules, and the kinds they add to the catalog.
+//! CustomResourceDefinitions: their rules, and the kinds that they add to the catalog.
 
 mod validation;
 
@@ -15,7 +15,7 @@ use crate::target::Target;
 
 pub(crate) use validation::validate;
 
-/// What a CRD leaves out and the server fills in.
+/// Sets the defaults of a CRD.
 pub(crate) fn apply_defaults(crd: &mut Value) {
     let kind = object::text(crd, &["spec", "names", "kind"]).to_owned();
     let mut default = |path: &[&str], value: Value| {
@@ -28,8 +28,8 @@ pub(crate) fn apply_defaults(crd: &mut Value) {
     default(&["spec", "conversion"], json!({"strategy": "None"}));
 }
 
-/// The status that a CRD is created with.
-pub(crate) fn begin_status(crd: &mut Value) {
+/// Sets the status that a new CRD has.
+pub(crate) fn set_initial_status(crd: &mut Value) {
     let status = json!({
         "acceptedNames": {"plural": "", "kind": ""},
         "conditions": null,
@@ -47,7 +47,7 @@ fn storage_versions(crd: &Value) -> Vec<Value> {
 }
 
 impl Registry {
-    /// Serves what a CRD defines, and says so in its status.
+    /// Adds the kinds of a CRD to the catalog, and reports that in the CRD's status.
     pub(crate) fn establish(&self, crd: &Value) -> ApiResult<()> {
         let spec = object::at(crd, &["spec"]);
         let (mut served, mut rest) = (Vec::new(), None);
@@ -108,7 +108,7 @@ fn set_status(crd: &mut Value, now: &str) {
     }
 }
 
-/// The kind that one version of a CRD defines.
+/// Returns the kind that one version of a CRD defines.
 fn kind_of(spec: &Value, version: &Value) -> Kind {
     let names = object::at(spec, &["names"]);
     let texts = |field: &str| -> Vec<String> {
@@ -158,7 +158,7 @@ fn subresources(version: &Value) -> Vec<Subresource> {
             scale: Some(ScalePaths {
                 spec_replicas: path("specReplicasPath"),
                 status_replicas: path("statusReplicasPath"),
-                // A custom resource without a path has no selector to show.
+                // A custom resource without a path has no selector in its scale.
                 label_selector: Some(path("labelSelectorPath")),
             }),
         });

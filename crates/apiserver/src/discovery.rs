@@ -1,8 +1,8 @@
-//! Discovery: which groups, versions and resources this server serves.
+//! Discovery: the groups, versions and resources that this server serves.
 //!
-//! Pure functions from the catalog to the bodies of `/api`, `/apis` and what is below them, in the
-//! legacy form (one request per group version) and in the aggregated one (two requests in all),
-//! which the client asks for in its `Accept` header.
+//! The bodies of `/api`, `/apis` and the paths below them are built from the catalog, in the legacy
+//! form (one request per group version) or in the aggregated form (two requests in total), which a
+//! client requests in its `Accept` header.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::kinds::{Catalog, Kind, Subresource};
 #[cfg(test)]
 mod tests;
 
-/// A version of a group and its kinds.
+/// A version of a group, and its kinds.
 type Version = (String, Vec<Arc<Kind>>);
 
-/// The answer to a GET of a discovery path, split at its slashes: content type and body. None if
-/// the path is none of discovery's, or nothing is served there.
+/// Returns content type and body of the response to a GET of a discovery path, which is split at
+/// its slashes. Returns `None` if it is not a discovery path, or nothing is served there.
 pub(crate) fn respond(path: &[&str], accept: &str, catalog: &Catalog) -> Option<(String, Value)> {
     let json = |body| Some(("application/json".to_owned(), body));
     match *path {
@@ -51,8 +51,8 @@ pub(crate) fn respond(path: &[&str], accept: &str, catalog: &Catalog) -> Option<
     }
 }
 
-/// The version of the aggregated form that the header asks for first, or None for the legacy form.
-/// Alternatives are in order of preference; those that nobody here can make are passed over.
+/// Returns the version of the aggregated form that the header prefers, or `None` if it prefers the
+/// legacy form. Alternatives are in order of preference; unknown ones are skipped.
 fn aggregated_version(accept: &str) -> Option<&'static str> {
     let alternatives = accept.split(',').map(|alternative| {
         let mut parts = alternative.split(';').map(str::trim);
@@ -76,8 +76,8 @@ fn aggregated_version(accept: &str) -> Option<&'static str> {
     None
 }
 
-/// Every group but the core one: the built-in ones in the order of a real server, then those of
-/// CRDs by name; the versions of each from the most to the least preferred.
+/// Returns all groups without the core group: built-in groups in the order of a real server, then
+/// groups of CRDs by name. The versions of each group start with the preferred one.
 fn groups(catalog: &Catalog) -> Vec<(String, Vec<Version>)> {
     let mut by_group: BTreeMap<String, BTreeMap<String, Vec<Arc<Kind>>>> = BTreeMap::new();
     for kind in catalog.all() {
@@ -100,7 +100,7 @@ fn groups(catalog: &Catalog) -> Vec<(String, Vec<Version>)> {
         .collect()
 }
 
-/// The kinds of one group version, by plural.
+/// Returns the kinds of one group version, sorted by plural.
 fn kinds_of(group: &str, version: &str, catalog: &Catalog) -> Vec<Arc<Kind>> {
     let kinds = catalog.all().into_iter();
     kinds
@@ -229,8 +229,8 @@ fn aggregated_resource(kind: &Kind) -> Value {
     resource
 }
 
-/// A real server leaves group and version of a built-in kind empty where they are those of the
-/// list.
+/// Returns a response kind. As on a real server, group and version of a built-in kind are empty if
+/// they are those of the list.
 fn response_kind(kind: &Kind, (group, version, name): (String, String, String)) -> Value {
     let is_builtin = !kind.is_custom();
     if is_builtin && group == kind.group && version == kind.version {
@@ -240,7 +240,7 @@ fn response_kind(kind: &Kind, (group, version, name): (String, String, String)) 
     }
 }
 
-/// Group, version and kind of a subresource's body.
+/// Returns group, version and kind of a subresource's body.
 fn response(kind: &Kind, subresource: &Subresource) -> (String, String, String) {
     let own = || (kind.group.clone(), kind.version.clone(), kind.kind.clone());
     subresource.response.clone().unwrap_or_else(own)

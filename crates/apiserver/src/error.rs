@@ -1,49 +1,49 @@
-//! Why a server does not start.
+//! The errors of starting a server.
 
 use std::io;
 use std::net::SocketAddr;
 
-/// Why a server does not start or listen.
+/// The reason why a server does not start or listen.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The address is another process's.
+    /// Another process listens on the address.
     #[error("cannot listen on {address}: it is in use by another process")]
     AddressInUse {
-        /// Where we wanted to listen.
+        /// The requested address.
         address: SocketAddr,
     },
     /// The address cannot be used.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Where we wanted to listen.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the operating system.
         #[source]
         cause: io::Error,
     },
-    /// The certificates cannot be made.
-    #[error("cannot make a certificate for {subject}")]
+    /// A certificate cannot be created.
+    #[error("cannot create a certificate for {subject}")]
     Certificate {
-        /// Whose certificate.
+        /// The subject of the certificate.
         subject: &'static str,
-        /// What went wrong.
+        /// The cause.
         #[source]
         cause: rcgen::Error,
     },
-    /// The certificates cannot be used.
+    /// TLS cannot be configured with the certificates.
     #[error("cannot set up TLS")]
     Tls {
-        /// What went wrong.
+        /// The cause.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// An object that every cluster has is refused.
+    /// An object that every cluster has is not valid.
     #[error("cannot create the {resource} that every cluster has: {cause}")]
-    Furnish {
-        /// The resource.
+    InitialObject {
+        /// The resource of the object.
         resource: &'static str,
-        /// What the registry says.
+        /// The message of the API error.
         cause: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The HTTPS front: a socket, certificates of its own, and a kubeconfig for whoever wants in.
+//! The HTTPS front: a socket, its own certificates, and a kubeconfig for clients.
 
 mod certificates;
 mod connections;
@@ -26,14 +26,14 @@ use crate::service::{Service, Shared};
 /// Time that an HTTP/1 connection may be idle or take for the head of a request, as in Kubernetes.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// What connections may take up before their peers have been authenticated.
+/// Limits for connections whose peers have not been authenticated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Number of open connections. A client needs one, or a few with HTTP/1; the files that a
-    /// process may open are often limited to 1,024.
+    /// Maximum number of open connections. A client needs one, or a few with HTTP/1; a process can
+    /// often open only 1,024 files.
     pub(crate) connections: usize,
-    /// Time from the connection to the first request with valid credentials, the TLS handshake
-    /// included. A handshake with a client certificate is enough.
+    /// Maximum time from the connection to the first request with valid credentials, including the
+    /// TLS handshake. A handshake with a client certificate counts as such a request.
     pub(crate) authentication: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Default for Limits {
     }
 }
 
-/// Where a server listens, and how to get in.
+/// The address of a listening server, and the credentials for it.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     address: SocketAddr,
@@ -54,17 +54,17 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The address that is listened on.
+    /// Returns the address on which the server listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// A kubeconfig for the administrator: YAML, with everything inline.
+    /// Returns a kubeconfig for the administrator: YAML, with certificates and token inline.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
         let certificates = &self.certificates;
-        // JSON is YAML; kubectl and every client read both.
+        // JSON is valid YAML.
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",
@@ -106,7 +106,7 @@ impl Front {
         let address = listener
             .local_addr()
             .map_err(|cause| StartError::Listen { address, cause })?;
-        let certificates = Arc::new(Certificates::make(address.ip())?);
+        let certificates = Arc::new(Certificates::create(address.ip())?);
         let acceptor = TlsAcceptor::from(Arc::new(certificates.server_config()?));
         Ok(Self {
             listener,
@@ -124,7 +124,7 @@ impl Front {
         }
     }
 
-    /// Accepts connections until the server stops; each runs in `tasks`.
+    /// Accepts connections until the server stops. Each connection is a task in `tasks`.
     pub(crate) async fn run(self, shared: Arc<Shared>, tasks: TaskTracker) {
         let stop = shared.stop.clone();
         let connections = Connections::new(self.limits.connections);
@@ -140,14 +140,14 @@ impl Front {
                         tracing::warn!(connections, "a connection is refused: all are in use");
                         continue;
                     };
-                    let conversation = Conversation {
+                    let connection = Connection {
                         acceptor: self.acceptor.clone(),
                         shared: shared.clone(),
                         token: self.certificates.token().into(),
                         admitted: Arc::default(),
                     };
                     let limit = self.limits.authentication;
-                    tasks.spawn(conversation.run(stream, place, limit));
+                    tasks.spawn(connection.run(stream, place, limit));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -159,7 +159,7 @@ impl Front {
 }
 
 /// One connection.
-struct Conversation {
+struct Connection {
     acceptor: TlsAcceptor,
     shared: Arc<Shared>,
     token: Arc<str>,
@@ -167,9 +167,9 @@ struct Conversation {
     admitted: Arc<Notify>,
 }
 
-impl Conversation {
-    /// Serves the connection to its end, which comes early if the peer is not authenticated in time
-    /// or another connection needs the place.
+impl Connection {
+    /// Serves the connection until it ends. Closes it if the peer is not authenticated within
+    /// `limit`, or if a newer connection takes its place.
     async fn run(self, stream: TcpStream, place: Place, limit: Duration) {
         let admitted = self.admitted.clone();
         let mut served = std::pin::pin!(self.serve(stream));
@@ -189,7 +189,7 @@ impl Conversation {
             () = stop.cancelled() => return,
         };
         let Ok(stream) = stream else { return };
-        // Only the administrator has a certificate of our authority.
+        // Only the administrator has a certificate of this server's authority.
         let has_certificate = stream
             .get_ref()
             .1

@@ -1,7 +1,7 @@
-//! The kinds this server serves: a table for the built-in ones, and whatever CRDs add.
+//! The kinds that this server serves: the built-in ones, which are data files, and those of CRDs.
 //!
-//! Nothing else in this crate knows a kind by name: storage, watch, patch and printing read what
-//! they need from here.
+//! No other module of the API server names a kind in its code: they read scope, verbs, schema and
+//! columns from here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) use self::catalog::{Catalog, NotServed};
 pub(crate) use self::definitions::Definitions;
 pub(crate) use self::verb::Verb;
 
-/// One served resource: a plural in a version of a group.
+/// A kind in one version, and the resource that serves it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Kind {
@@ -41,10 +41,10 @@ pub(crate) struct Kind {
     pub(crate) verbs: Vec<Verb>,
     #[serde(default)]
     pub(crate) subresources: Vec<Subresource>,
-    /// What `kubectl get` prints, beside what the client adds itself.
+    /// The columns of `kubectl get`, without those that kubectl adds.
     #[serde(default)]
     pub(crate) columns: Vec<Column>,
-    /// Where the schema is.
+
     pub(crate) schema: SchemaSource,
 }
 
@@ -54,15 +54,16 @@ pub(crate) struct Kind {
 pub(crate) struct Subresource {
     pub(crate) name: String,
     pub(crate) verbs: Vec<Verb>,
-    /// Group, version and kind of its body where they differ from the parent's.
+    /// Group, version and kind of its body, if they differ from the parent's.
     #[serde(default)]
     pub(crate) response: Option<(String, String, String)>,
-    /// For the `scale` of a custom resource: its paths.
+    /// The paths of the `scale` of a custom resource.
     #[serde(default)]
     pub(crate) scale: Option<ScalePaths>,
 }
 
-/// Where a kind keeps what its `scale` subresource shows, as simple JSON paths (`.spec.replicas`).
+/// The paths to the fields of an object that its `scale` subresource contains, such as
+/// `.spec.replicas`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ScalePaths {
@@ -72,7 +73,7 @@ pub(crate) struct ScalePaths {
     pub(crate) label_selector: Option<String>,
 }
 
-/// One printer column, with where its cells come from.
+/// One printer column.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Column {
@@ -83,15 +84,16 @@ pub(crate) struct Column {
     pub(crate) format: String,
     #[serde(default)]
     pub(crate) description: String,
-    /// 0 is always shown, anything higher with `-o wide`.
+    /// 0 for columns that are always shown; higher for those of `-o wide` only.
     #[serde(default)]
     pub(crate) priority: i32,
-    /// A JSONPath (`.spec.replicas`), or the name of a computed cell. Empty if nobody said.
+    /// The value of the cells: a JSONPath (`.spec.replicas`) or the name of a computed cell. Empty
+    /// if it is not known.
     #[serde(default)]
     pub(crate) cell: String,
 }
 
-/// A kind's OpenAPI schema.
+/// The source of a kind's OpenAPI schema.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum SchemaSource {
@@ -102,7 +104,7 @@ pub(crate) enum SchemaSource {
 }
 
 impl Kind {
-    /// `v1` or `apps/v1`.
+    /// Returns the `apiVersion` of objects: `v1` or `apps/v1`.
     pub(crate) fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.clone()
@@ -116,20 +118,20 @@ impl Kind {
         matches!(self.schema, SchemaSource::Custom(_))
     }
 
-    /// The subresource of that name.
+    /// Returns the subresource with this name.
     pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources
             .iter()
             .find(|subresource| subresource.name == name)
     }
 
-    /// `apps/v1 deployments`: how the data files name a resource.
+    /// Returns the name of the resource in data files: `apps/v1 deployments`.
     fn resource_line(&self) -> String {
         format!("{} {}", self.api_version(), self.plural)
     }
 
-    /// `deployments.apps`, or `pods` in the core group: how Kubernetes names a resource in
-    /// messages.
+    /// Returns the name of the resource in messages of Kubernetes: `deployments.apps`, or `pods` in
+    /// the core group.
     pub(crate) fn group_resource(&self) -> String {
         if self.group.is_empty() {
             self.plural.clone()
@@ -139,8 +141,8 @@ impl Kind {
     }
 }
 
-/// Cuts a hand-written file: a line without indent begins a section, those with one belong to it,
-/// and `#` begins a comment.
+/// Splits a data file into sections. A line without indent starts a section, the indented lines
+/// after it are its content, and `#` starts a comment.
 fn sections(text: &'static str) -> BTreeMap<&'static str, Vec<&'static str>> {
     let mut sections: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
     let mut current = "";

@@ -1,12 +1,11 @@
 //! An embedded Kubernetes control plane.
 //!
-//! [`Server`] is an API server in memory with the controllers that make a cluster of it: garbage
-//! collection, namespaces, CRDs, and a simulation of Deployments, ReplicaSets and Pods. It is
-//! reached through its tower [`Service`] without a socket, or over HTTPS by kubectl and any other
-//! client.
+//! [`Server`] is an API server in memory with the controllers of a cluster: garbage collection,
+//! namespaces, CRDs, and a simulation of Deployments, ReplicaSets and Pods. Clients call its tower
+//! [`Service`] without a socket; kubectl and any other client can use HTTPS.
 //!
-//! Kinds are data: a table generated from what a real server says of itself, and the CRDs that are
-//! installed. What this server does not model it answers with 501; `README.md` lists it.
+//! Kinds are data: a table that is generated from the discovery and OpenAPI of a real server, and
+//! the installed CRDs. Requests for features that are not modelled get 501; `README.md` lists them.
 
 mod auth;
 mod clock;

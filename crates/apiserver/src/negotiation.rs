@@ -1,4 +1,4 @@
-//! Which form of an answer the client accepts: the media type, and what is shown of an object.
+//! Content negotiation: the media type and the representation that the client accepts.
 
 use bytes::Bytes;
 use opkit_apimachinery::protobuf;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::representation::{IncludeObject, Representation};
 use crate::status::{ApiError, ApiResult};
 
-/// How an answer is written.
+/// The encoding of a body.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Media {
     #[default]
@@ -16,7 +16,7 @@ pub(crate) enum Media {
     Protobuf,
 }
 
-/// In the order in which a server offers them: the first is what `*/*` gets.
+/// The media types in the order in which a server offers them: `*/*` selects the first.
 const OFFERED: [Media; 3] = [Media::Json, Media::Yaml, Media::Protobuf];
 
 impl Media {
@@ -28,7 +28,7 @@ impl Media {
         }
     }
 
-    /// The content type of the frames of a watch.
+    /// Returns the content type of a watch.
     pub(crate) fn stream_type(self) -> &'static str {
         match self {
             Self::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
@@ -36,10 +36,10 @@ impl Media {
         }
     }
 
-    /// The bytes of a body.
+    /// Encodes a body.
     pub(crate) fn encode(self, body: &Value) -> ApiResult<Bytes> {
         let internal =
-            |error: String| ApiError::internal(format!("cannot write the answer: {error}"));
+            |error: String| ApiError::internal(format!("cannot encode the response: {error}"));
         match self {
             Self::Json => Ok(body.to_string().into()),
             Self::Yaml => serde_saphyr::to_string(body)
@@ -51,39 +51,39 @@ impl Media {
         }
     }
 
-    /// What an error is written as: parameters that ask for another form do not fit a Status, and
-    /// who accepts nothing gets JSON.
+    /// Returns the media type of an error. Alternatives with another representation, such as a
+    /// Table, are skipped: an error is always a `Status`. JSON is used if none is left.
     pub(crate) fn of_error(accept: &str) -> Self {
         let plain = clauses(accept).into_iter().filter(|c| c.form.is_empty());
         plain
-            .flat_map(|clause| OFFERED.into_iter().find(|media| clause.names(*media)))
+            .flat_map(|clause| OFFERED.into_iter().find(|media| clause.includes(*media)))
             .next()
             .unwrap_or_default()
     }
 }
 
-/// What can be asked for.
+/// The properties of a request on which the offered media types depend.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Offer {
-    /// The objects are of a kind that has no protobuf.
+    /// Whether the objects are custom resources, which have no protobuf encoding.
     pub(crate) is_custom: bool,
     pub(crate) is_watch: bool,
 }
 
-/// Why nothing that the client accepts can be made.
+/// The reason why the client accepts nothing that the server can send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum NotAcceptable {
-    /// No media type of the header is served at all.
+    /// The server has none of the media types.
     Type,
-    /// None in this form.
+    /// The server has none of the media types in the requested representation.
     Form,
-    /// Not as a stream.
+    /// The media type cannot be streamed.
     Stream,
 }
 
-/// The form that an `Accept` header asks for: of the alternatives, by their quality and then in
-/// their order, the first that can be made. A Table carries metadata until
-/// [`Representation::including`] says otherwise, since that is a query parameter.
+/// Returns the media type and the representation for an `Accept` header: the first alternative that
+/// the server can send, by quality and then by order. A Table has `includeObject=Metadata`; the
+/// caller sets another value from the query with [`Representation::including`].
 pub(crate) fn negotiate(
     accept: &str,
     offer: Offer,
@@ -92,7 +92,7 @@ pub(crate) fn negotiate(
         return Ok((Media::Json, Representation::Object));
     }
     let clauses = clauses(accept);
-    // The router in front of built-in kinds knows whole names only.
+    // The router of built-in kinds in Kubernetes does not know `application/*`.
     let is_known = |clause: &Clause<'_>| {
         clause.media == "*/*"
             || OFFERED
@@ -103,7 +103,7 @@ pub(crate) fn negotiate(
         return Err(NotAcceptable::Type);
     }
     for clause in &clauses {
-        for media in OFFERED.into_iter().filter(|media| clause.names(*media)) {
+        for media in OFFERED.into_iter().filter(|media| clause.includes(*media)) {
             let Some(representation) = clause.representation(media, offer) else {
                 continue;
             };
@@ -116,7 +116,7 @@ pub(crate) fn negotiate(
     Err(NotAcceptable::Form)
 }
 
-/// One alternative of the header.
+/// One alternative of an `Accept` header.
 #[derive(Debug, Default)]
 struct Clause<'a> {
     media: &'a str,
@@ -127,7 +127,7 @@ struct Clause<'a> {
     stream: &'a str,
 }
 
-/// The alternatives, the best first.
+/// Returns the alternatives of an `Accept` header, the preferred one first.
 fn clauses(accept: &str) -> Vec<Clause<'_>> {
     let mut clauses: Vec<Clause<'_>> = accept.split(',').filter_map(Clause::parse).collect();
     clauses.sort_by(|left, right| {
@@ -167,12 +167,12 @@ impl<'a> Clause<'a> {
         Some(clause)
     }
 
-    /// Whether the clause names the media type.
-    fn names(&self, media: Media) -> bool {
+    /// Reports whether the clause includes the media type.
+    fn includes(&self, media: Media) -> bool {
         matches!(self.media, "*/*" | "application/*") || self.media == media.content_type()
     }
 
-    /// What the clause asks to be shown, if it can be made.
+    /// Returns the representation of the clause, or `None` if the server does not have it.
     fn representation(&self, media: Media, offer: Offer) -> Option<Representation> {
         let streams = self.stream == "watch" && media != Media::Yaml;
         if !self.stream.is_empty() && !streams {
@@ -181,7 +181,7 @@ impl<'a> Clause<'a> {
         match (self.form, self.group, self.version) {
             ("", ..) if offer.is_custom && media == Media::Protobuf => None,
             ("", ..) => Some(Representation::Object),
-            // Tables have no protobuf.
+            // Tables have no protobuf encoding.
             ("Table", "meta.k8s.io", "v1") if media != Media::Protobuf => {
                 Some(Representation::Table {
                     include: IncludeObject::default(),

@@ -1,27 +1,27 @@
-//! Reading and writing the fields of `metadata` in an untyped object.
+//! Access to the fields of an untyped object.
 
 use serde_json::{Map, Value};
 
 static NULL: Value = Value::Null;
 
-/// The value at a path of field names; null when a step is missing.
+/// Returns the value at a path of field names, or null if it is missing.
 pub(crate) fn at<'a>(object: &'a Value, path: &[&str]) -> &'a Value {
     path.iter()
         .try_fold(object, |value, step| value.get(*step))
         .unwrap_or(&NULL)
 }
 
-/// The string at a path; empty when missing.
+/// Returns the string at a path, or an empty one if it is missing.
 pub(crate) fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {
     at(object, path).as_str().unwrap_or_default()
 }
 
-/// The integer at a path; zero when missing.
+/// Returns the integer at a path, or 0 if it is missing.
 pub(crate) fn int(object: &Value, path: &[&str]) -> i64 {
     at(object, path).as_i64().unwrap_or_default()
 }
 
-/// The items at a path; none when missing.
+/// Returns the items of the list at a path, or an empty list if it is missing.
 pub(crate) fn items<'a>(object: &'a Value, path: &[&str]) -> &'a [Value] {
     at(object, path)
         .as_array()
@@ -29,7 +29,7 @@ pub(crate) fn items<'a>(object: &'a Value, path: &[&str]) -> &'a [Value] {
         .unwrap_or_default()
 }
 
-/// A string field of `metadata`; empty when missing.
+/// Returns a string field of `metadata`, or an empty string if it is missing.
 pub(crate) fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
     text(object, &["metadata", field])
 }
@@ -50,7 +50,7 @@ pub(crate) fn labels(object: &Value) -> Option<&Map<String, Value>> {
     at(object, &["metadata", "labels"]).as_object()
 }
 
-/// The revision in `metadata.resourceVersion`; zero when there is none.
+/// Returns the revision in `metadata.resourceVersion`, or 0 if it is missing.
 pub(crate) fn revision(object: &Value) -> u64 {
     meta(object, "resourceVersion").parse().unwrap_or_default()
 }
@@ -66,7 +66,8 @@ pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Sets a field below a path of objects, which are made where they are missing. A null removes.
+/// Sets the field at a path. Objects on the way are created if they are missing. Null removes the
+/// field.
 pub(crate) fn set(object: &mut Value, path: &[&str], value: Value) {
     let Some((last, parents)) = path.split_last() else {
         return;
@@ -91,23 +92,23 @@ pub(crate) fn set(object: &mut Value, path: &[&str], value: Value) {
     as_map(parent).insert((*last).to_owned(), value);
 }
 
-/// Sets a field of the object itself, to null if need be.
+/// Sets a field of the object itself. Null is stored as null.
 pub(crate) fn set_field(object: &mut Value, field: &str, value: Value) {
     as_map(object).insert(field.to_owned(), value);
 }
 
-/// Sets a field of `metadata`. A null removes.
+/// Sets a field of `metadata`. Null removes the field.
 pub(crate) fn set_meta(object: &mut Value, field: &str, value: Value) {
     set(object, &["metadata", field], value);
 }
 
-/// The map in `value`, which becomes an empty one if it is anything else.
+/// Returns the map in `value`. Any other value is replaced by an empty map.
 pub(crate) fn as_map(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }
     let Value::Object(map) = value else {
-        unreachable!("made an object above")
+        unreachable!("the value is an object")
     };
     map
 }

@@ -1,11 +1,11 @@
 //! OpenAPI v3: an index, and a document for each group version with its schemas and paths.
 //!
-//! kubectl reads the paths to learn whether the server validates fields, and the schemas to explain
-//! and to patch. A document is built when somebody asks for it, and kept until the catalog changes.
-//! The index says a hash for each document without building it, since clients keep documents on
-//! disk by that hash.
+//! kubectl reads the paths to find out whether the server validates fields, and the schemas to
+//! explain and to patch. A document is built on the first request for it, and cached until the
+//! catalog changes. The index has a hash of each document, by which clients cache it on disk; the
+//! hash is computed without building the document.
 //!
-//! There is no OpenAPI v2 here: kubectl falls back to it only where v3 is missing.
+//! There is no OpenAPI v2: kubectl uses it only if v3 is missing.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -74,7 +74,7 @@ impl Cache {
     }
 }
 
-/// Where the document of each group version is.
+/// Returns the index: the URL of the document of each group version.
 fn index(catalog: &Catalog) -> Value {
     let mut hashers: BTreeMap<String, DefaultHasher> = BTreeMap::new();
     for kind in catalog.all() {
@@ -91,7 +91,7 @@ fn index(catalog: &Catalog) -> Value {
     json!({"paths": paths})
 }
 
-/// Everything of a kind that shows in its document.
+/// Hashes everything in a kind on which its document depends.
 fn hash_kind(kind: &Kind, hasher: &mut DefaultHasher) {
     (
         &kind.group,
@@ -106,8 +106,8 @@ fn hash_kind(kind: &Kind, hasher: &mut DefaultHasher) {
         (&subresource.name, &subresource.verbs).hash(hasher);
     }
     match &kind.schema {
-        // The definitions are part of the program: its version and their size tell one build from
-        // another.
+        // The definitions are part of the program: its version and their size differ between builds
+        // with other definitions.
         SchemaSource::Definition(name) => {
             (
                 name,
@@ -120,7 +120,7 @@ fn hash_kind(kind: &Kind, hasher: &mut DefaultHasher) {
     }
 }
 
-/// `api/v1` or `apis/apps/v1`.
+/// Returns the path of a document: `api/v1` or `apis/apps/v1`.
 fn document_path(group: &str, version: &str) -> String {
     let path = GroupVersion::new(group, version).path();
     path.unwrap_or_default().trim_matches('/').to_owned()

@@ -1,4 +1,4 @@
-//! The query of a request: what its path does not contain.
+//! The query of a request.
 
 /// The query parameters of a request.
 #[derive(Clone, Debug, Default)]
@@ -14,13 +14,14 @@ impl Query {
         )
     }
 
-    /// The last value given for `name`; an empty one counts as not given.
+    /// Returns the last value of the parameter `name`, or `None` if it is missing or empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let value = self.0.iter().rev().find(|(key, _)| key == name)?;
         Some(value.1.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Whether `name` is given as Kubernetes reads a boolean: whatever does not deny it.
+    /// Reports whether the boolean parameter `name` is set. As in Kubernetes, every value except
+    /// `false` and `0` is true.
     pub(crate) fn flag(&self, name: &str) -> bool {
         let value = self.0.iter().rev().find(|(key, _)| key == name);
         value.is_some_and(|(_, value)| !matches!(value.to_lowercase().as_str(), "false" | "0"))
@@ -32,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_parameter_is_not_given() {
+    fn an_empty_parameter_is_missing() {
         let query = Query::parse("watch=true&labelSelector=a%3Db&limit=");
         assert!(query.flag("watch"));
         assert_eq!(query.get("labelSelector"), Some("a=b"));

@@ -1,8 +1,8 @@
-//! The verbs of the API on any kind: what happens between a decoded request and the store.
+//! The verbs of the API on any kind: from a decoded request to the store.
 //!
-//! Nothing here knows a kind by name but through data: its schema, its subresources, the lists in
-//! [`rules`]. A write is prepared outside the store's lock and committed at the revision it was
-//! made from.
+//! Kinds are known here only as data: by their schema, their subresources and the lists in
+//! [`rules`]. A write is prepared without the lock of the store, and committed only if the object
+//! still has the revision for which it was prepared.
 
 mod apply;
 mod convert;
@@ -44,7 +44,7 @@ pub(crate) use patch::{Patch, PatchType};
 pub(crate) use read::Filter;
 pub(crate) use unmodelled::Unmodelled;
 
-/// All that the verbs work on.
+/// The state of the API server: kinds, objects, time.
 #[derive(Debug)]
 pub(crate) struct Registry {
     pub(crate) catalog: Catalog,
@@ -52,12 +52,12 @@ pub(crate) struct Registry {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
     pub(crate) random: RandomNames,
-    /// Whether lists and watches heed `shardSelector`.
+    /// Whether lists and watches use `shardSelector`.
     pub(crate) sharded_list_and_watch: bool,
     pub(crate) unmodelled: Unmodelled,
 }
 
-/// What to do about fields that a kind does not have.
+/// The handling of fields that a kind does not have.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -66,21 +66,21 @@ pub(crate) enum FieldValidation {
     Strict,
 }
 
-/// Who writes and how; collects the warnings for the answer.
+/// The options of a write, and the warnings for its response.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Write {
-    /// The name under which changes are recorded in `managedFields`.
+    /// The field manager.
     pub(crate) manager: String,
-    /// Do everything but store the result.
+    /// Whether to do everything except storing the result.
     pub(crate) dry_run: bool,
-    /// Server-side apply: take fields away from other managers.
+    /// Whether a server-side apply takes fields that other managers own.
     pub(crate) force: bool,
     pub(crate) field_validation: FieldValidation,
     pub(crate) warnings: Vec<String>,
 }
 
 impl Write {
-    /// A write by a part of the control plane itself.
+    /// Returns the options for a write by the control plane itself.
     pub(crate) fn by(manager: &str) -> Self {
         Self {
             manager: manager.to_owned(),
@@ -90,19 +90,19 @@ impl Write {
 }
 
 impl Registry {
-    /// The kind whose objects are filed under `resource`, in one of its versions.
+    /// Returns the kind of a resource of the store, in any of its versions.
     pub(crate) fn kind_stored(&self, resource: &str) -> Option<Arc<Kind>> {
         let served = self.catalog.find(|kind| storage_name(kind) == resource);
         served.or_else(|| self.catalog.unserved(resource))
     }
 
-    /// A built-in kind that the control plane itself works with.
+    /// Returns a built-in kind in version `v1`.
     pub(crate) fn builtin(&self, group: &str, plural: &str) -> ApiResult<Arc<Kind>> {
         let kind = self.catalog.get(group, "v1", plural);
         kind.ok_or_else(|| ApiError::internal(format!("{plural} is not in the table of kinds")))
     }
 
-    /// The object as it is stored.
+    /// Returns the stored object.
     fn stored(&self, target: &Target) -> ApiResult<Arc<Value>> {
         let name = target.name.as_str();
         if let Some(flaw) = segment_flaw(name).filter(|_| !name.is_empty()) {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::kinds::Kind;
 use crate::{object, table};
 
-/// How much of each object a row of a Table carries: the `includeObject` parameter.
+/// The part of each object that a row of a Table has: the `includeObject` parameter.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum IncludeObject {
     None,
@@ -15,10 +15,10 @@ pub(crate) enum IncludeObject {
     Object,
 }
 
-/// The form of an answer.
+/// The form in which a response has its objects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Representation {
-    /// The object or list itself.
+    /// The whole object or list.
     Object,
     Table {
         include: IncludeObject,
@@ -28,7 +28,7 @@ pub(crate) enum Representation {
 }
 
 impl IncludeObject {
-    /// The value of the query parameter; None if it is not one of those allowed.
+    /// Parses the value of the query parameter. Returns `None` if it is not valid.
     pub(crate) fn parse(value: &str) -> Option<Self> {
         match value {
             "" | "Metadata" => Some(Self::Metadata),
@@ -40,14 +40,14 @@ impl IncludeObject {
 }
 
 impl Representation {
-    /// The same with another `includeObject`, which only a Table has.
+    /// Sets `includeObject` of a Table; other representations do not change.
     pub(crate) fn including(self, include: IncludeObject) -> Self {
         match self {
             Self::Table { .. } => Self::Table { include },
             other => other,
         }
     }
-    /// The body for one object.
+    /// Returns the body of a response with one object.
     pub(crate) fn of_object(self, kind: &Kind, object: Value, now: Timestamp) -> Value {
         match self {
             Self::Table { include } => table::table(kind, &[&object], None, include, now),
@@ -56,7 +56,7 @@ impl Representation {
         }
     }
 
-    /// The body for a list with this metadata.
+    /// Returns the body of a response with a list that has this metadata.
     pub(crate) fn of_list(
         self,
         kind: &Kind,
@@ -74,7 +74,7 @@ impl Representation {
                 table::partial_metadata_list(&items, metadata)
             }
             Self::Object => {
-                // The items of built-in lists do not repeat what the list says of them.
+                // As in Kubernetes, items in lists of built-in kinds have no apiVersion and kind.
                 if !kind.is_custom() {
                     for object in objects.iter_mut().filter_map(Value::as_object_mut) {
                         object.remove("apiVersion");
@@ -93,7 +93,7 @@ impl Representation {
         }
     }
 
-    /// The object of a watch event. Only the first Table of a watch says what its columns are.
+    /// Returns the object of a watch event. Only the first Table of a watch has column definitions.
     pub(crate) fn of_event(self, kind: &Kind, object: Value, first: bool, now: Timestamp) -> Value {
         let mut body = self.of_object(kind, object, now);
         if matches!(self, Self::Table { .. }) && !first {
@@ -102,7 +102,7 @@ impl Representation {
         body
     }
 
-    /// The object of a bookmark.
+    /// Returns the object of a bookmark event.
     pub(crate) fn of_bookmark(self, kind: &Kind, object: Value) -> Value {
         match self {
             Self::Table { .. } => {

@@ -1,4 +1,4 @@
-//! Kinds that are questions: they are answered, never stored.
+//! Reviews: kinds of which objects are created only for the response, and never stored.
 
 use serde_json::{Value, json};
 
@@ -7,12 +7,12 @@ use crate::kinds::{Kind, Verb};
 use crate::object;
 use crate::status::{ApiError, ApiResult};
 
-/// Whether objects of `kind` can only be created.
+/// Reports whether `kind` is a review: create is its only verb.
 pub(crate) fn is_review(kind: &Kind) -> bool {
     kind.verbs.iter().all(|verb| *verb == Verb::Create)
 }
 
-/// Answers a review. Everything is allowed to whoever is authenticated.
+/// Returns the response to a review. Access reviews allow everything to every authenticated user.
 pub(crate) fn respond(kind: &Kind, mut review: Value, identity: &Identity) -> ApiResult<Value> {
     let status = match kind.kind.as_str() {
         "SelfSubjectAccessReview" | "SubjectAccessReview" | "LocalSubjectAccessReview" => {

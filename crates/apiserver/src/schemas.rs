@@ -1,4 +1,4 @@
-//! The parsed schema of each kind, each parsed at most once.
+//! The schemas of all kinds, each parsed at most once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 use crate::kinds::{self, Kind, SchemaSource};
 use crate::status::{ApiError, ApiResult};
 
-/// Schemas by kind.
+/// Parsed schemas.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
     definitions: RwLock<HashMap<String, Arc<Schema>>>,
@@ -17,7 +17,7 @@ pub(crate) struct Schemas {
 }
 
 impl Schemas {
-    /// The schema of `kind`.
+    /// Returns the schema of `kind`.
     pub(crate) fn of(&self, kind: &Kind) -> ApiResult<Arc<Schema>> {
         let found = match &kind.schema {
             SchemaSource::Definition(name) => self.definition(name),
@@ -26,12 +26,12 @@ impl Schemas {
         found.ok_or_else(|| ApiError::internal(format!("no schema for {}", kind.group_resource())))
     }
 
-    /// `schema`, with this as the place its references lead to.
+    /// Returns `schema` together with `self`, in which its references are resolved.
     pub(crate) fn typed<'a>(&'a self, schema: &'a Schema) -> Typed<'a> {
         Typed::new(schema, self)
     }
 
-    /// Remembers the schema of a custom kind.
+    /// Adds the schema of a custom kind.
     pub(crate) fn insert_custom(&self, kind: &Kind, schema: Schema) {
         self.custom.write().insert(place(kind), Arc::new(schema));
     }

@@ -1,4 +1,4 @@
-//! The server: starts, listens, stops.
+//! Start, listening and shutdown of the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,20 +23,20 @@ use crate::target::Target;
 use crate::workloads::pod::NODE;
 use crate::{controllers, object, openapi};
 
-/// How long open connections get to end when the server stops.
+/// Time that [`Server::shutdown`] waits for open connections.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
-/// What a server is started with.
+/// The options of a server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Where random names and uids come from; a random seed by default.
+    /// Seed of random names and UIDs. `None` uses a random seed.
     pub seed: Option<u64>,
-    /// How many past events of each resource a watch can start from.
+    /// Maximum number of past events that are kept of each resource. A watch can start at the oldest
+    /// of them.
     pub history: usize,
-    /// Whether lists and watches heed `shardSelector`. In Kubernetes 1.36 this is the feature gate
-    /// `ShardedListAndWatch`, which is off there unless somebody turns it on; a server without it
-    /// ignores the parameter.
+    /// Whether lists and watches use `shardSelector`; otherwise they ignore it. In Kubernetes 1.36
+    /// this is the feature gate `ShardedListAndWatch`, which is off by default.
     pub sharded_list_and_watch: bool,
 }
 
@@ -50,8 +50,7 @@ impl Default for Options {
     }
 }
 
-/// An embedded Kubernetes control plane: an API server in memory, and the controllers that make a
-/// cluster of it.
+/// An embedded Kubernetes control plane: an API server in memory, and controllers.
 ///
 /// # Examples
 /// ```
@@ -77,7 +76,7 @@ impl Server {
     /// which runs the controllers until [`Server::shutdown`] or until the server is dropped.
     ///
     /// # Errors
-    /// If one of these objects is refused.
+    /// [`StartError::InitialObject`] if one of these objects is not valid.
     pub fn start(options: Options) -> Result<Self, StartError> {
         let registry = Arc::new(Registry {
             catalog: Catalog::builtin(),
@@ -90,10 +89,12 @@ impl Server {
                 .seed
                 .map_or_else(RandomNames::from_entropy, RandomNames::from_seed),
         });
-        for (group, plural, object) in furniture() {
-            create(&registry, group, plural, object).map_err(|error| StartError::Furnish {
-                resource: plural,
-                cause: error.message(),
+        for (group, plural, object) in initial_objects() {
+            create(&registry, group, plural, object).map_err(|error| {
+                StartError::InitialObject {
+                    resource: plural,
+                    cause: error.message(),
+                }
             })?;
         }
         let stop = CancellationToken::new();
@@ -109,7 +110,7 @@ impl Server {
         })
     }
 
-    /// The API for a caller in this process, who is the administrator.
+    /// Returns the API as a service for callers in this process, which act as the administrator.
     #[must_use]
     pub fn service(&self) -> Service {
         let identity = Arc::new(Identity::admin());
@@ -119,10 +120,10 @@ impl Server {
         }
     }
 
-    /// Serves the API over HTTPS at `address`, with certificates of its own.
+    /// Serves the API over HTTPS at `address`, with certificates that are created for it.
     ///
     /// # Errors
-    /// If the address cannot be listened on or the certificates cannot be made.
+    /// If the server cannot listen on the address, or the certificates cannot be created.
     pub async fn listen(&self, address: SocketAddr) -> Result<Endpoint, StartError> {
         self.listen_within(address, Limits::default()).await
     }
@@ -139,8 +140,8 @@ impl Server {
         Ok(endpoint)
     }
 
-    /// Returns what objects relied on so far and this control plane does not model, as the clients
-    /// that wrote them were warned: one sentence for each feature.
+    /// Returns the warnings about features that this control plane does not model and stored objects
+    /// rely on: one sentence for each feature. The clients that wrote the objects got them too.
     #[must_use]
     pub fn unmodelled(&self) -> Vec<String> {
         self.shared.registry.unmodelled.reported()
@@ -149,7 +150,8 @@ impl Server {
     /// Ends every watch and connection and stops the controllers.
     ///
     /// # Cancel safety
-    /// Everything is told to stop at once; a dropped future only does not wait for it.
+    /// The stop is signalled on the first poll. If the future is dropped after that, the server
+    /// still stops, and the caller does not wait for it.
     pub async fn shutdown(&self) {
         self.shared.stop.cancel();
         self.tasks.close();
@@ -185,8 +187,8 @@ fn create(registry: &Registry, group: &str, plural: &str, object: Value) -> ApiR
     Ok(())
 }
 
-/// What is in every new cluster: group, plural, object.
-fn furniture() -> Vec<(&'static str, &'static str, Value)> {
+/// Returns group, plural and object of everything that a new cluster has.
+fn initial_objects() -> Vec<(&'static str, &'static str, Value)> {
     let mut objects: Vec<_> = ["default", "kube-system", "kube-public", "kube-node-lease"]
         .into_iter()
         .map(|name| {

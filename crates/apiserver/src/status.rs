@@ -1,4 +1,4 @@
-//! Errors as Kubernetes answers them: an HTTP code and a `Status` body that clients branch on.
+//! The errors of the API: an HTTP code and a `Status`, with the reasons and texts of Kubernetes.
 
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
@@ -7,14 +7,14 @@ use crate::kinds::Kind;
 use crate::negotiation::NotAcceptable;
 use crate::object;
 
-/// What went wrong with a request.
+/// An error response.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiError {
     pub(crate) code: u16,
     reason: &'static str,
     message: String,
     details: Value,
-    /// What a list that has expired may go on with.
+    /// Token with which a client can continue an expired list.
     continue_token: String,
 }
 
@@ -39,7 +39,7 @@ impl ApiError {
         self
     }
 
-    /// An error that Kubernetes lets through as it is, which then has no reason.
+    /// Returns an error without a reason, as Kubernetes does for Go errors that are not API errors.
     pub(crate) fn without_reason(code: u16, message: impl Into<String>) -> Self {
         Self::new(code, "", message)
     }
@@ -62,7 +62,7 @@ impl ApiError {
         .about(kind, name)
     }
 
-    /// A path that no resource is served at.
+    /// Returns the error for a path without a resource.
     pub(crate) fn no_such_resource() -> Self {
         let mut error = Self::new(
             404,
@@ -95,8 +95,8 @@ impl ApiError {
         error
     }
 
-    /// A form of answer that there is none of. A media type that a built-in resource does not know
-    /// does not get as far as that.
+    /// Returns the error for an `Accept` header that cannot be satisfied. For a media type that a
+    /// built-in resource does not know, it is the error of the router, with another text.
     pub(crate) fn not_acceptable(why: NotAcceptable) -> Self {
         let mut types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
         if why == NotAcceptable::Stream {
@@ -124,14 +124,15 @@ impl ApiError {
         Self::new(409, "Conflict", message).about(kind, name)
     }
 
-    /// The object changed since the client read it. Clients look for this very sentence.
+    /// Returns the error for an object that has changed since the client read it. Clients search for
+    /// this text.
     pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
         let why = "the object has been modified; \
                    please apply your changes to the latest version and try again";
         Self::conflict(kind, name, why)
     }
 
-    /// Fields that other managers own.
+    /// Returns the error for an apply of fields that other managers own.
     pub(crate) fn apply_conflict(message: String, causes: Vec<Value>) -> Self {
         let mut error = Self::new(409, "Conflict", message);
         error.details = json!({"causes": causes});
@@ -146,7 +147,7 @@ impl ApiError {
         Self::new(410, "Expired", message)
     }
 
-    /// The same with a token to go on with.
+    /// Adds a token to continue an expired list.
     pub(crate) fn continuing(mut self, token: String) -> Self {
         self.continue_token = token;
         self
@@ -160,22 +161,22 @@ impl ApiError {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
-    /// A patch of an unknown type on a built-in resource.
+    /// Returns the error for a patch of an unknown type on a built-in resource.
     pub(crate) fn unsupported_patch_type() -> Self {
         let mut error = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
         error.details = json!({});
         error
     }
 
-    /// The same with something said first.
+    /// Puts a text before the message.
     pub(crate) fn prefixed(mut self, text: &str) -> Self {
         self.message.insert_str(0, text);
         self
     }
 
-    /// An object that breaks the rules of its kind, by field.
+    /// Returns the error for an object that is not valid, with the errors of its fields.
     pub(crate) fn invalid(kind: &Kind, name: &str, errors: &[FieldError]) -> Self {
-        // Events of both groups are the core group's inside.
+        // Kubernetes reports events of both API groups in the core group.
         let group = if kind.kind == "Event" {
             ""
         } else {
@@ -184,24 +185,25 @@ impl ApiError {
         Self::invalid_named(&kind.kind, group, name, errors)
     }
 
-    /// Parameters of a request that break the rules; `options` is their kind.
+    /// Returns the error for request options that are not valid. `options` is their kind, such as
+    /// `PatchOptions`.
     pub(crate) fn invalid_options(options: &str, errors: &[FieldError]) -> Self {
         Self::invalid_named(options, "meta.k8s.io", "", errors)
     }
 
-    /// A scale that breaks the rules.
+    /// Returns the error for a Scale that is not valid.
     pub(crate) fn invalid_scale(name: &str, error: FieldError) -> Self {
         Self::invalid_named("Scale", "autoscaling", name, &[error])
     }
 
-    /// A body of another kind than the custom resource it is sent to.
+    /// Returns the error for a body of another kind than the custom resource in the path.
     pub(crate) fn wrong_kind(kind: &Kind, given: &str, name: &str) -> Self {
         let detail = format!("must be {}", kind.kind);
         let error = FieldError::invalid("kind", &json!(given), detail);
         Self::invalid_named(given, &kind.group, name, &[error])
     }
 
-    /// An update that names no version, where the kind asks for one.
+    /// Returns the error for an update without a `resourceVersion` of a kind that requires it.
     pub(crate) fn no_version(kind: &Kind, name: &str) -> Self {
         let field = "metadata.resourceVersion";
         let error = FieldError::invalid(field, &json!(0), "must be specified for an update");
@@ -243,7 +245,7 @@ impl ApiError {
         error
     }
 
-    /// A deletion that is meant for another object, or for another state of it.
+    /// Returns the error for a delete whose preconditions do not hold.
     pub(crate) fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
         let kind_name = &kind.kind;
         let message = format!("Operation cannot be fulfilled on {kind_name} {name:?}: {why}");
@@ -252,7 +254,7 @@ impl ApiError {
         error
     }
 
-    /// A patch that does not fit the object. What is wrong with it is not said, as in Kubernetes.
+    /// Returns the error for a patch that cannot be applied. As in Kubernetes, it has no details.
     pub(crate) fn patch_refused() -> Self {
         let message = "the server rejected our request due to an error in our request";
         let mut error = Self::new(422, "Invalid", message);
@@ -260,7 +262,7 @@ impl ApiError {
         error
     }
 
-    /// A body that is no object of the kind.
+    /// Returns the error for a body that cannot be decoded as an object of the kind.
     pub(crate) fn undecodable(kind: &Kind, why: &str) -> Self {
         let (kind, version) = (&kind.kind, &kind.version);
         Self::bad_request(format!(
@@ -277,7 +279,7 @@ impl ApiError {
         error
     }
 
-    /// Something a real server does and this one does not.
+    /// Returns the error for a feature that this server does not have: 501.
     pub(crate) fn not_modelled(what: &str) -> Self {
         Self::new(
             501,
@@ -290,7 +292,7 @@ impl ApiError {
         Self::new(500, "InternalError", message)
     }
 
-    /// Adds a machine-readable cause.
+    /// Adds a cause to the details.
     pub(crate) fn with_cause(mut self, reason: &str, message: &str, field: &str) -> Self {
         object::set_field(
             &mut self.details,
@@ -308,7 +310,7 @@ impl ApiError {
         self.message.clone()
     }
 
-    /// The `Status` object.
+    /// Returns the `Status` object.
     pub(crate) fn to_status(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

@@ -1,9 +1,8 @@
-//! What an answer looks like: a full object, only its metadata, or a Table as `kubectl get` asks
-//! for.
+//! Tables, as `kubectl get` requests them, and metadata without the rest of an object.
 //!
-//! A kind's columns and where their cells come from are data ([`Kind::columns`]); only cells that
-//! no path can express are computed here, each under a name. The time comes in, so that ages can be
-//! tested.
+//! The columns of a kind and the paths of their cells are data ([`Kind::columns`]). Cells that have
+//! no path are computed by the modules here, each with a name. The present time is a parameter, so
+//! that ages can be tested.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -24,9 +23,9 @@ mod workload;
 
 pub(crate) use path::jsonpath;
 
-/// The Table of `objects`, which are all of `kind`. Without `list_meta` it is the Table of one
-/// object and takes its resource version. For a custom kind, [`Kind::columns`] are its
-/// `additionalPrinterColumns`: the name is put before them, and an age stands in for none.
+/// Returns the Table of `objects`, which are all of `kind`. Without `list_meta` it has the resource
+/// version of its one object. For a custom kind, [`Kind::columns`] are its
+/// `additionalPrinterColumns`: the name comes before them, and the age replaces an empty list.
 pub(crate) fn table(
     kind: &Kind,
     objects: &[&Value],
@@ -54,7 +53,7 @@ pub(crate) fn table(
     })
 }
 
-/// Only the metadata of an object.
+/// Returns a `PartialObjectMetadata` of an object.
 pub(crate) fn partial_metadata(object: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
@@ -63,7 +62,7 @@ pub(crate) fn partial_metadata(object: &Value) -> Value {
     })
 }
 
-/// Only the metadata of each object of a list.
+/// Returns a `PartialObjectMetadataList` of objects.
 pub(crate) fn partial_metadata_list(objects: &[&Value], list_meta: Value) -> Value {
     json!({
         "kind": "PartialObjectMetadataList",
@@ -73,7 +72,7 @@ pub(crate) fn partial_metadata_list(objects: &[&Value], list_meta: Value) -> Val
     })
 }
 
-/// The columns to print, with those that every custom kind has.
+/// Returns the columns of a kind, with those that every custom kind has.
 fn columns(kind: &Kind) -> Vec<Column> {
     if !kind.is_custom() {
         return kind.columns.clone();
@@ -119,7 +118,8 @@ fn definition(column: &Column) -> Value {
     })
 }
 
-/// A description that is a property's of ObjectMeta is kept as `#name` in the table of kinds.
+/// Returns the description of a column. The table of kinds has `#name` for the description of the
+/// property `name` of ObjectMeta.
 fn description(text: &str) -> String {
     let property = text.strip_prefix('#').and_then(|property| {
         let metadata =

@@ -1,4 +1,4 @@
-//! The server as a client sees it: requests in, answers out.
+//! Tests of the whole server through its HTTP service.
 
 mod apply;
 mod crud;
@@ -22,7 +22,7 @@ use tower::ServiceExt;
 
 use crate::{Options, Server};
 
-/// A server and the means to talk to it.
+/// A server, with methods that send requests to it.
 struct Api {
     server: Server,
 }
@@ -80,7 +80,7 @@ impl Api {
         )
     }
 
-    /// The answer to a GET with these headers.
+    /// Returns the response to a GET with these headers.
     async fn raw(&self, path: &str, headers: &[(&str, &str)]) -> http::Response<Bytes> {
         let mut request = Request::get(path);
         for (name, value) in headers {
@@ -117,7 +117,7 @@ impl Api {
             .await
     }
 
-    /// Waits until the object at `path` is as wanted; a missing one is null.
+    /// Waits until `wanted` returns true for the object at `path`; a missing object is null.
     async fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..1_000 {
             let (code, object) = self.get(path).await;
@@ -133,7 +133,7 @@ impl Api {
         );
     }
 
-    /// The first `count` frames of a watch.
+    /// Returns the first `count` frames of a watch.
     async fn frames(&self, path: &str, count: usize) -> Vec<Value> {
         let request = Request::get(path).body(Full::new(Bytes::new())).unwrap();
         let response = self.server.service().oneshot(request).await.unwrap();
@@ -211,17 +211,17 @@ fn robot_crd() -> Value {
 
 async fn with_robots() -> Api {
     let api = Api::start();
-    let (code, answer) = api
+    let (code, response) = api
         .post(
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
             robot_crd(),
         )
         .await;
-    assert_eq!(code, 201, "{answer}");
+    assert_eq!(code, 201, "{response}");
     api
 }
 
-/// The message of a refused request.
-fn message(answer: &(u16, Value)) -> &str {
-    answer.1["message"].as_str().unwrap_or_default()
+/// Returns the message of an error response.
+fn message(response: &(u16, Value)) -> &str {
+    response.1["message"].as_str().unwrap_or_default()
 }

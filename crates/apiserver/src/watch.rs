@@ -1,8 +1,7 @@
-//! Watch: the present state where it is asked for, then every change, as frames of JSON or
-//! protobuf.
+//! Watches: the present objects, if requested, and then every event, as frames of JSON or protobuf.
 //!
-//! A watcher pulls from the store's history at its own speed. One that is slower than the history
-//! is long gets 410 Expired, as from a real server.
+//! A watcher reads the history of the store at its own speed. If it is so slow that events have been
+//! dropped from the history, it gets 410 Expired, as from a real server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,36 +22,38 @@ use crate::status::{ApiError, ApiResult};
 use crate::store::{Change, Event};
 use crate::target::Target;
 
-/// How often a quiet watch tells how far it has come.
+/// Time between two bookmarks of a watch, as in Kubernetes.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A watch that is not longer than this ends without a bookmark.
+/// Maximum duration of a watch that ends without a bookmark: Kubernetes sends the last bookmark two
+/// seconds before the end.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
-/// What to watch, and how.
+/// The parameters of a watch.
 #[derive(Debug)]
 pub(crate) struct WatchRequest {
     pub(crate) target: Target,
     pub(crate) filter: Filter,
     pub(crate) start: Start,
-    /// Tell the revision now and then.
+    /// Whether to send bookmarks.
     pub(crate) bookmarks: bool,
     pub(crate) timeout: Duration,
     pub(crate) representation: Representation,
     pub(crate) media: Media,
 }
 
-/// Where a watch begins.
+/// The start of a watch.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Start {
-    /// After this revision.
+    /// With the events after this revision.
     After(u64),
-    /// With the present state as if it had just been added; then, if asked, a bookmark that says
-    /// so.
+    /// With an event ADDED for each present object, and after them a bookmark if `end_bookmark` is
+    /// set.
     Present { end_bookmark: bool },
 }
 
-/// The frames of a watch. It ends at its timeout, when the server stops, or after an error frame.
+/// Returns the frames of a watch, which ends at its timeout, when the server stops, or after an error
+/// frame.
 pub(crate) fn frames(
     registry: Arc<Registry>,
     request: WatchRequest,
@@ -70,7 +71,7 @@ struct Watcher {
     request: WatchRequest,
     stop: CancellationToken,
     changed: watch::Receiver<u64>,
-    /// Everything up to here has been looked at.
+    /// Revision up to which events have been read.
     cursor: u64,
     pending: Vec<Bytes>,
     deadline: Instant,
@@ -83,7 +84,7 @@ impl Watcher {
     fn new(registry: Arc<Registry>, request: WatchRequest, stop: CancellationToken) -> Self {
         let now = Instant::now();
         let mut watcher = Self {
-            // Before the first read, so that no change falls between the two.
+            // Subscribed before the first read, so that no event is missed in between.
             changed: registry.store.subscribe(),
             cursor: 0,
             pending: Vec::new(),
@@ -120,7 +121,7 @@ impl Watcher {
                 }
             }
         }
-        // Frames are taken from the end.
+        // Frames are popped from the end.
         self.pending.reverse();
     }
 
@@ -142,7 +143,7 @@ impl Watcher {
                 () = self.stop.cancelled() => return None,
                 () = tokio::time::sleep_until(self.deadline) => {
                     self.ended = true;
-                    // Kubernetes sends the last one two seconds before the end.
+
                     if self.request.bookmarks && self.request.timeout > LAST_BOOKMARK {
                         self.bookmark(Value::Null);
                     }
@@ -155,14 +156,15 @@ impl Watcher {
         }
     }
 
-    /// Looks at what has changed since the last time.
+    /// Reads the events since the last call, and adds their frames.
     fn pull(&mut self) {
         let storage = self.request.target.storage();
         match self.registry.store.events_after(&storage, self.cursor) {
             Ok((events, cursor)) => {
                 for event in events {
                     match self.translate(&event) {
-                        // What stops matching is shown as it was, at the version that ends it.
+                        // An object that stops matching has its last matching state, with the version
+                        // of the event.
                         Some("DELETED") if event.change != Change::Deleted => {
                             let mut last = event.previous.as_deref().cloned().unwrap_or_default();
                             let version =
@@ -187,8 +189,8 @@ impl Watcher {
         }
     }
 
-    /// What an event is to this watcher: an object that stops matching its filter is deleted to it,
-    /// one that starts to match is added.
+    /// Returns the type of an event for this watcher, or `None` if it does not get the event. An
+    /// object that starts to match the filter is ADDED, and one that stops matching is DELETED.
     fn translate(&self, event: &Event) -> Option<&'static str> {
         let namespace = self.request.target.namespace.as_str();
         if !namespace.is_empty() && object::namespace(&event.object) != namespace {
@@ -240,7 +242,7 @@ impl Watcher {
         let frame = match self.request.media {
             Media::Protobuf => match protobuf_frame(type_, object) {
                 Ok(frame) => frame,
-                // A Status can always be written.
+                // A Status can always be encoded.
                 Err(error) if type_ != "ERROR" => return self.fail(&error),
                 Err(_) => Bytes::new(),
             },
@@ -254,8 +256,8 @@ impl Watcher {
     }
 }
 
-/// The length of a `WatchEvent` in four bytes, and the event, whose object has an envelope of its
-/// own.
+/// Returns a frame: the length of the `WatchEvent` in four bytes, and the event. The object in it has
+/// its own protobuf envelope.
 fn protobuf_frame(type_: &str, object: &Value) -> ApiResult<Bytes> {
     let object = Media::Protobuf.encode(object)?;
     let event = WatchEventParts {

@@ -1,7 +1,8 @@
-//! Workload simulation: Deployments make ReplicaSets, ReplicaSets make Pods, Pods run at once.
+//! Simulation of workloads: Deployments create ReplicaSets, ReplicaSets create Pods, and Pods run
+//! immediately.
 //!
-//! Each file has a pure plan over the present state and a thin step that carries it out. No
-//! container runs: a pod becomes Running and Ready as soon as it is seen.
+//! Each module has a pure function that plans the next step from the present state, and a step that
+//! executes the plan. Containers do not run: a pod becomes Running and Ready when it is first seen.
 
 pub(crate) mod deployment;
 pub(crate) mod pod;
@@ -19,7 +20,7 @@ use crate::status::ApiResult;
 use crate::store::Key;
 use crate::target::Target;
 
-/// The name of the object of that kind that controls `object`.
+/// Returns the name of the controller of `object`, if it is of this kind.
 pub(crate) fn controller_of<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
     let owner = controller_reference(object)?;
     (object::text(owner, &["kind"]) == kind).then(|| object::text(owner, &["name"]))
@@ -31,7 +32,7 @@ fn controller_reference(object: &Value) -> Option<&Value> {
         .find(|owner| object::at(owner, &["controller"]) == &json!(true))
 }
 
-/// A reference that makes `owner` the controller of what carries it.
+/// Returns an owner reference to `owner` as a controller.
 fn owned_by(owner: &Value) -> Value {
     json!({
         "apiVersion": object::text(owner, &["apiVersion"]), "kind": object::text(owner, &["kind"]),
@@ -40,13 +41,13 @@ fn owned_by(owner: &Value) -> Value {
     })
 }
 
-/// Whether anybody controls `object`.
+/// Reports whether `object` has a controller.
 pub(crate) fn is_controlled(object: &Value) -> bool {
     controller_reference(object).is_some()
 }
 
-/// The objects of `resource` that `owner` controls: those its selector chooses are adopted if
-/// nobody controls them, and those it no longer chooses are let go.
+/// Returns the objects of `resource` that `owner` controls. Adopts objects without a controller that
+/// match its selector, and releases those that no longer match.
 fn claim(registry: &Registry, owner: &Value, resource: &str) -> ApiResult<Vec<Value>> {
     let selector = LabelSelector::from_object(object::at(owner, &["spec", "selector"]));
     let kind = registry.kind_stored(resource);
@@ -101,21 +102,25 @@ fn change_owners(
     })
 }
 
-/// Who says what about an object.
-struct Happening<'a> {
+/// The content of a Kubernetes Event.
+struct EventContent<'a> {
     component: &'a str,
     reason: &'a str,
     message: String,
 }
 
-/// Writes a Kubernetes Event. One that cannot be written is only logged, as in a cluster.
-fn tell(registry: &Registry, regarding: &Value, happening: &Happening<'_>) {
-    if let Err(error) = try_tell(registry, regarding, happening) {
-        tracing::debug!(?error, reason = happening.reason, "cannot write an event");
+/// Creates a Kubernetes Event. A failure is only logged, as in a cluster.
+fn record_event(registry: &Registry, regarding: &Value, content: &EventContent<'_>) {
+    if let Err(error) = try_record_event(registry, regarding, content) {
+        tracing::debug!(?error, reason = content.reason, "cannot create an event");
     }
 }
 
-fn try_tell(registry: &Registry, regarding: &Value, happening: &Happening<'_>) -> ApiResult<()> {
+fn try_record_event(
+    registry: &Registry,
+    regarding: &Value,
+    content: &EventContent<'_>,
+) -> ApiResult<()> {
     let kind = registry.builtin("", "events")?;
     let now = registry.clock.now_rfc3339();
     let namespace = object::namespace(regarding);
@@ -132,20 +137,20 @@ fn try_tell(registry: &Registry, regarding: &Value, happening: &Happening<'_>) -
             "name": object::name(regarding), "namespace": namespace, "uid": object::uid(regarding),
             "resourceVersion": object::meta(regarding, "resourceVersion"),
         },
-        "reason": happening.reason, "message": happening.message, "type": "Normal", "count": 1,
-        "source": {"component": happening.component},
-        "reportingComponent": happening.component, "reportingInstance": "",
+        "reason": content.reason, "message": content.message, "type": "Normal", "count": 1,
+        "source": {"component": content.component},
+        "reportingComponent": content.component, "reportingInstance": "",
         "firstTimestamp": now, "lastTimestamp": now, "eventTime": null,
     });
     registry.create(
         &Target::new(&kind, namespace, ""),
         event,
-        &mut Write::by(happening.component),
+        &mut Write::by(content.component),
     )?;
     Ok(())
 }
 
-/// Writes the fields of a status that differ.
+/// Updates the fields of a status that differ.
 fn set_status(
     registry: &Registry,
     group: &str,
@@ -166,9 +171,9 @@ fn set_status(
     Ok(())
 }
 
-/// A counter in a status.
-fn whole(value: i64) -> Value {
-    // Counters that are zero are left out, as Go's `omitempty` does.
+/// Returns a counter of a status: null, which is left out, if it is 0.
+fn counter(value: i64) -> Value {
+    // As Go's `omitempty`.
     if value == 0 {
         Value::Null
     } else {

@@ -1,4 +1,4 @@
-//! A CRD that is being deleted takes its objects with it.
+//! Deletes the objects of a CRD that is being deleted.
 
 use super::garbage;
 use crate::object;
@@ -20,7 +20,7 @@ pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
         }
     }
     if !registry.store.list(&key.name, None).0.is_empty() {
-        // The deletion of the last one brings us back here.
+        // The event of the last deletion leads to another step.
         return Ok(());
     }
     match garbage::target(registry, super::CRDS, key) {

@@ -1,4 +1,4 @@
-//! Owner references: dependents go with their last owner, and hold back owners that wait for them.
+//! Garbage collection: deletes dependents with their last owner, and lets owners wait for dependents.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::status::ApiResult;
 use crate::store::Key;
 use crate::target::Target;
 
-/// Deletes an object that has owners but none that is still there; forgets those that are not.
+/// Deletes an object whose owners are all gone. If only some are gone, removes their references.
 pub(super) fn check_dependent(registry: &Registry, resource: &str, key: &Key) -> ApiResult<()> {
     let Some(object) = registry.store.get(resource, key) else {
         return Ok(());
@@ -43,7 +43,7 @@ pub(super) fn check_dependent(registry: &Registry, resource: &str, key: &Key) ->
     delete(registry, &target, &object, policy)
 }
 
-/// Takes the garbage collector's own finalizers off an object once they have had their effect.
+/// Removes the finalizers of the garbage collector from an object once their work is done.
 pub(super) fn release_owner(registry: &Registry, resource: &str, key: &Key) -> ApiResult<()> {
     let Some(object) = registry.store.get(resource, key) else {
         return Ok(());
@@ -71,14 +71,14 @@ pub(super) fn release_owner(registry: &Registry, resource: &str, key: &Key) -> A
         for (resource, dependent) in &dependents {
             check_dependent(registry, resource, &Key::of(dependent))?;
         }
-        let owns_us = |dependent: &Value| {
+        let owns_object = |dependent: &Value| {
             object::items(&object, &["metadata", "ownerReferences"])
                 .iter()
                 .any(|owner| object::text(owner, &["uid"]) == object::uid(dependent))
         };
         let blocks = |dependent: &Value| {
-            // Two that wait for each other would wait for ever.
-            if owns_us(dependent) && object::finalizers(dependent).contains(&FOREGROUND) {
+            // Two objects that wait for each other would never be deleted.
+            if owns_object(dependent) && object::finalizers(dependent).contains(&FOREGROUND) {
                 return false;
             }
             object::items(dependent, &["metadata", "ownerReferences"])
@@ -100,7 +100,7 @@ pub(super) fn release_owner(registry: &Registry, resource: &str, key: &Key) -> A
     Ok(())
 }
 
-/// Takes one finalizer off an object.
+/// Removes one finalizer from an object.
 pub(super) fn remove_finalizer(
     registry: &Registry,
     target: &Target,
@@ -118,7 +118,7 @@ pub(super) fn remove_finalizer(
     Ok(())
 }
 
-/// Deletes this very object, not one that has taken its name.
+/// Deletes the object with this UID, and not a newer one with the same name.
 pub(super) fn delete(
     registry: &Registry,
     target: &Target,
@@ -138,22 +138,24 @@ pub(super) fn delete(
         .map(|_| ())
 }
 
-/// The address of a stored object, in whatever version its kind is served.
+/// Returns the target of a stored object, in any version in which its kind is served.
 pub(super) fn target(registry: &Registry, resource: &str, key: &Key) -> Option<Target> {
     let kind = registry.kind_stored(resource)?;
     Some(Target::new(&kind, &key.namespace, &key.name))
 }
 
+/// The state of an owner.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Owner {
     Present,
     Absent,
-    /// It is there, and waits for its dependents to go first.
+    /// The owner is being deleted in the foreground, and waits for its dependents.
     Waiting,
 }
 
-/// An owner in another namespace, or of another name, counts as absent. What an object of the
-/// cluster says of an owner in a namespace cannot be checked, and so it keeps the object.
+/// Returns the state of an owner. An owner in another namespace, or with another name, counts as
+/// absent. As in Kubernetes, an owner in a namespace counts as present for a cluster-scoped object:
+/// its reference cannot be checked.
 fn look_up(registry: &Registry, owner: &Value, dependent: &Key) -> Owner {
     let Some((_, found)) = registry.store.by_uid(object::text(owner, &["uid"])) else {
         return Owner::Absent;
@@ -172,7 +174,7 @@ fn look_up(registry: &Registry, owner: &Value, dependent: &Key) -> Owner {
     Owner::Present
 }
 
-/// Keeps of an object's owner references those that `keep` says.
+/// Removes the owner references of an object for which `keep` returns false.
 fn retain_owners(
     registry: &Registry,
     target: &Target,

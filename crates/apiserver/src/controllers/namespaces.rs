@@ -1,4 +1,4 @@
-//! Namespaces: what each one comes with, and emptying one that is being deleted.
+//! Namespaces: their service account, and the deletion of their objects.
 
 use serde_json::{Value, json};
 
@@ -16,12 +16,12 @@ pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     if object::is_deleting(&namespace) {
         empty(registry, &key.name)
     } else {
-        furnish(registry, &key.name)
+        create_service_account(registry, &key.name)
     }
 }
 
-/// Every namespace has a service account named `default`.
-fn furnish(registry: &Registry, namespace: &str) -> ApiResult<()> {
+/// Creates the service account `default` in a namespace.
+fn create_service_account(registry: &Registry, namespace: &str) -> ApiResult<()> {
     let kind = registry.builtin("", "serviceaccounts")?;
     if registry
         .store
@@ -37,7 +37,7 @@ fn furnish(registry: &Registry, namespace: &str) -> ApiResult<()> {
     Ok(())
 }
 
-/// Deletes everything in a namespace, then lets it go.
+/// Deletes all objects in a namespace, and then removes the finalizer of the namespace.
 fn empty(registry: &Registry, namespace: &str) -> ApiResult<()> {
     let mut left = false;
     for resource in registry.store.resources_in(namespace) {
@@ -53,7 +53,7 @@ fn empty(registry: &Registry, namespace: &str) -> ApiResult<()> {
         }
     }
     if left && !registry.store.resources_in(namespace).is_empty() {
-        // The deletion of the last object brings us back here.
+        // The event of the last deletion leads to another step.
         return Ok(());
     }
     let kind = registry.builtin("", "namespaces")?;

@@ -1,4 +1,4 @@
-//! What is wrong with a CRD beyond its own schema.
+//! Validation of CRDs beyond the OpenAPI schema of the kind CustomResourceDefinition.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::kinds::Catalog;
 use crate::object;
 
-/// The annotation without which nobody defines kinds in Kubernetes' own groups.
+/// The annotation that a CRD in one of Kubernetes' own groups needs.
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// The rules for a CRD as it stands.
+/// Returns the errors of a CRD.
 pub(crate) fn validate(crd: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let spec = object::at(crd, &["spec"]);
@@ -37,7 +37,7 @@ pub(crate) fn validate(crd: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Kinds of Kubernetes itself are not for a CRD to define.
+/// Refuses a CRD that defines a built-in kind, or a kind in a protected group without approval.
 fn protected(crd: &Value, group: &str, plural: &str) -> Option<FieldError> {
     let is_ours = group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io");
     let approval = object::text(crd, &["metadata", "annotations", APPROVAL]);
@@ -90,14 +90,15 @@ fn validate_versions(spec: &Value) -> Vec<FieldError> {
         } else if schemas.len() > 1 {
             check_structure(schema, &field, &mut errors);
         } else if index == 0 {
-            // What all versions share is one schema to the real server, under its former name.
+            // The real server stores a schema that all versions share under its former name, and
+            // reports errors there.
             check_structure(schema, "spec.validation.openAPIV3Schema", &mut errors);
         }
     }
     errors
 }
 
-/// Every place of a structural schema has a type, and every list says of what.
+/// Checks that each part of a structural schema has a type, and each list a schema of its items.
 fn check_structure(schema: &Value, field: &str, errors: &mut Vec<FieldError>) {
     if !object::at(schema, &["$ref"]).is_null() {
         let field = format!("{field}.$ref");

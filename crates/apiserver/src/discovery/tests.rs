@@ -10,7 +10,7 @@ const KUBECTL: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDi
                        application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
                        application/json";
 
-/// Built-in kinds, and a custom one in two versions.
+/// Returns the built-in kinds, and a custom kind in two versions.
 fn catalog() -> Catalog {
     let strings = |list: &[&str]| {
         list.iter()
@@ -59,9 +59,9 @@ fn get(path: &str, accept: &str) -> Option<(String, Value)> {
     respond(&segments, accept, &catalog())
 }
 
-/// The fixtures hold what a real server answered, with the same CRD installed.
+/// The fixtures are responses of a real server with the same CRD.
 #[test]
-fn answers_are_those_of_a_real_server() {
+fn responses_are_those_of_a_real_server() {
     let fixtures: Value = serde_json::from_str(include_str!("fixtures/discovery.json")).unwrap();
     for (path, expected) in fixtures["legacy"].as_object().unwrap() {
         let (content_type, body) =
@@ -77,7 +77,7 @@ fn answers_are_those_of_a_real_server() {
 }
 
 #[test]
-fn the_accept_header_chooses_the_form() {
+fn the_accept_header_selects_the_representation() {
     let check = |accept: &str, kind: &str, api_version: Option<&str>| {
         let (_, body) = get("/apis", accept).unwrap();
         assert_eq!(body["kind"], kind, "{accept}");
@@ -106,7 +106,7 @@ fn the_accept_header_chooses_the_form() {
 }
 
 #[test]
-fn other_paths_are_not_answered() {
+fn other_paths_are_not_discovery() {
     for path in [
         "/",
         "/api/v2",

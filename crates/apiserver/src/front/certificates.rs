@@ -1,4 +1,4 @@
-//! An authority of our own, the server's certificate and the administrator's.
+//! A certificate authority for one server, and the certificates of the server and its administrator.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use rustls::{RootCertStore, ServerConfig};
 
 use crate::error::StartError;
 
-/// Everything needed to serve and to call over TLS. Made at start, kept in memory, never reused.
+/// The certificates, keys and token of one server. They are created at start and kept in memory.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     authority: Pair,
@@ -32,8 +32,8 @@ struct Pair {
 }
 
 impl Certificates {
-    /// Makes certificates for a server at `address`.
-    pub(crate) fn make(address: IpAddr) -> Result<Self, StartError> {
+    /// Creates the certificates of a server at `address`.
+    pub(crate) fn create(address: IpAddr) -> Result<Self, StartError> {
         let fail = |subject| move |cause| StartError::Certificate { subject, cause };
         let mut params = named("opkit-ca", None);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -82,7 +82,7 @@ impl Certificates {
         })
     }
 
-    /// TLS for the server. A client certificate is welcome, not required.
+    /// Returns the TLS configuration of the server. Client certificates are optional.
     pub(crate) fn server_config(&self) -> Result<ServerConfig, StartError> {
         fn fail<E: Into<Box<dyn std::error::Error + Send + Sync>>>(cause: E) -> StartError {
             StartError::Tls {
@@ -126,7 +126,7 @@ impl Certificates {
     }
 }
 
-/// A bearer token that nobody guesses.
+/// Returns a random bearer token.
 fn token() -> Result<String, StartError> {
     let mut bytes = [0; 24];
     let random = rustls::crypto::ring::default_provider().secure_random;

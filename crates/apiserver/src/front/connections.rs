@@ -1,4 +1,4 @@
-//! The open connections, and which of them go when there are too many.
+//! The open connections of a server, and which of them are closed if there are too many.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,10 +6,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-/// The open connections of a server, of which there is a limited number.
+/// The open connections of a server, up to a maximum number.
 ///
-/// When all places are taken, a new connection takes that of the oldest one whose peer has not been
-/// authenticated; it is refused if there is none. So nobody without credentials keeps others out.
+/// If all places are taken, a new connection takes the place of the oldest connection whose peer
+/// has not been authenticated, and is refused if there is none. So clients without credentials
+/// cannot lock out other clients.
 #[derive(Debug)]
 pub(super) struct Connections {
     max: usize,
@@ -20,7 +21,7 @@ pub(super) struct Connections {
 struct State {
     open: usize,
     next: u64,
-    /// Those whose peers have not been authenticated, in the order of their arrival.
+    /// Connections whose peers have not been authenticated, in the order of their arrival.
     pending: BTreeMap<u64, CancellationToken>,
 }
 
@@ -61,7 +62,7 @@ impl Connections {
 }
 
 impl Place {
-    /// Keeps the place: the peer has been authenticated.
+    /// Keeps the place until the connection ends, because the peer has been authenticated.
     pub(super) fn keep(&self) {
         self.connections.state.lock().pending.remove(&self.number);
     }
@@ -91,13 +92,13 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_without_credentials_goes() {
+    fn the_oldest_connection_without_credentials_is_evicted() {
         let connections = Connections::new(3);
         let [first, second, third] = [(); 3].map(|()| connections.enter().unwrap());
         first.keep();
         let fourth = connections.enter().unwrap();
         assert!(!is_evicted(&first) && is_evicted(&second) && !is_evicted(&third));
-        // Its place is taken; that it ends later changes nothing.
+        // Its place was taken by another connection, so its end frees no place.
         drop(second);
         third.keep();
         fourth.keep();

@@ -24,7 +24,7 @@ async fn start(limits: Limits) -> (Server, Endpoint) {
     (server, endpoint)
 }
 
-/// A TLS connection without a client certificate, for HTTP/1.
+/// Opens a TLS connection for HTTP/1, without a client certificate.
 async fn connect(endpoint: &Endpoint) -> tokio_rustls::client::TlsStream<TcpStream> {
     let config: Value = serde_saphyr::from_str(&endpoint.kubeconfig()).unwrap();
     let authority = config["clusters"][0]["cluster"]["certificate-authority-data"].clone();
@@ -45,10 +45,10 @@ async fn connect(endpoint: &Endpoint) -> tokio_rustls::client::TlsStream<TcpStre
     connector.connect(name, stream).await.unwrap()
 }
 
-/// Waits until the server has closed the connection, and returns what it sent before.
+/// Waits until the server has closed the connection, and returns the bytes that it sent.
 async fn rest(mut stream: impl tokio::io::AsyncRead + Unpin) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // A connection that is dropped ends in an error or in an end, as it happens.
+    // A connection that the server drops ends with an error or with an end of file.
     let _ = timeout(LONG, stream.read_to_end(&mut bytes))
         .await
         .expect("the connection is still open");
@@ -56,7 +56,7 @@ async fn rest(mut stream: impl tokio::io::AsyncRead + Unpin) -> Vec<u8> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_without_a_handshake_ends() {
+async fn a_connection_without_a_handshake_is_closed() {
     let (_server, endpoint) = start(Limits::default()).await;
     let began = tokio::time::Instant::now();
     let stream = TcpStream::connect(endpoint.address()).await.unwrap();
@@ -65,7 +65,7 @@ async fn a_connection_without_a_handshake_ends() {
 }
 
 #[tokio::test]
-async fn a_connection_without_credentials_ends() {
+async fn a_connection_without_credentials_is_closed() {
     let limits = Limits {
         authentication: Duration::from_millis(300),
         ..Limits::default()
@@ -96,7 +96,7 @@ async fn a_connection_without_credentials_ends() {
 }
 
 #[tokio::test]
-async fn silent_connections_keep_nobody_out() {
+async fn silent_connections_do_not_lock_out_clients() {
     let limits = Limits {
         connections: 2,
         authentication: LONG * 2,

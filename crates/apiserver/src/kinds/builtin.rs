@@ -1,8 +1,8 @@
-//! The built-in kinds, from the data files.
+//! The built-in kinds, from data files.
 //!
-//! `cargo xtask kinds` wrote `kinds.json` and `groups.txt` from what a real server says of itself;
-//! `cells.txt` is written by hand, since no server publishes what it holds.
-//! They are parsed once per process, on first use.
+//! `cargo xtask kinds` writes `kinds.json` and `groups.txt` from the discovery of a real server.
+//! `cells.txt` is written by hand: servers do not publish the values of printer columns. The files
+//! are parsed once per process, on first use.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -15,24 +15,22 @@ const CELLS: &str = include_str!("../../data/cells.txt");
 
 static TABLE: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(parse);
 
-/// Every built-in kind, by group, version and plural.
+/// Returns all built-in kinds, sorted by group, version and plural.
 pub(super) fn kinds() -> &'static [Arc<Kind>] {
     &TABLE
 }
 
-/// The built-in groups in the order in which a real server lists them; the core group is not one of
-/// them.
+/// Returns the built-in groups without the core group, in the order of a real server.
 pub(super) fn groups() -> impl Iterator<Item = &'static str> {
     GROUPS.lines()
 }
 
-/// The cells of each resource, as `Column: RULE`.
+/// Returns the lines `Column: RULE` for the cells of each resource.
 pub(super) fn cells() -> BTreeMap<&'static str, Vec<&'static str>> {
     sections(CELLS)
 }
 
-/// The table is part of the program, so that it parses is for a test to show, not for a user to
-/// learn.
+/// Parses the data files. They are part of the program, and a test checks that they are valid.
 fn parse() -> Vec<Arc<Kind>> {
     match serde_json::from_str::<Vec<Kind>>(KINDS) {
         Ok(mut kinds) => {

@@ -1,8 +1,8 @@
 //! Defaults of the built-in kinds that no OpenAPI document publishes.
 //!
-//! `data/defaults.txt` holds them as rules and explains their form; the few that are more than a
-//! value are the functions of [`functions`]. A rule only ever fills in what is unset, so applying
-//! them twice changes nothing.
+//! `data/defaults.txt` has them as rules, and documents the format. Defaults that depend on several
+//! fields are [`functions`]. A rule only sets fields that are not set, so applying the rules twice
+//! has no effect.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ mod tests;
 
 const TEXT: &str = include_str!("../../data/defaults.txt");
 
-/// One line of the file.
+/// One line of the data file.
 #[derive(Debug)]
 struct Rule {
     path: Vec<Step>,
@@ -28,23 +28,23 @@ struct Rule {
 #[derive(Debug)]
 enum Step {
     Field(&'static str),
-    /// Each item of the list in that field.
+    /// Each item of the list in a field.
     Each(&'static str),
 }
 
 #[derive(Debug)]
 enum Action {
-    /// The value of an unset field.
+    /// A field, and its value if it is not set.
     Set(&'static str, Value),
-    /// Shared rules or a function, on the object at the path.
+    /// The name of shared rules or of a function for the object at the path.
     Apply(&'static str),
 }
 
-/// What a field beside the target must be.
+/// A condition on a field beside the target of a rule.
 #[derive(Debug)]
 struct Condition {
     field: &'static str,
-    /// Empty: it is enough that the field is set.
+    /// The accepted values. If it is empty, the field must be set.
     values: Vec<&'static str>,
     negated: bool,
 }
@@ -56,9 +56,8 @@ static RULES: LazyLock<BTreeMap<&'static str, Vec<Rule>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Fills in what a real server would write into an object of a built-in kind. It expects name,
-/// namespace and uid to be there already. Objects of custom kinds have their defaults in their
-/// schema.
+/// Sets the defaults of an object of a built-in kind, which must have its name, namespace and UID.
+/// The defaults of custom kinds are in their schema.
 pub(crate) fn apply(kind: &Kind, object: &mut Value) {
     if !kind.is_custom() {
         apply_section(&kind.resource_line(), object);
@@ -72,7 +71,8 @@ fn apply_section(name: &str, object: &mut Value) {
 }
 
 impl Rule {
-    /// A line of the file; None if it is not a rule, which a test rules out.
+    /// Parses a line of the data file. Returns `None` if it is not a valid rule; a test checks that
+    /// there is no such line.
     fn parse(line: &'static str) -> Option<Self> {
         let (path, rest) = line.split_once(": ")?;
         let (rest, condition) = match (rest.rsplit_once(" if "), rest.rsplit_once(" unless ")) {
@@ -99,7 +99,7 @@ impl Rule {
         })
     }
 
-    /// Walks `path` from `object`, to every place where it leads.
+    /// Applies the rule to every object that `path` leads to, starting from `object`.
     fn apply(&self, path: &[Step], object: &mut Value) {
         match path.split_first() {
             None => self.act(object),

@@ -1,7 +1,7 @@
 //! The OpenAPI definitions of the built-in kinds.
 //!
-//! A megabyte of text is too much to parse at start: the lines are only cut into name and JSON, and
-//! a definition is parsed when somebody first asks for it.
+//! To parse all of them, 1 MB of text, would slow down the start. The lines are only split into name
+//! and JSON, and each definition is parsed on first use.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -21,12 +21,12 @@ pub(crate) struct Definitions {
 }
 
 impl Definitions {
-    /// Those of the built-in kinds, shared by every server in the process.
+    /// Returns the definitions of the built-in kinds, which all servers in the process share.
     pub(crate) fn builtin() -> &'static Self {
         &BUILTIN
     }
 
-    /// Cuts `text`, one `NAME\tJSON` per line.
+    /// Splits `text`, which has lines of `NAME\tJSON`.
     fn scan(text: &'static str) -> Self {
         let lines = text
             .lines()
@@ -38,12 +38,12 @@ impl Definitions {
         }
     }
 
-    /// The JSON text of a definition.
+    /// Returns the JSON text of a definition.
     pub(crate) fn raw(&self, name: &str) -> Option<&'static str> {
         self.lines.get(name).copied()
     }
 
-    /// A definition, parsed at most once.
+    /// Returns a definition, which is parsed at most once.
     pub(crate) fn value(&self, name: &str) -> Option<Arc<Value>> {
         if let Some(value) = self.parsed.read().get(name) {
             return Some(Arc::clone(value));
@@ -53,12 +53,12 @@ impl Definitions {
         Some(Arc::clone(self.parsed.write().entry(name).or_insert(value)))
     }
 
-    /// How much text there is, which tells one set of definitions from another.
+    /// Returns the number of bytes of all definitions, by which one set differs from another.
     pub(crate) fn size(&self) -> usize {
         self.lines.values().map(|line| line.len()).sum()
     }
 
-    /// Every name, sorted.
+    /// Returns all names, sorted.
     #[cfg(test)]
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.lines.keys().copied()

@@ -1,5 +1,4 @@
-//! Field selectors of the built-in kinds: which fields may be selected by, and what their values
-//! are.
+//! Field selectors of the built-in kinds: the supported fields, and their values.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,8 +10,8 @@ use crate::table::jsonpath;
 
 const TEXT: &str = include_str!("../../data/field-selectors.txt");
 
-/// The selectors of one resource: names, and beside each its rule, which is empty where the value
-/// is at the field's own place.
+/// The field selectors of one resource: the names, and for each name the rule for its value. An
+/// empty rule stands for the field with this name.
 #[derive(Debug, Default)]
 struct Selectors {
     names: Vec<&'static str>,
@@ -33,16 +32,16 @@ static TABLE: LazyLock<BTreeMap<&'static str, Selectors>> = LazyLock::new(|| {
 });
 
 impl Kind {
-    /// The fields that a selector may name beyond `metadata.name` and `metadata.namespace`. Those
-    /// of a custom kind are in its CRD.
+    /// Returns the fields that a selector supports besides `metadata.name` and `metadata.namespace`.
+    /// Custom kinds have none here: `selectableFields` of CRDs are not modelled.
     pub(crate) fn field_selectors(&self) -> &'static [&'static str] {
         self.selectors()
             .map(|selectors| selectors.names.as_slice())
             .unwrap_or_default()
     }
 
-    /// The value that a selector compares `field` of `object` with; empty if it is unset. A field
-    /// that no selector of this kind may name is read at its own place.
+    /// Returns the value of `field` that a selector compares; empty if it is not set. For a field
+    /// without a rule it is the value at this path.
     pub(crate) fn field_value(&self, object: &Value, field: &str) -> String {
         let known = self
             .selectors()
@@ -70,7 +69,7 @@ impl Kind {
     }
 }
 
-/// The scalar at a path as text, unless it is empty.
+/// Returns the scalar at a path as text, or `None` if it is empty.
 fn text(object: &Value, path: &str) -> Option<String> {
     let text = match jsonpath(object, path).first()? {
         Value::String(text) => text.clone(),

@@ -69,7 +69,7 @@ fn groups_are_those_of_the_kinds() {
     }
 }
 
-/// A server must start in a few milliseconds even in a debug build; the bound is for a busy
+/// A server starts in a few milliseconds, also in a debug build; the limit allows for a busy
 /// machine.
 #[test]
 fn startup_is_quick() {
@@ -83,8 +83,8 @@ fn startup_is_quick() {
     );
 }
 
-/// Every line of a hand-written file must be about a resource, and in `cells.txt` about a column,
-/// that the real server has.
+/// Each section of a data file that is written by hand must be a resource of the real server, and
+/// each line of `cells.txt` one of its columns.
 #[test]
 fn cells_and_selectors_are_of_known_resources() {
     let catalog = Catalog::builtin();

@@ -23,7 +23,7 @@ fn object(media: Media) -> Result<(Media, Representation), NotAcceptable> {
 }
 
 #[test]
-fn media_types() {
+fn media_types_are_negotiated() {
     check(BUILTIN, "", object(Media::Json));
     check(BUILTIN, "*/*", object(Media::Json));
     check(BUILTIN, "application/json, */*", object(Media::Json));
@@ -50,7 +50,7 @@ fn the_best_quality_wins() {
 }
 
 #[test]
-fn custom_resources_have_no_protobuf_of_their_own() {
+fn custom_resources_have_no_protobuf_encoding() {
     check(CUSTOM, PROTOBUF, Err(NotAcceptable::Form));
     check(
         CUSTOM,
@@ -63,7 +63,7 @@ fn custom_resources_have_no_protobuf_of_their_own() {
 }
 
 #[test]
-fn forms() {
+fn representations_are_negotiated() {
     let table = Representation::Table {
         include: IncludeObject::Metadata,
     };
@@ -109,7 +109,7 @@ fn forms() {
 }
 
 #[test]
-fn streams() {
+fn streams_are_negotiated() {
     check(
         WATCH,
         &format!("{PROTOBUF};stream=watch"),
@@ -125,7 +125,7 @@ fn streams() {
 }
 
 #[test]
-fn errors_are_written_as_the_client_reads() {
+fn errors_have_the_media_type_of_the_client() {
     assert_eq!(Media::of_error(""), Media::Json);
     assert_eq!(Media::of_error("text/html"), Media::Json);
     assert_eq!(Media::of_error(PROTOBUF), Media::Protobuf);

@@ -1,4 +1,4 @@
-//! The schema of a custom kind as it is published: the CRD's, with what every object has filled in.
+//! The published schema of a custom kind: that of the CRD, with `apiVersion`, `kind` and `metadata`.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::kinds::{Definitions, Kind};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
-/// The schema of a kind.
+/// Returns the published schema of a kind.
 pub(super) fn schema(kind: &Kind, schema: &Value) -> Value {
     let mut schema = schema.clone();
     expand(&mut schema);
@@ -21,7 +21,7 @@ pub(super) fn schema(kind: &Kind, schema: &Value) -> Value {
     schema
 }
 
-/// The schema of a list of a kind, whose own is called `name`.
+/// Returns the schema of the list of a kind; `name` is the name of the kind's schema.
 pub(super) fn list(kind: &Kind, name: &str) -> Value {
     let (api_version, kind_field) = type_meta();
     json!({
@@ -46,8 +46,7 @@ pub(super) fn list(kind: &Kind, name: &str) -> Value {
     })
 }
 
-/// Says in plain OpenAPI what Kubernetes' own marks mean: a number or a text, and objects within
-/// objects.
+/// Expands Kubernetes' extensions to plain OpenAPI: integers or strings, and embedded resources.
 fn expand(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else {
         return;
@@ -77,7 +76,7 @@ fn expand(schema: &mut Value) {
     }
 }
 
-/// Describes `apiVersion`, `kind` and `metadata`, which a CRD leaves to the server.
+/// Adds `apiVersion`, `kind` and `metadata`, which are not in the schema of a CRD.
 fn add_type_meta(schema: &mut Value) {
     let (api_version, kind) = type_meta();
     let Some(schema) = schema.as_object_mut() else {
@@ -99,7 +98,7 @@ fn add_type_meta(schema: &mut Value) {
     );
 }
 
-/// The schemas of `apiVersion` and `kind`, as every built-in kind has them.
+/// Returns the schemas of `apiVersion` and `kind` in built-in kinds.
 fn type_meta() -> (Value, Value) {
     let status = Definitions::builtin().value(&format!("{META}Status"));
     let property = |name: &str| {

@@ -1,4 +1,4 @@
-//! The document of one group version: its paths, and every schema they lead to.
+//! The document of one group version: its paths, and all schemas that they refer to.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ pub(super) const REF: &str = "#/components/schemas/";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 const GROUP_VERSION_KIND: &str = "x-kubernetes-group-version-kind";
 
-/// A reference to a schema of the document.
+/// Returns a reference to a schema of the document.
 pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("{REF}{name}")})
 }
 
-/// Builds the document of `kinds`, which are all those of one group version.
+/// Builds the document of a group version from all its kinds.
 pub(super) fn build(group: &str, version: &str, kinds: &[Arc<Kind>]) -> Value {
     let mut schemas = Map::new();
     let mut all_paths = Map::new();
@@ -57,7 +57,8 @@ pub(super) fn build(group: &str, version: &str, kinds: &[Arc<Kind>]) -> Value {
     document
 }
 
-/// The name of a kind's schema. That of a custom kind begins with its group, turned round.
+/// Returns the name of a kind's schema. For a custom kind it starts with the reversed group:
+/// `com.example.v1.Robot`.
 pub(super) fn schema_name(kind: &Kind) -> String {
     match &kind.schema {
         SchemaSource::Definition(name) => name.clone(),
@@ -68,7 +69,8 @@ pub(super) fn schema_name(kind: &Kind) -> String {
     }
 }
 
-/// Group, version and kind of what every group has: the core one's and this group's.
+/// Returns group, version and kind of a type that every group has: in the core group and in this
+/// group.
 fn of_every_group(group: &str, version: &str, kind: &str) -> Value {
     let mut groups = vec![json!({"group": "", "kind": kind, "version": "v1"})];
     if !group.is_empty() {
@@ -77,7 +79,7 @@ fn of_every_group(group: &str, version: &str, kind: &str) -> Value {
     Value::Array(groups)
 }
 
-/// Adds to `schemas` every built-in definition that `document` or one of them refers to.
+/// Adds all built-in definitions that `document` or one of the `schemas` refers to.
 fn close(document: &Value, schemas: &mut Map<String, Value>) {
     let mut wanted = Vec::new();
     references(document, &mut wanted);
@@ -95,7 +97,7 @@ fn close(document: &Value, schemas: &mut Map<String, Value>) {
     }
 }
 
-/// Notes every schema that `value` refers to.
+/// Adds the names of all schemas that `value` refers to.
 pub(super) fn references(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! The paths of a kind and the operations on them, from its verbs.
+//! The paths of a kind, and the operations of its verbs.
 
 use opkit_apimachinery::identity::GroupVersion;
 use serde_json::{Map, Value, json};
@@ -39,13 +39,13 @@ const LIST: &[(&str, &str)] = &[
     ("watch", "boolean"),
 ];
 
-/// How a verb becomes an operation.
+/// The OpenAPI operation of a verb.
 struct Operation {
     verb: Verb,
     method: &'static str,
-    /// The first word of its id and description.
+    /// First word of the operation ID and of the description.
     word: &'static str,
-    /// What `x-kubernetes-action` says.
+    /// Value of `x-kubernetes-action`.
     action: &'static str,
     parameters: &'static [(&'static str, &'static str)],
 }
@@ -91,18 +91,18 @@ const OF_SUBRESOURCE: &[Operation] = &[
     operation(Verb::Patch, "patch", "patch", "patch", PATCH),
 ];
 
-/// What the operations of one path have in common.
+/// The data that all operations of one path share.
 struct Target<'a> {
     kind: &'a Kind,
-    /// The tail of operation ids: `AppsV1NamespacedDeploymentStatus`.
+    /// The end of the operation IDs: `AppsV1NamespacedDeploymentStatus`.
     id: String,
-    /// The schema of the body, if there is one.
+    /// The name of the body's schema, if it has one.
     schema: Option<String>,
-    /// Group, version and kind that the operations are about.
+    /// Group, version and kind of the body.
     gvk: Value,
 }
 
-/// Adds every path of `kind`.
+/// Adds all paths of `kind`.
 pub(super) fn add(kind: &Kind, paths: &mut Map<String, Value>) {
     let Ok(base) = GroupVersion::new(&kind.group, &kind.version).path() else {
         return;
@@ -159,7 +159,7 @@ pub(super) fn add(kind: &Kind, paths: &mut Map<String, Value>) {
     }
 }
 
-/// `AppsV1`, `RbacAuthorizationV1` or `ExampleComV1`.
+/// Returns group and version as in operation IDs: `AppsV1`, `RbacAuthorizationV1`, `ExampleComV1`.
 fn group_id(kind: &Kind) -> String {
     let group = if kind.group.is_empty() {
         "core"
@@ -175,10 +175,11 @@ fn group_id(kind: &Kind) -> String {
     id
 }
 
-/// The schema of a subresource's body: the parent's, or a definition that is about its kind.
+/// Returns the name of the schema of a subresource's body: that of the parent, or of the kind in its
+/// response.
 fn body_of(subresource: &Subresource, parent: &str) -> Option<String> {
     let Some((group, version, name)) = &subresource.response else {
-        // A log is text.
+        // A log is text and has no schema.
         return (subresource.name != "log").then(|| parent.to_owned());
     };
     let of_group = match group.as_str() {
@@ -197,7 +198,8 @@ fn body_of(subresource: &Subresource, parent: &str) -> Option<String> {
         .find(|name| Definitions::builtin().raw(name).is_some())
 }
 
-/// Operations on a custom kind's scale are about the kind itself.
+/// Returns group, version and kind of a subresource's body. For the scale of a custom kind they are
+/// those of the kind itself, as in Kubernetes.
 fn gvk_of(kind: &Kind, subresource: &Subresource, own: &Value) -> Value {
     match (&subresource.response, &kind.schema) {
         (Some((group, version, name)), SchemaSource::Definition(_)) => {
@@ -207,7 +209,7 @@ fn gvk_of(kind: &Kind, subresource: &Subresource, own: &Value) -> Value {
     }
 }
 
-/// The operations that `verbs` allow.
+/// Returns the operations of `verbs`.
 fn operations(known: &[Operation], verbs: &[Verb], target: &Target<'_>) -> Map<String, Value> {
     known
         .iter()
@@ -268,7 +270,7 @@ fn describe(operation: &Operation, target: &Target<'_>) -> Value {
     described
 }
 
-/// `apps_v1`.
+/// Returns the tag of a group version: `apps_v1`.
 fn tag(kind: &Kind) -> String {
     let id = group_id(kind);
     let group = id
@@ -294,7 +296,7 @@ fn query((name, type_): &(&str, &str)) -> Value {
     json!({"name": name, "in": "query", "schema": {"type": type_, "uniqueItems": true}})
 }
 
-/// The parameters within a path.
+/// Returns the parameters in a path.
 fn path_parameters(path: &str, kind: &Kind) -> Value {
     let known = [
         ("name", format!("name of the {}", kind.kind)),

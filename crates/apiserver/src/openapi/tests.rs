@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Cache;
 use crate::kinds::{Catalog, Kind, SchemaSource, Subresource, Verb};
 
-/// What a real server published for a CRD and for `apps/v1`.
+/// Returns what a real server publishes for a CRD and for `apps/v1`.
 fn fixture() -> Value {
     serde_json::from_str(include_str!("fixtures/openapi.json")).unwrap()
 }
@@ -58,7 +58,7 @@ fn keys(value: &Value) -> Vec<&String> {
     value.as_object().unwrap().keys().collect()
 }
 
-/// Method and operation id of each path.
+/// Returns method and operation ID of each path.
 fn operations(document: &Value) -> BTreeMap<String, BTreeMap<String, Value>> {
     let paths = document["paths"].as_object().unwrap().iter();
     paths
@@ -118,7 +118,7 @@ fn a_builtin_group_has_the_paths_and_schemas_of_a_real_server() {
     }
 }
 
-/// kubectl looks for exactly this before it sends `fieldValidation`.
+/// kubectl sends `fieldValidation` only if it finds these two in the document.
 #[test]
 fn patches_name_their_kind_and_field_validation() {
     let catalog = Catalog::builtin();

@@ -1,7 +1,7 @@
-//! Between the version an object is stored in and the version a request speaks.
+//! Conversion between the version of stored objects and the version of a request.
 //!
-//! Custom resources convert by their `apiVersion` alone (conversion strategy `None`). Events are
-//! one store behind two APIs that name the fields differently. Kinds whose versions differ in more
+//! For custom resources only `apiVersion` changes (conversion strategy `None`). Events are stored
+//! once for two API groups with different field names. Kinds with other differences between versions
 //! are served in one version only.
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::kinds::Kind;
 use crate::object;
 
-/// `events.k8s.io` name, core name.
+/// Fields of events: the name in `events.k8s.io`, and the name in the core group.
 const EVENT_FIELDS: &[(&[&str], &[&str])] = &[
     (&["regarding"], &["involvedObject"]),
     (&["note"], &["message"]),
@@ -20,7 +20,8 @@ const EVENT_FIELDS: &[(&[&str], &[&str])] = &[
     (&["deprecatedCount"], &["count"]),
 ];
 
-/// The name that objects of `kind` are filed under, whatever version and group they are read in.
+/// Returns the resource under which the store has the objects of `kind`. It is the same for all
+/// versions, and for both groups of events.
 pub(crate) fn storage_name(kind: &Kind) -> String {
     if is_new_event(kind) {
         "events".to_owned()
@@ -29,7 +30,7 @@ pub(crate) fn storage_name(kind: &Kind) -> String {
     }
 }
 
-/// Turns an object of a request into the form it is stored in.
+/// Converts an object from the version of `kind` to the stored version.
 pub(crate) fn to_storage(kind: &Kind, object: &mut Value) {
     if is_new_event(kind) {
         rename(object, |(new, core)| (new, core));
@@ -37,7 +38,7 @@ pub(crate) fn to_storage(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Turns a stored object into the form that `kind` speaks.
+/// Returns a stored object in the version of `kind`.
 pub(crate) fn from_storage(kind: &Kind, object: &Value) -> Value {
     let mut object = object.clone();
     if is_new_event(kind) {

@@ -1,4 +1,4 @@
-//! Create.
+//! Creation of objects.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::status::{ApiError, ApiResult};
 use crate::store::{CommitError, Expected, Key};
 use crate::target::Target;
 
-/// How often a generated name may turn out to be taken.
-const GENERATE_NAME_TRIES: usize = 8;
+/// Number of generated names that are tried before the request fails.
+const GENERATE_NAME_ATTEMPTS: usize = 8;
 
 impl Registry {
-    /// Creates the object in `body`; returns it as stored.
+    /// Creates the object in `body`, and returns the stored object.
     pub(crate) fn create(
         &self,
         target: &Target,
@@ -26,7 +26,8 @@ impl Registry {
         self.create_by(WrittenBy::Update, target, body, write)
     }
 
-    /// Create; an apply has written the object's `managedFields` itself.
+    /// Does the same as [`Self::create`] for any way of writing, without the check for unknown
+    /// fields.
     pub(super) fn create_by(
         &self,
         by: WrittenBy,
@@ -57,7 +58,7 @@ impl Registry {
             "creationTimestamp",
             json!(self.clock.now_rfc3339()),
         );
-        // A kind that does not count keeps what the client says.
+        // Kinds without a generation keep the value of the client, as in Kubernetes.
         if rules::has_generation(kind) {
             object::set_meta(&mut body, "generation", json!(1));
         }
@@ -67,7 +68,7 @@ impl Registry {
             .take(58)
             .collect();
         let generated = object::name(&body).is_empty() && !prefix.is_empty();
-        for attempt in 1..=GENERATE_NAME_TRIES {
+        for attempt in 1..=GENERATE_NAME_ATTEMPTS {
             let mut object = body.clone();
             if generated {
                 let name = format!("{prefix}{}", self.random.suffix());
@@ -79,10 +80,11 @@ impl Registry {
                 self.attribute(target, None, &mut object, write)?;
             }
             if rules::is_crd(kind) {
-                crate::crd::begin_status(&mut object);
+                crate::crd::set_initial_status(&mut object);
             }
             match self.insert(target, object, write) {
-                Err(error) if error.code == 409 && generated && attempt < GENERATE_NAME_TRIES => {}
+                Err(error)
+                    if error.code == 409 && generated && attempt < GENERATE_NAME_ATTEMPTS => {}
                 result => return result,
             }
         }
@@ -117,7 +119,7 @@ impl Registry {
         }
     }
 
-    /// Nothing new goes into a namespace that is missing or on its way out.
+    /// Checks that the namespace exists and is not being deleted.
     fn check_namespace_open(&self, target: &Target, name: &str) -> ApiResult<()> {
         if !target.kind.namespaced {
             return Ok(());

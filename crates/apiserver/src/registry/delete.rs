@@ -1,4 +1,4 @@
-//! Delete: preconditions, finalizers, grace, propagation.
+//! Deletion: preconditions, finalizers, grace period, propagation.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::store::{CommitError, Expected};
 use crate::target::Target;
 use crate::{clock, object};
 
-/// Holds an object until its dependents that block it are gone.
+/// Finalizer of an object that waits until its blocking dependents are deleted.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// Holds an object until its dependents no longer name it as an owner.
+/// Finalizer of an object that waits until its dependents have no owner reference to it.
 pub(crate) const ORPHAN: &str = "orphan";
-/// Holds a CRD until its objects are gone.
+/// Finalizer of a CRD that waits until its objects are deleted.
 pub(crate) const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// The body of a delete request.
@@ -33,7 +33,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) dry_run: Option<Vec<String>>,
 }
 
-/// What must hold for the object to be deleted.
+/// The UID and version that the object must have to be deleted.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Preconditions {
@@ -41,26 +41,26 @@ pub(crate) struct Preconditions {
     pub(crate) resource_version: Option<String>,
 }
 
-/// What became of a deleted object.
+/// The result of a delete request.
 #[derive(Clone, Debug)]
 pub(crate) enum Deleted {
-    /// It is gone.
+    /// The object has been removed.
     Gone(Arc<Value>),
-    /// It waits for a finalizer or for its time to end.
+    /// The object waits for a finalizer or for the end of its grace period.
     Pending(Arc<Value>),
 }
 
 impl Registry {
-    /// Deletes one object, or marks it as being deleted while something holds it.
+    /// Deletes one object, or marks it as being deleted if it has finalizers or a grace period.
     pub(crate) fn delete(
         &self,
         target: &Target,
         options: &DeleteOptions,
         write: &Write,
     ) -> ApiResult<Deleted> {
-        // What is wrong with the options is said before the object is looked for.
+        // Kubernetes checks the options before it looks for the object.
         set_propagation(options, &mut json!({}))?;
-        if rules::is_lasting(target) {
+        if rules::is_undeletable(target) {
             let why = "this namespace may not be deleted";
             return Err(ApiError::forbidden(&target.kind, &target.name, why));
         }
@@ -96,7 +96,7 @@ impl Registry {
         }
     }
 
-    /// Deletes these objects of a kind. One that somebody else has deleted meanwhile is no error.
+    /// Deletes these objects of a kind. An object that another client has deleted is not an error.
     pub(crate) fn delete_all(
         &self,
         kind: &Arc<Kind>,
@@ -114,7 +114,7 @@ impl Registry {
         Ok(())
     }
 
-    /// The body that answers a delete.
+    /// Returns the body of the response to a delete.
     pub(crate) fn deleted_body(&self, target: &Target, deleted: &Deleted) -> Value {
         match deleted {
             Deleted::Gone(object) if !rules::returns_deleted_object(&target.kind) => {
@@ -199,14 +199,15 @@ impl Registry {
             .checked_add(SignedDuration::from_secs(grace))
             .unwrap_or(now);
         object::set_meta(object, "deletionTimestamp", json!(clock::rfc3339(end)));
-        // What only the server's own finalizers hold has no time to end.
+        // Namespaces and CRDs wait for finalizers of the server, and have no grace period.
         let grace = if slow { Value::Null } else { json!(grace) };
         object::set_meta(object, "deletionGracePeriodSeconds", grace);
         Ok(())
     }
 }
 
-/// How long a pod has to end: as asked, else as its spec says; a pod on no node ends at once.
+/// Returns the grace period of a pod in seconds: that of the request, or else of its spec. It is 0
+/// for a pod without a node, and for a finished one.
 fn grace_period(options: &DeleteOptions, pod: &Value) -> i64 {
     let phase = object::text(pod, &["status", "phase"]);
     if object::text(pod, &["spec", "nodeName"]).is_empty()
@@ -267,7 +268,7 @@ fn add_finalizer(object: &mut Value, finalizer: &str) {
     }
 }
 
-/// Writes the list of finalizers; an empty one is left out.
+/// Sets the finalizers. An empty list removes the field.
 pub(crate) fn set_finalizers(object: &mut Value, finalizers: Vec<String>) {
     let value = if finalizers.is_empty() {
         Value::Null

@@ -1,4 +1,4 @@
-//! What follows from a write that is stored.
+//! Actions after a committed write.
 
 use std::sync::Arc;
 
@@ -9,18 +9,22 @@ use crate::kinds::Kind;
 use crate::object;
 
 impl Registry {
-    /// After an object was stored: a CRD adds its kinds.
+    /// Adds the kinds of a stored CRD to the catalog. Does nothing for other kinds.
     pub(super) fn after_write(&self, kind: &Kind, stored: Arc<Value>) -> Arc<Value> {
         if rules::is_crd(kind) && !object::is_deleting(&stored) {
             let established = self.establish(&stored);
             if let Err(error) = established {
-                tracing::error!(crd = object::name(&stored), ?error, "cannot establish");
+                tracing::error!(
+                    crd = object::name(&stored),
+                    ?error,
+                    "cannot establish the CRD"
+                );
             }
         }
         stored
     }
 
-    /// After an object was removed: a CRD takes its kinds with it.
+    /// Removes the kinds of a deleted CRD from the catalog. Does nothing for other kinds.
     pub(super) fn after_delete(&self, kind: &Kind, removed: &Value) {
         if rules::is_crd(kind) {
             let group = object::text(removed, &["spec", "group"]);

@@ -1,4 +1,4 @@
-//! Checks that the object in a request is the one in its path.
+//! Checks that the body of a request and its path are about the same object.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The new object from the live one and a patch.
+//! Merging of a patch or an apply configuration into the live object.
 
 use opkit_apimachinery::managedfields::{self, ApplyError, Manager};
 use opkit_apimachinery::patch;
@@ -23,7 +23,7 @@ pub(super) struct Configuration<'a> {
 }
 
 impl Registry {
-    /// Returns the live object with a patch that is not an apply.
+    /// Returns a copy of the live object with the patch, which is not a server-side apply.
     pub(super) fn patched(&self, target: &Target, patch: &Patch, live: &Value) -> ApiResult<Value> {
         let mut new = live.clone();
         match patch.type_ {

@@ -1,4 +1,4 @@
-//! What the metadata of every object must be like: labels, annotations, owners, finalizers.
+//! Validation of the metadata of any object: labels, annotations, owners, finalizers.
 
 use opkit_apimachinery::selector;
 use opkit_apimachinery::structural::FieldError;
@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::{FOREGROUND, ORPHAN};
 use crate::object;
 
-/// Finalizers that need no domain.
+/// Finalizers that are valid without a domain.
 const STANDARD: &[&str] = &[FOREGROUND, ORPHAN, "kubernetes"];
 
-/// What all annotations of an object may hold together.
+/// Maximum total length of the annotations of an object in bytes, as in Kubernetes.
 const ANNOTATIONS_MAX: usize = 256 * 1024;
 
-/// What is wrong with the metadata of `object`.
+/// Returns the errors in the metadata of `object`.
 pub(super) fn check(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (key, value) in object::labels(object).into_iter().flatten() {
@@ -33,7 +33,7 @@ pub(super) fn check(object: &Value) -> Vec<FieldError> {
         errors.push(FieldError::too_long("metadata.annotations", max));
     }
     for key in annotations.into_iter().flatten().map(|(key, _)| key) {
-        // Annotations may be written in capitals.
+        // Keys of annotations may have upper case letters.
         let wrong = selector::label_key_errors(&key.to_lowercase()).into_iter();
         errors.extend(wrong.map(|detail| {
             FieldError::invalid("metadata.annotations", &Value::from(key.as_str()), detail)

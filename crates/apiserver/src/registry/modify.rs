@@ -1,4 +1,4 @@
-//! Change of a stored object: read, change, prepare, commit, and again after a concurrent write.
+//! Changes of a stored object: read, change, prepare and commit, repeated after a concurrent write.
 
 use std::sync::Arc;
 

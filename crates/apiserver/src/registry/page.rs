@@ -1,9 +1,9 @@
 //! Pages of a list: `limit` and `continue`.
 //!
-//! A token says where the next page begins and which revision all pages are read at. The store
-//! undoes its history up to that revision, so pages fit together whatever happens in between; a
-//! revision that has left the history has expired, and the answer then offers to go on with the
-//! present state.
+//! A token has the first key of the next page, and the revision at which all pages are read. The
+//! store undoes later events, so all pages are of the same state. If the events since that revision
+//! are no longer in the history, the token has expired; the response then has a token to continue
+//! with the present state.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::store::Key;
 use crate::target::Target;
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
-/// As Go reads it: bits that are left over at the end do not matter.
+/// The base64 decoder of Go: excess bits at the end are ignored.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::URL_SAFE,
     NO_PAD.with_decode_allow_trailing_bits(true),
@@ -31,23 +31,23 @@ const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to di
      objects that were created, modified, or deleted between the time the first chunk was returned and now may \
      show up in the list.";
 
-/// Which part of a list is asked for.
+/// The requested part of a list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PageRequest {
-    /// No more objects than this; 0 for all.
+    /// Maximum number of objects; 0 returns all.
     pub(crate) limit: usize,
-    /// Exactly this revision, and not a later one.
+    /// The revision to read at. `None` reads at the present one.
     pub(crate) exact: Option<u64>,
-    /// Where an earlier page has ended.
+    /// The token from the page before.
     pub(crate) token: Option<Token>,
 }
 
-/// What a `continue` parameter holds.
+/// The content of a `continue` parameter.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Token {
     #[serde(default)]
     v: String,
-    /// The revision of the first page; below zero for whatever is there now.
+    /// The revision of the first page; negative to read the present state.
     #[serde(default)]
     rv: i64,
     /// The first key that may be on the page.
@@ -66,7 +66,7 @@ impl Token {
             let at = match error {
                 DecodeError::InvalidByte(at, _)
                 | DecodeError::InvalidLastSymbol { offset: at, .. } => at,
-                // Go counts from the last group of four that it has begun.
+                // Go reports the position of the last group of four characters.
                 _ => text.len() / 4 * 4,
             };
             refuse(&format!("illegal base64 data at input byte {at}"))
@@ -101,7 +101,7 @@ impl Token {
         Ok(token)
     }
 
-    /// The revision to read at; none for the present.
+    /// Returns the revision to read at, or `None` for the present state.
     pub(crate) fn revision(&self) -> Option<u64> {
         u64::try_from(self.rv).ok()
     }
@@ -111,7 +111,7 @@ impl Token {
         BASE64.encode(token.to_string())
     }
 
-    /// The key of the first object that may be on the page.
+    /// Returns the key of the first object that may be on the page.
     fn key(&self, target: &Target) -> Key {
         let start = self.start.strip_prefix('/').unwrap_or(&self.start);
         match start.split_once('/') {
@@ -123,19 +123,20 @@ impl Token {
     }
 }
 
-/// A part of a list.
+/// One page of a list.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) objects: Vec<Arc<Value>>,
     pub(crate) revision: u64,
-    /// What to ask for the next page with; empty on the last one.
+    /// The token for the next page; empty on the last page.
     pub(crate) token: String,
-    /// How many objects are on later pages; not known if some were filtered out.
+    /// Number of objects on later pages. `None` if there is a selector: as in Kubernetes, the number
+    /// is not known then.
     pub(crate) remaining: Option<usize>,
 }
 
 impl Page {
-    /// The metadata of the list.
+    /// Returns the metadata of the list.
     pub(crate) fn metadata(&self) -> Value {
         let mut metadata = json!({"resourceVersion": self.revision.to_string()});
         if !self.token.is_empty() {
@@ -149,7 +150,7 @@ impl Page {
 }
 
 impl Registry {
-    /// The objects of a kind that belong on the page.
+    /// Returns the requested page of a list.
     pub(crate) fn list_page(
         &self,
         target: &Target,
@@ -190,7 +191,7 @@ impl Registry {
 }
 
 impl Page {
-    /// The token for what comes after the last object.
+    /// Returns the token for the objects after the last one of this page.
     fn next(&self, target: &Target, revision: u64) -> String {
         let Some(last) = self.objects.last() else {
             return String::new();
@@ -210,7 +211,8 @@ impl Page {
     }
 }
 
-/// The revision has left the history. A list that has begun may go on, but not consistently.
+/// Returns the error for a revision that is no longer in the history. For a list with a token it has
+/// a token to continue, though with another state than that of the first pages.
 fn expired(token: Option<&Token>) -> ApiError {
     match token {
         None => ApiError::expired(TOO_OLD),

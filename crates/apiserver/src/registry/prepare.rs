@@ -52,13 +52,13 @@ impl Registry {
             }
             self.attribute(target, Some(live), &mut new, write)?;
         }
-        count_generation(target, live, &mut new);
+        set_generation(target, live, &mut new);
         managedfields::keep_times(live, &mut new);
         self.validate_update(target, live, &new)?;
         Ok(new)
     }
 
-    /// Drops what the kind does not know and fills in what it defaults.
+    /// Removes unknown fields, and sets defaults.
     pub(super) fn normalize(
         &self,
         kind: &Kind,
@@ -78,7 +78,8 @@ impl Registry {
             if rules::is_crd(kind) {
                 crd::apply_defaults(object);
             }
-            // What holds a namespace is given to it once; `finalize` takes it away for good.
+            // The finalizer of a namespace is a default, and `finalize` removes it: it must not come
+            // back.
             if !(rules::is_namespace(kind) && object::is_deleting(object)) {
                 kinds::defaults::apply(kind, object);
             }
@@ -86,7 +87,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Records in `managedFields` what `new` changes against `live`.
+    /// Adds the fields that differ between `new` and `live` to the managed fields of the writer.
     pub(super) fn attribute(
         &self,
         target: &Target,
@@ -109,7 +110,7 @@ impl Registry {
             object::set(new, path, value);
         }
         if target.subresource == "scale" {
-            forget_scale_times(new);
+            remove_scale_times(new);
         }
         Ok(())
     }
@@ -126,8 +127,8 @@ pub(super) fn enter_namespace(target: &Target, object: &mut Value) -> ApiResult<
     Ok(())
 }
 
-/// Leaves of `new` only what the target may change: the main endpoint not the status, `/status`
-/// nothing else, and neither what only the server writes.
+/// Resets the fields of `new` that the request cannot change: on `/status` all fields except the
+/// status, elsewhere the status, and always the fields that only the server writes.
 fn restrict(target: &Target, live: &Value, new: &mut Value) {
     let kind = &target.kind;
     if target.subresource == "status" {
@@ -135,8 +136,8 @@ fn restrict(target: &Target, live: &Value, new: &mut Value) {
         let metadata = object::at(new, &["metadata"]).clone();
         new.clone_from(live);
         object::set(new, &["status"], status);
-        // Of a custom resource, `/status` takes nothing else; of a built-in kind, also labels and
-        // the like.
+        // `/status` of a built-in kind can also change metadata, such as labels; that of a custom
+        // resource cannot.
         if !kind.is_custom() {
             object::set(new, &["metadata"], metadata);
         } else if let Some(managers) = metadata.get("managedFields").filter(|m| !m.is_null()) {
@@ -157,15 +158,15 @@ fn restrict(target: &Target, live: &Value, new: &mut Value) {
     keep_system_fields(live, new);
 }
 
-/// The generation rises with every change of what the kind is asked for.
-fn count_generation(target: &Target, live: &Value, new: &mut Value) {
+/// Increments the generation if a field other than metadata and status has changed.
+fn set_generation(target: &Target, live: &Value, new: &mut Value) {
     let kind = &target.kind;
-    // To be bound to a node is no change of what a pod is asked for.
+    // A binding sets the node of a pod, and does not count as a change of its spec.
     if !rules::has_generation(kind) || target.subresource == "binding" {
         return;
     }
     let has_status = kind.subresource("status").is_some();
-    let asked = |object: &Value| {
+    let spec_of = |object: &Value| {
         let mut fields = object.as_object().cloned().unwrap_or_default();
         fields.remove("metadata");
         if has_status {
@@ -173,21 +174,21 @@ fn count_generation(target: &Target, live: &Value, new: &mut Value) {
         }
         fields
     };
-    if asked(live) != asked(new) {
+    if spec_of(live) != spec_of(new) {
         let generation = object::int(live, &["metadata", "generation"]) + 1;
         object::set_meta(new, "generation", json!(generation));
     }
 }
 
-/// Puts the fields that only the server writes back to what they were.
+/// Resets the fields that only the server writes to their live values.
 fn keep_system_fields(live: &Value, new: &mut Value) {
     for field in SYSTEM_FIELDS {
         object::set_meta(new, field, object::at(live, &["metadata", field]).clone());
     }
 }
 
-/// Kubernetes notes no time for what was written through `scale`.
-fn forget_scale_times(object: &mut Value) {
+/// Removes the times of managed fields that were written through `scale`, as Kubernetes does.
+fn remove_scale_times(object: &mut Value) {
     let managers = object
         .pointer_mut("/metadata/managedFields")
         .and_then(Value::as_array_mut);

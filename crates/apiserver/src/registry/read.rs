@@ -1,4 +1,4 @@
-//! Get and list.
+//! Reads of one object and of lists.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::query::Query;
 use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
 
-/// Which objects of a kind a request is about.
+/// The selectors of a list, watch or deletecollection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     labels: Option<LabelSelector>,
-    /// With the kind, which knows what its fields are compared by.
+    /// The field selector, and the kind, which knows the values of its fields.
     fields: Option<(FieldSelector, Arc<Kind>)>,
     shard: Option<ShardSelector>,
 }
 
 impl Filter {
-    /// From `labelSelector` and `fieldSelector`, checked against what `kind` can select by.
+    /// Parses `labelSelector` and `fieldSelector`, and checks that `kind` supports the fields.
     pub(crate) fn parse(kind: &Arc<Kind>, query: &Query) -> ApiResult<Self> {
         let labels = query
             .get("labelSelector")
@@ -59,7 +59,7 @@ impl Filter {
         })
     }
 
-    /// With the `shardSelector` of the request, which Kubernetes heeds behind a feature gate.
+    /// Adds the `shardSelector` of the request. In Kubernetes it is behind a feature gate.
     pub(crate) fn sharded(mut self, query: &Query) -> ApiResult<Self> {
         self.shard = query
             .get("shardSelector")
@@ -71,12 +71,13 @@ impl Filter {
         Ok(self)
     }
 
-    /// Whether there is a selector. A shard is none: Kubernetes counts the objects of all shards.
+    /// Reports whether there is a label or field selector. A shard does not count: Kubernetes counts
+    /// the remaining objects of all shards.
     pub(crate) fn selects(&self) -> bool {
         self.labels.is_some() || self.fields.is_some()
     }
 
-    /// The shard that is asked for.
+    /// Returns the shard selector.
     pub(crate) fn shard(&self) -> Option<&ShardSelector> {
         self.shard.as_ref()
     }
@@ -85,7 +86,7 @@ impl Filter {
         !self.selects() && self.shard.is_none()
     }
 
-    /// Whether a stored object is one of those asked for.
+    /// Reports whether a stored object matches all selectors.
     pub(crate) fn matches(&self, stored: &Value) -> bool {
         self.labels
             .as_ref()
@@ -102,7 +103,7 @@ impl Filter {
 }
 
 impl Registry {
-    /// The object, in the version of the target.
+    /// Returns the object in the version of the target.
     pub(crate) fn get(&self, target: &Target) -> ApiResult<Value> {
         if target.subresource == "scale" {
             return self.get_scale(target);
@@ -110,7 +111,7 @@ impl Registry {
         Ok(from_storage(&target.kind, &*self.stored(target)?))
     }
 
-    /// The objects of a kind, as stored, and the revision they were read at.
+    /// Returns the stored objects of a kind, and the revision at which they were read.
     pub(crate) fn list(
         &self,
         target: &Target,

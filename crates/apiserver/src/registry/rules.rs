@@ -1,4 +1,4 @@
-//! What Kubernetes knows of its own kinds and publishes nowhere, as lists.
+//! Rules for built-in kinds that Kubernetes does not publish as data, as lists.
 
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
@@ -7,8 +7,7 @@ use crate::kinds::Kind;
 use crate::object;
 use crate::target::Target;
 
-/// Built-in resources whose `metadata.generation` counts changes of the spec. Custom resources all
-/// do.
+/// Built-in resources that have a `metadata.generation`. All custom resources have one.
 const WITH_GENERATION: &[&str] = &[
     "apiservices.apiregistration.k8s.io",
     "cronjobs.batch",
@@ -37,7 +36,7 @@ const WITH_GENERATION: &[&str] = &[
     "validatingwebhookconfigurations.admissionregistration.k8s.io",
 ];
 
-/// Resources that a delete answers with the deleted object rather than with a Status.
+/// Resources for which the response to a delete is the deleted object, and not a `Status`.
 const RETURN_DELETED: &[&str] = &[
     "persistentvolumeclaims",
     "persistentvolumes",
@@ -49,7 +48,7 @@ const RETURN_DELETED: &[&str] = &[
     "services",
 ];
 
-/// Fields of built-in kinds that no update may change.
+/// Immutable fields of built-in kinds.
 const IMMUTABLE: &[(&str, &[&str])] = &[
     ("daemonsets.apps", &["spec", "selector"]),
     ("deployments.apps", &["spec", "selector"]),
@@ -71,7 +70,7 @@ const IMMUTABLE: &[(&str, &[&str])] = &[
     ("secrets", &["type"]),
 ];
 
-/// Fields that the server sets on its own behalf: they get no manager.
+/// Fields that the server sets itself, so that no manager owns them.
 const UNATTRIBUTED: &[(&str, &[&str])] = &[
     ("namespaces", &["spec", "finalizers"]),
     ("services", &["spec", "clusterIPs"]),
@@ -79,13 +78,13 @@ const UNATTRIBUTED: &[(&str, &[&str])] = &[
     ("services", &["spec", "ipFamilyPolicy"]),
 ];
 
-/// Fields that get no manager while they are empty.
+/// Fields that no manager owns while they are empty.
 const UNATTRIBUTED_EMPTY: &[(&str, &[&str])] = &[
     ("events", &["reportingComponent"]),
     ("events", &["reportingInstance"]),
 ];
 
-/// Resources that a PUT creates where there is nothing to replace.
+/// Resources of which a PUT creates an object that does not exist.
 const CREATED_BY_UPDATE: &[&str] = &[
     "clusterrolebindings.rbac.authorization.k8s.io",
     "clusterroles.rbac.authorization.k8s.io",
@@ -99,11 +98,11 @@ const CREATED_BY_UPDATE: &[&str] = &[
     "services",
 ];
 
-/// Resources whose names are labels of a host name.
+/// Resources whose names must be DNS labels.
 const NAMED_AS_LABELS: &[&str] = &["namespaces", "services", "statefulsets.apps"];
 
-/// What may change in the spec of a StatefulSet.
-const SET_FOLLOWS: &[&str] = &[
+/// The fields in the spec of a StatefulSet that can change.
+const STATEFUL_SET_MUTABLE: &[&str] = &[
     "minReadySeconds",
     "ordinals",
     "persistentVolumeClaimRetentionPolicy",
@@ -116,7 +115,7 @@ const SET_FIXED: &str = "updates to statefulset spec for fields other than 'repl
     'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
     'minReadySeconds' are forbidden";
 
-/// What secrets of a type hold.
+/// The keys that secrets of a type must have.
 const SECRET_KEYS: &[(&str, &[&str])] = &[
     ("kubernetes.io/basic-auth", &["username", "password"]),
     ("kubernetes.io/dockercfg", &[".dockercfg"]),
@@ -128,7 +127,7 @@ const SECRET_KEYS: &[(&str, &[&str])] = &[
 const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' \
     (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
-/// Workloads whose selector must choose the pods of their own template.
+/// Workloads whose selector must match the labels of their template.
 const SELECT_TEMPLATE: &[&str] = &[
     "daemonsets.apps",
     "deployments.apps",
@@ -144,7 +143,7 @@ pub(super) fn returns_deleted_object(kind: &Kind) -> bool {
     RETURN_DELETED.contains(&kind.group_resource().as_str())
 }
 
-/// Pods alone have time to end.
+/// Reports whether objects of the kind have a grace period: only pods have one.
 pub(super) fn deletes_gracefully(kind: &Kind) -> bool {
     kind.group.is_empty() && kind.plural == "pods"
 }
@@ -153,8 +152,8 @@ pub(super) fn is_namespace(kind: &Kind) -> bool {
     kind.group.is_empty() && kind.plural == "namespaces"
 }
 
-/// A namespace that a cluster cannot be without.
-pub(super) fn is_lasting(target: &Target) -> bool {
+/// Reports whether the target is a namespace that cannot be deleted.
+pub(super) fn is_undeletable(target: &Target) -> bool {
     is_namespace(&target.kind)
         && matches!(
             target.name.as_str(),
@@ -174,7 +173,8 @@ pub(super) fn is_named_as_label(kind: &Kind) -> bool {
     NAMED_AS_LABELS.contains(&kind.group_resource().as_str())
 }
 
-/// Takes out of `new` what no manager of this write owns; the caller puts it back.
+/// Removes the fields of `new` that the manager of this write does not own, and returns them. The
+/// caller sets them again.
 pub(super) fn set_aside(
     target: &Target,
     live: Option<&Value>,
@@ -202,7 +202,7 @@ pub(super) fn set_aside(
     taken.filter(|(_, value)| !value.is_null()).collect()
 }
 
-/// Changes to fields that may not change.
+/// Returns an error for each immutable field that differs.
 pub(super) fn immutable_changes(kind: &Kind, live: &Value, new: &Value) -> Vec<FieldError> {
     let resource = kind.group_resource();
     IMMUTABLE
@@ -212,11 +212,11 @@ pub(super) fn immutable_changes(kind: &Kind, live: &Value, new: &Value) -> Vec<F
             FieldError::invalid(path.join("."), object::at(new, path), "field is immutable")
         })
         .chain(sealed_changes(kind, live, new))
-        .chain(set_changes(kind, live, new))
+        .chain(stateful_set_changes(kind, live, new))
         .collect()
 }
 
-/// Changes to a config map or a secret that is marked as immutable.
+/// Returns an error for each changed field of a ConfigMap or Secret with `immutable: true`.
 fn sealed_changes(kind: &Kind, live: &Value, new: &Value) -> Vec<FieldError> {
     let is_sealed = object::at(live, &["immutable"]) == &json!(true);
     if !holds_data(kind) || !is_sealed {
@@ -229,15 +229,17 @@ fn sealed_changes(kind: &Kind, live: &Value, new: &Value) -> Vec<FieldError> {
         .collect()
 }
 
-/// Changes to a StatefulSet beyond what it can follow.
-fn set_changes(kind: &Kind, live: &Value, new: &Value) -> Option<FieldError> {
+/// Returns an error if a StatefulSet changes in other fields than those that can change.
+fn stateful_set_changes(kind: &Kind, live: &Value, new: &Value) -> Option<FieldError> {
     if kind.group_resource() != "statefulsets.apps" {
         return None;
     }
     let fixed = |object: &Value| {
         let mut spec = object::at(object, &["spec"]).as_object().cloned();
         let fields = spec.iter_mut();
-        fields.for_each(|spec| spec.retain(|field, _| !SET_FOLLOWS.contains(&field.as_str())));
+        fields.for_each(|spec| {
+            spec.retain(|field, _| !STATEFUL_SET_MUTABLE.contains(&field.as_str()))
+        });
         spec
     };
     (fixed(live) != fixed(new)).then(|| FieldError::forbidden("spec", SET_FIXED))
@@ -247,8 +249,8 @@ fn holds_data(kind: &Kind) -> bool {
     kind.group.is_empty() && matches!(kind.plural.as_str(), "configmaps" | "secrets")
 }
 
-/// Keys that a secret of its type must have and does not; of a user's name and password one is
-/// enough.
+/// Returns an error for each key that a secret must have for its type and does not have. Of user
+/// name and password, one is enough.
 pub(super) fn missing_keys(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let type_ = object::text(object, &["type"]);
     let (_, keys) = match SECRET_KEYS.iter().find(|(of, _)| *of == type_) {
@@ -266,7 +268,7 @@ pub(super) fn missing_keys(kind: &Kind, object: &Value) -> Vec<FieldError> {
         .collect()
 }
 
-/// Keys of a config map or a secret that cannot be names of files.
+/// Returns an error for each key of a ConfigMap or Secret that is not a valid file name.
 pub(super) fn bad_keys(kind: &Kind, object: &Value) -> Vec<FieldError> {
     if !holds_data(kind) {
         return Vec::new();
@@ -299,7 +301,7 @@ pub(super) fn bad_keys(kind: &Kind, object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// A workload that is asked for less than nothing.
+/// Returns an error if a workload has a negative number of replicas.
 pub(super) fn negative_replicas(kind: &Kind, object: &Value) -> Option<FieldError> {
     let replicas = object::at(object, &["spec", "replicas"]);
     let is_workload = SELECT_TEMPLATE.contains(&kind.group_resource().as_str());
@@ -312,7 +314,7 @@ pub(super) fn negative_replicas(kind: &Kind, object: &Value) -> Option<FieldErro
     })
 }
 
-/// Bounds of a rolling update that are neither a whole number nor a percentage.
+/// Returns an error for each limit of a rolling update that is neither an integer nor a percentage.
 pub(super) fn bad_bounds(kind: &Kind, object: &Value) -> Vec<FieldError> {
     if kind.group_resource() != "deployments.apps" {
         return Vec::new();
@@ -346,8 +348,8 @@ pub(super) fn bad_bounds(kind: &Kind, object: &Value) -> Vec<FieldError> {
         .collect()
 }
 
-/// A selector that does not choose the pods of its own template.
-pub(super) fn foreign_template(kind: &Kind, object: &Value) -> Option<FieldError> {
+/// Returns an error if the selector of a workload does not match the labels of its template.
+pub(super) fn mismatched_selector(kind: &Kind, object: &Value) -> Option<FieldError> {
     if !SELECT_TEMPLATE.contains(&kind.group_resource().as_str()) {
         return None;
     }

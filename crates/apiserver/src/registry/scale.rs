@@ -1,5 +1,5 @@
-//! The `scale` subresource: `autoscaling/v1` Scale as a view of any kind that declares where its
-//! replicas are.
+//! The `scale` subresource: the replicas of any kind that declares their path, as an
+//! `autoscaling/v1` Scale.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ impl Registry {
         Ok(scale_of(&paths(target)?, &object))
     }
 
-    /// Changes the replicas of an object by a change of its scale; returns the object.
+    /// Changes the replicas of an object through its scale, and returns the object.
     pub(super) fn update_scale(
         &self,
         target: &Target,
@@ -49,8 +49,8 @@ impl Registry {
         })
     }
 
-    /// The scale of an object that was just written.
-    pub(crate) fn scale_view(&self, target: &Target, object: &Value) -> ApiResult<Value> {
+    /// Returns the scale of a stored object.
+    pub(crate) fn scale_from(&self, target: &Target, object: &Value) -> ApiResult<Value> {
         Ok(scale_of(
             &paths(target)?,
             &from_storage(&target.kind, object),

@@ -1,4 +1,4 @@
-//! How large an object may be.
+//! The maximum size of an object.
 
 use opkit_apimachinery::protobuf;
 use opkit_apimachinery::size::json_size;
@@ -8,17 +8,17 @@ use super::Registry;
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
 
-/// Number of bytes that etcd takes in one request, by default: `--max-request-bytes`.
+/// Maximum size of a request to etcd in bytes: the default of its flag `--max-request-bytes`.
 const OBJECT_MAX: usize = 1536 * 1024;
 
 impl Registry {
-    /// Refuses an object that etcd would refuse, with the response that Kubernetes then has: 500,
-    /// and no reason.
+    /// Refuses an object that is too large for etcd, with the error of Kubernetes in this case: 500
+    /// without a reason.
     pub(super) fn check_size(&self, kind: &Kind, object: &Value) -> ApiResult<()> {
         if json_size(object) <= OBJECT_MAX {
             return Ok(());
         }
-        // Built-in kinds are stored as protobuf, which is shorter.
+        // Kubernetes stores built-in kinds as protobuf, which is shorter than JSON.
         let stored = (!kind.is_custom()).then(|| protobuf::encode(object).ok());
         match stored.flatten() {
             Some(stored) if stored.len() <= OBJECT_MAX => Ok(()),

@@ -1,5 +1,5 @@
-//! Features that objects rely on and this control plane does not have: reported when such an object
-//! is written, as a warning for the client and as a line in the log.
+//! Warnings about features that this control plane does not have. When an object that relies on one
+//! is written, the client gets a warning, and the first such object is logged.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,12 @@ use super::{Registry, rules};
 use crate::kinds::Kind;
 use crate::object;
 
-/// How many rules of a CRD a warning names.
+/// Maximum number of CEL rules of a CRD that a warning lists.
 const RULES: usize = 3;
-/// How many features are remembered; more than there are.
+/// Maximum number of features that are remembered: more than exist.
 const FEATURES: usize = 64;
 
-/// Kinds that are stored and that nothing follows from: group and plural, the feature, what is
-/// missing.
+/// Kinds that are stored without any effect: the resource, the feature, and the missing effect.
 const KINDS: &[(&str, &str, &str)] = &[
     (
         "statefulsets.apps",
@@ -69,14 +68,14 @@ const KINDS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The features that were reported so far, each with the first object that relied on it.
+/// The features that were reported so far, each with its first warning.
 #[derive(Debug, Default)]
 pub(crate) struct Unmodelled {
     reported: Mutex<BTreeMap<&'static str, String>>,
 }
 
 impl Unmodelled {
-    /// The warnings so far, one for each feature.
+    /// Returns the warnings so far, one for each feature.
     pub(crate) fn reported(&self) -> Vec<String> {
         self.reported.lock().values().cloned().collect()
     }
@@ -92,8 +91,8 @@ impl Unmodelled {
 }
 
 impl Registry {
-    /// Returns the warnings about what `object`, which was just written, relies on in vain. Logs
-    /// the first of each feature.
+    /// Returns the warnings about missing features on which the written `object` relies. Logs the
+    /// first warning of each feature.
     pub(crate) fn warn_unmodelled(
         &self,
         kind: &Kind,
@@ -102,7 +101,7 @@ impl Registry {
     ) -> Vec<String> {
         let mut found = Vec::new();
         if rules::is_crd(kind) {
-            // Also when it changes: a rule may have been added.
+            // Also for an update, which may add a rule.
             found.extend(of_crd(object));
         } else if created {
             let resource = kind.group_resource();
@@ -161,7 +160,7 @@ fn of_crd(crd: &Value) -> Vec<(&'static str, String)> {
 fn find_rules(schema: &Value, path: &str, found: &mut Vec<String>) {
     if !object::items(schema, &["x-kubernetes-validations"]).is_empty() {
         let path = if path.is_empty() { "." } else { path };
-        // Two versions mostly have the same rules.
+        // Two versions often have the same rules.
         if !found.iter().any(|known| known == path) {
             found.push(path.to_owned());
         }
@@ -173,7 +172,7 @@ fn find_rules(schema: &Value, path: &str, found: &mut Vec<String>) {
     find_nested(schema, path, found);
 }
 
-/// In the items of a list, and in the values of a map.
+/// Adds the paths of schemas with CEL rules in the items of a list and in the values of a map.
 fn find_nested(schema: &Value, path: &str, found: &mut Vec<String>) {
     for (field, mark) in [("items", "[]"), ("additionalProperties", "[*]")] {
         let nested = object::at(schema, &[field]);

@@ -12,7 +12,7 @@ use crate::target::Target;
 use crate::{crd, object};
 
 impl Registry {
-    /// Refuses or reports the fields that `kind` does not have, as the request asked.
+    /// Refuses fields that `kind` does not have, or warns of them, as `fieldValidation` requests.
     pub(super) fn check_unknown_fields(
         &self,
         kind: &Kind,
@@ -39,7 +39,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Checks the whole object against the rules of its kind.
+    /// Validates an object by its schema and by the rules of its kind.
     pub(super) fn validate(&self, kind: &Kind, object: &Value) -> ApiResult<()> {
         let schema = self.schemas.of(kind)?;
         let mut errors = check_name(kind, object);
@@ -49,11 +49,12 @@ impl Registry {
         errors.extend(structural::validate(object, &self.schemas.typed(&schema)));
         errors.extend(rules::negative_replicas(kind, object));
         errors.extend(rules::bad_bounds(kind, object));
-        errors.extend(rules::foreign_template(kind, object));
+        errors.extend(rules::mismatched_selector(kind, object));
         if rules::is_crd(kind) {
             errors.extend(crd::validate(object));
         }
-        // A built-in object of the wrong shape fails already when it is decoded.
+        // Kubernetes decodes built-in objects into Go types, so a field of the wrong type is an
+        // error of decoding.
         let misshapen = errors
             .iter()
             .find(|e| e.kind == FieldErrorKind::TypeInvalid);
@@ -67,6 +68,7 @@ impl Registry {
         }
     }
 
+    /// Validates an object that is to be stored in place of `live`.
     pub(super) fn validate_update(
         &self,
         target: &Target,
@@ -91,7 +93,7 @@ impl Registry {
                         .collect::<Vec<_>>()
                         .join(", ")
                 );
-                // Kubernetes looks twice, and lists the cause twice.
+                // Kubernetes validates twice, and lists the cause twice.
                 let error = FieldError::forbidden("metadata.finalizers", detail);
                 errors.extend([error.clone(), error]);
             }
@@ -122,7 +124,7 @@ fn check_name(kind: &Kind, object: &Value) -> Vec<FieldError> {
     };
     match checked {
         Ok(()) => Vec::new(),
-        // Kubernetes counts bytes; only its messages differ.
+        // Kubernetes counts bytes in both cases; only the messages differ.
         Err(_) if name.len() > limit && !kind.is_custom() => {
             invalid(&format!("must be no more than {limit} characters"))
         }

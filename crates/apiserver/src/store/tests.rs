@@ -18,7 +18,7 @@ fn changes(store: &Store, after: u64) -> Vec<(Change, String)> {
 }
 
 #[test]
-fn a_write_names_the_revision_it_was_made_from() {
+fn a_write_needs_the_present_revision() {
     let store = Store::new(10);
     let created = store.put(PODS, Expected::Absent, pod("a", None)).unwrap();
     assert_eq!(object::revision(&created), 1);
@@ -42,7 +42,7 @@ fn a_write_names_the_revision_it_was_made_from() {
 }
 
 #[test]
-fn a_deleted_event_carries_the_revision_of_the_deletion() {
+fn a_deleted_event_has_the_revision_of_the_deletion() {
     let store = Store::new(10);
     store.put(PODS, Expected::Absent, pod("a", None)).unwrap();
     store.remove(PODS, &Key::new("ns", "a"), 1).unwrap();
@@ -56,7 +56,7 @@ fn a_deleted_event_carries_the_revision_of_the_deletion() {
 }
 
 #[test]
-fn a_cursor_that_fell_off_the_ring_is_told() {
+fn a_cursor_before_the_ring_is_too_old() {
     let store = Store::new(2);
     for name in ["a", "b", "c"] {
         store.put(PODS, Expected::Absent, pod(name, None)).unwrap();
@@ -93,7 +93,7 @@ fn dependents_follow_owner_references() {
 }
 
 #[test]
-fn the_past_is_what_was_listed_then() {
+fn a_past_list_is_the_list_of_that_time() {
     const HISTORY: usize = 40;
     let mut state = 7_u64;
     let mut random = move |limit: u64| {

@@ -1,13 +1,13 @@
-//! One cell of a Table.
+//! The cells of a Table.
 //!
-//! `data/cells.txt` says for each column what to show, in a small language:
+//! `data/cells.txt` has a rule for each column, in a small language:
 //!
 //! - a path (`.spec.nodeName`), or a name with arguments
 //!   (`ratio .status.readyReplicas .spec.replicas`);
-//! - `RULE else TEXT`: the text to show where the rule finds nothing.
+//! - `RULE else TEXT`: the text of the cell if the rule finds no value.
 //!
-//! Without `else`, nothing is what Go would print for an unset field of the column's type: 0, false
-//! or the empty text.
+//! Without `else`, the cell is then the zero value of the column's type in Go: 0, false or an empty
+//! string.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use super::path::jsonpath;
 use super::{cluster, duration, event, network, pod, workload};
 use crate::kinds::Column;
 
-/// What `column` shows of `object`.
+/// Returns the cell of `object` in `column`.
 pub(super) fn evaluate(column: &Column, object: &Value, now: Timestamp) -> Value {
     if let Some(path) = column.cell.strip_prefix("column ") {
         return custom(&column.type_, jsonpath(object, path).first().copied(), now);
@@ -43,7 +43,7 @@ pub(super) fn evaluate(column: &Column, object: &Value, now: Timestamp) -> Value
     }
 }
 
-/// What a rule finds.
+/// Returns the value that a rule finds.
 fn find(rule: &str, object: &Value, now: Timestamp) -> Option<Value> {
     let mut words = rule.split_whitespace();
     let name = words.next()?;
@@ -87,7 +87,7 @@ fn find(rule: &str, object: &Value, now: Timestamp) -> Option<Value> {
     text.map(Value::from)
 }
 
-/// The cells that are about one kind.
+/// Returns a computed cell, which has a function for one kind.
 fn computed(name: &str, argument: &str, object: &Value, now: Timestamp) -> Option<String> {
     Some(match name {
         "access-modes" => cluster::access_modes(items(object, argument)),
@@ -133,7 +133,7 @@ fn computed(name: &str, argument: &str, object: &Value, now: Timestamp) -> Optio
     })
 }
 
-/// A cell of a custom resource: a value that does not fit its column shows nothing.
+/// Returns a cell of a custom resource: null for a value that does not have the type of the column.
 fn custom(type_: &str, value: Option<&Value>, now: Timestamp) -> Value {
     let Some(value) = value.filter(|value| !value.is_null()) else {
         return Value::Null;
@@ -159,14 +159,14 @@ fn custom(type_: &str, value: Option<&Value>, now: Timestamp) -> Value {
     }
 }
 
-/// A value as text: a string without quotes, anything else as JSON.
+/// Returns a value as text: a string without quotes, other values as JSON.
 pub(super) fn print(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The text at a path, or nothing.
+/// Returns the string at a path, or an empty one if it is missing.
 pub(super) fn string<'a>(object: &'a Value, path: &str) -> &'a str {
     jsonpath(object, path)
         .first()
@@ -174,7 +174,7 @@ pub(super) fn string<'a>(object: &'a Value, path: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// The integer at a path, or zero.
+/// Returns the integer at a path, or 0 if it is missing.
 pub(super) fn integer(object: &Value, path: &str) -> i64 {
     jsonpath(object, path)
         .first()
@@ -182,7 +182,7 @@ pub(super) fn integer(object: &Value, path: &str) -> i64 {
         .unwrap_or_default()
 }
 
-/// The items at a path, if it is a list.
+/// Returns the items of the list at a path, or an empty list if it is missing.
 pub(super) fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
     let found = jsonpath(object, path)
         .first()
@@ -190,17 +190,17 @@ pub(super) fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
     found.map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The time at a path.
+/// Returns the time at a path.
 pub(super) fn time(object: &Value, path: &str) -> Option<Timestamp> {
     string(object, path).parse().ok()
 }
 
-/// How long ago the time at a path was.
+/// Returns the duration since the time at a path, as kubectl prints it.
 pub(super) fn since(object: &Value, path: &str, now: Timestamp) -> Option<String> {
     time(object, path).map(|since| duration::human(since, now))
 }
 
-/// How many fields or items there are at a path.
+/// Returns the number of fields or items at a path.
 fn count(object: &Value, path: &str) -> usize {
     match jsonpath(object, path).first() {
         Some(Value::Object(fields)) if !path.is_empty() => fields.len(),
@@ -209,7 +209,7 @@ fn count(object: &Value, path: &str) -> usize {
     }
 }
 
-/// `a=b,c=d`, sorted.
+/// Returns labels as text, sorted: `a=b,c=d`.
 fn format_labels(labels: &Value) -> String {
     let labels = labels.as_object().into_iter().flatten();
     labels
@@ -218,7 +218,7 @@ fn format_labels(labels: &Value) -> String {
         .join(",")
 }
 
-/// A LabelSelector as text: `app=web,tier in (a,b),!gone`, sorted by key.
+/// Returns a LabelSelector as text, sorted by key: `app=web,tier in (a,b),!gone`.
 pub(super) fn format_selector(selector: &Value) -> String {
     let mut requirements: Vec<(String, String)> = Vec::new();
     for (key, value) in selector

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::cell::{format_selector, items, print, string};
 
-/// `Ready`, `NotReady` or `Unknown`, and whether Pods are kept away.
+/// Returns `Ready`, `NotReady` or `Unknown`, with `SchedulingDisabled` if a node is cordoned.
 pub(super) fn node_status(node: &Value) -> String {
     let ready = items(node, ".status.conditions")
         .iter()
@@ -22,7 +22,7 @@ pub(super) fn node_status(node: &Value) -> String {
     }
 }
 
-/// The roles that labels give to a node.
+/// Returns the roles of a node, from its labels.
 pub(super) fn node_roles(node: &Value) -> String {
     let labels = node
         .pointer("/metadata/labels")
@@ -41,7 +41,7 @@ pub(super) fn node_roles(node: &Value) -> String {
     roles.into_iter().collect::<Vec<_>>().join(",")
 }
 
-/// Kernel version and architecture of a node.
+/// Returns kernel version and architecture of a node.
 pub(super) fn kernel(node: &Value) -> String {
     let version = match string(node, ".status.nodeInfo.kernelVersion") {
         "" => "<unknown>",
@@ -53,7 +53,7 @@ pub(super) fn kernel(node: &Value) -> String {
     }
 }
 
-/// The phase in the status, unless the object is being deleted.
+/// Returns the phase in the status, or `Terminating` if the object is being deleted.
 pub(super) fn phase(object: &Value) -> String {
     match string(object, ".metadata.deletionTimestamp") {
         "" => string(object, ".status.phase").to_owned(),
@@ -61,7 +61,7 @@ pub(super) fn phase(object: &Value) -> String {
     }
 }
 
-/// `RWO,ROX`: the short forms of access modes, in the order in which the API server prints them.
+/// Returns the short forms of access modes, in the order of the API server: `RWO,ROX`.
 pub(super) fn access_modes(modes: &[Value]) -> String {
     const SHORT: [(&str, &str); 4] = [
         ("ReadWriteOnce", "RWO"),
@@ -78,7 +78,7 @@ pub(super) fn access_modes(modes: &[Value]) -> String {
     short.join(",")
 }
 
-/// The name of a class, marked if `annotation` makes it the default.
+/// Returns the name of a class, with ` (default)` if `annotation` is set to true.
 pub(super) fn default_class(class: &Value, annotation: &str) -> String {
     let name = string(class, ".metadata.name");
     let annotations = class.pointer("/metadata/annotations");
@@ -88,7 +88,7 @@ pub(super) fn default_class(class: &Value, annotation: &str) -> String {
     }
 }
 
-/// Used and hard amounts of a quota: either its limits, or all others.
+/// Returns the used and hard amounts of a quota: those of limits, or all others.
 pub(super) fn quota(quota: &Value, limits: bool) -> String {
     let hard = quota.pointer("/status/hard").and_then(Value::as_object);
     let parts: Vec<String> = hard
@@ -109,7 +109,7 @@ pub(super) fn quota(quota: &Value, limits: bool) -> String {
     parts.join(", ")
 }
 
-/// The subjects of one kind of a role binding; service accounts with their namespace.
+/// Returns the subjects of one kind in a role binding. Service accounts have their namespace.
 pub(super) fn subjects(binding: &Value, kind: &str) -> String {
     let subjects: Vec<String> = items(binding, ".subjects")
         .iter()
@@ -122,7 +122,7 @@ pub(super) fn subjects(binding: &Value, kind: &str) -> String {
     subjects.join(", ")
 }
 
-/// `namespace/name` of the service behind an APIService, or `Local`.
+/// Returns `namespace/name` of the Service of an APIService, or `Local` if it has none.
 pub(super) fn api_service(object: &Value) -> String {
     match object.pointer("/spec/service") {
         Some(service) if service.is_object() => {
@@ -136,7 +136,7 @@ pub(super) fn api_service(object: &Value) -> String {
     }
 }
 
-/// Whether an APIService answers, and if not why.
+/// Returns whether an APIService is available, with the reason if it is not.
 pub(super) fn api_service_available(object: &Value) -> String {
     let condition = items(object, ".status.conditions")
         .iter()
@@ -150,7 +150,7 @@ pub(super) fn api_service_available(object: &Value) -> String {
     }
 }
 
-/// What has become of a certificate signing request.
+/// Returns the conditions of a certificate signing request.
 pub(super) fn csr_condition(request: &Value) -> String {
     let has = |type_: &str| {
         items(request, ".status.conditions")
@@ -172,7 +172,7 @@ pub(super) fn csr_condition(request: &Value) -> String {
     status
 }
 
-/// Whether a claim has got its devices, and whether somebody uses them.
+/// Returns the state of a ResourceClaim: allocated, reserved, being deleted or pending.
 pub(super) fn resource_claim_state(claim: &Value) -> String {
     let deleted = !string(claim, ".metadata.deletionTimestamp").is_empty();
     let allocated = claim.pointer("/status/allocation").is_some();
@@ -191,8 +191,8 @@ pub(super) fn resource_claim_state(claim: &Value) -> String {
     holding.join(",")
 }
 
-/// The parameters of an admission policy's binding: by name, in any namespace if it says none, or
-/// by selector, which a real server prints in the syntax of Go and we in that of kubectl.
+/// Returns the parameters of an admission policy binding: by name, with `*` for any namespace, or by
+/// selector. A real server prints a selector in the syntax of Go; here it is in that of kubectl.
 pub(super) fn param_reference(binding: &Value) -> Option<String> {
     let reference = binding.pointer("/spec/paramRef")?;
     match (string(reference, ".namespace"), string(reference, ".name")) {

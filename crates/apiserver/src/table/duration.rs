@@ -2,16 +2,16 @@
 
 use jiff::Timestamp;
 
-/// How long ago `since` was, or `<invalid>` if it lies more than a moment ahead.
+/// Returns the duration from `since` to `now`, or `<invalid>` if `since` is over a second later.
 pub(super) fn human(since: Timestamp, now: Timestamp) -> String {
     human_seconds(now.as_second().saturating_sub(since.as_second()))
 }
 
-/// A number of seconds.
+/// Returns a number of seconds as a duration.
 pub(super) fn human_seconds(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     match seconds {
-        // Clocks of two machines may differ by a second.
+        // The clocks of two machines may differ by a second.
         ..-1 => "<invalid>".to_owned(),
         -1 => "0s".to_owned(),
         0..120 => format!("{seconds}s"),
@@ -26,7 +26,7 @@ pub(super) fn human_seconds(seconds: i64) -> String {
     }
 }
 
-/// `3m21s`, or `3m` when the smaller part is nothing.
+/// Returns `3m21s`, or `3m` if the smaller unit is 0.
 fn two(large: i64, large_unit: char, small: i64, small_unit: char) -> String {
     match small {
         0 => format!("{large}{large_unit}"),

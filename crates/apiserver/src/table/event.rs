@@ -1,4 +1,4 @@
-//! The cells of an Event, in its core form and in that of `events.k8s.io`, which renames fields.
+//! The cells of an Event, of the core group and of `events.k8s.io`, which have other field names.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::cell::{integer, since, string};
 
 const UNKNOWN: &str = "<unknown>";
 
-/// The first text that is there, of the paths of both forms.
+/// Returns the first string that is not empty, of the paths in both groups.
 fn either<'a>(event: &'a Value, paths: &[&str]) -> &'a str {
     paths
         .iter()
@@ -33,7 +33,7 @@ pub(super) fn last_seen(event: &Value, now: Timestamp) -> String {
         .unwrap_or_else(|| first_seen(event, now))
 }
 
-/// An event that happened once has no count.
+/// Returns the count of an event; 1 if it has none.
 pub(super) fn count(event: &Value) -> i64 {
     if event.get("series").is_some_and(Value::is_object) {
         return integer(event, ".series.count");
@@ -42,7 +42,7 @@ pub(super) fn count(event: &Value) -> i64 {
     count.max(1)
 }
 
-/// `pod/web-0`.
+/// Returns the regarded object: `pod/web-0`.
 pub(super) fn object(event: &Value) -> String {
     let kind = either(event, &[".involvedObject.kind", ".regarding.kind"]).to_lowercase();
     match either(event, &[".involvedObject.name", ".regarding.name"]) {
@@ -51,7 +51,7 @@ pub(super) fn object(event: &Value) -> String {
     }
 }
 
-/// `kubelet, node-1`.
+/// Returns the source: `kubelet, node-1`.
 pub(super) fn source(event: &Value) -> String {
     const COMPONENT: &[&str] = &[
         ".source.component",

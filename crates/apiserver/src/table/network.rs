@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::cell::{integer, items, print, string};
 
-/// How many items of a list are shown before `+ N more...`.
+/// Maximum number of list items before `+ N more...`.
 const SHOWN: usize = 3;
 
-/// The first few of a list.
+/// Returns the first items of a list; `count` is the number of all items.
 fn shortened(list: &[String], count: usize) -> String {
     let shown = list
         .iter()
@@ -31,7 +31,7 @@ fn or_unset(text: String) -> String {
     }
 }
 
-/// Addresses and ports of an Endpoints object.
+/// Returns addresses and ports of an Endpoints object.
 pub(super) fn endpoints(object: &Value) -> String {
     let subsets = items(object, ".subsets");
     if subsets.is_empty() {
@@ -62,7 +62,7 @@ pub(super) fn endpoints(object: &Value) -> String {
     shortened(&list, list.len())
 }
 
-/// The ports of an EndpointSlice: a number, else a name, else any.
+/// Returns the ports of an EndpointSlice: the number, or else the name, or else `*`.
 pub(super) fn endpoint_ports(object: &Value) -> String {
     let ports: Vec<String> = items(object, ".ports")
         .iter()
@@ -75,7 +75,7 @@ pub(super) fn endpoint_ports(object: &Value) -> String {
     or_unset(shortened(&ports, ports.len()))
 }
 
-/// The addresses of an EndpointSlice.
+/// Returns the addresses of an EndpointSlice.
 pub(super) fn endpoint_addresses(object: &Value) -> String {
     let endpoints = items(object, ".endpoints").iter();
     let addresses: Vec<String> = endpoints
@@ -85,7 +85,7 @@ pub(super) fn endpoint_addresses(object: &Value) -> String {
     or_unset(shortened(&addresses, addresses.len()))
 }
 
-/// What a load balancer answers on: addresses, else host names, each once.
+/// Returns the addresses of a load balancer, or else its host names, without duplicates.
 pub(super) fn load_balancer(object: &Value) -> String {
     let addresses: BTreeSet<&str> = items(object, ".status.loadBalancer.ingress")
         .iter()
@@ -98,7 +98,7 @@ pub(super) fn load_balancer(object: &Value) -> String {
     addresses.into_iter().collect::<Vec<_>>().join(",")
 }
 
-/// Where a Service is reached from outside.
+/// Returns the external addresses of a Service.
 pub(super) fn external_ip(service: &Value) -> String {
     let external: Vec<String> = items(service, ".spec.externalIPs")
         .iter()
@@ -120,7 +120,7 @@ pub(super) fn external_ip(service: &Value) -> String {
     }
 }
 
-/// `80:30080/TCP,443/TCP`.
+/// Returns the ports of a Service: `80:30080/TCP,443/TCP`.
 pub(super) fn service_ports(service: &Value) -> String {
     let ports = items(service, ".spec.ports").iter().map(|port| {
         let (number, protocol) = (integer(port, ".port"), string(port, ".protocol"));
@@ -132,7 +132,7 @@ pub(super) fn service_ports(service: &Value) -> String {
     ports.collect::<Vec<_>>().join(",")
 }
 
-/// The hosts of an Ingress; none means all.
+/// Returns the hosts of an Ingress, or `*` if it has none.
 pub(super) fn ingress_hosts(ingress: &Value) -> String {
     let rules = items(ingress, ".spec.rules");
     let hosts: Vec<String> = rules
@@ -143,7 +143,7 @@ pub(super) fn ingress_hosts(ingress: &Value) -> String {
     if hosts.is_empty() {
         return "*".to_owned();
     }
-    // The API server counts rules here, also those without a host.
+    // As the API server, count all rules here, also those without a host.
     let count = if hosts.len() > SHOWN {
         rules.len()
     } else {
@@ -152,7 +152,7 @@ pub(super) fn ingress_hosts(ingress: &Value) -> String {
     shortened(&hosts, count)
 }
 
-/// An Ingress listens on 80, with TLS on 443 as well.
+/// Returns the ports of an Ingress: 80, and 443 with TLS.
 pub(super) fn ingress_ports(ingress: &Value) -> String {
     match items(ingress, ".spec.tls") {
         [] => "80".to_owned(),
@@ -160,7 +160,7 @@ pub(super) fn ingress_ports(ingress: &Value) -> String {
     }
 }
 
-/// `Kind.group/name` of the parameters of an IngressClass.
+/// Returns `Kind.group/name` of the parameters of an IngressClass.
 pub(super) fn ingress_parameters(class: &Value) -> Option<String> {
     let parameters = class.pointer("/spec/parameters")?;
     let (kind, name) = (string(parameters, ".kind"), string(parameters, ".name"));
@@ -170,7 +170,7 @@ pub(super) fn ingress_parameters(class: &Value) -> Option<String> {
     })
 }
 
-/// `services/default/web`: what an address belongs to.
+/// Returns the parent of an IPAddress: `services/default/web`.
 pub(super) fn parent_reference(address: &Value) -> Option<String> {
     let parent = address.pointer("/spec/parentRef")?;
     let mut text = string(parent, ".resource").to_lowercase();

@@ -1,6 +1,6 @@
-//! JSONPath as Kubernetes means it: fields, indexes, slices, wildcards, filters and descent.
+//! Kubernetes' JSONPath: fields, indexes, slices, wildcards, filters and recursive descent.
 //!
-//! A path that does not parse finds nothing: CRDs with such paths are refused before they get here.
+//! A path that is not valid finds nothing: CRDs with such paths are refused by validation.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use serde_json::Value;
 enum Step {
     Field(String),
     Index(i64),
-    /// `[from:to]`; both may be negative or absent.
+    /// `[from:to]`, of which both may be negative or missing.
     Slice(Option<i64>, Option<i64>),
     Wildcard,
-    /// `..`: the value and everything below it.
+    /// `..`: the value and all values below it.
     Descend,
-    /// `[?(@.path OP literal)]`; without an operator, whether the path finds anything.
+    /// `[?(@.path OP literal)]`, or without an operator a check that the path exists.
     Filter {
         path: Vec<Self>,
         comparison: Option<(Operator, Value)>,
@@ -31,8 +31,8 @@ enum Operator {
     GreaterOrEqual,
 }
 
-/// Everything in `object` that `path` finds, in order. The path may be wrapped in braces and may
-/// begin with `$`, a dot or a bracket: `.spec.replicas`, `{.spec.replicas}`,
+/// Returns all values that `path` finds in `object`, in order. The path may be in braces, and starts
+/// with `$`, a dot or a bracket: `.spec.replicas`, `{.spec.replicas}`,
 /// `.status.conditions[?(@.type=="Ready")].status`.
 pub(crate) fn jsonpath<'a>(object: &'a Value, path: &str) -> Vec<&'a Value> {
     let path = path.trim();
@@ -90,7 +90,7 @@ fn apply<'a>(value: &'a Value, step: &Step) -> Vec<&'a Value> {
     }
 }
 
-/// An index counted from the end if it is negative.
+/// Returns an index from the start. A negative index counts from the end.
 fn absolute(index: i64, length: usize) -> Option<usize> {
     match usize::try_from(index) {
         Ok(index) => Some(index),
@@ -122,20 +122,20 @@ fn matches(item: &Value, path: &[Step], comparison: Option<&(Operator, Value)>) 
     }
 }
 
-/// The steps of a path, or None if it is not one.
+/// Parses the steps of a path. Returns `None` if it is not valid.
 fn parse(path: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {
         if let Some(after) = rest.strip_prefix("..") {
             steps.push(Step::Descend);
-            // The name after it has no dot of its own.
+            // The next name follows without another dot.
             rest = after;
             if !rest.starts_with('[') {
                 rest = field(rest, &mut steps)?;
             }
         } else if let Some(after) = rest.strip_prefix('.') {
-            // A lone dot is the object itself, and one before a bracket says nothing.
+            // A single dot is the object itself; a dot before a bracket has no meaning.
             rest = after;
             if !rest.is_empty() && !rest.starts_with('[') {
                 rest = field(rest, &mut steps)?;
@@ -153,7 +153,7 @@ fn parse(path: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// Reads a field name up to the next dot or bracket; a backslash takes the next character as it is.
+/// Parses a field name up to the next dot or bracket. A backslash escapes the next character.
 fn field<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
     let mut name = String::new();
     let mut characters = text.char_indices();
@@ -179,7 +179,7 @@ fn field<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
     text.get(end..)
 }
 
-/// Where the bracket that is already open closes, past quotes and nested brackets.
+/// Returns the position of the closing bracket; quotes and nested brackets are skipped.
 fn closing_bracket(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut quote = None;
@@ -197,7 +197,7 @@ fn closing_bracket(text: &str) -> Option<usize> {
     None
 }
 
-/// What stands between brackets.
+/// Parses the text between brackets.
 fn bracket(text: &str) -> Option<Step> {
     if let Some(filter) = text
         .strip_prefix("?(")

@@ -1,4 +1,4 @@
-//! The cells of a Pod: what its containers add up to.
+//! The cells of a Pod, which summarize its containers.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ pub(super) struct Summary {
     last_restart: Option<Timestamp>,
 }
 
-/// What has been counted so far.
+/// Counters over the containers of a Pod.
 #[derive(Default)]
 struct Tally {
     reason: String,
@@ -35,8 +35,8 @@ impl Tally {
 }
 
 impl Summary {
-    /// Follows the order in which the API server looks at a Pod: its reason, its init containers,
-    /// its containers from the last to the first, and its deletion.
+    /// Summarizes a Pod in the order of the API server: reason, init containers, containers from the
+    /// last to the first, deletion. A later one overrides the status.
     pub(super) fn of(pod: &Value) -> Self {
         let mut tally = Tally {
             reason: string(pod, ".status.phase").to_owned(),
@@ -79,7 +79,7 @@ impl Summary {
         }
     }
 
-    /// `2 (3m ago)`.
+    /// Returns the restarts and the time of the last one: `2 (3m ago)`.
     pub(super) fn restarts(&self, now: Timestamp) -> String {
         match self.last_restart {
             Some(last) if self.restarts != 0 => {
@@ -90,7 +90,8 @@ impl Summary {
     }
 }
 
-/// Restarts of the sidecars alone, which are all that count once the Pod is initialized.
+/// Counts the restarts of sidecars. After the Pod is initialized, those of other init containers do
+/// not count.
 fn sidecar_restarts(pod: &Value) -> Tally {
     let mut tally = Tally::default();
     for container in items(pod, ".status.initContainerStatuses") {
@@ -101,7 +102,7 @@ fn sidecar_restarts(pod: &Value) -> Tally {
     tally
 }
 
-/// Counts init containers up to the first that is not done; whether there is such a one.
+/// Counts init containers up to the first unfinished one, and reports whether there is one.
 fn init_containers(pod: &Value, tally: &mut Tally) -> bool {
     let of_spec = items(pod, ".spec.initContainers").len();
     for (index, container) in items(pod, ".status.initContainerStatuses")
@@ -130,7 +131,7 @@ fn init_containers(pod: &Value, tally: &mut Tally) -> bool {
     false
 }
 
-/// Counts the containers, the last one first: the first one's reason wins.
+/// Counts the containers, starting with the last, so that the reason of the first one remains.
 fn containers(pod: &Value, tally: &mut Tally) {
     let mut running = false;
     let mut failure = None;
@@ -160,7 +161,7 @@ fn containers(pod: &Value, tally: &mut Tally) {
     }
 }
 
-/// Why a container ended.
+/// Returns the reason of a container's termination.
 fn termination(container: &Value) -> String {
     match string(container, ".state.terminated.reason") {
         "" => match integer(container, ".state.terminated.signal") {
@@ -191,7 +192,7 @@ fn has_condition(object: &Value, type_: &str) -> bool {
         .any(|condition| condition["type"] == type_ && condition["status"] == "True")
 }
 
-/// How many readiness gates are open.
+/// Returns the number of readiness gates that are true, and of all.
 pub(super) fn readiness_gates(pod: &Value) -> Option<String> {
     let gates = items(pod, ".spec.readinessGates");
     let open = gates
@@ -201,7 +202,7 @@ pub(super) fn readiness_gates(pod: &Value) -> Option<String> {
     (!gates.is_empty()).then(|| format!("{open}/{}", gates.len()))
 }
 
-/// The condition that lets a client hide finished Pods.
+/// Returns the condition `Completed` of the row of a finished Pod, by which clients can hide it.
 pub(super) fn row_conditions(object: &Value) -> Option<Value> {
     if object["kind"] != "Pod" || object["apiVersion"] != "v1" {
         return None;

@@ -7,13 +7,12 @@ use super::{duration, jsonpath, partial_metadata, partial_metadata_list, table};
 use crate::kinds::{Catalog, Column, Kind, SchemaSource};
 use crate::representation::IncludeObject;
 
-/// Objects of a real server with the cells that it printed for them. Edited by hand: managed fields
-/// and the bodies of certificate requests are left out, and so are an age that the server prints
-/// for an IPAddress without having a column for it, and an autoscaler whose metrics
-/// `autoscaling/v1` keeps in annotations.
+/// Objects of a real server, and their cells. Removed by hand: managed fields, the bodies of
+/// certificate requests, an age that the server prints for an IPAddress without having a column for
+/// it, and an autoscaler whose metrics `autoscaling/v1` has in annotations.
 const TABLES: &str = include_str!("fixtures/tables.json");
 
-/// The custom kind of the fixtures; its columns are its `additionalPrinterColumns`.
+/// Returns the custom kind of the fixtures; its columns are its `additionalPrinterColumns`.
 fn robots() -> Kind {
     let column = |name: &str, type_: &str, cell: &str| Column {
         name: name.to_owned(),
@@ -64,7 +63,7 @@ fn cells_are_those_of_a_real_server() {
             .unwrap();
         let now: Timestamp = text("now").parse().unwrap();
         for row in expected["rows"].as_array().unwrap() {
-            // The server read its clock up to a second before it wrote the date of its answer.
+            // The server computed ages up to a second before the `Date` of its response.
             let rows: Vec<Value> = [0, 1]
                 .iter()
                 .map(|late| now - SignedDuration::from_secs(*late))
@@ -84,7 +83,7 @@ fn cells_are_those_of_a_real_server() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A rule that nobody knows trips a debug assertion, and none may stumble over an empty object.
+/// An unknown rule fails a debug assertion, and every rule must accept an empty object.
 #[test]
 fn rules_of_the_data_file_are_known() {
     for kind in Catalog::builtin().all() {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::cell::{integer, items, print, string, time};
 use super::duration;
 
-/// `1/3`, or `1/1 of 2` for a Job that is done when one of its Pods is.
+/// Returns the completions of a Job: `1/3`, or `1/1 of 2` if one completed Pod of two is enough.
 pub(super) fn job_completions(job: &Value) -> String {
     let succeeded = integer(job, ".status.succeeded");
     match job.pointer("/spec/completions").and_then(Value::as_i64) {
@@ -18,7 +18,7 @@ pub(super) fn job_completions(job: &Value) -> String {
     }
 }
 
-/// How long a Job ran, or has been running.
+/// Returns the duration of a Job, up to now if it is not completed.
 pub(super) fn job_duration(job: &Value, now: Timestamp) -> Option<String> {
     let start = time(job, ".status.startTime")?;
     Some(duration::human(
@@ -27,7 +27,7 @@ pub(super) fn job_duration(job: &Value, now: Timestamp) -> Option<String> {
     ))
 }
 
-/// The condition that says most.
+/// Returns the most specific condition of a Job.
 pub(super) fn job_status(job: &Value) -> &'static str {
     let has = |type_: &str| {
         let conditions = items(job, ".status.conditions").iter();
@@ -47,7 +47,7 @@ pub(super) fn job_status(job: &Value) -> &'static str {
     }
 }
 
-/// `statefulset.apps/web`: the owner that controls an object.
+/// Returns the controller of an object: `statefulset.apps/web`.
 pub(super) fn controller(object: &Value) -> Option<String> {
     let owners = items(object, ".metadata.ownerReferences");
     let owner = owners.iter().find(|owner| owner["controller"] == true)?;
@@ -61,10 +61,10 @@ pub(super) fn controller(object: &Value) -> Option<String> {
     })
 }
 
-/// Current and wanted value of each metric of an autoscaler; the first two are shown.
+/// Returns the current and the target value of the first two metrics of an autoscaler.
 pub(super) fn hpa_targets(hpa: &Value) -> String {
     const SHOWN: usize = 2;
-    // autoscaling/v1 knows one metric only and keeps it elsewhere.
+    // autoscaling/v1 has one metric only, in other fields.
     if let Some(target) = hpa.pointer("/spec/targetCPUUtilizationPercentage") {
         let current = hpa.pointer("/status/currentCPUUtilizationPercentage");
         return format!(

@@ -38,14 +38,14 @@ async fn apply_creates_then_changes_then_removes() {
 }
 
 #[tokio::test]
-async fn fields_of_others_are_taken_by_force_only() {
+async fn fields_of_other_managers_are_taken_only_by_force() {
     let api = Api::start();
     api.post(CONFIG_MAPS, config_map("one")).await;
     let mut mine = config_map("one");
     mine["data"]["a"] = json!("mine");
-    let answer = apply(&api, "me", false, mine.clone()).await;
-    assert_eq!(answer.0, 409);
-    let cause = &answer.1["details"]["causes"][0];
+    let response = apply(&api, "me", false, mine.clone()).await;
+    assert_eq!(response.0, 409);
+    let cause = &response.1["details"]["causes"][0];
     assert_eq!(cause["reason"], "FieldManagerConflict");
     assert_eq!(cause["field"], ".data.a");
     let (code, changed) = apply(&api, "me", true, mine).await;
@@ -86,10 +86,10 @@ async fn apply_needs_a_manager_and_respects_a_version() {
     let api = Api::start();
     let path = format!("{CONFIG_MAPS}/one");
     let patch = config_map("one");
-    let answer = api
+    let response = api
         .send(Method::PATCH, &path, "application/apply-patch+yaml", &patch)
         .await;
-    assert_eq!(answer.0, 422);
+    assert_eq!(response.0, 422);
     apply(&api, "me", false, config_map("one")).await;
     let mut stale = config_map("one");
     stale["metadata"]["resourceVersion"] = json!("1");

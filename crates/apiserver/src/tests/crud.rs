@@ -21,22 +21,22 @@ async fn an_object_is_created_read_changed_and_deleted() {
         (200, &json!({"a": "b", "c": "d"}))
     );
 
-    let answer = api.put(&path, created.clone()).await;
-    assert_eq!(answer.0, 409);
+    let response = api.put(&path, created.clone()).await;
+    assert_eq!(response.0, 409);
     assert_eq!(
-        message(&answer),
+        message(&response),
         "Operation cannot be fulfilled on configmaps \"one\": the object has been modified; \
          please apply your changes to the latest version and try again"
     );
-    let (code, answer) = api.delete(&path, Value::Null).await;
-    assert_eq!((code, &answer["status"]), (200, &json!("Success")));
-    let answer = api.get(&path).await;
+    let (code, response) = api.delete(&path, Value::Null).await;
+    assert_eq!((code, &response["status"]), (200, &json!("Success")));
+    let response = api.get(&path).await;
     assert_eq!(
-        (answer.0, message(&answer)),
+        (response.0, message(&response)),
         (404, "configmaps \"one\" not found")
     );
     assert_eq!(
-        answer.1["details"],
+        response.1["details"],
         json!({"name": "one", "kind": "configmaps"})
     );
 }
@@ -70,21 +70,21 @@ async fn names_are_generated_or_refused() {
     let name = created["metadata"]["name"].as_str().unwrap();
     assert!(name.starts_with("part-") && name.len() == 10, "{name}");
 
-    let answer = api.post(CONFIG_MAPS, config_map("No")).await;
-    assert_eq!(answer.0, 422);
-    assert!(message(&answer).starts_with("ConfigMap \"No\" is invalid: metadata.name: Invalid value: \"No\": a lowercase RFC 1123 subdomain"), "{}", message(&answer));
-    assert_eq!(answer.1["details"]["causes"][0]["field"], "metadata.name");
+    let response = api.post(CONFIG_MAPS, config_map("No")).await;
+    assert_eq!(response.0, 422);
+    assert!(message(&response).starts_with("ConfigMap \"No\" is invalid: metadata.name: Invalid value: \"No\": a lowercase RFC 1123 subdomain"), "{}", message(&response));
+    assert_eq!(response.1["details"]["causes"][0]["field"], "metadata.name");
     api.post(CONFIG_MAPS, config_map("one")).await;
-    let answer = api.post(CONFIG_MAPS, config_map("one")).await;
+    let response = api.post(CONFIG_MAPS, config_map("one")).await;
     assert_eq!(
-        (answer.0, message(&answer)),
+        (response.0, message(&response)),
         (409, "configmaps \"one\" already exists")
     );
-    let answer = api
+    let response = api
         .post("/api/v1/namespaces/nowhere/configmaps", config_map("one"))
         .await;
     assert_eq!(
-        (answer.0, message(&answer)),
+        (response.0, message(&response)),
         (404, "namespaces \"nowhere\" not found")
     );
 }
@@ -107,11 +107,11 @@ async fn lists_are_selected_by_labels_and_fields() {
     assert_eq!(names("").await, ["one", "two"]);
     assert_eq!(names("labelSelector=name%3Done").await, ["one"]);
     assert_eq!(names("fieldSelector=metadata.name%21%3Done").await, ["two"]);
-    let answer = api
+    let response = api
         .get(&format!("{CONFIG_MAPS}?fieldSelector=data.a%3Db"))
         .await;
     assert_eq!(
-        (answer.0, message(&answer)),
+        (response.0, message(&response)),
         (
             400,
             "\"data.a\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
@@ -125,15 +125,15 @@ async fn unknown_fields_are_refused_reported_or_dropped() {
     let mut object = config_map("one");
     object["colour"] = json!("red");
     let strict = format!("{CONFIG_MAPS}?fieldValidation=Strict");
-    let answer = api.post(&strict, object.clone()).await;
-    assert_eq!(answer.0, 400);
-    assert!(message(&answer).ends_with("strict decoding error: unknown field \"colour\""));
+    let response = api.post(&strict, object.clone()).await;
+    assert_eq!(response.0, 400);
+    assert!(message(&response).ends_with("strict decoding error: unknown field \"colour\""));
     let (code, created) = api.post(CONFIG_MAPS, object).await;
     assert_eq!((code, &created["colour"]), (201, &Value::Null));
 }
 
 #[tokio::test]
-async fn a_secret_may_hold_nothing() {
+async fn a_secret_may_be_empty() {
     let api = Api::start();
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"empty": ""},
@@ -147,7 +147,7 @@ async fn a_secret_may_hold_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_not_served_is_said() {
+async fn unserved_requests_have_the_codes_of_kubernetes() {
     let api = Api::start();
     let check = async |path: &str, code: u16| assert_eq!(api.get(path).await.0, code, "{path}");
     check("/readyz", 200).await;
@@ -169,10 +169,10 @@ async fn events_are_one_store_behind_two_apis() {
         "reason": "Works", "type": "Normal", "action": "Work", "eventTime": "2026-01-01T00:00:00.000000Z",
         "reportingController": "me", "reportingInstance": "me-1",
     });
-    let (code, answer) = api
+    let (code, response) = api
         .post("/apis/events.k8s.io/v1/namespaces/default/events", event)
         .await;
-    assert_eq!(code, 201, "{answer}");
+    assert_eq!(code, 201, "{response}");
     let path = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dp";
     let (_, list) = api.get(path).await;
     assert_eq!(list["items"][0]["message"], "it works");
@@ -185,7 +185,7 @@ async fn events_are_one_store_behind_two_apis() {
 }
 
 #[tokio::test]
-async fn paths_across_namespaces_are_only_for_looking() {
+async fn paths_across_namespaces_are_read_only() {
     let api = Api::start();
     api.post(CONFIG_MAPS, config_map("one")).await;
     assert_eq!(api.get("/api/v1/configmaps").await.0, 200);
@@ -199,7 +199,7 @@ async fn paths_across_namespaces_are_only_for_looking() {
 }
 
 #[tokio::test]
-async fn what_is_no_object_of_the_kind_is_refused() {
+async fn a_body_of_another_kind_is_refused() {
     let api = Api::start();
     api.post(CONFIG_MAPS, config_map("one")).await;
     let path = format!("{CONFIG_MAPS}/one");
@@ -216,15 +216,15 @@ async fn what_is_no_object_of_the_kind_is_refused() {
         (&apply, ssa, json!({"metadata": {"name": "one"}})),
         (&apply, ssa, secret),
     ] {
-        let (code, answer) = api.send(Method::PATCH, path, content_type, &body).await;
-        assert_eq!(code, 400, "{body}: {answer}");
+        let (code, response) = api.send(Method::PATCH, path, content_type, &body).await;
+        assert_eq!(code, 400, "{body}: {response}");
     }
     assert_eq!(api.merge(&path, json!({"kind": "Secret"})).await.0, 422);
     assert_eq!(api.get(&path).await.1["data"], json!({"a": "b"}));
 }
 
 #[tokio::test]
-async fn metadata_has_rules() {
+async fn metadata_is_validated() {
     let api = Api::start();
     let owner =
         json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": true});
@@ -254,12 +254,12 @@ async fn metadata_has_rules() {
         for (field, value) in metadata.as_object().unwrap() {
             object["metadata"][field] = value.clone();
         }
-        let answer = api.post(CONFIG_MAPS, object).await;
-        assert_eq!(answer.0, 422, "{want}");
+        let response = api.post(CONFIG_MAPS, object).await;
+        assert_eq!(response.0, 422, "{want}");
         assert!(
-            message(&answer).contains(want),
+            message(&response).contains(want),
             "{want:?}: {}",
-            message(&answer)
+            message(&response)
         );
     }
 }
@@ -280,10 +280,10 @@ async fn an_object_has_a_limit() {
         let rule = json!({"apiGroups": [""], "resources": ["x".repeat(length)], "verbs": ["get"]});
         json!({"metadata": {"name": name}, "rules": [rule]})
     };
-    let too_large = |answer: &(u16, Value)| {
-        assert_eq!(answer.0, 500, "{}", message(answer));
-        assert_eq!(answer.1["reason"], Value::Null);
-        assert_eq!(message(answer), "etcdserver: request is too large");
+    let too_large = |response: &(u16, Value)| {
+        assert_eq!(response.0, 500, "{}", message(response));
+        assert_eq!(response.1["reason"], Value::Null);
+        assert_eq!(message(response), "etcdserver: request is too large");
     };
     too_large(&api.post(roles, role("a", 1_600_000)).await);
     let dry_run = format!("{roles}?dryRun=All");

@@ -1,7 +1,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_definition_is_established_and_served_at_once() {
+async fn a_crd_is_established_and_served_immediately() {
     let api = with_robots().await;
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/robots.robot.opkit.dev";
     let (_, crd) = api.get(path).await;
@@ -20,13 +20,13 @@ async fn a_definition_is_established_and_served_at_once() {
 }
 
 #[tokio::test]
-async fn a_broken_schema_is_refused_by_field() {
+async fn an_invalid_schema_is_refused_by_field() {
     let api = with_robots().await;
     let mut bad = robot("bad");
     bad["spec"] = json!({"image": 5, "replicas": 101});
-    let answer = api.post(ROBOTS, bad).await;
-    assert_eq!(answer.0, 422);
-    let text = message(&answer);
+    let response = api.post(ROBOTS, bad).await;
+    assert_eq!(response.0, 422);
+    let text = message(&response);
     assert!(
         text.starts_with("Robot.robot.opkit.dev \"bad\" is invalid: ["),
         "{text}"
@@ -77,8 +77,11 @@ async fn scale_is_a_view_of_the_replicas() {
         (&json!(4), &json!(2))
     );
     for wrong in [json!(101), json!("5"), json!(-1)] {
-        let answer = api.merge(&path, json!({"spec": {"replicas": wrong}})).await;
-        assert_eq!(answer.0, 422, "{wrong}: the schema holds for the scale too");
+        let response = api.merge(&path, json!({"spec": {"replicas": wrong}})).await;
+        assert_eq!(
+            response.0, 422,
+            "{wrong}: the schema holds for the scale too"
+        );
     }
 }
 
@@ -86,17 +89,17 @@ async fn scale_is_a_view_of_the_replicas() {
 async fn custom_objects_are_updated_at_a_version_only() {
     let api = with_robots().await;
     api.post(ROBOTS, robot("one")).await;
-    let answer = api.put(&format!("{ROBOTS}/one"), robot("one")).await;
-    assert_eq!(answer.0, 422);
+    let response = api.put(&format!("{ROBOTS}/one"), robot("one")).await;
+    assert_eq!(response.0, 422);
     assert!(
-        message(&answer).contains("metadata.resourceVersion"),
+        message(&response).contains("metadata.resourceVersion"),
         "{}",
-        message(&answer)
+        message(&response)
     );
 }
 
 #[tokio::test]
-async fn a_deleted_definition_takes_its_objects_with_it() {
+async fn objects_are_deleted_with_their_crd() {
     let api = with_robots().await;
     api.post(ROBOTS, robot("one")).await;
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/robots.robot.opkit.dev";
@@ -106,19 +109,19 @@ async fn a_deleted_definition_takes_its_objects_with_it() {
 }
 
 #[tokio::test]
-async fn a_bad_definition_is_refused() {
+async fn an_invalid_crd_is_refused() {
     let api = Api::start();
     let mut crd = robot_crd();
     crd["metadata"]["name"] = json!("robots.example.com");
     crd["spec"]["versions"][0]["storage"] = json!(false);
-    let answer = api
+    let response = api
         .post(
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
             crd,
         )
         .await;
-    assert_eq!(answer.0, 422);
-    let text = message(&answer);
+    assert_eq!(response.0, 422);
+    let text = message(&response);
     assert!(
         text.contains(
             "metadata.name: Invalid value: \"robots.example.com\": must be spec.names.plural"
@@ -132,7 +135,7 @@ async fn a_bad_definition_is_refused() {
 }
 
 #[tokio::test]
-async fn a_definition_that_is_not_served_can_still_be_deleted() {
+async fn a_crd_without_served_versions_can_be_deleted() {
     let api = with_robots().await;
     api.post(ROBOTS, robot("one")).await;
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/robots.robot.opkit.dev";
@@ -150,17 +153,17 @@ async fn definitions_that_a_real_server_refuses_are_refused() {
     let check = async |change: fn(&mut Value), want: &str| {
         let mut crd = robot_crd();
         change(&mut crd);
-        let answer = api
+        let response = api
             .post(
                 "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
                 crd,
             )
             .await;
-        assert_eq!(answer.0, 422, "{want}");
+        assert_eq!(response.0, 422, "{want}");
         assert!(
-            message(&answer).contains(want),
+            message(&response).contains(want),
             "{want:?}: {}",
-            message(&answer)
+            message(&response)
         );
     };
     check(

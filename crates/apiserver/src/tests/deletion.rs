@@ -12,10 +12,11 @@ async fn a_finalizer_holds_an_object_until_it_is_removed() {
     assert!(deleting["metadata"]["deletionTimestamp"].is_string());
 
     let finalizers = json!({"metadata": {"finalizers": ["example.com/hold", "example.com/more"]}});
-    let answer = api.merge(&path, finalizers).await;
-    assert_eq!(answer.0, 422);
+    let response = api.merge(&path, finalizers).await;
+    assert_eq!(response.0, 422);
     assert!(
-        message(&answer).contains("no new finalizers can be added if the object is being deleted")
+        message(&response)
+            .contains("no new finalizers can be added if the object is being deleted")
     );
 
     assert_eq!(
@@ -32,15 +33,15 @@ async fn preconditions_protect_an_object() {
     let api = Api::start();
     api.post(CONFIG_MAPS, config_map("one")).await;
     let path = format!("{CONFIG_MAPS}/one");
-    let answer = api
+    let response = api
         .delete(&path, json!({"preconditions": {"uid": "another"}}))
         .await;
-    assert_eq!(answer.0, 409);
-    assert!(message(&answer).contains("the UID in the precondition (another) does not match"));
-    let answer = api
+    assert_eq!(response.0, 409);
+    assert!(message(&response).contains("the UID in the precondition (another) does not match"));
+    let response = api
         .delete(&path, json!({"preconditions": {"resourceVersion": "1"}}))
         .await;
-    assert_eq!(answer.0, 409);
+    assert_eq!(response.0, 409);
     assert_eq!(api.get(&path).await.0, 200);
 }
 
@@ -56,7 +57,7 @@ async fn owner_and_child(api: &Api) -> Value {
 }
 
 #[tokio::test]
-async fn dependents_go_with_their_owner() {
+async fn dependents_are_deleted_with_their_owner() {
     for policy in ["Background", "Foreground"] {
         let api = Api::start();
         owner_and_child(&api).await;
@@ -73,7 +74,7 @@ async fn dependents_go_with_their_owner() {
 }
 
 #[tokio::test]
-async fn orphans_stay_and_forget_their_owner() {
+async fn orphans_stay_without_their_owner_reference() {
     let api = Api::start();
     owner_and_child(&api).await;
     api.delete(
@@ -91,7 +92,7 @@ async fn orphans_stay_and_forget_their_owner() {
 }
 
 #[tokio::test]
-async fn an_owner_that_never_was_does_not_keep_a_dependent() {
+async fn an_owner_that_never_existed_does_not_keep_a_dependent() {
     let api = Api::start();
     let mut child = config_map("child");
     child["metadata"]["ownerReferences"] =
@@ -119,12 +120,12 @@ async fn a_deleted_namespace_is_emptied_first() {
     let path = "/api/v1/namespaces/shop/configmaps/held";
     api.until(path, |o| o["metadata"]["deletionTimestamp"].is_string())
         .await;
-    let answer = api
+    let response = api
         .post("/api/v1/namespaces/shop/configmaps", config_map("late"))
         .await;
-    assert_eq!(answer.0, 403);
+    assert_eq!(response.0, 403);
     assert_eq!(
-        answer.1["details"]["causes"][0]["reason"],
+        response.1["details"]["causes"][0]["reason"],
         "NamespaceTerminating"
     );
 
@@ -150,7 +151,7 @@ async fn a_collection_is_deleted_by_selector() {
     assert_eq!(api.get(&format!("{CONFIG_MAPS}/two")).await.0, 200);
 }
 
-/// A config map that names owners and is held by a finalizer.
+/// Returns a ConfigMap with owners and a finalizer.
 fn held(name: &str, owners: Value) -> Value {
     let mut object = config_map(name);
     object["metadata"]["ownerReferences"] = owners;
@@ -159,7 +160,7 @@ fn held(name: &str, owners: Value) -> Value {
 }
 
 #[tokio::test]
-async fn an_owner_that_waits_is_released_when_a_dependent_lets_go() {
+async fn a_waiting_owner_is_released_when_a_dependent_drops_its_reference() {
     let api = Api::start();
     let (_, owner) = api.post(CONFIG_MAPS, config_map("owner")).await;
     let reference = json!([{
@@ -179,7 +180,7 @@ async fn an_owner_that_waits_is_released_when_a_dependent_lets_go() {
 }
 
 #[tokio::test]
-async fn owners_of_each_other_do_not_wait_for_ever() {
+async fn owners_of_each_other_do_not_wait_forever() {
     let api = Api::start();
     let reference = |name: &str, object: &Value| {
         json!([{
@@ -200,7 +201,7 @@ async fn owners_of_each_other_do_not_wait_for_ever() {
 }
 
 #[tokio::test]
-async fn a_cluster_object_is_kept_whatever_namespaced_owner_it_names() {
+async fn a_cluster_scoped_object_with_a_namespaced_owner_is_kept() {
     let api = Api::start();
     let (_, owner) = api.post(CONFIG_MAPS, config_map("owner")).await;
     let role = json!({
@@ -213,7 +214,7 @@ async fn a_cluster_object_is_kept_whatever_namespaced_owner_it_names() {
     });
     let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
     api.post(roles, role).await;
-    // A wrong name beside the right uid is no owner.
+    // A reference with the right UID and a wrong name does not count.
     let mut child = config_map("child");
     child["metadata"]["ownerReferences"] = json!([{
         "apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": owner["metadata"]["uid"],

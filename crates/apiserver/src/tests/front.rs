@@ -4,7 +4,7 @@ use super::*;
 use crate::StartError;
 
 #[tokio::test]
-async fn a_port_in_use_is_named() {
+async fn the_error_has_the_port_that_is_in_use() {
     let api = Api::start();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let taken = api.server.listen(address).await.unwrap().address();

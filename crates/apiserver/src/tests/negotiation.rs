@@ -5,13 +5,13 @@ use opkit_apimachinery::protobuf::{CONTENT_TYPE, WatchEventParts, decode};
 use super::*;
 
 async fn protobuf(api: &Api, path: &str) -> (u16, Value) {
-    let answer = api.raw(path, &[("accept", CONTENT_TYPE)]).await;
-    assert_eq!(answer.headers()["content-type"], CONTENT_TYPE);
-    (answer.status().as_u16(), decode(answer.body()).unwrap())
+    let response = api.raw(path, &[("accept", CONTENT_TYPE)]).await;
+    assert_eq!(response.headers()["content-type"], CONTENT_TYPE);
+    (response.status().as_u16(), decode(response.body()).unwrap())
 }
 
 #[tokio::test]
-async fn protobuf_says_what_json_says() {
+async fn protobuf_has_the_same_content_as_json() {
     let api = with_robots().await;
     api.post(CONFIG_MAPS, config_map("a")).await;
     api.post(DEPLOYMENTS, deployment("d", 2, "nginx")).await;
@@ -153,12 +153,12 @@ async fn watches_are_frames_with_their_length() {
         ),
     ] {
         let accept = format!("{CONTENT_TYPE};stream=watch{form}");
-        let answer = api.raw(&path, &[("accept", &accept)]).await;
+        let response = api.raw(&path, &[("accept", &accept)]).await;
         assert_eq!(
-            answer.headers()["content-type"],
+            response.headers()["content-type"],
             format!("{CONTENT_TYPE};stream=watch")
         );
-        let mut rest = &answer.body()[..];
+        let mut rest = &response.body()[..];
         let mut events = Vec::new();
         while let Some((length, frame)) = rest.split_first_chunk() {
             let (frame, after) = frame.split_at(u32::from_be_bytes(*length) as usize);
@@ -180,36 +180,36 @@ async fn watches_are_frames_with_their_length() {
 #[tokio::test]
 async fn custom_resources_have_metadata_in_protobuf_only() {
     let api = with_robots().await;
-    let (code, answer) = api.post(ROBOTS, robot("a")).await;
-    assert_eq!(code, 201, "{answer}");
+    let (code, response) = api.post(ROBOTS, robot("a")).await;
+    assert_eq!(code, 201, "{response}");
     let (code, status) = protobuf(&api, ROBOTS).await;
     assert_eq!((code, &status["reason"]), (406, &json!("NotAcceptable")));
     let accept = format!("{CONTENT_TYPE};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
-    let answer = api.raw(ROBOTS, &[("accept", &accept)]).await;
-    let list = decode(answer.body()).unwrap();
+    let response = api.raw(ROBOTS, &[("accept", &accept)]).await;
+    let list = decode(response.body()).unwrap();
     assert_eq!(list["kind"], "PartialObjectMetadataList");
     assert_eq!(list["items"][0]["metadata"]["name"], "a");
     let either = format!("{CONTENT_TYPE},application/json");
-    let answer = api.raw(ROBOTS, &[("accept", &either)]).await;
-    assert_eq!(answer.headers()["content-type"], "application/json");
+    let response = api.raw(ROBOTS, &[("accept", &either)]).await;
+    assert_eq!(response.headers()["content-type"], "application/json");
 }
 
 #[tokio::test]
-async fn long_answers_are_compressed_for_who_asks() {
+async fn long_responses_are_compressed_if_the_client_accepts_it() {
     let api = Api::start();
     let mut big = config_map("big");
     big["data"]["a"] = json!("x".repeat(200 * 1024));
     api.post(CONFIG_MAPS, big).await;
     let plain = api.raw(CONFIG_MAPS, &[]).await;
     assert!(!plain.headers().contains_key("content-encoding"));
-    let answer = api
+    let response = api
         .raw(CONFIG_MAPS, &[("accept-encoding", "deflate, gzip")])
         .await;
-    assert_eq!(answer.headers()["content-encoding"], "gzip");
-    assert_eq!(answer.headers()["vary"], "Accept-Encoding");
-    assert!(answer.body().len() < 20 * 1024);
+    assert_eq!(response.headers()["content-encoding"], "gzip");
+    assert_eq!(response.headers()["vary"], "Accept-Encoding");
+    assert!(response.body().len() < 20 * 1024);
     let mut text = Vec::new();
-    let mut decoder = flate2::read::GzDecoder::new(&answer.body()[..]);
+    let mut decoder = flate2::read::GzDecoder::new(&response.body()[..]);
     decoder.read_to_end(&mut text).unwrap();
     assert_eq!(Bytes::from(text), *plain.body());
 
@@ -219,19 +219,22 @@ async fn long_answers_are_compressed_for_who_asks() {
         (CONFIG_MAPS, "gzip;q=0.5"),
         (CONFIG_MAPS, "br"),
     ] {
-        let answer = api.raw(path, &[("accept-encoding", accepted)]).await;
-        assert!(!answer.headers().contains_key("content-encoding"), "{path}");
+        let response = api.raw(path, &[("accept-encoding", accepted)]).await;
+        assert!(
+            !response.headers().contains_key("content-encoding"),
+            "{path}"
+        );
     }
 }
 
 #[tokio::test]
-async fn yaml_is_answered_in_yaml() {
+async fn yaml_is_returned_if_accepted() {
     let api = Api::start();
     api.post(CONFIG_MAPS, config_map("a")).await;
     let path = format!("{CONFIG_MAPS}/a");
-    let answer = api.raw(&path, &[("accept", "application/yaml")]).await;
-    assert_eq!(answer.headers()["content-type"], "application/yaml");
-    let object: Value = serde_saphyr::from_slice(answer.body()).unwrap();
+    let response = api.raw(&path, &[("accept", "application/yaml")]).await;
+    assert_eq!(response.headers()["content-type"], "application/yaml");
+    let object: Value = serde_saphyr::from_slice(response.body()).unwrap();
     assert_eq!(object, api.get(&path).await.1);
 }
 

@@ -28,7 +28,7 @@ async fn pages_are_of_one_revision() {
     assert_eq!(names(&first), ["a", "b"]);
     assert_eq!(first["metadata"]["remainingItemCount"], 3);
 
-    // What happens between the pages is on none of them.
+    // Changes between two requests are on no page.
     api.delete(&format!("{CONFIG_MAPS}/c"), Value::Null).await;
     api.delete(&format!("{CONFIG_MAPS}/a"), Value::Null).await;
     api.post(CONFIG_MAPS, config_map("bb")).await;
@@ -76,7 +76,7 @@ async fn pages_over_all_namespaces_join() {
 }
 
 #[tokio::test]
-async fn an_old_page_has_expired_and_offers_the_present() {
+async fn an_expired_token_comes_with_one_for_the_present_state() {
     let api = Api::with(Options {
         seed: Some(7),
         history: 3,
@@ -94,7 +94,7 @@ async fn an_old_page_has_expired_and_offers_the_present() {
     let (code, rest) = api.get(&next(&status)).await;
     assert_eq!(code, 200, "{rest}");
     assert_eq!(names(&rest), ["b", "c"]);
-    // From here on the pages fit together again.
+    // From here on all pages are of one state again.
     let (_, rest) = api.get(&next(&rest)).await;
     assert_eq!(names(&rest), ["d", "e"]);
 
@@ -109,7 +109,7 @@ async fn an_old_page_has_expired_and_offers_the_present() {
 }
 
 #[tokio::test]
-async fn an_exact_version_is_that_of_the_past() {
+async fn an_exact_version_lists_the_past() {
     let api = with_maps(&["a"]).await;
     let (_, then) = api.get(CONFIG_MAPS).await;
     let version = then["metadata"]["resourceVersion"].as_str().unwrap();
@@ -126,8 +126,8 @@ async fn an_exact_version_is_that_of_the_past() {
 async fn custom_resources_have_pages() {
     let api = with_robots().await;
     for name in ["a", "b"] {
-        let (code, answer) = api.post(ROBOTS, robot(name)).await;
-        assert_eq!(code, 201, "{answer}");
+        let (code, response) = api.post(ROBOTS, robot(name)).await;
+        assert_eq!(code, 201, "{response}");
     }
     let (_, page) = api.get(&format!("{ROBOTS}?limit=1")).await;
     assert_eq!(names(&page), ["a"]);

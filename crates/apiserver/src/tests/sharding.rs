@@ -9,7 +9,7 @@ fn path(shard: &ShardSelector, more: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_shard_is_its_part_of_lists_and_watches() {
+async fn lists_and_watches_are_selected_by_shard() {
     let api = Api::start();
     for number in 0..20 {
         api.post(CONFIG_MAPS, config_map(&format!("m{number}")))
@@ -35,7 +35,7 @@ async fn a_shard_is_its_part_of_lists_and_watches() {
 }
 
 #[tokio::test]
-async fn only_full_lists_of_built_in_kinds_tell_their_shard() {
+async fn only_full_lists_of_built_in_kinds_have_shard_info() {
     let api = with_robots().await;
     let shard = ShardSelector::part(ShardKey::Uid, 0, 1);
     let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
@@ -46,20 +46,20 @@ async fn only_full_lists_of_built_in_kinds_tell_their_shard() {
         (path(&shard, ""), table),
         (robots, "application/json"),
     ] {
-        let answer = api.raw(&path, &[("accept", accept)]).await;
-        let list: Value = serde_json::from_slice(answer.body()).unwrap();
-        assert_eq!(answer.status(), 200, "{list}");
+        let response = api.raw(&path, &[("accept", accept)]).await;
+        let list: Value = serde_json::from_slice(response.body()).unwrap();
+        assert_eq!(response.status(), 200, "{list}");
         assert_eq!(list["metadata"].get("shardInfo"), None, "{accept}");
     }
 }
 
 #[tokio::test]
-async fn a_bad_shard_is_refused_as_by_kubernetes() {
+async fn an_invalid_shard_selector_has_the_error_of_kubernetes() {
     let api = Api::start();
-    let answer = api.get(&format!("{CONFIG_MAPS}?shardSelector=foo")).await;
-    assert_eq!(answer.0, 500);
+    let response = api.get(&format!("{CONFIG_MAPS}?shardSelector=foo")).await;
+    assert_eq!(response.0, 500);
     assert_eq!(
-        message(&answer),
+        message(&response),
         "invalid shard selector: unexpected expression kind 3; expected shardRange() call or || operator"
     );
 }

@@ -1,11 +1,11 @@
-//! Warnings about what objects rely on and the control plane does not have.
+//! Warnings about features that objects rely on and the control plane does not have.
 
 use super::*;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 
-/// The warnings of a write.
+/// Returns the warnings of a write.
 async fn warnings(api: &Api, method: Method, path: &str, body: &Value) -> Vec<String> {
     let kind = match method {
         Method::PATCH => "application/apply-patch+yaml",
@@ -47,7 +47,7 @@ fn crd(schema: Value) -> Value {
 }
 
 #[tokio::test]
-async fn an_object_that_nothing_follows_from_is_warned_of_when_it_is_created() {
+async fn a_warning_is_sent_when_an_object_without_effect_is_created() {
     let api = Api::start();
     let one = "299 - \"opkit does not model Jobs: Job one gets no pods and does not complete\"";
     assert_eq!(warnings(&api, Method::POST, JOBS, &job("one")).await, [one]);
@@ -57,7 +57,7 @@ async fn an_object_that_nothing_follows_from_is_warned_of_when_it_is_created() {
         warnings(&api, Method::PATCH, &path, &job("two")).await,
         [two]
     );
-    // Not again when it is changed, nor where nothing is written.
+    // There is no second warning for an update, and none for a dry run.
     let mut changed = job("two");
     changed["metadata"]["labels"] = json!({"a": "b"});
     let none: [&str; 0] = [];
@@ -67,7 +67,7 @@ async fn an_object_that_nothing_follows_from_is_warned_of_when_it_is_created() {
         warnings(&api, Method::POST, &dry, &job("three")).await,
         none
     );
-    // The feature is remembered once, by its first object.
+    // The feature is remembered once, with its first object.
     let reported = api.server.unmodelled();
     assert_eq!(
         reported,
@@ -76,7 +76,7 @@ async fn an_object_that_nothing_follows_from_is_warned_of_when_it_is_created() {
 }
 
 #[tokio::test]
-async fn what_is_modelled_is_not_warned_of() {
+async fn modelled_features_have_no_warning() {
     let api = Api::start();
     let none: [&str; 0] = [];
     let map = config_map("one");
@@ -101,7 +101,7 @@ async fn what_is_modelled_is_not_warned_of() {
 }
 
 #[tokio::test]
-async fn the_rules_of_a_crd_are_named() {
+async fn the_warning_lists_the_rules_of_a_crd() {
     let api = Api::start();
     let rule = json!([{"rule": "self != oldSelf"}]);
     let text = |rule: &Value| json!({"type": "string", "x-kubernetes-validations": rule});
@@ -124,7 +124,7 @@ async fn the_rules_of_a_crd_are_named() {
 }
 
 #[tokio::test]
-async fn a_rule_that_is_added_later_is_warned_of() {
+async fn a_warning_is_sent_for_a_rule_that_is_added_later() {
     let api = Api::start();
     let path = format!("{CRDS}/robots.opkit.dev?fieldManager=test");
     let none: [&str; 0] = [];

@@ -21,7 +21,7 @@ fn pairs(wanted: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_watch_tells_every_change_after_its_version() {
+async fn a_watch_delivers_every_event_after_its_version() {
     let api = Api::start();
     let (_, one) = api.post(CONFIG_MAPS, config_map("one")).await;
     let version = one["metadata"]["resourceVersion"].as_str().unwrap();
@@ -54,7 +54,7 @@ async fn without_a_version_the_present_state_comes_first() {
 }
 
 #[tokio::test]
-async fn an_object_that_stops_matching_is_deleted_to_the_watch() {
+async fn an_object_that_stops_matching_is_deleted_for_the_watch() {
     let api = Api::start();
     let mut object = config_map("one");
     object["metadata"]["labels"] = json!({"a": "b"});
@@ -78,7 +78,7 @@ async fn an_object_that_stops_matching_is_deleted_to_the_watch() {
 }
 
 #[tokio::test]
-async fn what_stops_matching_is_told_as_it_last_matched() {
+async fn a_deleted_event_has_the_last_matching_state() {
     let api = Api::start();
     let mut object = config_map("one");
     object["metadata"]["labels"] = json!({"a": "b"});
@@ -94,7 +94,7 @@ async fn what_stops_matching_is_told_as_it_last_matched() {
 }
 
 #[tokio::test]
-async fn an_absurd_timeout_is_cut() {
+async fn an_overlong_timeout_is_limited() {
     let api = Api::start();
     api.post(CONFIG_MAPS, config_map("one")).await;
     let path = format!("{CONFIG_MAPS}?watch&timeoutSeconds={}", i64::MAX);
@@ -102,7 +102,7 @@ async fn an_absurd_timeout_is_cut() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_forgotten_has_expired() {
+async fn a_version_that_is_not_in_the_history_has_expired() {
     let api = Api::with(Options {
         seed: Some(7),
         history: 2,
@@ -123,7 +123,7 @@ async fn a_version_that_is_forgotten_has_expired() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_watch_tells_how_far_it_is_and_ends_in_time() {
+async fn a_quiet_watch_sends_bookmarks_and_ends_at_its_timeout() {
     let api = Api::start();
     let path = format!(
         "{CONFIG_MAPS}?watch=true&resourceVersion=1&allowWatchBookmarks=true&timeoutSeconds=90"
@@ -141,14 +141,14 @@ async fn a_quiet_watch_tells_how_far_it_is_and_ends_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_at_a_future_version_waits_and_gives_up() {
+async fn a_read_at_a_future_version_waits_and_then_fails() {
     let api = Api::start();
-    let answer = api
+    let response = api
         .get(&format!("{CONFIG_MAPS}?resourceVersion=100000"))
         .await;
-    assert_eq!(answer.0, 504);
+    assert_eq!(response.0, 504);
     assert_eq!(
-        answer.1["details"]["causes"][0]["reason"],
+        response.1["details"]["causes"][0]["reason"],
         "ResourceVersionTooLarge"
     );
 }

@@ -96,38 +96,38 @@ async fn a_deleted_pod_is_replaced() {
 #[tokio::test]
 async fn replicas_are_not_negative() {
     let api = Api::start();
-    let answer = api
+    let response = api
         .post(DEPLOYMENTS, deployment("web", -1, "nginx:1"))
         .await;
-    assert_eq!(answer.0, 422);
+    assert_eq!(response.0, 422);
     let want = "spec.replicas: Invalid value: -1: must be greater than or equal to 0";
-    assert!(message(&answer).contains(want), "{}", message(&answer));
+    assert!(message(&response).contains(want), "{}", message(&response));
 }
 
 #[tokio::test]
-async fn a_selector_must_choose_its_own_template() {
+async fn a_selector_must_match_its_own_template() {
     let api = Api::start();
     let mut wrong = deployment("web", 1, "nginx:1");
     wrong["spec"]["selector"]["matchLabels"]["app"] = json!("other");
-    let answer = api.post(DEPLOYMENTS, wrong).await;
-    assert_eq!(answer.0, 422);
-    assert!(message(&answer).contains("spec.template.metadata.labels: Invalid value: {\"app\":\"web\"}: `selector` does not match template `labels`"), "{}", message(&answer));
+    let response = api.post(DEPLOYMENTS, wrong).await;
+    assert_eq!(response.0, 422);
+    assert!(message(&response).contains("spec.template.metadata.labels: Invalid value: {\"app\":\"web\"}: `selector` does not match template `labels`"), "{}", message(&response));
     api.post(DEPLOYMENTS, deployment("web", 1, "nginx:1")).await;
     let change = json!({"spec": {
         "selector": {"matchLabels": {"app": "b"}},
         "template": {"metadata": {"labels": {"app": "b"}}},
     }});
-    let answer = api.merge(&format!("{DEPLOYMENTS}/web"), change).await;
-    assert_eq!(answer.0, 422);
+    let response = api.merge(&format!("{DEPLOYMENTS}/web"), change).await;
+    assert_eq!(response.0, 422);
     assert!(
-        message(&answer).contains("field is immutable"),
+        message(&response).contains("field is immutable"),
         "{}",
-        message(&answer)
+        message(&response)
     );
 }
 
 #[tokio::test]
-async fn an_absurd_rollout_is_refused_and_stops_nobody() {
+async fn an_invalid_rolling_update_is_refused_and_others_go_on() {
     let api = Api::start();
     for (surge, unavailable) in [(json!(i64::MAX), json!(0)), (json!(-1), json!("-50%"))] {
         let mut wrong = deployment("web", 1, "nginx:1");
@@ -168,7 +168,7 @@ async fn orphans_that_match_are_adopted() {
 }
 
 #[tokio::test]
-async fn a_pod_that_no_longer_matches_is_let_go_and_replaced() {
+async fn a_pod_that_no_longer_matches_is_released_and_replaced() {
     let api = Api::start();
     api.post(DEPLOYMENTS, deployment("web", 1, "nginx:1")).await;
     let path = format!("{DEPLOYMENTS}/web");
@@ -186,12 +186,12 @@ async fn a_pod_that_no_longer_matches_is_let_go_and_replaced() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_taken_leads_to_another() {
+async fn a_replica_set_gets_another_name_if_its_name_is_taken() {
     let api = Api::start();
     api.post(DEPLOYMENTS, deployment("web", 1, "nginx:1")).await;
     let path = format!("{DEPLOYMENTS}/web");
     api.until(&path, |d| ready(d, 1)).await;
-    // Somebody edits the template of the set: it is an old one now, under the name of the new one.
+    // A user edits the template of the ReplicaSet: it is now an old one with the name of the new one.
     let sets = "/apis/apps/v1/namespaces/default/replicasets";
     let (_, list) = api.get(sets).await;
     let name = list["items"][0]["metadata"]["name"].as_str().unwrap();

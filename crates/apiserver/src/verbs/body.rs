@@ -1,4 +1,4 @@
-//! The bodies of requests: JSON, YAML or protobuf, and of the kind they should be.
+//! Decoding of request bodies: JSON, YAML or protobuf.
 
 use opkit_apimachinery::protobuf;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::registry::PatchType;
 use crate::status::{ApiError, ApiResult};
 
 impl Handler<'_> {
-    /// The object in the request, which must be of the kind of the path.
+    /// Returns the object in the request, which must be of the kind in the path.
     pub(super) fn object_body(&self) -> ApiResult<Value> {
         let content_type = self.request.content_type.split(';').next();
         let content_type = content_type.unwrap_or_default().trim();
@@ -40,7 +40,7 @@ impl Handler<'_> {
         if kind.is_custom() && self.target.subresource.is_empty() {
             for (field, called) in [("kind", "Kind"), ("apiVersion", "apiVersion")] {
                 if object::text(&body, &[field]).is_empty() {
-                    return Err(self.untyped(called));
+                    return Err(self.missing_type(called));
                 }
             }
             if given_kind != name && given_version == api_version {
@@ -65,7 +65,7 @@ impl Handler<'_> {
         Ok(body)
     }
 
-    /// The body as an object. Null is an empty one of a built-in kind.
+    /// Decodes the body as an object. For a built-in kind, null is an empty object.
     fn decode_object(&self, content_type: &str) -> ApiResult<Value> {
         const TYPE: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
                             Kind string \"json:\\\"kind,omitempty\\\"\" }";
@@ -73,13 +73,13 @@ impl Handler<'_> {
         let wrong = if content_type.contains("yaml") || content_type == protobuf::CONTENT_TYPE {
             match decode(content_type, bytes)? {
                 body if body.is_object() => return Ok(body),
-                body => unmarshal(&body, TYPE),
+                body => unmarshal_error(&body, TYPE),
             }
         } else {
             match serde_json::from_slice::<Value>(bytes) {
                 Ok(Value::Null) if !self.kind().is_custom() => return Ok(json!({})),
                 Ok(body) if body.is_object() => return Ok(body),
-                Ok(body) => unmarshal(&body, TYPE),
+                Ok(body) => unmarshal_error(&body, TYPE),
                 Err(error) if error.is_eof() => "unexpected end of JSON input".to_owned(),
                 Err(error) => error.to_string(),
             }
@@ -92,8 +92,8 @@ impl Handler<'_> {
         )))
     }
 
-    /// A custom resource that does not say what it is.
-    fn untyped(&self, field: &str) -> ApiError {
+    /// Returns the error for a custom resource without `kind` or `apiVersion`.
+    fn missing_type(&self, field: &str) -> ApiError {
         let bytes = self.request.body.as_ref();
         ApiError::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): Object '{field}' is missing in \
@@ -105,7 +105,7 @@ impl Handler<'_> {
     }
 }
 
-/// Reads a patch, which is a list of operations or an object.
+/// Decodes a patch: a list for a JSON patch, otherwise an object.
 pub(super) fn decode_patch(type_: PatchType, content_type: &str, body: &[u8]) -> ApiResult<Value> {
     let refuse = |why: String| {
         let doing = match type_ {
@@ -130,10 +130,10 @@ pub(super) fn decode_patch(type_: PatchType, content_type: &str, body: &[u8]) ->
         _ if patch.is_object() => return Ok(patch),
         _ => "map[string]interface {}",
     };
-    refuse(unmarshal(&patch, wanted))
+    refuse(unmarshal_error(&patch, wanted))
 }
 
-/// The beginning of a body, as Kubernetes quotes it.
+/// Returns the start of a body, as Kubernetes quotes it in errors.
 fn summary(body: &[u8]) -> String {
     const LENGTH: usize = 30;
     let start = body.get(..LENGTH).unwrap_or(body);
@@ -146,8 +146,8 @@ fn summary(body: &[u8]) -> String {
     format!("{text}{more}")
 }
 
-/// What Go says of JSON that does not fit a type.
-fn unmarshal(value: &Value, wanted: &str) -> String {
+/// Returns the error text of Go for JSON of the wrong type.
+fn unmarshal_error(value: &Value, wanted: &str) -> String {
     let found = match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -159,7 +159,7 @@ fn unmarshal(value: &Value, wanted: &str) -> String {
     format!("json: cannot unmarshal {found} into Go value of type {wanted}")
 }
 
-/// Reads JSON, or YAML or protobuf where the content type says so.
+/// Decodes YAML or protobuf if the content type is one of them, otherwise JSON.
 pub(super) fn decode(content_type: &str, body: &[u8]) -> ApiResult<Value> {
     if content_type.starts_with(protobuf::CONTENT_TYPE) {
         return protobuf::decode(body)

@@ -1,4 +1,4 @@
-//! The parameters of lists and watches, and what Kubernetes says of wrong ones.
+//! The parameters of lists and watches, with the errors of Kubernetes for invalid ones.
 
 use opkit_apimachinery::structural::FieldError;
 use serde_json::json;
@@ -40,7 +40,7 @@ pub(super) fn check_list(query: &Query) -> ApiResult<()> {
     refuse(&errors)
 }
 
-/// Which part of a list is asked for.
+/// Returns the requested part of a list.
 pub(super) fn page(query: &Query) -> ApiResult<PageRequest> {
     let limit: i64 = query
         .get("limit")
@@ -64,11 +64,11 @@ pub(super) fn page(query: &Query) -> ApiResult<PageRequest> {
     let revision = revision(query, "invalid resource version: ")?;
     let is_exact = match query.get(MATCH) {
         Some(wanted) => wanted == "Exact",
-        // A version and a limit meant this before one could say it.
+        // Without `resourceVersionMatch`, a version with a limit means an exact match.
         None => limit > 0,
     };
     Ok(PageRequest {
-        // Whatever the server happens to have at hand is not split into pages.
+        // A list at version 0 is served from the cache of Kubernetes, which ignores the limit.
         limit: if version == "0" { 0 } else { limit },
         exact: Some(revision).filter(|revision| is_exact && *revision > 0),
         token: None,
@@ -96,16 +96,16 @@ pub(super) fn check_watch(query: &Query) -> ApiResult<()> {
     refuse(&errors)
 }
 
-/// The revision that a read asks for. A list says what it was `doing` and blames the client for a
-/// bad one.
-pub(super) fn revision(query: &Query, doing: &str) -> ApiResult<u64> {
+/// Returns the revision in `resourceVersion`. The error of an invalid one starts with `prefix`. As in
+/// Kubernetes it is a 500 if the prefix is empty, and otherwise a 400.
+pub(super) fn revision(query: &Query, prefix: &str) -> ApiResult<u64> {
     let text = query.get("resourceVersion").unwrap_or("0");
     text.parse().map_err(|_| {
         let message = format!(
-            "{doing}resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: \
+            "{prefix}resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: \
              invalid syntax"
         );
-        if doing.is_empty() {
+        if prefix.is_empty() {
             ApiError::without_reason(500, message)
         } else {
             ApiError::bad_request(message)
@@ -120,7 +120,7 @@ fn check_numbers(query: &Query) -> ApiResult<()> {
     Ok(())
 }
 
-/// Refuses a parameter that should be a whole number.
+/// Refuses a parameter that is not an integer.
 pub(super) fn check_number(query: &Query, parameter: &str) -> ApiResult<()> {
     match query.get(parameter) {
         Some(text) if text.parse::<i64>().is_err() => Err(ApiError::bad_request(format!(

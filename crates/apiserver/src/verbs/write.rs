@@ -65,7 +65,7 @@ impl Handler<'_> {
             write.warnings.extend(warnings);
         }
         let object = match self.target.subresource.as_str() {
-            "scale" => self.registry.scale_view(&self.target, stored)?,
+            "scale" => self.registry.scale_from(&self.target, stored)?,
             _ => from_storage(self.kind(), stored),
         };
         Ok(self.object_response(code, object, write.warnings))

@@ -24,7 +24,7 @@ impl Handler<'_> {
                 return Err(ApiError::invalid_options(self.options_kind(), &[error]));
             }
         };
-        // Without a name, the client's program is the manager, as in
+        // The default is the first part of the user agent: `kubectl` for
         // `kubectl/v1.36.3 (linux/amd64)`.
         let manager = query
             .get("fieldManager")

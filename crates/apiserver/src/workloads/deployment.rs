@@ -1,11 +1,11 @@
-//! Deployments: one ReplicaSet for each pod template, and the way from the old ones to the new.
+//! Deployments: one ReplicaSet for each pod template, and rolling updates between them.
 //!
-//! The arithmetic is that of Kubernetes' deployment controller, without proportional scaling,
-//! pausing, `minReadySeconds` and progress deadlines.
+//! The numbers are those of Kubernetes' deployment controller, without proportional scaling, pausing,
+//! `minReadySeconds` and progress deadlines.
 
 use serde_json::{Value, json};
 
-use super::{Happening, claim, owned_by, set_status, tell, whole};
+use super::{EventContent, claim, counter, owned_by, record_event, set_status};
 use crate::controllers::MANAGER;
 use crate::registry::{DeleteOptions, Registry, Write};
 use crate::status::ApiResult;
@@ -17,21 +17,21 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 const HASH_LABEL: &str = "pod-template-hash";
 const COMPONENT: &str = "deployment-controller";
 
-/// What to do next for a Deployment.
+/// The next step for a Deployment.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Plan {
-    /// A ReplicaSet for a template that has none yet.
+    /// The ReplicaSet to create for a template that has none.
     pub(super) create: Option<Value>,
-    /// Name, from, to.
+    /// ReplicaSets to scale: name, present and new number of replicas.
     pub(super) scale: Vec<(String, i64, i64)>,
-    /// Old ones beyond the history that is kept.
+    /// Old ReplicaSets over the `revisionHistoryLimit`.
     pub(super) delete: Vec<String>,
-    /// The ReplicaSet of the present template.
+    /// The revision of the present template.
     pub(super) revision: i64,
     pub(super) new: Option<String>,
 }
 
-/// Looks at a Deployment and its ReplicaSets and says what the next step is.
+/// Plans the next step for a Deployment with these ReplicaSets.
 pub(super) fn plan(deployment: &Value, replica_sets: &[Value]) -> Plan {
     let (new, old) = divide(deployment, replica_sets);
     let numbers = Numbers::of(deployment, new, &old);
@@ -68,7 +68,7 @@ pub(super) fn plan(deployment: &Value, replica_sets: &[Value]) -> Plan {
     plan
 }
 
-/// The counters and conditions of a Deployment.
+/// Returns the status of a Deployment: counters and conditions.
 pub(super) fn status(deployment: &Value, replica_sets: &[Value], now: &str) -> Value {
     let (new, old) = divide(deployment, replica_sets);
     let numbers = Numbers::of(deployment, new, &old);
@@ -120,10 +120,10 @@ pub(super) fn status(deployment: &Value, replica_sets: &[Value], now: &str) -> V
     ];
     json!({
         "observedGeneration": object::int(deployment, &["metadata", "generation"]),
-        "replicas": whole(sum("replicas")), "updatedReplicas": whole(updated),
-        "readyReplicas": whole(sum("readyReplicas")), "availableReplicas": whole(available),
-        "unavailableReplicas": whole((all - available).max(0)),
-        "terminatingReplicas": whole(sum("terminatingReplicas")),
+        "replicas": counter(sum("replicas")), "updatedReplicas": counter(updated),
+        "readyReplicas": counter(sum("readyReplicas")), "availableReplicas": counter(available),
+        "unavailableReplicas": counter((all - available).max(0)),
+        "terminatingReplicas": counter(sum("terminatingReplicas")),
         "conditions": conditions,
     })
 }
@@ -140,7 +140,7 @@ pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     let mut collisions = object::int(&deployment, &["status", "collisionCount"]);
     if !object::is_deleting(&deployment) {
         match carry_out(registry, &deployment, key, &plan) {
-            // The name is taken by a set that is not ours: the next one is made from another hash.
+            // Another ReplicaSet has the name: the next attempt has a name from another hash.
             Err(error) if plan.create.is_some() && error.code == 409 => collisions += 1,
             outcome => outcome?,
         }
@@ -151,7 +151,7 @@ pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     }
     let owned = claim(registry, &deployment, "replicasets.apps")?;
     let mut status = status(&deployment, &owned, &registry.clock.now_rfc3339());
-    object::set_field(&mut status, "collisionCount", whole(collisions));
+    object::set_field(&mut status, "collisionCount", counter(collisions));
     set_status(registry, "apps", "deployments", key, MANAGER, &status)
 }
 
@@ -159,10 +159,10 @@ fn carry_out(registry: &Registry, deployment: &Value, key: &Key, plan: &Plan) ->
     let sets = registry.builtin("apps", "replicasets")?;
     let say = |message: String| {
         let reason = "ScalingReplicaSet";
-        tell(
+        record_event(
             registry,
             deployment,
-            &Happening {
+            &EventContent {
                 component: COMPONENT,
                 reason,
                 message,
@@ -190,7 +190,7 @@ fn carry_out(registry: &Registry, deployment: &Value, key: &Key, plan: &Plan) ->
             "Scaled {direction} replica set {name} from {from} to {to}"
         ));
     }
-    // The revision of the template is told on the ReplicaSet and on the Deployment.
+    // The revision of the template is an annotation of the ReplicaSet and of the Deployment.
     let deployments = registry.builtin("apps", "deployments")?;
     let marked = plan.new.iter().map(|name| (&sets, name.as_str()));
     for (kind, name) in marked.chain([(&deployments, key.name.as_str())]) {
@@ -205,7 +205,7 @@ fn carry_out(registry: &Registry, deployment: &Value, key: &Key, plan: &Plan) ->
     Ok(())
 }
 
-/// The ReplicaSet of the present template, and the others, oldest first.
+/// Returns the ReplicaSet of the present template, and the others, oldest first.
 fn divide<'a>(
     deployment: &Value,
     replica_sets: &'a [Value],
@@ -230,7 +230,7 @@ fn divide<'a>(
     (new, old)
 }
 
-/// What a rollout is reckoned with.
+/// The numbers of replicas on which a rolling update depends.
 struct Numbers {
     desired: i64,
     max_surge: i64,
@@ -274,7 +274,7 @@ impl Numbers {
         }
     }
 
-    /// How many pods of the new template there may be now.
+    /// Returns the maximum number of pods of the new template at the moment.
     fn new_replicas_wanted(&self) -> i64 {
         if self.recreate || self.old_replicas == 0 || self.new_replicas > self.desired {
             return self.desired;
@@ -291,7 +291,8 @@ impl Numbers {
     }
 }
 
-/// Takes down old pods: first those that do not serve, then as many as may be missing.
+/// Returns how to scale down old ReplicaSets: first pods that are not ready, then as many as
+/// `maxUnavailable` allows.
 fn scale_down(numbers: &Numbers, old: &[&Value]) -> Vec<(String, i64, i64)> {
     let minimum = numbers.desired - numbers.max_unavailable;
     let new_unavailable = numbers.new_replicas - numbers.new_available;
@@ -401,7 +402,7 @@ fn int_or_percent(value: &Value, of: i64, round_up: bool) -> i64 {
     }
 }
 
-/// FNV-1a, 64 bits.
+/// Returns the 64-bit FNV-1a hash of a text.
 fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,15 +1,15 @@
-//! Pods: scheduled to the one node and running at once; gone as soon as they are deleted.
+//! Pods: scheduled to the one node, running immediately, and removed as soon as they are deleted.
 
 use serde_json::{Value, json};
 
-use super::{Happening, set_status, tell};
+use super::{EventContent, record_event, set_status};
 use crate::object;
 use crate::registry::{DeleteOptions, Registry, Write};
 use crate::status::ApiResult;
 use crate::store::Key;
 use crate::target::Target;
 
-/// The node that every pod runs on.
+/// The name of the node on which every pod runs.
 pub(crate) const NODE: &str = "opkit-node";
 const HOST_IP: &str = "127.0.0.1";
 
@@ -42,10 +42,10 @@ pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
             let name = object::text(container, &["name"]);
             let image = object::text(container, &["image"]);
             let say = |reason, message| {
-                tell(
+                record_event(
                     registry,
                     &pod,
-                    &Happening {
+                    &EventContent {
                         component: "kubelet",
                         reason,
                         message,
@@ -85,10 +85,10 @@ fn schedule(registry: &Registry, target: &Target, pod: &Value) -> ApiResult<()> 
         object::name(pod)
     );
     let component = "default-scheduler";
-    tell(
+    record_event(
         registry,
         pod,
-        &Happening {
+        &EventContent {
             component,
             reason: "Scheduled",
             message,
@@ -97,7 +97,7 @@ fn schedule(registry: &Registry, target: &Target, pod: &Value) -> ApiResult<()> 
     Ok(())
 }
 
-/// The status of a pod whose containers all run.
+/// Returns the status of a pod whose containers all run.
 fn running(pod: &Value, now: &str, address: u64) -> Value {
     let ip = format!(
         "10.244.{}.{}",
@@ -137,7 +137,7 @@ fn condition(type_: &str, now: &str) -> Value {
     json!({"type": type_, "status": "True", "lastProbeTime": null, "lastTransitionTime": now})
 }
 
-/// How Kubernetes ranks a pod by what its containers ask for.
+/// Returns the quality of service class of a pod, from the resources of its containers.
 fn qos_class(pod: &Value) -> &'static str {
     let containers = object::items(pod, &["spec", "containers"]);
     let amounts = |container: &Value, of: &str| {

@@ -1,8 +1,8 @@
-//! ReplicaSets: as many pods as asked for.
+//! ReplicaSets: create and delete pods until there are as many as `spec.replicas`.
 
 use serde_json::{Value, json};
 
-use super::{Happening, claim, owned_by, set_status, tell, whole};
+use super::{EventContent, claim, counter, owned_by, record_event, set_status};
 use crate::controllers::MANAGER;
 use crate::object;
 use crate::registry::{DeleteOptions, Registry, Write};
@@ -10,11 +10,12 @@ use crate::status::ApiResult;
 use crate::store::Key;
 use crate::target::Target;
 
-/// How many pods are made in one step, as in Kubernetes: what is made brings the next step.
+/// Maximum number of pods that one step creates, as in Kubernetes. Their events lead to the next
+/// step.
 const BURST: usize = 500;
 const COMPONENT: &str = "replicaset-controller";
 
-/// What to do to the pods of a ReplicaSet.
+/// The next step for the pods of a ReplicaSet.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Plan {
     pub(super) create: usize,
@@ -22,7 +23,7 @@ pub(super) struct Plan {
     pub(super) status: Value,
 }
 
-/// Compares what a ReplicaSet asks for with its pods.
+/// Plans the next step for a ReplicaSet with these pods.
 pub(super) fn plan(replica_set: &Value, pods: &[Value]) -> Plan {
     let mut active: Vec<&Value> = pods.iter().filter(|pod| is_active(pod)).collect();
     let wanted = usize::try_from(object::int(replica_set, &["spec", "replicas"])).unwrap_or(0);
@@ -35,7 +36,7 @@ pub(super) fn plan(replica_set: &Value, pods: &[Value]) -> Plan {
         "terminatingReplicas": count(pods.iter().filter(|pod| object::is_deleting(pod)).count()),
         "observedGeneration": object::int(replica_set, &["metadata", "generation"]),
     });
-    // Pods that do not serve go first, then the youngest.
+    // Pods that are not ready are deleted first, then the youngest.
     active.sort_by_key(|pod| (is_ready(pod), std::cmp::Reverse(object::revision(pod))));
     let surplus = active.len().saturating_sub(wanted);
     Plan {
@@ -61,10 +62,10 @@ pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
             let pod = registry.create(&target, pod_of(&replica_set), &mut Write::by(MANAGER))?;
             let message = format!("Created pod: {}", object::name(&pod));
             let reason = "SuccessfulCreate";
-            tell(
+            record_event(
                 registry,
                 &replica_set,
-                &Happening {
+                &EventContent {
                     component: COMPONENT,
                     reason,
                     message,
@@ -76,10 +77,10 @@ pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
             registry.delete(&target, &DeleteOptions::default(), &Write::by(MANAGER))?;
             let message = format!("Deleted pod: {name}");
             let reason = "SuccessfulDelete";
-            tell(
+            record_event(
                 registry,
                 &replica_set,
-                &Happening {
+                &EventContent {
                     component: COMPONENT,
                     reason,
                     message,
@@ -133,5 +134,5 @@ fn carries(pod: &Value, labels: &Value) -> bool {
 }
 
 fn count(number: usize) -> Value {
-    whole(i64::try_from(number).unwrap_or(i64::MAX))
+    counter(i64::try_from(number).unwrap_or(i64::MAX))
 }

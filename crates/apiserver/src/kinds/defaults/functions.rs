@@ -1,11 +1,11 @@
-//! The defaults that depend on more than one field, by the name that `data/defaults.txt` uses.
+//! The defaults that depend on more than one field, by their names in `data/defaults.txt`.
 
 use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
 type Function = fn(&mut Fields);
 
-/// The function of a name such as `@image-pull-policy`.
+/// Returns the function with a name such as `@image-pull-policy`.
 pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
         "@crd-names" => crd_names,
@@ -44,7 +44,7 @@ fn set_default(fields: &mut Fields, field: &str, value: Value) {
     }
 }
 
-/// The object in a field, made if it is not there.
+/// Returns the object in a field, which is created if it is missing.
 fn object<'a>(fields: &'a mut Fields, field: &str) -> Option<&'a mut Fields> {
     set_default(fields, field, json!({}));
     fields.get_mut(field)?.as_object_mut()
@@ -59,7 +59,7 @@ fn items<'a>(fields: &'a mut Fields, field: &str) -> impl Iterator<Item = &'a mu
     items.filter_map(Value::as_object_mut)
 }
 
-/// Singular and list kind follow from the kind.
+/// Sets the singular name and the list kind of a CRD from its kind.
 fn crd_names(names: &mut Fields) {
     let kind = text(names, "kind");
     if !kind.is_empty() {
@@ -68,7 +68,7 @@ fn crd_names(names: &mut Fields) {
     }
 }
 
-/// A Pod tolerates a lost node for five minutes, unless it says otherwise.
+/// Adds the tolerations of lost nodes for 5 minutes, unless the Pod has tolerations for them.
 fn default_tolerations(spec: &mut Fields) {
     set_default(spec, "tolerations", json!([]));
     let Some(tolerations) = spec.get_mut("tolerations").and_then(Value::as_array_mut) else {
@@ -79,7 +79,7 @@ fn default_tolerations(spec: &mut Fields) {
         "node.kubernetes.io/unreachable",
     ] {
         let tolerated = tolerations.iter().any(|toleration| {
-            // A toleration without key or effect means all of them.
+            // A toleration without key or effect matches all of them.
             let is = |field: &str, value: &str| {
                 let own = toleration
                     .get(field)
@@ -97,14 +97,14 @@ fn default_tolerations(spec: &mut Fields) {
     }
 }
 
-/// A volume that names no source is an empty folder.
+/// Sets `emptyDir` in a volume without a source.
 fn empty_volume(volume: &mut Fields) {
     if volume.keys().all(|field| field == "name") {
         volume.insert("emptyDir".to_owned(), json!({}));
     }
 }
 
-/// In the network of the host a container's port is the host's.
+/// Sets the host port of each container port, if the Pod uses the network of the host.
 fn host_ports(spec: &mut Fields) {
     if spec.get("hostNetwork") != Some(&Value::Bool(true)) {
         return;
@@ -120,13 +120,13 @@ fn host_ports(spec: &mut Fields) {
     }
 }
 
-/// An image that can change under its name is pulled each time.
+/// Sets the pull policy: `Always` for images with the tag `latest` or none, which can change.
 fn image_pull_policy(container: &mut Fields) {
     let image = text(container, "image");
     let (name, digest) = image
         .split_once('@')
         .map_or((image.as_str(), ""), |(name, digest)| (name, digest));
-    // A colon before the last slash is the port of a registry.
+    // A colon before the last slash belongs to the port of a registry.
     let last = name.rsplit('/').next().unwrap_or_default();
     let tag = last.split_once(':').map_or("", |(_, tag)| tag);
     let changes = tag == "latest" || (tag.is_empty() && digest.is_empty());
@@ -134,7 +134,7 @@ fn image_pull_policy(container: &mut Fields) {
     set_default(container, "imagePullPolicy", json!(policy));
 }
 
-/// A Job finds its Pods by its own uid.
+/// Sets selector and labels of a Job, which finds its Pods by its UID.
 fn job_selector(job: &mut Fields) {
     const UID: &str = "batch.kubernetes.io/controller-uid";
     let metadata = job
@@ -160,7 +160,7 @@ fn job_selector(job: &mut Fields) {
     add_labels(job, &labels);
 }
 
-/// Adds labels to what has metadata.
+/// Adds labels to the metadata of an object or template.
 fn add_labels(fields: &mut Fields, labels: &Value) {
     let own = object(fields, "metadata").and_then(|metadata| object(metadata, "labels"));
     if let (Some(own), Some(labels)) = (own, labels.as_object()) {
@@ -168,7 +168,7 @@ fn add_labels(fields: &mut Fields, labels: &Value) {
     }
 }
 
-/// A container's default limit is its default request.
+/// Sets the default requests of a LimitRange for containers to its default limits.
 fn limit_range_requests(limit: &mut Fields) {
     for (from, to) in [
         ("max", "default"),
@@ -191,7 +191,7 @@ fn limit_range_requests(limit: &mut Fields) {
     }
 }
 
-/// A namespace carries its name as a label, for selectors.
+/// Adds the label with its name to a namespace.
 fn namespace_label(metadata: &mut Fields) {
     let name = text(metadata, "name");
     if !name.is_empty()
@@ -201,7 +201,7 @@ fn namespace_label(metadata: &mut Fields) {
     }
 }
 
-/// How a node treats a Pod when resources are short.
+/// Sets the quality of service class of a Pod.
 fn qos_class(pod: &mut Fields) {
     let mut any = false;
     let mut guaranteed = true;
@@ -237,7 +237,7 @@ fn qos_class(pod: &mut Fields) {
     }
 }
 
-/// A ReplicationController takes labels and selector from its template.
+/// Sets labels and selector of a ReplicationController from its template.
 fn replication_controller_labels(controller: &mut Fields) {
     let labels = controller
         .get("spec")
@@ -253,7 +253,7 @@ fn replication_controller_labels(controller: &mut Fields) {
     }
 }
 
-/// Whoever limits a resource without requesting it requests all of it.
+/// Sets the request of each resource that has a limit and no request to this limit.
 fn requests_from_limits(resources: &mut Fields) {
     let limits = resources
         .get("limits")
@@ -270,7 +270,7 @@ fn requests_from_limits(resources: &mut Fields) {
     }
 }
 
-/// The old name of the service account's field is kept in step.
+/// Sets `serviceAccount`, the deprecated name of `serviceAccountName`, to the same value.
 fn service_account(spec: &mut Fields) {
     let (new, old) = (
         text(spec, "serviceAccountName"),
@@ -283,7 +283,7 @@ fn service_account(spec: &mut Fields) {
     }
 }
 
-/// `stringData` is only a way to write `data`.
+/// Moves `stringData` of a Secret into `data`.
 fn string_data(secret: &mut Fields) {
     let Some(Value::Object(strings)) = secret.remove("stringData") else {
         return;
@@ -298,14 +298,14 @@ fn string_data(secret: &mut Fields) {
     }
 }
 
-/// A port of a Service leads to the same port of its Pods.
+/// Sets the target port of a Service port to the port.
 fn target_port(port: &mut Fields) {
     if let Some(number) = port.get("port").cloned() {
         set_default(port, "targetPort", number);
     }
 }
 
-/// Standard base64 with padding.
+/// Returns standard base64 with padding.
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);

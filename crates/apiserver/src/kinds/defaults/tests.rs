@@ -3,15 +3,15 @@ use serde_json::{Value, json};
 use super::{Action, RULES, Rule, TEXT, apply, functions};
 use crate::kinds::{Catalog, sections};
 
-/// Objects as they went into a real server, and as they came out; a line each. Edited by hand where
-/// a value is no default of ours:
+/// Pairs of objects, one pair per line: as sent to a real server, and as returned by it. Edited by
+/// hand where a value is not a default:
 ///
-/// - taken out of what came back: uid, times and managed fields, the finalizers that protect
+/// - removed from the returned object: UID, times and managed fields, the finalizers that protect
 ///   volumes, the taints of new nodes, allocated addresses and node ports, the status of a CRD, the
 ///   transition time of a volume, a deprecated annotation of DaemonSets;
-/// - put into what went in: the namespace of the request, the uid of a Job, the priority that a
-///   PriorityClass gave, and quantities as text (the server turns numbers into text itself);
-/// - left out: empty lists, which the server returns as null.
+/// - added to the sent object: the namespace of the request, the UID of a Job, the priority from a
+///   PriorityClass, and quantities as text (the server turns numbers into text);
+/// - removed from both: empty lists, which the server returns as null.
 const PAIRS: &str = include_str!("../fixtures/defaults.json");
 
 #[test]
@@ -43,7 +43,8 @@ fn objects_become_those_of_a_real_server() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Notes where `ours` and `real` differ. A null of the real server is a field that is not set.
+/// Adds the paths where `ours` and `real` differ to `wrong`. A null of the real server counts as a
+/// field that is not set.
 fn compare(path: &str, ours: &Value, real: &Value, wrong: &mut Vec<String>) {
     match (ours, real) {
         (Value::Object(a), Value::Object(b)) => {
