@@ -24,7 +24,7 @@ use crate::{object, workloads};
 pub(crate) const MANAGER: &str = "kube-controller-manager";
 /// The resource of CRDs. The name of a CRD is the resource of its objects.
 const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
-/// Number of attempts of a work item that fails, before it waits for the next event.
+/// Maximum number of attempts of a work item that fails. After that it waits for the next event.
 const ATTEMPTS: u32 = 5;
 
 /// A work item: one object for one controller.

@@ -23,14 +23,15 @@ use crate::auth::{Authenticator, Identity};
 use crate::error::StartError;
 use crate::service::{Service, Shared};
 
-/// Time that an HTTP/1 connection may be idle or take for the head of a request, as in Kubernetes.
+/// Maximum time that an HTTP/1 connection may be idle, or take to send the head of a request, as in
+/// Kubernetes.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Limits for connections whose peers have not been authenticated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Maximum number of open connections. A client needs one, or a few with HTTP/1; a process can
-    /// often open only 1,024 files.
+    /// Maximum number of open connections. A client needs one, or a few with HTTP/1. The number of
+    /// open files of a process, sockets included, is often limited to 1,024.
     pub(crate) connections: usize,
     /// Maximum time from the connection to the first request with valid credentials, including the
     /// TLS handshake. A handshake with a client certificate counts as such a request.

@@ -99,7 +99,7 @@ fn is_allowed(verb: Verb, target: &Target) -> bool {
         && (!is_across || matches!(verb, Verb::List | Verb::Watch) || reviews::is_review(kind))
 }
 
-/// A request with all that its verb needs. The verbs are its methods, a module for each group.
+/// A request whose verb, target and media type are known. Its methods execute the verbs.
 struct Handler<'a> {
     registry: &'a Registry,
     target: Target,

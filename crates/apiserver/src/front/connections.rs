@@ -25,7 +25,7 @@ struct State {
     pending: BTreeMap<u64, CancellationToken>,
 }
 
-/// The place of one connection, until it is dropped.
+/// The place of one connection among those of the server. Dropping it frees the place.
 #[derive(Debug)]
 pub(super) struct Place {
     connections: Arc<Connections>,

@@ -98,7 +98,7 @@ struct Target<'a> {
     id: String,
     /// The name of the body's schema, if it has one.
     schema: Option<String>,
-    /// Group, version and kind of the body.
+    /// Group, version and kind of the body, for `x-kubernetes-group-version-kind`.
     gvk: Value,
 }
 

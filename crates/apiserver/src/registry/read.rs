@@ -71,8 +71,8 @@ impl Filter {
         Ok(self)
     }
 
-    /// Reports whether there is a label or field selector. A shard does not count: Kubernetes counts
-    /// the remaining objects of all shards.
+    /// Reports whether there is a label or field selector. A shard selector does not count, because
+    /// the `remainingItemCount` of Kubernetes includes all shards.
     pub(crate) fn selects(&self) -> bool {
         self.labels.is_some() || self.fields.is_some()
     }

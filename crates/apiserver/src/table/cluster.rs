@@ -88,7 +88,8 @@ pub(super) fn default_class(class: &Value, annotation: &str) -> String {
     }
 }
 
-/// Returns the used and hard amounts of a quota: those of limits, or all others.
+/// Returns the used and hard amounts of a quota: only those of `limits.*` if `limits` is true,
+/// otherwise all others.
 pub(super) fn quota(quota: &Value, limits: bool) -> String {
     let hard = quota.pointer("/status/hard").and_then(Value::as_object);
     let parts: Vec<String> = hard
