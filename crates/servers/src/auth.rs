@@ -1,6 +1,6 @@
-//! Who may read the metrics: the API server is asked who somebody is (TokenReview) and what they
-//! may do (SubjectAccessReview), as kube-rbac-proxy and controller-runtime's filter do, and with
-//! their times of remembering.
+//! Access control of the metrics server. The API server authenticates the token of a request
+//! (TokenReview) and authorizes its user (SubjectAccessReview). kube-rbac-proxy and the filter of
+//! controller-runtime do the same and cache the results for the same times.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -14,20 +14,20 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 use tracing::{debug, error};
 
-use crate::listen::{Answer, text};
+use crate::listen::{HttpResponse, text};
 
-/// How long it is remembered who a token belongs to, or that it belongs to nobody.
-const TOKENS: Duration = Duration::from_secs(60);
-/// How long a permission is remembered.
-const ALLOWED: Duration = Duration::from_secs(5 * 60);
-/// How long a refusal is remembered: less, because somebody may be about to grant it.
-const DENIED: Duration = Duration::from_secs(30);
-/// How much of each is remembered.
-const REMEMBERED: usize = 256;
-/// How long the API server may take.
-const ASK: Duration = Duration::from_secs(10);
+/// Time for which the user of a token is cached, or the fact that the token is not valid.
+const TOKEN_TTL: Duration = Duration::from_secs(60);
+/// Time for which a granted permission is cached.
+const ALLOWED_TTL: Duration = Duration::from_secs(5 * 60);
+/// Time for which a denied permission is cached; short, because it may be granted soon.
+const DENIED_TTL: Duration = Duration::from_secs(30);
+/// Maximum number of tokens and of permissions in their caches; bounds the memory.
+const CACHE_CAPACITY: usize = 256;
+/// Time limit of one request to the API server.
+const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Who a token belongs to, as the API server says.
+/// User of a token, as in the status of a TokenReview.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct User {
     #[serde(default)]
@@ -40,60 +40,69 @@ struct User {
     extra: BTreeMap<String, Vec<String>>,
 }
 
-/// Lets those pass who may.
+/// Filter that lets only authorized requests pass.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct AuthFilter {
     client: RestClient,
+    /// Zero of the times in the caches.
     origin: Instant,
-    tokens: Mutex<Remembered<String, Option<User>>>,
-    permissions: Mutex<Remembered<(User, Method, String), bool>>,
+    /// Users by token; `None` for a token that is not valid.
+    users: Mutex<TtlCache<String, Option<User>>>,
+    /// Whether a user may send a method to a path.
+    permissions: Mutex<TtlCache<(User, Method, String), bool>>,
 }
 
-impl Guard {
+impl AuthFilter {
     pub(crate) fn new(client: RestClient) -> Self {
         Self {
             client,
             origin: Instant::now(),
-            tokens: Mutex::default(),
+            users: Mutex::default(),
             permissions: Mutex::default(),
         }
     }
 
-    /// Whether a request may pass; what to answer if not.
+    /// Checks whether a request may pass. The error is the response to send if it may not.
     pub(crate) async fn check(
         &self,
         method: &Method,
         path: &str,
         headers: &HeaderMap,
-    ) -> Result<(), Answer> {
+    ) -> Result<(), HttpResponse> {
         let unauthorized = || text(StatusCode::UNAUTHORIZED, "Unauthorized\n");
         let token = bearer(headers).ok_or_else(unauthorized)?;
         let user = match self.user(token).await {
             Ok(user) => user.ok_or_else(unauthorized)?,
             Err(error) => {
-                error!(error = one_line(&error), "cannot tell who asks for {path}");
-                return Err(broken("Authentication failed\n".to_owned()));
+                error!(
+                    error = one_line(&error),
+                    "cannot authenticate a request for {path}"
+                );
+                return Err(internal_error("Authentication failed\n".to_owned()));
             }
         };
         let name = user.username.clone();
         match self.is_allowed(user, method, path).await {
             Ok(true) => Ok(()),
             Ok(false) => {
-                debug!(user = name, %method, path, "refused");
-                let said = format!("Authorization denied for user {name}\n");
-                Err(text(StatusCode::FORBIDDEN, said))
+                debug!(user = name, %method, path, "request denied");
+                let body = format!("Authorization denied for user {name}\n");
+                Err(text(StatusCode::FORBIDDEN, body))
             }
             Err(error) => {
                 let error = one_line(&error);
-                error!(error, user = name, "cannot tell who may {method} {path}");
-                Err(broken(format!("Authorization for user {name} failed\n")))
+                error!(error, user = name, "cannot authorize {method} {path}");
+                Err(internal_error(format!(
+                    "Authorization for user {name} failed\n"
+                )))
             }
         }
     }
 
-    async fn user(&self, token: &str) -> Result<Option<User>, AskError> {
-        let known = self.tokens.lock().get(self.origin.elapsed(), token);
-        if let Some(user) = known {
+    /// Returns the user of a token, or `None` if the token is not valid.
+    async fn user(&self, token: &str) -> Result<Option<User>, ReviewError> {
+        let cached = self.users.lock().get(self.origin.elapsed(), token);
+        if let Some(user) = cached {
             return Ok(user);
         }
         #[derive(Deserialize)]
@@ -113,22 +122,28 @@ impl Guard {
             "spec": {"token": token},
         });
         let path = "/apis/authentication.k8s.io/v1/tokenreviews";
-        let Review { status } = self.ask(path, &review).await?;
+        let Review { status } = self.review(path, &review).await?;
         let user = status.user.filter(|_| status.authenticated);
-        let mut tokens = self.tokens.lock();
-        tokens.insert(
+        let mut users = self.users.lock();
+        users.insert(
             self.origin.elapsed(),
-            TOKENS,
+            TOKEN_TTL,
             token.to_owned(),
             user.clone(),
         );
         Ok(user)
     }
 
-    async fn is_allowed(&self, user: User, method: &Method, path: &str) -> Result<bool, AskError> {
+    /// Reports whether the user may send `method` to `path`.
+    async fn is_allowed(
+        &self,
+        user: User,
+        method: &Method,
+        path: &str,
+    ) -> Result<bool, ReviewError> {
         let key = (user, method.clone(), path.to_owned());
-        let known = self.permissions.lock().get(self.origin.elapsed(), &key);
-        if let Some(is_allowed) = known {
+        let cached = self.permissions.lock().get(self.origin.elapsed(), &key);
+        if let Some(is_allowed) = cached {
             return Ok(is_allowed);
         }
         #[derive(Deserialize)]
@@ -161,37 +176,42 @@ impl Guard {
                 },
             },
         });
-        let at = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let Review { status } = self.ask(at, &review).await?;
-        let time = if status.allowed { ALLOWED } else { DENIED };
+        let url = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        let Review { status } = self.review(url, &review).await?;
+        let ttl = if status.allowed {
+            ALLOWED_TTL
+        } else {
+            DENIED_TTL
+        };
         let mut permissions = self.permissions.lock();
-        permissions.insert(self.origin.elapsed(), time, key, status.allowed);
+        permissions.insert(self.origin.elapsed(), ttl, key, status.allowed);
         Ok(status.allowed)
     }
 
-    async fn ask<T: serde::de::DeserializeOwned>(
+    /// Creates a review object and returns the reviewed one.
+    async fn review<T: serde::de::DeserializeOwned>(
         &self,
         path: &str,
         review: &Value,
-    ) -> Result<T, AskError> {
+    ) -> Result<T, ReviewError> {
         let request = self.client.request(Method::POST, path).json(review);
-        match timeout(ASK, request.typed()).await {
-            Ok(answer) => answer.map_err(AskError::Request),
-            Err(_) => Err(AskError::Late(ASK.as_secs())),
+        match timeout(REVIEW_TIMEOUT, request.typed()).await {
+            Ok(response) => response.map_err(ReviewError::Request),
+            Err(_) => Err(ReviewError::Timeout(REVIEW_TIMEOUT.as_secs())),
         }
     }
 }
 
-/// Why the API server could not be asked.
+/// Error of a review request.
 #[derive(Debug, thiserror::Error)]
-enum AskError {
+enum ReviewError {
     #[error(transparent)]
     Request(RequestError),
-    #[error("no answer within {0} s")]
-    Late(u64),
+    #[error("no response within {0} s")]
+    Timeout(u64),
 }
 
-/// The token of a request, if it has one.
+/// Returns the bearer token of a request, if it has one.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.trim().split_once(' ')?;
@@ -199,43 +219,45 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-fn broken(said: String) -> Answer {
-    text(StatusCode::INTERNAL_SERVER_ERROR, said)
+fn internal_error(body: String) -> HttpResponse {
+    text(StatusCode::INTERNAL_SERVER_ERROR, body)
 }
 
-/// Answers that hold for a time. Synchronous, told the time. When it is full, what has run out is
-/// forgotten, and if nothing has, all.
+/// Cache whose entries expire. It takes the time as an argument. When it is full, it removes the
+/// expired entries, or all entries if none has expired.
 #[derive(Debug)]
-struct Remembered<K, V> {
-    /// Until when, and what.
-    answers: HashMap<K, (Duration, V)>,
+struct TtlCache<K, V> {
+    /// Values, each with the time of its expiry.
+    entries: HashMap<K, (Duration, V)>,
 }
 
-impl<K, V> Default for Remembered<K, V> {
+impl<K, V> Default for TtlCache<K, V> {
     fn default() -> Self {
         Self {
-            answers: HashMap::new(),
+            entries: HashMap::new(),
         }
     }
 }
 
-impl<K: Hash + Eq, V: Clone> Remembered<K, V> {
+impl<K: Hash + Eq, V: Clone> TtlCache<K, V> {
+    /// Returns the value of `key` if it is in the cache and has not expired.
     fn get<Q: Hash + Eq + ?Sized>(&self, now: Duration, key: &Q) -> Option<V>
     where
         K: std::borrow::Borrow<Q>,
     {
-        let (until, value) = self.answers.get(key)?;
-        (now < *until).then(|| value.clone())
+        let (expires, value) = self.entries.get(key)?;
+        (now < *expires).then(|| value.clone())
     }
 
-    fn insert(&mut self, now: Duration, time: Duration, key: K, value: V) {
-        if self.answers.len() >= REMEMBERED {
-            self.answers.retain(|_, (until, _)| now < *until);
-            if self.answers.len() >= REMEMBERED {
-                self.answers.clear();
+    /// Inserts a value that expires after `ttl`.
+    fn insert(&mut self, now: Duration, ttl: Duration, key: K, value: V) {
+        if self.entries.len() >= CACHE_CAPACITY {
+            self.entries.retain(|_, (expires, _)| now < *expires);
+            if self.entries.len() >= CACHE_CAPACITY {
+                self.entries.clear();
             }
         }
-        self.answers.insert(key, (now.saturating_add(time), value));
+        self.entries.insert(key, (now.saturating_add(ttl), value));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The certificate that a server shows: from files, read again when they change, or one of its own.
+//! The certificate of a TLS server: read from files, and again when they change, or self-signed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,37 +19,42 @@ use tracing::{info, warn};
 
 use crate::ServerError;
 
-/// How often files are looked at; controller-runtime's.
-const LOOK: Duration = Duration::from_secs(10);
+/// Time between two reads of the files; controller-runtime's value.
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A certificate, which may change.
+/// Certificate of a server, which changes when its files change.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     current: RwLock<Arc<CertifiedKey>>,
+    /// Files of the certificate; `None` if it is self-signed.
     files: Option<Files>,
+    /// Number of reads of the files.
     reads: Counter,
+    /// Number of reads that failed.
     errors: Counter,
 }
 
+/// Files of a certificate and its private key.
 #[derive(Debug)]
 struct Files {
     certificate: PathBuf,
     key: PathBuf,
-    /// What they held last.
-    seen: Mutex<(Vec<u8>, Vec<u8>)>,
+    /// Contents of the two files at the last successful read.
+    contents: Mutex<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Certificates {
-    /// From `tls.crt` and `tls.key`, as a Secret of the type `kubernetes.io/tls` is mounted.
+    /// Reads `tls.crt` and `tls.key` in `directory`, the file names of a mounted Secret of the type
+    /// `kubernetes.io/tls`.
     pub(crate) fn read(directory: &Path) -> Result<Self, ServerError> {
         let files = Files {
             certificate: directory.join("tls.crt"),
             key: directory.join("tls.key"),
-            seen: Mutex::default(),
+            contents: Mutex::default(),
         };
-        let seen = files.read()?;
-        let current = RwLock::new(Arc::new(files.certified(&seen)?));
-        *files.seen.lock() = seen;
+        let contents = files.read()?;
+        let current = RwLock::new(Arc::new(files.parse(&contents)?));
+        *files.contents.lock() = contents;
         let reads = Counter::default();
         reads.inc();
         Ok(Self {
@@ -60,15 +65,16 @@ impl Certificates {
         })
     }
 
-    /// One that nobody has signed: what is said is encrypted, though the one who listens cannot
-    /// know to whom.
-    pub(crate) fn self_signed(what: &'static str) -> Result<Self, ServerError> {
-        let failed = |cause| ServerError::SelfSigned { what, cause };
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
-        let made = made.map_err(|cause| failed(cause.into()))?;
-        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der());
+    /// Creates a self-signed certificate: the connection is encrypted, but the client cannot verify
+    /// the identity of the server. Errors name the server as `server`.
+    pub(crate) fn self_signed(server: &'static str) -> Result<Self, ServerError> {
+        let failed = |cause| ServerError::SelfSigned { server, cause };
+        let generated = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
+        let generated = generated.map_err(|cause| failed(cause.into()))?;
+        let key = PrivateKeyDer::try_from(generated.signing_key.serialize_der());
         let key = key.map_err(|cause| failed(cause.into()))?;
-        let certified = CertifiedKey::from_der(vec![made.cert.der().clone()], key, &provider());
+        let certified =
+            CertifiedKey::from_der(vec![generated.cert.der().clone()], key, &provider());
         let certified = certified.map_err(|cause| failed(cause.into()))?;
         Ok(Self {
             current: RwLock::new(Arc::new(certified)),
@@ -78,7 +84,7 @@ impl Certificates {
         })
     }
 
-    /// Adds controller-runtime's counters, if there are files to read.
+    /// Registers controller-runtime's counters, unless the certificate is self-signed.
     pub(crate) fn register(&self, registry: &mut Registry) {
         if self.files.is_none() {
             return;
@@ -100,6 +106,7 @@ impl Certificates {
         }
     }
 
+    /// Returns a TLS acceptor for HTTP/1.1 that always uses the current certificate.
     pub(crate) fn acceptor(self: &Arc<Self>) -> Result<TlsAcceptor, rustls::Error> {
         let config = ServerConfig::builder_with_provider(Arc::new(provider()));
         let mut config = config
@@ -110,28 +117,30 @@ impl Certificates {
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
-    /// Looks at the files for ever. What cannot be read is told, and the certificate stays.
+    /// Reads the files every 10 s and never returns. If a read fails, an error is logged and the
+    /// current certificate is kept.
     pub(crate) async fn watch(self: Arc<Self>) {
         if self.files.is_none() {
             std::future::pending().await
         }
         loop {
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
             let certificates = self.clone();
-            // Two small files, but on a disk that may be slow.
-            let _ = tokio::task::spawn_blocking(move || certificates.look()).await;
+            // The files are small, but the disk may be slow.
+            let _ = tokio::task::spawn_blocking(move || certificates.reload()).await;
         }
     }
 
-    fn look(&self) {
+    /// Reads the files once, and replaces the certificate if they have changed.
+    fn reload(&self) {
         let Some(files) = &self.files else { return };
         self.reads.inc();
-        let change = files.read().and_then(|now| {
-            if *files.seen.lock() == now {
+        let change = files.read().and_then(|contents| {
+            if *files.contents.lock() == contents {
                 return Ok(None);
             }
-            let certified = files.certified(&now)?;
-            *files.seen.lock() = now;
+            let certified = files.parse(&contents)?;
+            *files.contents.lock() = contents;
             Ok(Some(certified))
         });
         match change {
@@ -143,7 +152,10 @@ impl Certificates {
             Err(error) => {
                 self.errors.inc();
                 let error = opkit_client::one_line(&error);
-                warn!(error, "the certificate stays as it is");
+                warn!(
+                    error,
+                    "cannot reload the certificate; the current one stays in use"
+                );
             }
         }
     }
@@ -156,6 +168,7 @@ impl ResolvesServerCert for Certificates {
 }
 
 impl Files {
+    /// Returns the contents of both files.
     fn read(&self) -> Result<(Vec<u8>, Vec<u8>), ServerError> {
         let read = |path: &Path| {
             std::fs::read(path).map_err(|cause| ServerError::Read {
@@ -166,9 +179,10 @@ impl Files {
         Ok((read(&self.certificate)?, read(&self.key)?))
     }
 
-    fn certified(&self, (chain, key): &(Vec<u8>, Vec<u8>)) -> Result<CertifiedKey, ServerError> {
-        let pem = |what, path: &Path, cause| ServerError::Pem {
-            what,
+    /// Parses the contents of both files.
+    fn parse(&self, (chain, key): &(Vec<u8>, Vec<u8>)) -> Result<CertifiedKey, ServerError> {
+        let pem = |item, path: &Path, cause| ServerError::Pem {
+            item,
             path: path.to_owned(),
             cause,
         };
@@ -180,14 +194,17 @@ impl Files {
             let cause = rustls::pki_types::pem::Error::NoItemsFound;
             return Err(pem("certificate", &self.certificate, cause));
         }
-        CertifiedKey::from_der(chain, key, &provider()).map_err(|cause| ServerError::Use {
-            path: self.certificate.clone(),
-            cause,
+        CertifiedKey::from_der(chain, key, &provider()).map_err(|cause| {
+            ServerError::InvalidCertificate {
+                path: self.certificate.clone(),
+                cause,
+            }
         })
     }
 }
 
-/// Said here and not left to the process's default, which a program may not have set.
+/// Returns the TLS implementation. It is not the process default because a program may not have set
+/// one.
 fn provider() -> CryptoProvider {
     rustls::crypto::ring::default_provider()
 }

@@ -1,61 +1,61 @@
-//! Why a server does not serve.
+//! The error type of the servers.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why a server does not serve.
+/// Reason why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// The address is in use, or not of this machine.
-    #[error("cannot listen on {address} for {what}")]
+    /// The address is in use, or does not belong to this machine.
+    #[error("cannot listen on {address} for {server}")]
     Listen {
-        /// The server.
-        what: &'static str,
-        /// What was asked for.
+        /// Name of the server.
+        server: &'static str,
+        /// Requested address.
         address: SocketAddr,
-        /// Why.
+        /// Error of the operating system.
         #[source]
         cause: std::io::Error,
     },
-    /// A file of the certificate is not there, or not readable.
+    /// A file of the certificate is missing or not readable.
     #[error("cannot read {}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         #[source]
         cause: std::io::Error,
     },
-    /// A file holds no certificate, or no key.
-    #[error("cannot read a {what} from {}", path.display())]
+    /// A file contains no certificate, or no private key, in PEM format.
+    #[error("cannot read a {item} from {}", path.display())]
     Pem {
-        /// What was looked for.
-        what: &'static str,
-        /// The file.
+        /// Missing item: `certificate` or `private key`.
+        item: &'static str,
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the PEM parser.
         #[source]
         cause: rustls::pki_types::pem::Error,
     },
-    /// Certificate and key do not belong together, or are of a kind that TLS does not know.
-    #[error("cannot use {}", path.display())]
-    Use {
-        /// The file of the certificate.
+    /// The certificate does not match the private key, or has an algorithm that is not supported.
+    #[error("cannot use the certificate in {}", path.display())]
+    InvalidCertificate {
+        /// Path of the certificate file.
         path: PathBuf,
-        /// Why.
+        /// Error of the TLS library.
         #[source]
         cause: rustls::Error,
     },
     /// TLS cannot be set up with the certificate.
     #[error("cannot set up TLS")]
     Tls(#[source] rustls::Error),
-    /// No certificate of one's own can be made.
-    #[error("cannot make a certificate for {what}")]
+    /// A self-signed certificate could not be created.
+    #[error("cannot create a self-signed certificate for {server}")]
     SelfSigned {
-        /// The server.
-        what: &'static str,
-        /// Why.
+        /// Name of the server.
+        server: &'static str,
+        /// Error of the certificate generator.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },

@@ -1,4 +1,5 @@
-//! Health probes: named checks, answered as controller-runtime and the API server answer them.
+//! Health probes with named checks. The responses are those of controller-runtime and of the API
+//! server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -19,20 +20,20 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 use crate::ServerError;
-use crate::listen::{self, Answer, not_found, text};
+use crate::listen::{self, HttpResponse, not_found, text};
 
-/// How long a check may take.
-const CHECK: Duration = Duration::from_secs(5);
+/// Time limit of one check.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 type BoxError = Box<dyn Error + Send + Sync>;
 type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), BoxError>> + Send + Sync>;
 
-/// Named checks: all of them at a path, each one below it. There is always one, `ping`.
+/// Set of named health checks. There is always a check `ping`, which succeeds.
 ///
-/// `/healthz` answers `ok`, and with `?verbose` what each check said; if one fails it answers 500,
-/// and which ones, but not why: that is said at the path of the check, such as `/healthz/database`,
-/// and in the log. `?exclude=database` leaves a check out. A check that takes longer than 5 s has
-/// failed.
+/// If all checks succeed, `/healthz` returns `ok`, or one line for each check with `?verbose`. If a
+/// check fails, it returns status 500 and the names of the failed checks. The reasons are in the
+/// log and in the response of the path of the check, such as `/healthz/database`.
+/// `?exclude=database` skips a check. A check that takes longer than 5 s fails.
 ///
 /// # Examples
 /// ```
@@ -61,13 +62,13 @@ impl fmt::Debug for Health {
 }
 
 impl Health {
-    /// `ping` alone, which is well as long as the process answers.
+    /// Creates a set with the check `ping` only, which succeeds as long as the process responds.
     pub fn new() -> Self {
         let checks = BTreeMap::new();
         Self { checks }.check("ping", || async { Ok::<_, BoxError>(()) })
     }
 
-    /// Adds a check; one of the same name is replaced.
+    /// Adds a check. It replaces a check with the same name.
     pub fn check<E, Fut>(
         mut self,
         name: impl Into<String>,
@@ -77,35 +78,38 @@ impl Health {
         E: Into<BoxError> + Send + 'static,
         Fut: Future<Output = Result<(), E>> + Send + 'static,
     {
-        let check: Check = Arc::new(move || check().map(|said| said.map_err(Into::into)).boxed());
+        let check: Check =
+            Arc::new(move || check().map(|result| result.map_err(Into::into)).boxed());
         self.checks.insert(name.into(), check);
         self
     }
 
-    /// The names of the checks, sorted.
+    /// Returns the names of the checks, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.checks.keys().map(String::as_str)
     }
 
-    /// Answers for what is left of the path behind that of these checks.
-    async fn answer(&self, path: &str, query: &str) -> Answer {
+    /// Returns the response for `path`, relative to the path of the set: one check, or all checks
+    /// if `path` is empty.
+    async fn respond(&self, path: &str, query: &str) -> HttpResponse {
         let name = path.trim_matches('/');
         if name.is_empty() {
-            return self.all(query).await;
+            return self.respond_all(query).await;
         }
         let Some(check) = self.checks.get(name) else {
             return not_found();
         };
-        match run(check).await {
+        match run_check(check).await {
             Ok(()) => text(StatusCode::OK, "ok"),
             Err(error) => {
-                let said = format!("internal server error: {error}\n");
-                text(StatusCode::INTERNAL_SERVER_ERROR, said)
+                let body = format!("internal server error: {error}\n");
+                text(StatusCode::INTERNAL_SERVER_ERROR, body)
             }
         }
     }
 
-    async fn all(&self, query: &str) -> Answer {
+    /// Runs all checks that the query does not exclude, and returns the response.
+    async fn respond_all(&self, query: &str) -> HttpResponse {
         let parameters = || form_urlencoded::parse(query.as_bytes());
         let is_verbose = parameters().any(|(name, _)| name == "verbose");
         let excluded = parameters().filter(|(name, _)| name == "exclude");
@@ -114,12 +118,12 @@ impl Health {
             if excluded.contains(name) {
                 return (name, None);
             }
-            (name, Some(run(check).await))
+            (name, Some(run_check(check).await))
         });
-        let mut said = String::new();
+        let mut body = String::new();
         let mut failed = Vec::new();
         for (name, outcome) in join_all(checks).await {
-            said.push_str(&match outcome {
+            body.push_str(&match outcome {
                 None => format!("[+]{name} excluded: ok\n"),
                 Some(Ok(())) => format!("[+]{name} ok\n"),
                 Some(Err(error)) => {
@@ -136,34 +140,34 @@ impl Health {
             let unknown = unknown.join(",");
             debug!(
                 unknown,
-                "health checks cannot be excluded, because there are none"
+                "there are no health checks with the names to exclude"
             );
-            said.push_str(&format!(
+            body.push_str(&format!(
                 "warn: some health checks cannot be excluded: no matches for {unknown}\n"
             ));
         }
         if !failed.is_empty() {
             info!(failed = failed.join(", "), "healthz check failed");
-            said.push_str("healthz check failed\n");
-            return text(StatusCode::INTERNAL_SERVER_ERROR, said);
+            body.push_str("healthz check failed\n");
+            return text(StatusCode::INTERNAL_SERVER_ERROR, body);
         }
         if !is_verbose {
             return text(StatusCode::OK, "ok");
         }
-        said.push_str("healthz check passed\n");
-        text(StatusCode::OK, said)
+        body.push_str("healthz check passed\n");
+        text(StatusCode::OK, body)
     }
 }
 
-/// Runs a check; the error is its chain of causes in one line.
-async fn run(check: &Check) -> Result<(), String> {
-    match timeout(CHECK, check()).await {
+/// Runs a check. The error is the chain of causes in one line.
+async fn run_check(check: &Check) -> Result<(), String> {
+    match timeout(CHECK_TIMEOUT, check()).await {
         Ok(result) => result.map_err(|error| one_line(&*error)),
-        Err(_) => Err(format!("no answer within {} s", CHECK.as_secs())),
+        Err(_) => Err(format!("no response within {} s", CHECK_TIMEOUT.as_secs())),
     }
 }
 
-/// What a [`HealthServer`] serves, and where.
+/// Address and checks of a [`HealthServer`].
 ///
 /// # Examples
 /// ```
@@ -174,16 +178,16 @@ async fn run(check: &Check) -> Result<(), String> {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HealthServerOptions {
-    /// Where to listen.
+    /// Address to listen on.
     pub address: SocketAddr,
-    /// Whether the process works, or had better be started again: `/healthz`.
+    /// Checks of `/healthz`, the liveness probe: if one fails, the process should be restarted.
     pub healthz: Health,
-    /// Whether it is ready for what others want of it: `/readyz`.
+    /// Checks of `/readyz`, the readiness probe: if one fails, the process should get no requests.
     pub readyz: Health,
 }
 
 impl HealthServerOptions {
-    /// On this address, with `ping` alone.
+    /// Creates options for `address`, with the check `ping` only.
     pub fn new(address: SocketAddr) -> Self {
         Self {
             address,
@@ -193,7 +197,7 @@ impl HealthServerOptions {
     }
 }
 
-/// Answers `/healthz` and `/readyz`, each with the paths of its checks below.
+/// HTTP server of `/healthz` and `/readyz`, and of one path below them for each check.
 ///
 /// # Examples
 /// ```
@@ -218,10 +222,10 @@ pub struct HealthServer {
 }
 
 impl HealthServer {
-    /// Listens. Connections wait until it runs.
+    /// Binds the address. Connections are accepted once [`serve`](Self::serve) is called.
     ///
     /// # Errors
-    /// When the address is in use, or not of this machine.
+    /// Returns an error if the address is in use or does not belong to this machine.
     ///
     /// # Cancel safety
     /// May be dropped at any time.
@@ -235,26 +239,27 @@ impl HealthServer {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until `stop`; requests that are under way then have 5 s to end.
+    /// Serves until `stop` is cancelled. Requests in progress then have 5 s to complete.
     ///
     /// # Cancel safety
-    /// Dropping the future ends all connections at once.
+    /// Dropping the future closes all connections immediately.
     pub async fn serve(self: Arc<Self>, stop: CancellationToken) {
         let server = self.clone();
         let handler: listen::Handler = Arc::new(move |request| {
             let server = server.clone();
-            async move { server.answer(&request).await }.boxed()
+            async move { server.respond(&request).await }.boxed()
         });
         info!(address = %self.address, "serving health probes");
         listen::serve(&self.listener, None, handler, stop).await;
     }
 
-    async fn answer(&self, request: &Parts) -> Answer {
+    /// Returns the response to a request.
+    async fn respond(&self, request: &Parts) -> HttpResponse {
         if !matches!(request.method, Method::GET | Method::HEAD) {
             return text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed\n");
         }
@@ -263,7 +268,7 @@ impl HealthServer {
             if let Some(path) = request.uri.path().strip_prefix(prefix)
                 && (path.is_empty() || path.starts_with('/'))
             {
-                return health.answer(path, query).await;
+                return health.respond(path, query).await;
             }
         }
         not_found()

@@ -1,4 +1,4 @@
-//! A small HTTP server with the bounds of the probes' and the metrics' servers.
+//! A small HTTP server with the limits of the health and metrics servers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{ServerError, listen};
 
-/// A server for short responses over HTTP/1.1, in plain text. It has the timeouts and limits of the
-/// health server: connections that send nothing give way to those that do, also between peers.
+/// Server for short responses over HTTP/1.1 without TLS. It has the timeouts and limits of the
+/// health server: if there are too many connections, idle ones are closed, so that idle connections
+/// of one peer do not keep out other peers.
 ///
 /// # Examples
 /// ```
@@ -36,15 +37,16 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Listens on `address`; errors name the server as `what`. Connections wait until it serves.
+    /// Binds `address`. Errors name the server as `name`. Connections are accepted once
+    /// [`serve`](Self::serve) is called.
     ///
     /// # Errors
-    /// When the address is in use, or does not belong to this machine.
+    /// Returns an error if the address is in use or does not belong to this machine.
     ///
     /// # Cancel safety
     /// May be dropped at any time.
-    pub async fn listen(what: &'static str, address: SocketAddr) -> Result<Self, ServerError> {
-        let (listener, address) = listen::bind(what, address).await?;
+    pub async fn listen(name: &'static str, address: SocketAddr) -> Result<Self, ServerError> {
+        let (listener, address) = listen::bind(name, address).await?;
         Ok(Self { listener, address })
     }
 
@@ -53,11 +55,11 @@ impl HttpServer {
         self.address
     }
 
-    /// Serves until `stop`; requests that are under way then have 5 s to end. Bodies of requests
-    /// are not read.
+    /// Serves until `stop` is cancelled. Requests in progress then have 5 s to complete. Bodies of
+    /// requests are not read.
     ///
     /// # Cancel safety
-    /// Dropping the future ends all connections at once.
+    /// Dropping the future closes all connections immediately.
     pub async fn serve<F, Fut>(&self, handler: F, stop: CancellationToken)
     where
         F: Fn(Parts) -> Fut + Send + Sync + 'static,

@@ -1,10 +1,31 @@
-//! The HTTP servers of an operator: [health probes](HealthServer), [metrics](MetricsServer), and
-//! [`HttpServer`] for other short responses; and the [registry of metrics](metrics).
+//! HTTP servers of an operator, and the registry of its metrics.
 //!
-//! A server listens when it is created, so that an address in use is an error at the start, and
-//! serves until its token is cancelled. Connections, the time to send a request and its size are
-//! bounded. No server reads the body of a request. This crate does not know controllers: a manager
-//! runs the servers.
+//! - [`HealthServer`] serves `/healthz` and `/readyz` with named checks.
+//! - [`MetricsServer`] serves `/metrics`, with TLS and access control unless it is on loopback.
+//! - [`HttpServer`] serves other short responses, such as debug information.
+//! - [`metrics`] has the registry, and counters, gauges and histograms with labels.
+//!
+//! A server binds its address when it is created, so that an address in use is an error at
+//! start-up, and serves until its `CancellationToken` is cancelled. The number of connections, the
+//! time to send a request and the size of its header are limited. No server reads the body of a
+//! request. The crate does not depend on controllers: a manager runs the servers.
+//!
+//! # Examples
+//! ```
+//! use std::sync::Arc;
+//! use opkit_servers::{HealthServer, HealthServerOptions, ServerError};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! async fn serve_probes(stop: CancellationToken) -> Result<(), ServerError> {
+//!     let mut options = HealthServerOptions::new(([0, 0, 0, 0], 8081).into());
+//!     options.readyz = options.readyz.check("disk", || async {
+//!         std::fs::metadata("/data").map(drop)
+//!     });
+//!     let server = HealthServer::listen(options).await?;
+//!     Arc::new(server).serve(stop).await;
+//!     Ok(())
+//! }
+//! ```
 
 mod auth;
 mod certificates;

@@ -1,6 +1,6 @@
-//! Accepts connections and handles their requests, within bounds.
+//! The listener of all servers: accepts a limited number of connections and handles their requests.
 
-mod places;
+mod connections;
 
 use std::convert::Infallible;
 use std::io::ErrorKind;
@@ -28,45 +28,46 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use self::places::{Admitted, Limits, Places, Refusal};
+use self::connections::{Admission, ConnectionLimits, ConnectionTable, Rejection};
 use crate::ServerError;
 
-/// How many connections are kept: enough for scrapers and probes of a large cluster, and a few
-/// megabytes of memory at most. When there are more, the oldest one without a complete request is
-/// closed. While all are busy with requests, further ones wait to be accepted; those of a peer
-/// whose share is busy are closed.
-const LIMITS: Limits = Limits {
+/// Maximum numbers of connections: enough for scrapers and probes of a large cluster, and at most a
+/// few megabytes of memory. When a limit is reached, the oldest connection without a complete
+/// request is closed. While all connections are busy with requests, further ones wait to be
+/// accepted; while all connections of one peer are busy, further ones of that peer are closed.
+const CONNECTION_LIMITS: ConnectionLimits = ConnectionLimits {
     connections: 512,
     per_peer: 64,
 };
-/// Pause after a connection could not be accepted.
+/// Pause after a connection could not be accepted; prevents a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Time for the TLS handshake.
-const HANDSHAKE: Duration = Duration::from_secs(5);
-/// Time for the first request of a connection to arrive. A client that connects has something to
-/// ask for, so this is much shorter than the time between two requests.
-const FIRST_REQUEST: Duration = Duration::from_secs(5);
-/// Time for the head of a later request, which includes the time that a connection is idle before
-/// it: controller-runtime's.
-const HEAD: Duration = Duration::from_secs(32);
-/// Size of the head of a request.
-const HEAD_BYTES: usize = 32 * 1024;
-/// Life of a connection, so that one that reads no responses does not keep its place.
-const LIFE: Duration = Duration::from_secs(10 * 60);
-/// Time that a request may go on for after the stop.
-const GRACE: Duration = Duration::from_secs(5);
+/// Time limit of the TLS handshake; ends connections that send nothing.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time limit for the first request of a connection to arrive. A client sends a request as soon as
+/// it has connected, so this is much shorter than the time between two requests.
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time limit for the header of a later request, including the time that the connection is idle
+/// before it; controller-runtime's value.
+const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(32);
+/// Maximum size of the header of a request; bounds the memory of a connection.
+const HEADER_MAX_BYTES: usize = 32 * 1024;
+/// Maximum age of a connection, so that a client that reads no responses does not keep one forever.
+const MAX_CONNECTION_AGE: Duration = Duration::from_secs(10 * 60);
+/// Time that requests in progress have to complete after the stop.
+const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
-pub(crate) type Answer = Response<Full<Bytes>>;
-/// Answers a request, of which the body is not looked at.
-pub(crate) type Handler = Arc<dyn Fn(Parts) -> BoxFuture<'static, Answer> + Send + Sync>;
+pub(crate) type HttpResponse = Response<Full<Bytes>>;
+/// Function that returns the response to a request, whose body is not read.
+pub(crate) type Handler = Arc<dyn Fn(Parts) -> BoxFuture<'static, HttpResponse> + Send + Sync>;
 
-/// Listens, for the server that errors name.
+/// Binds an address and returns the listener with its actual address. Errors name the server as
+/// `server`.
 pub(crate) async fn bind(
-    what: &'static str,
+    server: &'static str,
     address: SocketAddr,
 ) -> Result<(TcpListener, SocketAddr), ServerError> {
     let failed = |cause| ServerError::Listen {
-        what,
+        server,
         address,
         cause,
     };
@@ -82,33 +83,34 @@ pub(crate) async fn bind(
     Ok((listener, local))
 }
 
-/// Where to listen if it was to be every address, and a machine without IPv6 has none such. Go does
-/// the same.
+/// Returns `0.0.0.0` as the fallback for `[::]`, which cannot be bound on a machine without IPv6,
+/// and `None` for other addresses and errors. Go's listener has the same fallback.
 fn without_ipv6(address: SocketAddr, error: ErrorKind) -> Option<SocketAddr> {
-    let is_every = address.is_ipv6() && address.ip().is_unspecified();
-    let is_other = matches!(error, ErrorKind::AddrInUse | ErrorKind::PermissionDenied);
-    (is_every && !is_other).then(|| (Ipv4Addr::UNSPECIFIED, address.port()).into())
+    let is_unspecified = address.is_ipv6() && address.ip().is_unspecified();
+    let is_unrelated = matches!(error, ErrorKind::AddrInUse | ErrorKind::PermissionDenied);
+    (is_unspecified && !is_unrelated).then(|| (Ipv4Addr::UNSPECIFIED, address.port()).into())
 }
 
-/// Serves until `stop`; requests that are under way then may end.
+/// Serves until `stop` is cancelled. Requests in progress may then complete.
 pub(crate) async fn serve(
     listener: &TcpListener,
     tls: Option<TlsAcceptor>,
     handler: Handler,
     stop: CancellationToken,
 ) {
-    serve_within(LIMITS, listener, tls, handler, stop).await;
+    serve_within(CONNECTION_LIMITS, listener, tls, handler, stop).await;
 }
 
+/// Same as [`serve`], with other limits for tests.
 async fn serve_within(
-    limits: Limits,
+    limits: ConnectionLimits,
     listener: &TcpListener,
     tls: Option<TlsAcceptor>,
     handler: Handler,
     stop: CancellationToken,
 ) {
     let server = Arc::new(ServerState {
-        places: Mutex::new(Places::new(limits)),
+        table: Mutex::new(ConnectionTable::new(limits)),
         changed: Notify::new(),
         handler,
         stop,
@@ -120,121 +122,123 @@ async fn serve_within(
             Some(_) = connections.join_next() => continue,
             accepted = listener.accept() => accepted,
         };
-        // A connection that breaks at once is its client's problem; an error that lasts, such as
-        // too many open files, must not become a loop.
+        // One aborted connection needs no handling; a persistent error, such as too many open
+        // files, must not become a busy loop.
         let Ok((stream, peer)) = accepted else {
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let place = server.stop.run_until_cancelled(server.place(peer.ip()));
-        let Some(place) = place.await else { break };
-        let Some((place, evicted)) = place else {
-            debug!(%peer, "closed a connection: its peer has too many requests under way");
+        let slot = server.stop.run_until_cancelled(server.admit(peer.ip()));
+        let Some(slot) = slot.await else { break };
+        let Some((slot, evicted)) = slot else {
+            debug!(%peer, "closed a connection: its peer has too many requests in progress");
             continue;
         };
         let tls = tls.clone();
         connections.spawn(async move {
-            let connection = connection(stream, tls, place);
+            let connection = serve_connection(stream, tls, slot);
             evicted.run_until_cancelled(connection).await;
         });
     }
     let ended = async { while connections.join_next().await.is_some() {} };
-    let _ = timeout(GRACE, ended).await;
+    let _ = timeout(SHUTDOWN_GRACE_PERIOD, ended).await;
     connections.shutdown().await;
 }
 
 /// State that the connections of one server share.
 struct ServerState {
-    places: Mutex<Places>,
-    /// Notified when a place may have become free.
+    table: Mutex<ConnectionTable>,
+    /// Notified when a new connection may be admitted.
     changed: Notify,
     handler: Handler,
     stop: CancellationToken,
 }
 
 impl ServerState {
-    /// Waits for a place for a connection, and returns it with the token that ends the connection;
-    /// `None` if the connection has to be closed.
-    async fn place(self: &Arc<Self>, peer: IpAddr) -> Option<(Place, CancellationToken)> {
+    /// Waits until a connection is admitted, and returns its slot and the token that closes it.
+    /// Returns `None` if the connection is rejected.
+    async fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<(ConnectionSlot, CancellationToken)> {
         loop {
-            let admitted = self.places.lock().admit(peer);
-            match admitted {
-                Ok(Admitted { id, evicted }) => {
+            let admission = self.table.lock().admit(peer);
+            match admission {
+                Ok(Admission { id, evicted }) => {
                     let server = self.clone();
-                    return Some((Place { id, server }, evicted));
+                    return Some((ConnectionSlot { id, server }, evicted));
                 }
-                Err(Refusal::PeerIsBusy) => return None,
-                Err(Refusal::AllAreBusy) => self.changed.notified().await,
+                Err(Rejection::PeerBusy) => return None,
+                Err(Rejection::ServerBusy) => self.changed.notified().await,
             }
         }
     }
 }
 
-/// The place of one connection, which is free again when this is dropped.
-struct Place {
+/// Entry of one connection in the table. Dropping it removes the entry.
+struct ConnectionSlot {
     id: u64,
     server: Arc<ServerState>,
 }
 
-impl Place {
-    /// Handles a request. A request that is dropped half-way ends its connection too.
-    async fn handle(&self, request: Parts) -> Answer {
-        self.server.places.lock().begin_request(self.id);
-        let answer = (self.server.handler)(request).await;
-        self.server.places.lock().end_request(self.id);
+impl ConnectionSlot {
+    /// Handles a request. Dropping the future before it completes closes the connection too.
+    async fn handle(&self, request: Parts) -> HttpResponse {
+        self.server.table.lock().begin_request(self.id);
+        let response = (self.server.handler)(request).await;
+        self.server.table.lock().end_request(self.id);
         self.server.changed.notify_one();
-        answer
+        response
     }
 
-    /// Waits until the first request is late; does not return once it has arrived.
-    async fn is_late(&self) {
-        sleep(FIRST_REQUEST).await;
-        if self.server.places.lock().has_served(self.id) {
+    /// Returns when the first request has not arrived in time, and never if it has.
+    async fn first_request_timeout(&self) {
+        sleep(FIRST_REQUEST_TIMEOUT).await;
+        if self.server.table.lock().has_served(self.id) {
             std::future::pending().await
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.server.places.lock().leave(self.id);
+        self.server.table.lock().remove(self.id);
         self.server.changed.notify_one();
     }
 }
 
-async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, place: Place) {
+/// Performs the TLS handshake, if any, and serves the requests of a connection.
+async fn serve_connection(stream: TcpStream, tls: Option<TlsAcceptor>, slot: ConnectionSlot) {
     let Some(acceptor) = tls else {
-        return requests(stream, &place).await;
+        return serve_requests(stream, &slot).await;
     };
-    let handshake = timeout(HANDSHAKE, acceptor.accept(stream));
-    match place.server.stop.run_until_cancelled(handshake).await {
-        Some(Ok(Ok(stream))) => requests(stream, &place).await,
+    let handshake = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream));
+    match slot.server.stop.run_until_cancelled(handshake).await {
+        Some(Ok(Ok(stream))) => serve_requests(stream, &slot).await,
         Some(Ok(Err(error))) => debug!(%error, "TLS handshake failed"),
         Some(Err(_)) | None => {}
     }
 }
 
-async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, place: &Place) {
-    let answer = service_fn(async |request: Request<Incoming>| {
-        Ok::<_, Infallible>(place.handle(request.into_parts().0).await)
+/// Serves requests until the connection is closed, too old, or the server stops.
+async fn serve_requests(stream: impl AsyncRead + AsyncWrite + Unpin, slot: &ConnectionSlot) {
+    let service = service_fn(async |request: Request<Incoming>| {
+        Ok::<_, Infallible>(slot.handle(request.into_parts().0).await)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), answer);
+        .header_read_timeout(HEADER_READ_TIMEOUT)
+        .max_buf_size(HEADER_MAX_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),
-        () = place.is_late() => return,
-        () = place.server.stop.cancelled() => None,
-        () = sleep(LIFE) => None,
+        () = slot.first_request_timeout() => return,
+        () = slot.server.stop.cancelled() => None,
+        () = sleep(MAX_CONNECTION_AGE) => None,
     };
     let ended = match ended {
         Some(ended) => ended,
         None => {
             connection.as_mut().graceful_shutdown();
-            match timeout(GRACE, connection).await {
+            match timeout(SHUTDOWN_GRACE_PERIOD, connection).await {
                 Ok(ended) => ended,
                 Err(_) => return,
             }
@@ -245,28 +249,30 @@ async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, place: &Place) {
     }
 }
 
-/// An answer in plain text, as Go's `http.Error` writes one.
-pub(crate) fn text(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+/// Returns a response in plain text, with the headers of Go's `http.Error`.
+pub(crate) fn text(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
     typed(status, "text/plain; charset=utf-8", body)
 }
 
+/// Returns a response with a content type.
 pub(crate) fn typed(
     status: StatusCode,
     content_type: &'static str,
     body: impl Into<Bytes>,
-) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
-    *answer.status_mut() = status;
-    let headers = answer.headers_mut();
+) -> HttpResponse {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(
         header::X_CONTENT_TYPE_OPTIONS,
         HeaderValue::from_static("nosniff"),
     );
-    answer
+    response
 }
 
-pub(crate) fn not_found() -> Answer {
+/// Returns the response of Go's `http.NotFound`.
+pub(crate) fn not_found() -> HttpResponse {
     text(StatusCode::NOT_FOUND, "404 page not found\n")
 }
 

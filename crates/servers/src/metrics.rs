@@ -1,5 +1,5 @@
-//! The registry of metrics, its text forms, and counters, gauges and histograms with labels for an
-//! operator's own metrics.
+//! The registry of metrics and its text formats, and counters, gauges and histograms with labels
+//! for an operator's own metrics.
 
 mod labelled;
 mod text;
@@ -13,8 +13,8 @@ use prometheus_client::registry::Registry;
 
 pub use self::labelled::{Counter, Gauge, Histogram, Labelled};
 
-/// Where metrics are registered: opkit's, and an operator's own. Cloning gives another handle on
-/// the same registry.
+/// Registry of opkit's metrics and of an operator's own. A clone is another handle to the same
+/// registry.
 ///
 /// # Examples
 /// ```
@@ -39,26 +39,26 @@ impl fmt::Debug for MetricsRegistry {
 }
 
 impl MetricsRegistry {
-    /// Returns the registry itself, for metrics of `prometheus_client`.
+    /// Locks and returns the `prometheus_client` registry, to register metrics of that crate.
     pub fn lock(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock()
     }
 
-    /// All metrics as OpenMetrics text, which ends with `# EOF`.
+    /// Returns all metrics in the OpenMetrics text format, which ends with `# EOF`.
     pub fn encode(&self) -> String {
         let mut encoded = String::new();
         // Writing to a string does not fail.
         let _ = openmetrics::encode(&mut encoded, &self.registry.lock());
-        text::merged(encoded)
+        text::merge_families(encoded)
     }
 
-    /// All metrics in Prometheus' text format 0.0.4.
+    /// Returns all metrics in Prometheus' text format 0.0.4.
     pub fn encode_prometheus(&self) -> String {
-        text::prometheus(&self.encode())
+        text::to_prometheus(&self.encode())
     }
 }
 
-/// Upper bounds in seconds of the buckets of durations, controller-runtime's.
+/// Upper bounds in seconds of histogram buckets for durations; controller-runtime's values.
 pub const DURATION_BUCKETS: [f64; 40] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9,
     1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0,

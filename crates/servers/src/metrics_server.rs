@@ -1,4 +1,4 @@
-//! `/metrics`: what is registered, for Prometheus.
+//! The server of `/metrics`.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -17,16 +17,18 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::ServerError;
-use crate::auth::Guard;
+use crate::auth::AuthFilter;
 use crate::certificates::Certificates;
-use crate::listen::{self, Answer, not_found, text, typed};
+use crate::listen::{self, HttpResponse, not_found, text, typed};
 use crate::metrics::MetricsRegistry;
 use crate::process::ProcessMetrics;
 
+/// Content type of the OpenMetrics text format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Content type of Prometheus' text format.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Where a [`MetricsServer`] listens, and to whom it answers.
+/// Address, access control and certificate of a [`MetricsServer`].
 ///
 /// # Examples
 /// ```
@@ -40,19 +42,20 @@ const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct MetricsServerOptions {
-    /// Where to listen.
+    /// Address to listen on.
     pub address: SocketAddr,
-    /// Whether it speaks TLS, and answers those only whom the cluster lets `get` the path
-    /// `/metrics`. On by default on any address but loopback. In controller-runtime it is off by
-    /// default; metrics tell the names of what is in a cluster, though, and how to disturb it.
+    /// Whether the server uses TLS and serves only users that the cluster allows to `get` the path
+    /// `/metrics`. The default is `true`, and `false` on a loopback address. In controller-runtime
+    /// the default is `false`; but metrics contain names of objects in the cluster, and an attacker
+    /// learns from them how to disturb the operator.
     pub is_secure: bool,
-    /// The directory with `tls.crt` and `tls.key`, which are read again when they change; without
-    /// one it makes a certificate of its own.
+    /// Directory with `tls.crt` and `tls.key`, which are read again when they change. If it is
+    /// `None`, the server creates a self-signed certificate.
     pub certificates: Option<PathBuf>,
 }
 
 impl MetricsServerOptions {
-    /// On this address, protected unless it is loopback.
+    /// Creates options for `address`, secure unless it is a loopback address.
     pub fn new(address: SocketAddr) -> Self {
         Self {
             address,
@@ -62,13 +65,13 @@ impl MetricsServerOptions {
     }
 }
 
-/// Answers `/metrics`, in Prometheus' text format or in OpenMetrics, whichever is asked for,
-/// compressed for those who take gzip.
+/// HTTP server of `/metrics`, in Prometheus' text format or in OpenMetrics, depending on the
+/// `Accept` header. Responses are compressed if the client accepts gzip.
 ///
-/// Protected, it asks the API server who somebody is and whether they may `get` the nonResourceURL
-/// `/metrics`: 401 without a token that is known, 403 without the permission, 500 if the API server
-/// cannot be asked. The operator needs to be allowed to create TokenReviews and
-/// SubjectAccessReviews, which `manifests` sees to.
+/// A secure server lets the API server authenticate the caller and check that the caller may `get`
+/// the nonResourceURL `/metrics`. It returns 401 without a valid token, 403 without the permission,
+/// and 500 if a request to the API server fails. The operator needs the permission to create
+/// TokenReviews and SubjectAccessReviews, which `manifests` generates.
 ///
 /// # Examples
 /// ```
@@ -92,10 +95,12 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Reads or makes the certificate, and listens. Connections wait until it runs.
+    /// Reads or creates the certificate and binds the address. Connections are accepted once
+    /// [`serve`](Self::serve) is called.
     ///
     /// # Errors
-    /// When the certificate cannot be used, and when the address is in use or not of this machine.
+    /// Returns an error if the certificate cannot be used, or if the address is in use or does not
+    /// belong to this machine.
     ///
     /// # Cancel safety
     /// May be dropped at any time.
@@ -113,20 +118,20 @@ impl MetricsServer {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves `registry` until `stop`, after it has registered metrics of the process and of the
-    /// certificate there; requests that are under way at the stop have 5 s to end. A protected
-    /// server sends its TokenReviews and SubjectAccessReviews through `client`.
+    /// Registers metrics of the process and of the certificate in `registry`, and serves `registry`
+    /// until `stop` is cancelled. Requests in progress then have 5 s to complete. A secure server
+    /// sends its TokenReviews and SubjectAccessReviews through `client`.
     ///
     /// # Errors
-    /// When TLS cannot be set up.
+    /// Returns an error if TLS cannot be set up.
     ///
     /// # Cancel safety
-    /// Dropping the future ends all connections at once.
+    /// Dropping the future closes all connections immediately.
     pub async fn serve(
         &self,
         registry: MetricsRegistry,
@@ -135,16 +140,16 @@ impl MetricsServer {
     ) -> Result<(), ServerError> {
         self.register(&registry);
         let mut tls: Option<TlsAcceptor> = None;
-        let mut guard = None;
+        let mut filter = None;
         if let Some(certificates) = &self.certificates {
             tls = Some(certificates.acceptor().map_err(ServerError::Tls)?);
-            guard = Some(Guard::new(client));
+            filter = Some(AuthFilter::new(client));
         }
-        let is_secure = guard.is_some();
-        let scrape = Arc::new(Scrape { guard, registry });
+        let is_secure = filter.is_some();
+        let scrape = Arc::new(ScrapeHandler { filter, registry });
         let handler: listen::Handler = Arc::new(move |request| {
             let scrape = scrape.clone();
-            async move { scrape.answer(&request).await }.boxed()
+            async move { scrape.respond(&request).await }.boxed()
         });
         info!(address = %self.address, is_secure, "serving metrics");
         let serving = listen::serve(&self.listener, tls, handler, stop);
@@ -168,20 +173,22 @@ impl MetricsServer {
     }
 }
 
-/// Answers requests.
+/// Handler of scrape requests.
 #[derive(Debug)]
-struct Scrape {
-    guard: Option<Guard>,
+struct ScrapeHandler {
+    /// Access control; `None` if the server is not secure.
+    filter: Option<AuthFilter>,
     registry: MetricsRegistry,
 }
 
-impl Scrape {
-    async fn answer(&self, request: &Parts) -> Answer {
+impl ScrapeHandler {
+    /// Returns the response to a request.
+    async fn respond(&self, request: &Parts) -> HttpResponse {
         let (method, path) = (&request.method, request.uri.path());
-        if let Some(guard) = &self.guard
-            && let Err(refusal) = guard.check(method, path, &request.headers).await
+        if let Some(filter) = &self.filter
+            && let Err(response) = filter.check(method, path, &request.headers).await
         {
-            return refusal;
+            return response;
         }
         if path != "/metrics" {
             return not_found();
@@ -190,58 +197,61 @@ impl Scrape {
             return text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed\n");
         }
         let (registry, headers) = (self.registry.clone(), &request.headers);
-        let (openmetrics, gzip) = (wants_openmetrics(headers), takes_gzip(headers));
-        // Many series take a while to write down.
-        let written = tokio::task::spawn_blocking(move || {
+        let (openmetrics, gzip) = (prefers_openmetrics(headers), accepts_gzip(headers));
+        // Encoding many time series takes too long for a runtime thread.
+        let encoded = tokio::task::spawn_blocking(move || {
             let text = match openmetrics {
                 true => registry.encode(),
                 false => registry.encode_prometheus(),
             };
             match gzip {
-                true => compressed(&text),
+                true => compress(&text),
                 false => Ok(text.into_bytes()),
             }
         });
         let content_type = if openmetrics { OPENMETRICS } else { PROMETHEUS };
-        match written.await {
+        match encoded.await {
             Ok(Ok(body)) => {
-                let mut answer = typed(StatusCode::OK, content_type, body);
+                let mut response = typed(StatusCode::OK, content_type, body);
                 if gzip {
                     let gzip = HeaderValue::from_static("gzip");
-                    answer.headers_mut().insert(header::CONTENT_ENCODING, gzip);
+                    response
+                        .headers_mut()
+                        .insert(header::CONTENT_ENCODING, gzip);
                 }
-                answer
+                response
             }
-            // A collector of the user's that panics, which it will say itself.
+            // A collector of the operator has panicked; the panic message is already in the log.
             Ok(Err(_)) | Err(_) => {
-                let said = "the metrics cannot be written\n";
-                text(StatusCode::INTERNAL_SERVER_ERROR, said)
+                let body = "the metrics cannot be encoded\n";
+                text(StatusCode::INTERNAL_SERVER_ERROR, body)
             }
         }
     }
 }
 
-fn compressed(text: &str) -> std::io::Result<Vec<u8>> {
+/// Compresses a text with gzip.
+fn compress(text: &str) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(text.as_bytes())?;
     encoder.finish()
 }
 
-/// Whether the answer may be compressed.
-fn takes_gzip(headers: &HeaderMap) -> bool {
+/// Reports whether the client accepts a response that is compressed with gzip.
+fn accepts_gzip(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT_ENCODING).iter();
     let accepted = accepted.filter_map(|value| value.to_str().ok());
     accepted.flat_map(|value| value.split(',')).any(|choice| {
         let (coding, weight) = choice.split_once(';').unwrap_or((choice, ""));
         let weight = weight.trim().strip_prefix("q=");
-        let is_refused = weight.is_some_and(|weight| weight.parse() == Ok(0.0));
-        coding.trim().eq_ignore_ascii_case("gzip") && !is_refused
+        let is_excluded = weight.is_some_and(|weight| weight.parse() == Ok(0.0));
+        coding.trim().eq_ignore_ascii_case("gzip") && !is_excluded
     })
 }
 
-/// Whether OpenMetrics is preferred to Prometheus' own format, which is the answer to those who do
-/// not care.
-fn wants_openmetrics(headers: &HeaderMap) -> bool {
+/// Reports whether the client prefers OpenMetrics to Prometheus' text format. Without a preference
+/// the response is in Prometheus' text format.
+fn prefers_openmetrics(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter();
     let accepted = accepted.filter_map(|value| value.to_str().ok());
     let (mut openmetrics, mut plain) = (0.0_f64, 0.0_f64);

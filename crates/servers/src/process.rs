@@ -1,5 +1,5 @@
-//! Metrics of the process, with the names that Prometheus' clients give them. Linux tells them in
-//! `/proc`; where there is none, there are no such metrics.
+//! Metrics of the process, with the names of Prometheus' client libraries. They are read from
+//! `/proc`; on a system without `/proc` there are none.
 
 use std::fmt;
 use std::fs;
@@ -10,16 +10,17 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// The unit of times in `/proc`: Linux has it fixed at a hundredth of a second on what operators
-/// run on.
-const TICKS: f64 = 100.0;
+/// Clock ticks per second, the unit of times in `/proc`. Linux has a fixed value of 100 on all
+/// architectures that operators run on.
+const TICKS_PER_SECOND: f64 = 100.0;
 
+/// Collector of the metrics of the process.
 #[derive(Debug)]
 pub(crate) struct ProcessMetrics;
 
-/// What `/proc` tells.
+/// Values that are read from `/proc`.
 #[derive(Debug, Default, PartialEq)]
-struct Process {
+struct ProcessStats {
     cpu_seconds: f64,
     start_time_seconds: f64,
     resident_bytes: f64,
@@ -28,11 +29,12 @@ struct Process {
     max_fds: Option<f64>,
 }
 
-impl Process {
+impl ProcessStats {
+    /// Reads the values of this process; `None` if `/proc` cannot be read.
     fn read() -> Option<Self> {
         let fds = fs::read_dir("/proc/self/fd").ok()?.count();
         Some(Self {
-            // Without the one that the question itself has open.
+            // Does not count the directory that is open during the count.
             open_fds: fds.saturating_sub(1) as f64,
             ..Self::parse(
                 &fs::read_to_string("/proc/self/stat").ok()?,
@@ -43,8 +45,11 @@ impl Process {
         })
     }
 
+    /// Parses the contents of `/proc/self/stat`, `/proc/self/status`, `/proc/self/limits` and
+    /// `/proc/stat`.
     fn parse(stat: &str, status: &str, limits: &str, system: &str) -> Option<Self> {
-        // The name of the binary, in brackets, may hold anything; the third field follows it.
+        // The second field is the name of the binary in brackets, which may contain any character.
+        // So the fields are counted from the third, after the last bracket.
         let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let field = |number: usize| fields.get(number.checked_sub(3)?)?.parse::<f64>().ok();
         let kilobytes = |name: &str| {
@@ -57,8 +62,8 @@ impl Process {
             .find_map(|line| line.strip_prefix("Max open files"))
             .and_then(|line| line.split_whitespace().next()?.parse().ok());
         Some(Self {
-            cpu_seconds: (field(14)? + field(15)?) / TICKS,
-            start_time_seconds: boot?.trim().parse::<f64>().ok()? + field(22)? / TICKS,
+            cpu_seconds: (field(14)? + field(15)?) / TICKS_PER_SECOND,
+            start_time_seconds: boot?.trim().parse::<f64>().ok()? + field(22)? / TICKS_PER_SECOND,
             resident_bytes: kilobytes("VmRSS:")? * 1024.0,
             virtual_bytes: kilobytes("VmSize:")? * 1024.0,
             open_fds: 0.0,
@@ -69,7 +74,7 @@ impl Process {
 
 impl Collector for ProcessMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let Some(process) = Process::read() else {
+        let Some(process) = ProcessStats::read() else {
             return Ok(());
         };
         let row = encoder.encode_descriptor(

@@ -1,14 +1,18 @@
 use super::*;
 
-/// Writes a new certificate for `name`, and answers it.
+/// Writes a new certificate for `name` and returns it.
 fn write(directory: &Path, name: &str) -> CertificateDer<'static> {
-    let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
-    std::fs::write(directory.join("tls.crt"), made.cert.pem()).unwrap();
-    std::fs::write(directory.join("tls.key"), made.signing_key.serialize_pem()).unwrap();
-    made.cert.der().clone()
+    let generated = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    std::fs::write(directory.join("tls.crt"), generated.cert.pem()).unwrap();
+    std::fs::write(
+        directory.join("tls.key"),
+        generated.signing_key.serialize_pem(),
+    )
+    .unwrap();
+    generated.cert.der().clone()
 }
 
-fn shown(certificates: &Certificates) -> CertificateDer<'static> {
+fn current(certificates: &Certificates) -> CertificateDer<'static> {
     certificates.current.read().cert[0].clone().into_owned()
 }
 
@@ -17,20 +21,20 @@ fn a_certificate_that_changes_is_read_again() {
     let directory = tempfile::tempdir().unwrap();
     let first = write(directory.path(), "first");
     let certificates = Certificates::read(directory.path()).unwrap();
-    assert_eq!(shown(&certificates), first);
-    certificates.look();
-    assert_eq!(shown(&certificates), first);
+    assert_eq!(current(&certificates), first);
+    certificates.reload();
+    assert_eq!(current(&certificates), first);
 
-    // Half of a change is an error that changes nothing.
+    // A change of one file of two is an error; the certificate stays.
     std::fs::write(directory.path().join("tls.crt"), "nothing").unwrap();
-    certificates.look();
-    assert_eq!(shown(&certificates), first);
+    certificates.reload();
+    assert_eq!(current(&certificates), first);
     let second = write(directory.path(), "second");
-    certificates.look();
-    assert_eq!(shown(&certificates), second);
+    certificates.reload();
+    assert_eq!(current(&certificates), second);
     std::fs::remove_file(directory.path().join("tls.key")).unwrap();
-    certificates.look();
-    assert_eq!(shown(&certificates), second);
+    certificates.reload();
+    assert_eq!(current(&certificates), second);
 
     let mut registry = Registry::default();
     certificates.register(&mut registry);
@@ -47,15 +51,15 @@ fn a_certificate_that_changes_is_read_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn files_are_looked_at_every_ten_seconds() {
+async fn files_are_polled_every_10_seconds() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "first");
     let certificates = Arc::new(Certificates::read(directory.path()).unwrap());
     let mut watch = tokio::task::JoinSet::new();
     watch.spawn(certificates.clone().watch());
     let second = write(directory.path(), "second");
-    while shown(&certificates) != second {
-        tokio::time::advance(LOOK).await;
+    while current(&certificates) != second {
+        tokio::time::advance(POLL_INTERVAL).await;
         tokio::task::yield_now().await;
     }
 }
@@ -77,7 +81,10 @@ fn errors_name_the_file() {
     std::fs::write(&key, "").unwrap();
     check(format!("cannot read a private key from {}", key.display()));
     std::fs::write(&key, other.signing_key.serialize_pem()).unwrap();
-    check(format!("cannot use {}", certificate.display()));
+    check(format!(
+        "cannot use the certificate in {}",
+        certificate.display()
+    ));
     std::fs::write(&certificate, "").unwrap();
     check(format!(
         "cannot read a certificate from {}",
@@ -86,7 +93,7 @@ fn errors_name_the_file() {
 }
 
 #[test]
-fn a_certificate_of_its_own_is_made() {
+fn a_self_signed_certificate_is_created() {
     let certificates = Arc::new(Certificates::self_signed("metrics").unwrap());
     certificates.acceptor().unwrap();
     let mut registry = Registry::default();

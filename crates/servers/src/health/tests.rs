@@ -2,36 +2,36 @@ use http_body_util::BodyExt;
 
 use super::*;
 
-fn failing(why: &'static str) -> impl Fn() -> BoxFuture<'static, Result<(), BoxError>> {
-    move || std::future::ready(Err(why.into())).boxed()
+fn failing(reason: &'static str) -> impl Fn() -> BoxFuture<'static, Result<(), BoxError>> {
+    move || std::future::ready(Err(reason.into())).boxed()
 }
 
-fn well() -> std::future::Ready<Result<(), BoxError>> {
+fn passing() -> std::future::Ready<Result<(), BoxError>> {
     std::future::ready(Ok(()))
 }
 
-/// A server that serves nobody: it is asked directly.
+/// Creates a server whose `respond` the tests call directly.
 async fn server(healthz: Health) -> HealthServer {
     let mut options = HealthServerOptions::new(([127, 0, 0, 1], 0).into());
     options.healthz = healthz;
     HealthServer::listen(options).await.unwrap()
 }
 
-async fn ask(server: &HealthServer, path: &str) -> (u16, String) {
+async fn get(server: &HealthServer, path: &str) -> (u16, String) {
     let request = http::Request::get(path).body(()).unwrap();
-    let answer = server.answer(&request.into_parts().0).await;
-    let status = answer.status().as_u16();
-    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    let response = server.respond(&request.into_parts().0).await;
+    let status = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
     (status, String::from_utf8(body.to_vec()).unwrap())
 }
 
 #[tokio::test]
-async fn answers_are_those_of_controller_runtime() {
-    let good = server(Health::new().check("good", well)).await;
-    let bad = Health::new().check("good", well);
+async fn responses_match_controller_runtime() {
+    let good = server(Health::new().check("good", passing)).await;
+    let bad = Health::new().check("good", passing);
     let bad = server(bad.check("bad", failing("no disk"))).await;
     let check = async |server: &HealthServer, path: &str, status: u16, body: &str| {
-        assert_eq!(ask(server, path).await, (status, body.to_owned()), "{path}");
+        assert_eq!(get(server, path).await, (status, body.to_owned()), "{path}");
     };
     check(&good, "/healthz", 200, "ok").await;
     check(&good, "/healthz/", 200, "ok").await;
@@ -46,11 +46,11 @@ async fn answers_are_those_of_controller_runtime() {
     check(&good, "/readyz", 200, "ok").await;
     check(&good, "/readyz/good", 404, "404 page not found\n").await;
 
-    // A failure is verbose, and does not say why where everybody may ask.
+    // A failure lists all checks; the reason is only at the path of the check.
     let failed = "[-]bad failed: reason withheld\n[+]good ok\n[+]ping ok\nhealthz check failed\n";
     check(&bad, "/healthz", 500, failed).await;
-    let why = "internal server error: no disk\n";
-    check(&bad, "/healthz/bad", 500, why).await;
+    let reason = "internal server error: no disk\n";
+    check(&bad, "/healthz/bad", 500, reason).await;
     check(&bad, "/healthz?exclude=bad", 200, "ok").await;
     check(
         &bad,
@@ -71,14 +71,14 @@ async fn answers_are_those_of_controller_runtime() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_that_hangs_has_failed_after_its_time() {
+async fn a_check_that_hangs_fails_after_the_timeout() {
     let hanging = || std::future::pending::<Result<(), BoxError>>();
     let server = server(Health::new().check("hanging", hanging)).await;
-    let begin = tokio::time::Instant::now();
-    let (status, body) = ask(&server, "/healthz/hanging").await;
+    let start = tokio::time::Instant::now();
+    let (status, body) = get(&server, "/healthz/hanging").await;
     assert_eq!(status, 500);
-    assert_eq!(body, "internal server error: no answer within 5 s\n");
-    assert_eq!(begin.elapsed(), CHECK);
+    assert_eq!(body, "internal server error: no response within 5 s\n");
+    assert_eq!(start.elapsed(), CHECK_TIMEOUT);
 }
 
 #[tokio::test]

@@ -7,10 +7,10 @@ use tokio::sync::Semaphore;
 
 use super::*;
 
-/// A server, and the token that stops it. Each request gives one permit of the first and its answer
-/// takes one of the second.
+/// Starts a server and returns its address, the token that stops it, and its task. Each request
+/// adds a permit to `arrived`, and its response waits for a permit of `permits`.
 async fn start_within(
-    limits: Limits,
+    limits: ConnectionLimits,
     arrived: Arc<Semaphore>,
     permits: Arc<Semaphore>,
 ) -> (SocketAddr, CancellationToken, JoinSet<()>) {
@@ -34,10 +34,10 @@ async fn start(
     arrived: Arc<Semaphore>,
     permits: Arc<Semaphore>,
 ) -> (SocketAddr, CancellationToken, JoinSet<()>) {
-    start_within(LIMITS, arrived, permits).await
+    start_within(CONNECTION_LIMITS, arrived, permits).await
 }
 
-/// Connects from an address of this machine's loopback network.
+/// Connects from the loopback address `peer`.
 async fn connect_from(peer: [u8; 4], address: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((peer, 0).into()).unwrap();
@@ -56,13 +56,13 @@ async fn send_from(peer: [u8; 4], address: SocketAddr, path: &str) -> TcpStream 
 }
 
 async fn read(mut stream: TcpStream) -> String {
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    response
 }
 
 #[tokio::test]
-async fn a_stop_lets_requests_end_and_idle_connections_go() {
+async fn a_stop_waits_for_requests_and_closes_idle_connections() {
     let permits = Arc::new(Semaphore::new(0));
     let arrived = Arc::new(Semaphore::new(0));
     let (address, stop, mut serving) = start(arrived.clone(), permits.clone()).await;
@@ -72,16 +72,16 @@ async fn a_stop_lets_requests_end_and_idle_connections_go() {
     stop.cancel();
     tokio::task::yield_now().await;
     permits.add_permits(1);
-    let answer = read(busy).await;
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(answer.ends_with("/busy"), "{answer}");
+    let response = read(busy).await;
+    assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+    assert!(response.ends_with("/busy"), "{response}");
     serving.join_next().await.unwrap().unwrap();
     assert_eq!(read(idle).await, "");
 }
 
 #[tokio::test]
-async fn connections_wait_while_all_places_are_busy() {
-    let limits = Limits {
+async fn connections_wait_while_all_others_are_busy() {
+    let limits = ConnectionLimits {
         connections: 4,
         per_peer: 2,
     };
@@ -99,7 +99,7 @@ async fn connections_wait_while_all_places_are_busy() {
     for stream in &mut busy {
         stream.read_exact(&mut byte).await.unwrap();
     }
-    // One of them is idle now and gives way.
+    // An idle connection is closed in favour of the new one.
     arrived.acquire().await.unwrap().forget();
     permits.add_permits(1);
     last.read_exact(&mut byte).await.unwrap();
@@ -107,8 +107,8 @@ async fn connections_wait_while_all_places_are_busy() {
 }
 
 #[tokio::test]
-async fn a_peer_whose_share_is_busy_is_refused_and_another_one_served() {
-    let limits = Limits {
+async fn a_peer_at_its_limit_is_rejected_and_another_one_served() {
+    let limits = ConnectionLimits {
         connections: 4,
         per_peer: 2,
     };
@@ -119,33 +119,33 @@ async fn a_peer_whose_share_is_busy_is_refused_and_another_one_served() {
         busy.push(send(address, "/first").await);
         arrived.acquire().await.unwrap().forget();
     }
-    let mut refused = connect_from([127, 0, 0, 1], address).await;
+    let mut rejected = connect_from([127, 0, 0, 1], address).await;
     let mut byte = [0];
-    // The server hangs up: the end of the stream, or a reset.
-    assert!(matches!(refused.read(&mut byte).await, Ok(0) | Err(_)));
+    // The server closes the connection: the end of the stream, or a reset.
+    assert!(matches!(rejected.read(&mut byte).await, Ok(0) | Err(_)));
     let mut other = send_from([127, 0, 0, 2], address, "/other").await;
     arrived.acquire().await.unwrap().forget();
     permits.add_permits(3);
     other.read_exact(&mut byte).await.unwrap();
 }
 
-/// Any pod can connect: as many silent connections as it likes must not keep a kubelet's probe out.
+/// Any pod can open connections; any number of idle ones must not block a kubelet's probe.
 #[tokio::test]
 async fn silent_connections_do_not_starve_a_probe() {
     let permits = Arc::new(Semaphore::new(1000));
     let (address, _stop, _serving) = start(Arc::new(Semaphore::new(0)), permits).await;
     let mut silent = Vec::new();
-    for n in 0..LIMITS.connections + LIMITS.per_peer {
-        let peer = 2 + u8::try_from(n / LIMITS.per_peer).unwrap();
+    for n in 0..CONNECTION_LIMITS.connections + CONNECTION_LIMITS.per_peer {
+        let peer = 2 + u8::try_from(n / CONNECTION_LIMITS.per_peer).unwrap();
         silent.push(connect_from([127, 0, 0, peer], address).await);
     }
-    // Of a peer without connections, of one that has its share, and on a connection that stays.
+    // A peer without connections and a peer at its limit each send two requests on one connection.
     for peer in [1, 3] {
         let mut probe = send_from([127, 0, 0, peer], address, "/healthz").await;
         for _ in 0..2 {
-            let mut answer = [0; 15];
-            probe.read_exact(&mut answer).await.unwrap();
-            assert_eq!(&answer, b"HTTP/1.1 200 OK");
+            let mut response = [0; 15];
+            probe.read_exact(&mut response).await.unwrap();
+            assert_eq!(&response, b"HTTP/1.1 200 OK");
             let mut rest = [0; 4096];
             let _ = probe.read(&mut rest).await.unwrap();
             probe
@@ -160,38 +160,45 @@ async fn silent_connections_do_not_starve_a_probe() {
 async fn a_connection_without_a_first_request_is_closed_soon() {
     let (address, _stop, _serving) =
         start(Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(9))).await;
-    let began = tokio::time::Instant::now();
+    let start = tokio::time::Instant::now();
     assert_eq!(read(TcpStream::connect(address).await.unwrap()).await, "");
-    let waited = began.elapsed();
-    assert!(waited >= FIRST_REQUEST && waited < HEAD, "{waited:?}");
+    let waited = start.elapsed();
+    assert!(
+        waited >= FIRST_REQUEST_TIMEOUT && waited < HEADER_READ_TIMEOUT,
+        "{waited:?}"
+    );
 
-    // One that has sent a request may be idle for longer.
-    let began = tokio::time::Instant::now();
-    let answer = read(send(address, "/one").await).await;
-    assert!(answer.ends_with("/one"), "{answer}");
-    assert!(began.elapsed() >= HEAD, "{:?}", began.elapsed());
+    // A connection that has sent a request may be idle for longer.
+    let start = tokio::time::Instant::now();
+    let response = read(send(address, "/one").await).await;
+    assert!(response.ends_with("/one"), "{response}");
+    assert!(
+        start.elapsed() >= HEADER_READ_TIMEOUT,
+        "{:?}",
+        start.elapsed()
+    );
 }
 
 #[tokio::test]
-async fn a_head_that_is_too_large_is_refused() {
+async fn a_header_that_is_too_large_is_rejected() {
     let (address, _stop, _serving) =
         start(Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(1))).await;
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head = format!(
         "GET / HTTP/1.1\r\na: {}\r\n\r\n",
-        "x".repeat(2 * HEAD_BYTES)
+        "x".repeat(2 * HEADER_MAX_BYTES)
     );
-    // The server may hang up while it is being written.
+    // The server may close the connection during the write.
     let _ = stream.write_all(head.as_bytes()).await;
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer).await;
-    let answer = String::from_utf8_lossy(&answer);
-    assert!(!answer.contains("200 OK"), "{answer}");
+    let mut response = Vec::new();
+    let _ = stream.read_to_end(&mut response).await;
+    let response = String::from_utf8_lossy(&response);
+    assert!(!response.contains("200 OK"), "{response}");
 }
 
 #[tokio::test]
-async fn every_address_is_of_both_families() {
-    // On a machine without IPv6 it is those of IPv4.
+async fn the_unspecified_address_accepts_ipv4_and_ipv6() {
+    // On a machine without IPv6, only IPv4 addresses are bound.
     let (listener, address) = bind("tests", (Ipv6Addr::UNSPECIFIED, 0).into())
         .await
         .unwrap();
@@ -209,7 +216,7 @@ async fn every_address_is_of_both_families() {
 }
 
 #[test]
-fn only_every_address_falls_back() {
+fn only_the_unspecified_address_falls_back() {
     let check = |address: &str, error: ErrorKind, expected: Option<&str>| {
         let fallback = without_ipv6(address.parse().unwrap(), error);
         assert_eq!(fallback.map(|it| it.to_string()).as_deref(), expected);

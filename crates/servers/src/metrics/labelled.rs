@@ -1,4 +1,5 @@
-//! Metrics of an operator's own, with labels: no dependency on the crate that encodes them.
+//! Counters, gauges and histograms with labels, for operators that do not depend on
+//! `prometheus_client`.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -11,28 +12,30 @@ use prometheus_client::registry::{Metric, Registry};
 
 use super::{DURATION_BUCKETS, MetricsRegistry};
 
-/// Names and values of the labels of one time series.
-type Series = Vec<(String, String)>;
-type F64 = PlainGauge<f64, AtomicU64>;
+/// Label names and values of one time series.
+type LabelSet = Vec<(String, String)>;
+/// Gauge of one time series.
+type F64Gauge = PlainGauge<f64, AtomicU64>;
 
 /// Name, help text and label names of a metric.
 #[derive(Debug, Clone)]
-struct Named<const N: usize> {
+struct Descriptor<const N: usize> {
     name: String,
     help: String,
     labels: [String; N],
 }
 
-impl<const N: usize> Named<N> {
+impl<const N: usize> Descriptor<N> {
     fn new(name: &str, help: &str, labels: [&str; N]) -> Self {
         Self {
-            name: valid(name, ":"),
+            name: sanitize(name, ":"),
             help: help.to_owned(),
-            labels: labels.map(|label| valid(label, "")),
+            labels: labels.map(|label| sanitize(label, "")),
         }
     }
 
-    fn series(&self, values: [&str; N]) -> Series {
+    /// Returns the label names with these values.
+    fn label_set(&self, values: [&str; N]) -> LabelSet {
         let labels = self.labels.iter().cloned();
         labels.zip(values.map(str::to_owned)).collect()
     }
@@ -42,9 +45,9 @@ impl<const N: usize> Named<N> {
     }
 }
 
-/// A name that Prometheus can read: one character that it does not allow would make it refuse all
-/// metrics of the process.
-fn valid(name: &str, also: &str) -> String {
+/// Replaces characters that are not valid in a Prometheus name with `_`: one invalid character
+/// would make Prometheus reject all metrics of the process. `also` has further valid characters.
+fn sanitize(name: &str, also: &str) -> String {
     let is_valid = |(n, c): (usize, char)| {
         c == '_' || also.contains(c) || c.is_ascii_alphabetic() || n > 0 && c.is_ascii_digit()
     };
@@ -54,7 +57,7 @@ fn valid(name: &str, also: &str) -> String {
         .collect()
 }
 
-/// A metric that an operator registers; see [`MetricsRegistry::register`].
+/// Metric with labels that can be [registered](MetricsRegistry::register).
 pub trait Labelled: sealed::Sealed + Clone + Send + 'static {}
 
 mod sealed {
@@ -66,18 +69,18 @@ mod sealed {
 }
 
 impl MetricsRegistry {
-    /// Registers a metric, so that it is served with the others.
+    /// Registers a metric, so that the metrics server serves it.
     pub fn register(&self, metric: &impl Labelled) {
         metric.register(&mut self.lock());
     }
 }
 
-/// A number that only grows, one for each combination of the values of its labels. Cloning gives
-/// another handle on the same numbers. It is served with `_total` after its name.
+/// Counter with labels: a number that only increases, for each combination of label values. A clone
+/// is another handle to the same numbers. `_total` is appended to the name.
 ///
-/// A combination of values is kept as long as the process runs, so a label has few values: an
-/// engine or a result, never the name of an object. Characters that are not allowed in a name
-/// become `_`.
+/// A combination of label values is kept as long as the process runs. So a label must have few
+/// values, such as an engine or a result, and never names of objects. Characters that are not valid
+/// in a name are replaced with `_`.
 ///
 /// # Examples
 /// ```
@@ -93,35 +96,36 @@ impl MetricsRegistry {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Counter<const N: usize = 0> {
-    named: Named<N>,
-    family: Family<Series, PlainCounter>,
+    descriptor: Descriptor<N>,
+    family: Family<LabelSet, PlainCounter>,
 }
 
 impl<const N: usize> Counter<N> {
-    /// Returns a counter with these labels; `[]` for none.
+    /// Creates a counter with these label names; `[]` creates one without labels.
     pub fn new(name: &str, help: &str, labels: [&str; N]) -> Self {
         Self {
-            named: Named::new(name, help, labels),
+            descriptor: Descriptor::new(name, help, labels),
             family: Family::default(),
         }
     }
 
-    /// Returns the number for these values of the labels, in their order.
+    /// Returns the number for these label values, in the order of the label names.
     pub fn with(&self, values: [&str; N]) -> PlainCounter {
-        self.family.get_or_create_owned(&self.named.series(values))
+        self.family
+            .get_or_create_owned(&self.descriptor.label_set(values))
     }
 }
 
 impl<const N: usize> sealed::Sealed for Counter<N> {
     fn register(&self, registry: &mut Registry) {
-        self.named.register(registry, self.family.clone());
+        self.descriptor.register(registry, self.family.clone());
     }
 }
 
 impl<const N: usize> Labelled for Counter<N> {}
 
-/// A number that grows and shrinks, one for each combination of the values of its labels. Otherwise
-/// as [`Counter`].
+/// Gauge with labels: a number that increases and decreases, for each combination of label values.
+/// Names and labels are as for a [`Counter`], without the suffix.
 ///
 /// # Examples
 /// ```
@@ -136,35 +140,36 @@ impl<const N: usize> Labelled for Counter<N> {}
 /// ```
 #[derive(Debug, Clone)]
 pub struct Gauge<const N: usize = 0> {
-    named: Named<N>,
-    family: Family<Series, F64>,
+    descriptor: Descriptor<N>,
+    family: Family<LabelSet, F64Gauge>,
 }
 
 impl<const N: usize> Gauge<N> {
-    /// Returns a gauge with these labels; `[]` for none.
+    /// Creates a gauge with these label names; `[]` creates one without labels.
     pub fn new(name: &str, help: &str, labels: [&str; N]) -> Self {
         Self {
-            named: Named::new(name, help, labels),
+            descriptor: Descriptor::new(name, help, labels),
             family: Family::default(),
         }
     }
 
-    /// Returns the number for these values of the labels, in their order.
-    pub fn with(&self, values: [&str; N]) -> F64 {
-        self.family.get_or_create_owned(&self.named.series(values))
+    /// Returns the number for these label values, in the order of the label names.
+    pub fn with(&self, values: [&str; N]) -> F64Gauge {
+        self.family
+            .get_or_create_owned(&self.descriptor.label_set(values))
     }
 }
 
 impl<const N: usize> sealed::Sealed for Gauge<N> {
     fn register(&self, registry: &mut Registry) {
-        self.named.register(registry, self.family.clone());
+        self.descriptor.register(registry, self.family.clone());
     }
 }
 
 impl<const N: usize> Labelled for Gauge<N> {}
 
-/// How often which values were observed, such as durations in seconds; one for each combination of
-/// the values of its labels. Otherwise as [`Counter`].
+/// Histogram with labels: the distribution of observed values, such as durations in seconds, for
+/// each combination of label values. Names and labels are as for a [`Counter`], without the suffix.
 ///
 /// # Examples
 /// ```
@@ -179,36 +184,36 @@ impl<const N: usize> Labelled for Gauge<N> {}
 /// ```
 #[derive(Clone)]
 pub struct Histogram<const N: usize = 0> {
-    named: Named<N>,
-    family: Family<Series, PlainHistogram, Bounds>,
+    descriptor: Descriptor<N>,
+    family: Family<LabelSet, PlainHistogram, BucketBounds>,
 }
 
 impl<const N: usize> fmt::Debug for Histogram<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Histogram")
-            .field("named", &self.named)
+            .field("descriptor", &self.descriptor)
             .finish_non_exhaustive()
     }
 }
 
-/// The upper bounds of buckets.
+/// Upper bounds of the buckets of a histogram.
 #[derive(Clone)]
-struct Bounds(Vec<f64>);
+struct BucketBounds(Vec<f64>);
 
-impl MetricConstructor<PlainHistogram> for Bounds {
+impl MetricConstructor<PlainHistogram> for BucketBounds {
     fn new_metric(&self) -> PlainHistogram {
         PlainHistogram::new(self.0.iter().copied())
     }
 }
 
 impl<const N: usize> Histogram<N> {
-    /// Returns a histogram with these labels, and with controller-runtime's buckets for durations
-    /// of reconciles: 5 ms to 60 s.
+    /// Creates a histogram with these label names and with controller-runtime's buckets for
+    /// durations of reconciles, 5 ms to 60 s.
     pub fn new(name: &str, help: &str, labels: [&str; N]) -> Self {
         Self::with_buckets(name, help, labels, DURATION_BUCKETS)
     }
 
-    /// Returns a histogram with these labels and upper bounds of buckets.
+    /// Creates a histogram with these label names and upper bounds of buckets.
     pub fn with_buckets(
         name: &str,
         help: &str,
@@ -216,20 +221,21 @@ impl<const N: usize> Histogram<N> {
         buckets: impl IntoIterator<Item = f64>,
     ) -> Self {
         Self {
-            named: Named::new(name, help, labels),
-            family: Family::new_with_constructor(Bounds(buckets.into_iter().collect())),
+            descriptor: Descriptor::new(name, help, labels),
+            family: Family::new_with_constructor(BucketBounds(buckets.into_iter().collect())),
         }
     }
 
-    /// Returns the histogram for these values of the labels, in their order.
+    /// Returns the histogram for these label values, in the order of the label names.
     pub fn with(&self, values: [&str; N]) -> PlainHistogram {
-        self.family.get_or_create_owned(&self.named.series(values))
+        self.family
+            .get_or_create_owned(&self.descriptor.label_set(values))
     }
 }
 
 impl<const N: usize> sealed::Sealed for Histogram<N> {
     fn register(&self, registry: &mut Registry) {
-        self.named.register(registry, self.family.clone());
+        self.descriptor.register(registry, self.family.clone());
     }
 }
 

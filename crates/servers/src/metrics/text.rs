@@ -1,12 +1,13 @@
-//! The text of metrics: families put together, and Prometheus' older format made from OpenMetrics.
+//! Conversions of OpenMetrics text: merging of families, and Prometheus' older text format.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// Escapes helps, and puts the lines of each family together, which OpenMetrics asks for: several
-/// collectors, such as the caches of several clusters, may have families of one name.
-pub(super) fn merged(openmetrics: String) -> String {
-    let openmetrics = with_escaped_help(openmetrics);
+/// Escapes help texts and merges families with the same name. Several collectors, such as the
+/// caches of several clusters, may have families with the same name, which OpenMetrics does not
+/// allow.
+pub(super) fn merge_families(openmetrics: String) -> String {
+    let openmetrics = escape_help(openmetrics);
     let families = families(&openmetrics);
     let mut index: HashMap<&str, usize> = HashMap::new();
     let mut merged: Vec<Family<'_>> = Vec::new();
@@ -24,15 +25,15 @@ pub(super) fn merged(openmetrics: String) -> String {
     let mut text = String::with_capacity(openmetrics.len());
     for family in &merged {
         let lines = family.header.iter().chain(&family.samples);
-        lines.for_each(|line| push(&mut text, line));
+        lines.for_each(|line| push_line(&mut text, line));
     }
     text.push_str("# EOF\n");
     text
 }
 
-/// The same in Prometheus' text format 0.0.4. It has the whole name of a counter in HELP and TYPE,
-/// no units, no exemplars, no end, and fewer types.
-pub(super) fn prometheus(openmetrics: &str) -> String {
+/// Converts OpenMetrics text to Prometheus' text format 0.0.4. That format has the complete name of
+/// a counter in HELP and TYPE, no units, no exemplars, no `# EOF`, and fewer types.
+pub(super) fn to_prometheus(openmetrics: &str) -> String {
     let mut text = String::with_capacity(openmetrics.len());
     for Family {
         name,
@@ -52,7 +53,7 @@ pub(super) fn prometheus(openmetrics: &str) -> String {
         for line in header {
             if let Some(help) = line.strip_prefix("# HELP ") {
                 let help = help.strip_prefix(name).unwrap_or_default();
-                // Quotes are escaped in OpenMetrics alone.
+                // Quotes are escaped in OpenMetrics only.
                 let help = help.replace("\\\"", "\"");
                 // Writing to a string does not fail.
                 let _ = writeln!(text, "# HELP {name}{suffix}{help}");
@@ -61,62 +62,64 @@ pub(super) fn prometheus(openmetrics: &str) -> String {
             }
         }
         for sample in samples {
-            push(&mut text, without_exemplar(sample));
+            push_line(&mut text, without_exemplar(sample));
         }
     }
     text
 }
 
-/// The text with its helps escaped, which prometheus-client writes as they were given. It writes
-/// the type behind each, so all lines before that are one help.
-fn with_escaped_help(openmetrics: String) -> String {
-    let is_odd = |line: &str| line.contains(['\\', '"']);
+/// Escapes help texts, which prometheus-client does not do. It writes the TYPE line after each help
+/// text, so all lines up to that line belong to the help text.
+fn escape_help(openmetrics: String) -> String {
+    let needs_escape = |line: &str| line.contains(['\\', '"']);
     let mut is_help = false;
-    let needs_some = openmetrics.lines().any(|line| {
+    let needs_any = openmetrics.lines().any(|line| {
         let is_more = is_help && !line.starts_with("# TYPE ");
         is_help = line.starts_with("# HELP ");
-        is_more || is_help && is_odd(line)
+        is_more || is_help && needs_escape(line)
     });
-    if !needs_some {
+    if !needs_any {
         return openmetrics;
     }
     let mut text = String::with_capacity(openmetrics.len());
     let mut help: Option<String> = None;
     for line in openmetrics.lines() {
         match help.take() {
-            Some(mut begun) if !line.starts_with("# TYPE ") => {
-                begun.push('\n');
-                begun.push_str(line);
-                help = Some(begun);
+            Some(mut partial) if !line.starts_with("# TYPE ") => {
+                partial.push('\n');
+                partial.push_str(line);
+                help = Some(partial);
                 continue;
             }
-            Some(whole) => {
-                let whole = whole.replace('\\', r"\\").replace('\n', r"\n");
-                push(&mut text, &whole.replace('"', "\\\""));
+            Some(complete) => {
+                let complete = complete.replace('\\', r"\\").replace('\n', r"\n");
+                push_line(&mut text, &complete.replace('"', "\\\""));
             }
             None => {}
         }
         match line.starts_with("# HELP ") {
             true => help = Some(line.to_owned()),
-            false => push(&mut text, line),
+            false => push_line(&mut text, line),
         }
     }
     text
 }
 
-/// The lines of one family.
+/// Lines of one metric family.
 struct Family<'a> {
     name: &'a str,
+    /// HELP, TYPE and UNIT lines.
     header: Vec<&'a str>,
     samples: Vec<&'a str>,
 }
 
+/// Splits OpenMetrics text into families.
 fn families(openmetrics: &str) -> Vec<Family<'_>> {
     let mut families: Vec<Family<'_>> = Vec::new();
     for line in openmetrics.lines() {
         let comment = line.strip_prefix("# ");
         let Some((word, rest)) = comment.and_then(|comment| comment.split_once(' ')) else {
-            // The end, or a sample.
+            // `# EOF`, or a sample.
             if comment.is_none()
                 && let Some(family) = families.last_mut()
             {
@@ -126,7 +129,7 @@ fn families(openmetrics: &str) -> Vec<Family<'_>> {
         };
         let name = rest.split(' ').next().unwrap_or_default();
         let is_known = families.last().is_some_and(|last| last.name == name);
-        // Each family begins with its help.
+        // Each family starts with its HELP line.
         if !is_known || word == "HELP" {
             families.push(Family {
                 name,
@@ -141,7 +144,7 @@ fn families(openmetrics: &str) -> Vec<Family<'_>> {
     families
 }
 
-/// A sample up to ` # `, unless that is within the value of a label.
+/// Removes the exemplar of a sample: everything from the first `#` outside of label values.
 fn without_exemplar(sample: &str) -> &str {
     let (mut is_quoted, mut is_escaped) = (false, false);
     for (at, char) in sample.char_indices() {
@@ -156,7 +159,8 @@ fn without_exemplar(sample: &str) -> &str {
     sample
 }
 
-fn push(text: &mut String, line: &str) {
+/// Appends a line and its line feed.
+fn push_line(text: &mut String, line: &str) {
     text.push_str(line);
     text.push('\n');
 }

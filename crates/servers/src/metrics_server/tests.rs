@@ -5,13 +5,13 @@ use prometheus_client::metrics::counter::Counter;
 use super::*;
 
 #[test]
-fn openmetrics_is_for_those_who_ask_for_it() {
+fn openmetrics_is_sent_to_clients_that_prefer_it() {
     let check = |accept: &'static str, expected: bool| {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
-        assert_eq!(wants_openmetrics(&headers), expected, "{accept}");
+        assert_eq!(prefers_openmetrics(&headers), expected, "{accept}");
     };
-    assert!(!wants_openmetrics(&HeaderMap::new()));
+    assert!(!prefers_openmetrics(&HeaderMap::new()));
     check("*/*", false);
     check("text/plain", false);
     check("application/openmetrics-text", true);
@@ -20,7 +20,7 @@ fn openmetrics_is_for_those_who_ask_for_it() {
         "text/plain;version=0.0.4;q=0.8,application/openmetrics-text;q=0.3",
         false,
     );
-    // What Prometheus 3 sends.
+    // The header of Prometheus 3.
     check(
         "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,\
          application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;\
@@ -30,23 +30,23 @@ fn openmetrics_is_for_those_who_ask_for_it() {
 }
 
 #[tokio::test]
-async fn each_format_has_its_type() {
+async fn each_format_has_its_content_type() {
     let registry = MetricsRegistry::default();
     let orders: Counter = Counter::default();
     registry.lock().register("orders", "Orders", orders.clone());
     orders.inc();
-    let scrape = Scrape {
-        guard: None,
+    let scrape = ScrapeHandler {
+        filter: None,
         registry,
     };
     let check = async |path: &str, accept: &str, status: u16, content_type: &str, body: &str| {
         let request = http::Request::get(path).header(header::ACCEPT, accept);
         let request = request.body(()).unwrap().into_parts().0;
-        let answer = scrape.answer(&request).await;
-        assert_eq!(answer.status().as_u16(), status);
-        assert_eq!(answer.headers()[header::CONTENT_TYPE], content_type);
-        let said = answer.into_body().collect().await.unwrap().to_bytes();
-        assert_eq!(String::from_utf8_lossy(&said), body);
+        let response = scrape.respond(&request).await;
+        assert_eq!(response.status().as_u16(), status);
+        assert_eq!(response.headers()[header::CONTENT_TYPE], content_type);
+        let received = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(String::from_utf8_lossy(&received), body);
     };
     let prometheus = "# HELP orders_total Orders.\n# TYPE orders_total counter\norders_total 1\n";
     check("/metrics", "*/*", 200, PROMETHEUS, prometheus).await;
@@ -56,23 +56,23 @@ async fn each_format_has_its_type() {
     let plain = "text/plain; charset=utf-8";
     check("/other", "*/*", 404, plain, "404 page not found\n").await;
     let request = http::Request::post("/metrics").body(()).unwrap();
-    let answer = scrape.answer(&request.into_parts().0).await;
-    assert_eq!(answer.status(), StatusCode::METHOD_NOT_ALLOWED);
+    let response = scrape.respond(&request.into_parts().0).await;
+    assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
 }
 
 #[tokio::test]
-async fn those_who_take_gzip_get_it() {
-    let scrape = Scrape {
-        guard: None,
+async fn responses_are_compressed_for_clients_that_accept_gzip() {
+    let scrape = ScrapeHandler {
+        filter: None,
         registry: MetricsRegistry::default(),
     };
     let check = async |accept: &str, is_compressed: bool| {
         let request = http::Request::get("/metrics").header(header::ACCEPT_ENCODING, accept);
         let request = request.body(()).unwrap().into_parts().0;
-        let answer = scrape.answer(&request).await;
-        let coding = answer.headers().get(header::CONTENT_ENCODING);
+        let response = scrape.respond(&request).await;
+        let coding = response.headers().get(header::CONTENT_ENCODING);
         assert_eq!(coding.is_some(), is_compressed, "{accept}");
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         assert_eq!(body.starts_with(&[0x1f, 0x8b]), is_compressed, "{accept}");
     };
     check("gzip", true).await;

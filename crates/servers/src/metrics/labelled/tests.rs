@@ -1,6 +1,6 @@
 use super::*;
 
-/// The lines of the metrics that begin with `name`.
+/// Returns the sorted lines of the metrics that start with `name`.
 fn lines(registry: &MetricsRegistry, name: &str) -> Vec<String> {
     let text = registry.encode();
     let lines = text.lines().filter(|line| line.starts_with(name));
@@ -10,7 +10,7 @@ fn lines(registry: &MetricsRegistry, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_combination_of_labels_has_a_number_of_its_own() {
+fn each_combination_of_label_values_has_its_own_number() {
     let registry = MetricsRegistry::default();
     let backups = Counter::new("backups", "Backups", ["engine", "result"]);
     registry.register(&backups);
@@ -28,7 +28,7 @@ fn each_combination_of_labels_has_a_number_of_its_own() {
 }
 
 #[test]
-fn no_labels_are_labels_too() {
+fn metrics_without_labels_work() {
     let registry = MetricsRegistry::default();
     let (counter, gauge) = (Counter::new("c", "C", []), Gauge::new("g", "G", []));
     registry.register(&counter);
@@ -40,7 +40,7 @@ fn no_labels_are_labels_too() {
 }
 
 #[test]
-fn a_histogram_has_the_buckets_that_are_asked_for() {
+fn a_histogram_has_the_given_buckets() {
     let registry = MetricsRegistry::default();
     let sizes = Histogram::with_buckets("size_bytes", "Sizes", ["kind"], [10.0, 100.0]);
     registry.register(&sizes);
@@ -57,7 +57,7 @@ fn a_histogram_has_the_buckets_that_are_asked_for() {
 }
 
 #[test]
-fn names_and_values_can_be_read_by_prometheus() {
+fn names_and_label_values_are_valid_for_prometheus() {
     let registry = MetricsRegistry::default();
     let counter = Counter::new("2 database-backups", "With a \"quote\"", ["final engine"]);
     registry.register(&counter);

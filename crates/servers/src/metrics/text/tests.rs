@@ -64,19 +64,19 @@ build_info{version=\"1\"} 1
         "{openmetrics}"
     );
     assert!(openmetrics.contains(" # {trace=\"t\"} 3"), "{openmetrics}");
-    assert_eq!(prometheus(&openmetrics), expected);
-    assert_eq!(merged(openmetrics.clone()), openmetrics);
+    assert_eq!(to_prometheus(&openmetrics), expected);
+    assert_eq!(merge_families(openmetrics.clone()), openmetrics);
 }
 
 #[test]
 fn an_unknown_type_is_untyped() {
     let openmetrics = "# HELP a A.\n# TYPE a unknown\na 1\n# TYPE b unknown\nb 2\n# EOF\n";
     let expected = "# HELP a A.\n# TYPE a untyped\na 1\n# TYPE b untyped\nb 2\n";
-    assert_eq!(prometheus(openmetrics), expected);
+    assert_eq!(to_prometheus(openmetrics), expected);
 }
 
 #[test]
-fn families_of_one_name_are_put_together() {
+fn families_with_the_same_name_are_merge_families() {
     let mut registry = Registry::default();
     for (cluster, value) in [(None, 1), (Some("west"), 2), (Some("east"), 3)] {
         let registry = match cluster {
@@ -102,12 +102,12 @@ bytes{cluster=\"west\"} 0
 bytes{cluster=\"east\"} 0
 # EOF
 ";
-    assert_eq!(merged(text(&registry)), expected);
+    assert_eq!(merge_families(text(&registry)), expected);
 }
 
-/// A help that breaks its line would make the whole scrape unreadable.
+/// Checks escapes: a line feed in a help text would make all metrics unreadable.
 #[test]
-fn a_help_is_escaped() {
+fn a_help_text_is_escaped() {
     let mut registry = Registry::default();
     let orders: Counter = Counter::default();
     let help = "Orders \\d of \"all\"\n# kinds\n\nand colours";
@@ -123,7 +123,7 @@ orders_total 0
 depth 0
 # EOF
 ";
-    let openmetrics = merged(text(&registry));
+    let openmetrics = merge_families(text(&registry));
     assert_eq!(openmetrics, expected);
     let expected = "\
 # HELP orders_total Orders \\\\d of \"all\"\\n# kinds\\n\\nand colours.
@@ -133,5 +133,5 @@ orders_total 0
 # TYPE depth gauge
 depth 0
 ";
-    assert_eq!(prometheus(&openmetrics), expected);
+    assert_eq!(to_prometheus(&openmetrics), expected);
 }
