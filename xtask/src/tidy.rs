@@ -14,6 +14,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 
 mod files;
 mod manifests;
+mod modules;
 mod rooms;
 #[cfg(test)]
 mod tests;
@@ -74,6 +75,7 @@ pub(crate) fn check(model: &Model) -> Vec<Violation> {
     let mut violations = rooms::check(&model.packages);
     violations.extend(files::check(&model.files));
     violations.extend(manifests::check(&model.files));
+    violations.extend(modules::check(&model.files));
     violations.sort();
     violations
 }

@@ -21,11 +21,11 @@ mod worker;
 
 pub use builder::{AnyController, Controller, EverySource, Source, WatchedKind};
 pub use context::{Context, Live};
-pub use error::{ApplyError, Error, ManagerError, ReadError, RecordError, Result, WriteError};
-pub use manager::{
-    AnyRunnable, Manager, ManagerOptions, MissingPermissions, Permission, RunContext, Runnable,
-    until_signal,
+pub use error::{
+    ApplyError, Error, ManagerError, MissingPermissions, Permission, ReadError, RecordError,
+    Result, WriteError,
 };
+pub use manager::{AnyRunnable, Manager, ManagerOptions, RunContext, Runnable, until_signal};
 pub use object::{QuantityExt, Readiness, Request};
 pub use reads::{MapContext, Reference};
 #[doc(hidden)]

@@ -82,7 +82,7 @@ fn rust(file: &File, violations: &mut Vec<Violation>) {
 }
 
 /// `tests.rs`, or a module below it.
-fn is_test_module(path: &str) -> bool {
+pub(super) fn is_test_module(path: &str) -> bool {
     path.ends_with("/tests.rs")
         || path.contains("/src/")
             && path.contains("/tests/")

@@ -1,3 +1,4 @@
+use super::modules::FOLDERS;
 use super::{File, Model, Package, check, read};
 
 fn file(path: &str, text: &str) -> File {
@@ -134,6 +135,89 @@ fn modules_begin_with_a_doc_and_end_in_time() {
         &long,
         &["crates/a/src/b.rs:1001: 1001 lines are more than 1000"],
     );
+}
+
+#[test]
+fn folders_of_the_controller_use_those_below_them() {
+    let check = |path: &str, text: &str, expected: &[&str]| {
+        let path = format!("crates/controller/src/{path}");
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|what| format!("{path}:{what}"))
+            .collect();
+        let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+        check_file(&path, &format!("//! Doc.\n{text}"), &expected);
+    };
+    check("lib.rs", "mod worker;\npub use worker::Worker;\n", &[]);
+    check("manager/mod.rs", "use crate::worker::Worker;\n", &[]);
+    check("context/apply.rs", "use crate::context::Context;\n", &[]);
+    check("context/apply.rs", "use super::Context;\n", &[]);
+    check(
+        "context/apply.rs",
+        "/// See [`run`](crate::Manager::run).\n",
+        &[],
+    );
+    check(
+        "manager/tests/start.rs",
+        "use crate::{Action, Context};\n",
+        &[],
+    );
+    let below = |folder: &str, used: &str, what: &str| {
+        let text = format!("use crate::{used}::Thing;\n");
+        check(&format!("{folder}/thing.rs"), &text, &[what]);
+        // In the middle of code as well.
+        let text = format!("fn thing() -> crate::{used}::Thing {{}}\n");
+        check(&format!("{folder}/thing.rs"), &text, &[what]);
+    };
+    below("source", "worker", "2: source may not use worker");
+    below("source", "manager", "2: source may not use manager");
+    below("context", "source", "2: context may not use source");
+    below("context", "manager", "2: context may not use manager");
+    below("worker", "manager", "2: worker may not use manager");
+    below("object", "context", "2: object may not use context");
+    let root = "name the folder: write crate::<folder>::<item>, one use per module";
+    check(
+        "worker/a.rs",
+        "use crate::Manager;\n",
+        &[&format!("2: {root}")],
+    );
+    check(
+        "worker/a.rs",
+        "use crate::{manager::B, object::C};\n",
+        &[&format!("2: {root}")],
+    );
+    let root = "super:: leads to the root of the crate here: write crate::<folder>::<item>";
+    check(
+        "source/mod.rs",
+        "use super::manager::B;\n",
+        &[&format!("2: {root}")],
+    );
+    check(
+        "source/a.rs",
+        "use super::super::manager::B;\n",
+        &[&format!("2: {root}")],
+    );
+    let flat = "1: move this file to a folder that names its place in the flow";
+    check("worker.rs", "", &[flat]);
+    let unknown = "1: kitchen is not in the table of xtask/src/tidy/modules.rs";
+    check("kitchen/mod.rs", "", &[unknown]);
+    check_file(
+        "crates/cache/src/store.rs",
+        "//! Doc.\nuse crate::Store;\n",
+        &[],
+    );
+}
+
+/// The table of folders has no cycle: each uses only folders that come after it.
+#[test]
+fn folders_of_the_controller_are_in_order() {
+    let names: Vec<_> = FOLDERS.iter().map(|(name, _)| *name).collect();
+    for (place, (name, used)) in FOLDERS.iter().enumerate() {
+        for used in *used {
+            let below = names.iter().position(|it| it == used);
+            assert!(below.is_some_and(|below| below > place), "{name}: {used}");
+        }
+    }
 }
 
 #[test]

@@ -12,12 +12,15 @@ use opkit_cache::DynamicObject;
 use opkit_client::{Kind, Object};
 use opkit_workqueue::{ItemExponential, RateLimiter};
 
-use crate::builder::spec::{AnyController, ControllerSpec, Finalizer, Watched};
+use crate::builder::spec::{AnyController, ControllerSpec};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::object::Request;
+use crate::reads::Watched;
 use crate::reconcile::error_policy::ErrorPolicy;
-use crate::reconcile::function::{Function, KeyFunction, Reconcile, Reconciler, converted};
+use crate::reconcile::function::{
+    Finalizer, Function, KeyFunction, Reconcile, Reconciler, converted,
+};
 use crate::reconcile::{Action, Cleanup};
 use crate::source::{Triggers, WatchStream};
 use crate::state::StateType;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use opkit_cache::Stored;
 use opkit_client::{Kind, ObjectKey};
 
-use crate::builder::spec::Map;
 use crate::reads::MapContext;
 use crate::source::event::{CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent};
 use crate::source::predicate::Predicate;
+use crate::source::spec::Map;
 use crate::source::{Triggers, enqueue};
 
 /// A watched kind of a controller: which of its events lead to a reconcile, and of which objects.

@@ -1,34 +1,30 @@
 //! What a controller is, without its types: what the builder makes and the manager runs.
 
-use std::any::TypeId;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use opkit_apimachinery::names::{check_field_manager, check_finalizer};
-use opkit_cache::{Index, Informer, InformerFactory, InformerOptions};
-use opkit_client::{Kind, Object, ObjectKey};
+use opkit_cache::Index;
+use opkit_client::Kind;
 use opkit_workqueue::RateLimiter;
 
 use crate::context::unowned::record::record_name;
 use crate::error::ManagerError;
 use crate::object::Request;
-use crate::reads::MapContext;
+use crate::reads::Watched;
+use crate::reconcile::Action;
 use crate::reconcile::error_policy::ErrorPolicy;
-use crate::reconcile::function::{Function, Reconciler};
-use crate::reconcile::{Action, Cleanup};
+use crate::reconcile::function::{Finalizer, Function, Reconciler};
 use crate::source::Triggers;
-use crate::source::event::Event;
 use crate::source::predicate::Predicate;
+use crate::source::spec::{Role, SourceSpec};
 use crate::state::StateType;
 
 #[derive(Debug)]
 pub(crate) struct ControllerSpec {
     pub(crate) name: String,
     pub(crate) kind: Arc<Kind>,
-    /// How the kind itself is cached.
-    pub(crate) watched: Watched,
     pub(crate) reconciler: Reconciler,
     pub(crate) finalizer: Option<Finalizer>,
     pub(crate) error_policy: Option<ErrorPolicy>,
@@ -61,103 +57,6 @@ impl Default for ControllerOptions {
             needs_leader_election: true,
             is_fair: false,
         }
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct Finalizer {
-    pub(crate) name: String,
-    pub(crate) function: Function<Cleanup>,
-}
-
-type Start = dyn Fn(&InformerFactory, InformerOptions) -> Informer + Send + Sync;
-
-/// A kind, or its metadata, that is cached for a controller.
-#[derive(Clone)]
-pub(crate) struct Watched {
-    pub(crate) kind: Kind,
-    /// None for a kind that has no Rust type.
-    pub(crate) type_id: Option<TypeId>,
-    start: Arc<Start>,
-    pub(crate) metadata_only: bool,
-}
-
-impl fmt::Debug for Watched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watched")
-            .field("kind", &self.kind)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Watched {
-    pub(crate) fn typed<K: Object>(metadata_only: bool) -> Self {
-        Self {
-            kind: Kind::of::<K>(),
-            type_id: Some(TypeId::of::<K>()),
-            start: Arc::new(|factory, options| {
-                factory.informer_with::<K>(options).informer().clone()
-            }),
-            metadata_only,
-        }
-    }
-
-    pub(crate) fn dynamic(kind: Kind) -> Self {
-        let of = kind.clone();
-        Self {
-            kind,
-            type_id: None,
-            start: Arc::new(move |factory, options| factory.dynamic(of.clone(), options)),
-            metadata_only: false,
-        }
-    }
-
-    /// The informer, started if it is not yet, as `cached` says of the kind.
-    pub(crate) fn start(
-        &self,
-        factory: &InformerFactory,
-        cached: &HashMap<TypeId, InformerOptions>,
-    ) -> Informer {
-        let options = self.type_id.and_then(|id| cached.get(&id)).cloned();
-        let mut options = options.unwrap_or_default();
-        options.metadata_only |= self.metadata_only;
-        (self.start)(factory, options)
-    }
-}
-
-/// A map from an event to the objects to reconcile.
-pub(crate) type Map = dyn Fn(&Event<'_>, &MapContext) -> Vec<ObjectKey> + Send + Sync;
-
-/// Why a kind is watched: what follows for permissions, and for what may be read and pruned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// It is the kind that is reconciled.
-    Primary,
-    /// Its objects are children.
-    Owned,
-    /// Its objects are children without owner references.
-    Unowned,
-    /// Its objects are named by those of the kind.
-    Referenced,
-    /// Anything else.
-    Watched,
-}
-
-/// A kind whose events lead to reconciles: of the object itself, if it is the kind that is
-/// reconciled, and of what the maps return.
-pub(crate) struct SourceSpec {
-    pub(crate) watched: Watched,
-    pub(crate) role: Role,
-    pub(crate) maps: Vec<Arc<Map>>,
-    pub(crate) predicate: Option<Predicate>,
-}
-
-impl fmt::Debug for SourceSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SourceSpec")
-            .field("kind", &self.watched.kind)
-            .field("role", &self.role)
-            .finish_non_exhaustive()
     }
 }
 
@@ -238,7 +137,6 @@ impl ControllerSpec {
         Self {
             name: kind.kind.to_lowercase(),
             kind,
-            watched: watched.clone(),
             reconciler,
             finalizer: None,
             error_policy: None,

@@ -8,9 +8,9 @@ use opkit_client::{Kind, Object, ObjectKey};
 
 use super::source::{EverySource, Source};
 use crate::builder::Controller;
-use crate::builder::spec::{Role, SourceSpec, Watched};
 use crate::context::unowned;
-use crate::reads::{MapContext, cross_namespace};
+use crate::reads::{MapContext, Watched, cross_namespace};
+use crate::source::spec::{Role, SourceSpec};
 
 impl<K, S: Send + Sync + 'static> Controller<K, S> {
     /// Reconciles the owner when a child of kind `C` changes, and caches `C`. Children are those

@@ -58,7 +58,7 @@ impl<S> Context<S> {
     ) -> Result<Arc<C>, ApplyError> {
         let managers: Vec<String> = managers.into_iter().map(Into::into).collect();
         let desired = self.desired(child, Relation::Owned)?;
-        let lister = self.shared.reads.lister::<C>().ok();
+        let lister = self.term.cluster.reads.lister::<C>().ok();
         let cached = lister.and_then(|lister| lister.get(&desired.key).ok().flatten());
         if cached.is_some_and(|child| self.is_adopted(child.meta())) {
             return self.apply_desired(&desired).await;
@@ -98,7 +98,7 @@ impl<S> Context<S> {
         let annotations = child.annotations.as_ref();
         let mark = annotations.and_then(|annotations| annotations.get(APPLIED));
         self.owner.controls(&child.into())
-            && mark.is_some_and(|mark| is_of(mark, &self.shared.field_manager))
+            && mark.is_some_and(|mark| is_of(mark, self.field_manager()))
     }
 
     /// Makes the fields of `managers` ours, then applies at the version that this made, so that
@@ -109,7 +109,7 @@ impl<S> Context<S> {
         mut meta: ObjectMeta,
         managers: &[String],
     ) -> Result<Arc<C>, TakeOverError> {
-        let (client, manager) = (&self.shared.client, &self.shared.field_manager);
+        let (client, manager) = (&self.term.client, self.field_manager());
         let (kind, key) = (&desired.kind, &desired.key);
         debug!(kind = kind.kind, %key, "adopting");
         if let Some(patch) = upgrade_patch(&meta, manager, managers) {
@@ -125,7 +125,7 @@ impl<S> Context<S> {
             .patch(kind, key, None, Patch::Apply(&body), &options)
             .await
             .map_err(TakeOverError::Request)?;
-        self.run.wrote("apply", kind, key, "");
+        self.trace.wrote("apply", kind, key, "");
         self.took(desired, &answer).map_err(TakeOverError::Read)
     }
 

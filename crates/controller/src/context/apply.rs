@@ -92,16 +92,16 @@ impl<S> Context<S> {
         let applied = key
             .clone()
             .or_namespace(namespace.filter(|_| kind.namespaced));
-        self.run.applied(&kind, &applied);
+        self.trace.applied(&kind, &applied);
         let json = |cause| ApplyError::Json {
             kind: Box::new(Kind::of::<C>()),
             key,
             cause,
         };
         let value = serde_json::to_value(&child).map_err(json)?;
-        let manager = &self.shared.field_manager;
+        let manager = self.field_manager();
         let desired = Desired::new(&self.owner, manager, kind, value, relation)?;
-        let reads = &self.shared.reads;
+        let reads = &self.term.cluster.reads;
         let is_owned = relation != Relation::Unowned;
         let declared = match is_owned {
             true => &reads.declared.owned,
@@ -111,7 +111,7 @@ impl<S> Context<S> {
             return Err(ApplyError::NotDeclared {
                 kind: Box::new(desired.kind),
                 key: desired.key,
-                controller: reads.controller.to_string(),
+                controller: reads.controller.name.to_string(),
                 is_owned,
             });
         }
@@ -129,7 +129,7 @@ impl<S> Context<S> {
         &self,
         desired: &Desired,
     ) -> Result<Arc<C>, ApplyError> {
-        let found = match self.shared.reads.lister::<C>() {
+        let found = match self.term.cluster.reads.lister::<C>() {
             Ok(lister) => lister.get(&desired.key).ok().flatten(),
             Err(_) => self.live_child::<C>(desired).await?,
         };
@@ -179,7 +179,7 @@ impl<S> Context<S> {
         let object = object.into();
         match desired.relation {
             Relation::Owned | Relation::Once => self.owner.controls(&object),
-            Relation::Unowned => is_marked(&object, &self.owner, &self.shared.field_manager),
+            Relation::Unowned => is_marked(&object, &self.owner, self.field_manager()),
         }
     }
 
@@ -201,8 +201,8 @@ impl<S> Context<S> {
     /// Whether nothing needs to be sent: by what is remembered, or, after a start, by what the
     /// child shows.
     fn holds<C: Object>(&self, desired: &Desired, current: &Arc<C>) -> bool {
-        let (kind, manager) = (TypeId::of::<C>(), &self.shared.field_manager);
-        let (meta, applied) = (current.meta(), &self.shared.applied);
+        let (kind, manager) = (TypeId::of::<C>(), self.field_manager());
+        let (meta, applied) = (current.meta(), &self.term.cluster.applied);
         if !applied.is_new(kind, &desired.key, meta.uid.as_deref()) {
             let json = || serde_json::to_value(&**current).ok();
             return applied.holds(kind, desired, meta, manager, json);
@@ -211,7 +211,7 @@ impl<S> Context<S> {
         if !is_recognised(desired, meta, &json, manager) {
             return false;
         }
-        if self.shared.reads.lister::<C>().is_ok() {
+        if self.term.cluster.reads.lister::<C>().is_ok() {
             applied.remember(kind, desired, meta, &json, manager);
             self.drop_gone_children();
         }
@@ -235,12 +235,13 @@ impl<S> Context<S> {
         answer: &[u8],
     ) -> Result<Arc<C>, ApplyError> {
         let child: Arc<C> = Arc::new(self.decode(desired, answer)?);
-        if let Ok(lister) = self.shared.reads.lister::<C>() {
+        if let Ok(lister) = self.term.cluster.reads.lister::<C>() {
             lister.informer().observe_response(answer);
             let json = serde_json::to_value(&*child).unwrap_or(Value::Null);
-            let manager = &self.shared.field_manager;
+            let manager = self.field_manager();
             let kind = TypeId::of::<C>();
-            self.shared
+            self.term
+                .cluster
                 .applied
                 .remember(kind, desired, child.meta(), &json, manager);
             self.drop_gone_children();
@@ -250,8 +251,8 @@ impl<S> Context<S> {
 
     /// Forgets what was applied to children that are not in the cache any more.
     fn drop_gone_children(&self) {
-        let declared = &self.shared.reads.declared.typed;
-        self.shared.applied.drop_gone(|kind, key| {
+        let declared = &self.term.cluster.reads.declared.typed;
+        self.term.cluster.applied.drop_gone(|kind, key| {
             let informer = declared.get(&kind);
             informer.is_some_and(|informer| informer.stored(key).is_some())
         });
@@ -260,18 +261,18 @@ impl<S> Context<S> {
     /// Creates the child, unless an object of that name exists.
     pub(crate) async fn create(&self, desired: &Desired) -> Result<Created, ApplyError> {
         let (kind, key) = (&desired.kind, &desired.key);
-        let manager = &self.shared.field_manager;
+        let manager = self.field_manager();
         let namespace = key.namespace.as_deref();
         let options = WriteOptions::for_manager(manager);
         match self
-            .shared
+            .term
             .client
             .create(kind, namespace, &desired.content, &options)
             .await
         {
             Ok(answer) => {
                 debug!(kind = kind.kind, %key, "created");
-                self.run.wrote("create", kind, key, "");
+                self.trace.wrote("create", kind, key, "");
                 Ok(Created::Now(answer))
             }
             Err(error) if error.is_already_exists() => Ok(Created::Before(error)),
@@ -283,8 +284,8 @@ impl<S> Context<S> {
         &self,
         desired: &Desired,
     ) -> Result<Option<Arc<C>>, ApplyError> {
-        self.run.read_live();
-        match self.shared.client.get(&desired.kind, &desired.key).await {
+        self.trace.read_live();
+        match self.term.client.get(&desired.kind, &desired.key).await {
             Ok(answer) => Ok(Some(Arc::new(self.decode(desired, &answer)?))),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(self.failed(desired, error)),
@@ -297,7 +298,7 @@ impl<S> Context<S> {
             meta: mut current,
             mut is_whole,
         } = current;
-        let (client, manager) = (&self.shared.client, &self.shared.field_manager);
+        let (client, manager) = (&self.term.client, self.field_manager());
         let (kind, key) = (&desired.kind, &desired.key);
         loop {
             if !desired.is_at(&current) {
@@ -340,14 +341,14 @@ impl<S> Context<S> {
             .patch(kind, key, None, Patch::Apply(&body), &options)
             .await;
         let answer = answer.map_err(|error| self.failed(desired, error))?;
-        self.run.wrote("apply", kind, key, "");
+        self.trace.wrote("apply", kind, key, "");
         Ok(answer)
     }
 
     /// The metadata of the child as the server has it, if it is ours.
     async fn ours(&self, desired: &Desired) -> Result<ObjectMeta, ApplyError> {
-        self.run.read_live();
-        let live = self.shared.client.get(&desired.kind, &desired.key).await;
+        self.trace.read_live();
+        let live = self.term.client.get(&desired.kind, &desired.key).await;
         let live = live.map_err(|error| self.failed(desired, error))?;
         let meta = self.decode::<Head>(desired, &live)?.metadata;
         self.check(desired, &meta)?;
@@ -370,7 +371,7 @@ impl<S> Context<S> {
         ApplyError::Request {
             kind: Box::new(desired.kind.clone()),
             key: desired.key.clone(),
-            manager: self.shared.field_manager.clone(),
+            manager: self.field_manager().to_owned(),
             cause,
         }
     }

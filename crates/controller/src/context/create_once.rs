@@ -46,7 +46,7 @@ impl<S> Context<S> {
     /// Dropping the future may leave the child created; the next call returns it.
     pub async fn create_once<C: Object>(&self, child: C) -> Result<Arc<C>, ApplyError> {
         let desired = self.desired(child, Relation::Once)?;
-        let found = match self.shared.reads.lister::<C>() {
+        let found = match self.term.cluster.reads.lister::<C>() {
             Ok(lister) => lister.get(&desired.key).ok().flatten(),
             Err(_) => self.live_child::<C>(&desired).await?,
         };
@@ -56,7 +56,7 @@ impl<S> Context<S> {
             Some(child) => child,
             None => match self.create(&desired).await? {
                 Created::Now(answer) => {
-                    if let Ok(lister) = self.shared.reads.lister::<C>() {
+                    if let Ok(lister) = self.term.cluster.reads.lister::<C>() {
                         lister.informer().observe_response(&answer);
                     }
                     return self.decode(&desired, &answer).map(Arc::new);

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use opkit_cache::Informer;
-use opkit_client::{DeleteOptions, Deleted, Kind, Object, ObjectKey, RequestError};
+use opkit_client::{DeleteOptions, Deleted, Kind, Object, ObjectKey, RequestError, RestClient};
 use tracing::debug;
 
-use crate::context::{Context, Shared};
+use crate::context::Context;
 use crate::error::WriteError;
-use crate::record::trace::Run;
+use crate::record::trace::Trace;
 
 impl<S> Context<S> {
     /// Deletes `object` if it still is what was read: its UID and resourceVersion are sent along.
@@ -35,13 +35,22 @@ impl<S> Context<S> {
         if meta.deletion_timestamp.is_some() {
             return Ok(());
         }
-        let lister = self.shared.reads.lister::<K>().ok();
+        let lister = self.term.cluster.reads.lister::<K>().ok();
         let informer = lister.as_ref().map(|lister| lister.informer());
-        let deleted = send(&self.shared, &self.run, "delete", &kind, &key, uid, version).await?;
+        let deleted = send(
+            &self.term.client,
+            &self.trace,
+            "delete",
+            &kind,
+            &key,
+            uid,
+            version,
+        )
+        .await?;
         if let Some(informer) = informer {
             observe(informer, &key, uid, version, deleted);
         }
-        self.shared.applied.forget(TypeId::of::<K>(), &key);
+        self.term.cluster.applied.forget(TypeId::of::<K>(), &key);
         Ok(())
     }
 }
@@ -49,8 +58,8 @@ impl<S> Context<S> {
 /// Deletes an object at a version, which is recorded as `verb`. Returns what became of it, or
 /// nothing if it was gone before.
 pub(crate) async fn send(
-    shared: &Shared,
-    run: &Run,
+    client: &RestClient,
+    trace: &Trace,
     verb: &'static str,
     kind: &Kind,
     key: &ObjectKey,
@@ -59,13 +68,13 @@ pub(crate) async fn send(
 ) -> Result<Option<Deleted<Bytes>>, RequestError> {
     let options = DeleteOptions::background().uid(uid);
     let options = options.resource_version(version);
-    let deleted = shared.client.delete(kind, key, &options);
+    let deleted = client.delete(kind, key, &options);
     match deleted.await {
         Err(error) if error.is_not_found() => Ok(None),
         deleted => {
             let deleted = deleted?;
             debug!(kind = kind.kind, %key, "deleted");
-            run.wrote(verb, kind, key, "");
+            trace.wrote(verb, kind, key, "");
             Ok(Some(deleted))
         }
     }

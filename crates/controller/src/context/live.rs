@@ -6,11 +6,11 @@ use std::sync::Arc;
 use opkit_cache::Selection;
 use opkit_client::{Client, Kind, ListOptions, Object, ObjectKey};
 
-use crate::context::Context;
+use crate::context::{Context, Term};
 use crate::error::ReadError;
 use crate::object::owner::Owner;
-use crate::reads::{MapContext, cross_namespace};
-use crate::record::trace::Run;
+use crate::reads::cross_namespace;
+use crate::record::trace::Trace;
 
 /// Reads that go to the API server and see every write that it has acknowledged; see
 /// [`Context::live`]. The kinds need not be declared, but the operator's role must allow the reads.
@@ -34,8 +34,8 @@ use crate::record::trace::Run;
 pub struct Live {
     client: Client,
     owner: Arc<Owner>,
-    reads: MapContext,
-    run: Arc<Run>,
+    term: Arc<Term>,
+    trace: Arc<Trace>,
 }
 
 impl<S> Context<S> {
@@ -43,10 +43,10 @@ impl<S> Context<S> {
     /// server instead of reads of the cache. Each is a request.
     pub fn live(&self) -> Live {
         Live {
-            client: Client::new(self.shared.client.kube()),
+            client: Client::new(self.term.client.kube()),
             owner: self.owner.clone(),
-            reads: self.shared.reads.clone(),
-            run: self.run.clone(),
+            term: self.term.clone(),
+            trace: self.trace.clone(),
         }
     }
 }
@@ -66,8 +66,8 @@ impl Live {
         key: impl Into<ObjectKey>,
     ) -> Result<Option<Arc<K>>, ReadError> {
         let key = key_of::<K>(self.owner.key.namespace.as_deref(), key)?;
-        cross_namespace::check::<K>(&self.reads, &self.owner, &key)?;
-        self.run.read_live();
+        cross_namespace::check::<K>(&self.term.cluster.reads, &self.owner, &key)?;
+        self.trace.read_live();
         Ok(self.client.get_opt(key).await?.map(Arc::new))
     }
 
@@ -92,7 +92,7 @@ impl Live {
                 index,
             });
         }
-        self.run.read_live();
+        self.trace.read_live();
         let mut options = ListOptions::new();
         if let Some(namespace) = &selection.namespace {
             options = options.in_namespace(namespace);
@@ -109,7 +109,7 @@ impl Live {
         };
         let is_granted = |object: &K| {
             let key = ObjectKey::of(object.meta());
-            cross_namespace::check::<K>(&self.reads, &self.owner, &key).is_ok()
+            cross_namespace::check::<K>(&self.term.cluster.reads, &self.owner, &key).is_ok()
         };
         let objects = objects.into_iter().filter(is_owned).filter(is_granted);
         Ok(objects.map(Arc::new).collect())

@@ -1,7 +1,8 @@
-//! What a reconcile works with: the cache, the children, the status, events.
+//! The context of a reconcile: the cache, the children, the status, events.
 
 mod adopt;
 pub(crate) mod apply;
+mod cluster;
 mod create_once;
 pub(crate) mod delete;
 pub(crate) mod finalizer;
@@ -17,41 +18,21 @@ use http::{Request, Response};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use opkit_apimachinery::protobuf;
-use opkit_cache::{DynamicObject, Informer, Selection};
-use opkit_client::{GroupVersionResource, Kind, Object, ObjectKey, RequestInfo, RestClient};
-use opkit_events::{EventRecorder, EventType};
+use opkit_cache::{DynamicObject, Selection};
+use opkit_client::{GroupVersionResource, Kind, Object, ObjectKey, RequestInfo};
+use opkit_events::EventType;
 
+pub(crate) use self::cluster::{ClusterController, Term};
 pub use self::live::Live;
-use crate::context::apply::applied::AppliedChildren;
-use crate::context::prune::OwnedKind;
 use crate::error::{Error, ReadError};
 use crate::object::owner::{Head, Owner};
-use crate::reads::{MapContext, cross_namespace};
-use crate::record::trace::Run;
-use crate::state::States;
+use crate::reads::cross_namespace;
+use crate::record::trace::Trace;
 
-/// What the reconciles of one controller in one cluster share.
-#[derive(Debug, Clone)]
-pub(crate) struct Shared {
-    pub(crate) client: RestClient,
-    pub(crate) field_manager: String,
-    pub(crate) cluster: Option<Arc<str>>,
-    pub(crate) reads: MapContext,
-    pub(crate) applied: Arc<AppliedChildren>,
-    pub(crate) events: EventRecorder,
-    pub(crate) states: Arc<States>,
-    /// The cache of the reconciled kind.
-    pub(crate) primary: Informer,
-    /// The kinds of children, which are pruned.
-    pub(crate) owned: Vec<OwnedKind>,
-    /// The kinds of children without owner references.
-    pub(crate) unowned: Vec<OwnedKind>,
-}
-
-/// Everything a reconcile does to the cluster goes through here. Cloning is cheap.
+/// The reads and writes of one reconcile. Cloning is cheap.
 ///
-/// What it promises is written at each method; none of them holds a lock over a request, and all of
-/// them may be repeated.
+/// Each method documents its guarantees. No method holds a lock during a request, and each may be
+/// repeated.
 ///
 /// # Examples
 /// ```
@@ -70,18 +51,18 @@ pub(crate) struct Shared {
 /// }
 /// ```
 pub struct Context<S = ()> {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) term: Arc<Term>,
     pub(crate) owner: Arc<Owner>,
-    pub(crate) run: Arc<Run>,
+    pub(crate) trace: Arc<Trace>,
     state: Arc<S>,
 }
 
 impl<S> Clone for Context<S> {
     fn clone(&self) -> Self {
         Self {
-            shared: self.shared.clone(),
+            term: self.term.clone(),
             owner: self.owner.clone(),
-            run: self.run.clone(),
+            trace: self.trace.clone(),
             state: self.state.clone(),
         }
     }
@@ -95,39 +76,39 @@ impl<S> fmt::Debug for Context<S> {
     }
 }
 
-/// What becomes a [`Context`] with the state that a function reads.
+/// A [`Context`] without the state that a function reads.
 #[derive(Debug)]
 pub(crate) struct Stateless {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) term: Arc<Term>,
     pub(crate) owner: Owner,
-    pub(crate) run: Arc<Run>,
+    pub(crate) trace: Arc<Trace>,
 }
 
 impl Stateless {
-    pub(crate) fn new(shared: Arc<Shared>, owner: Owner, run: Arc<Run>) -> Self {
-        Self { shared, owner, run }
+    pub(crate) fn new(term: Arc<Term>, owner: Owner, trace: Arc<Trace>) -> Self {
+        Self { term, owner, trace }
     }
 
-    /// The context with the state that the function reads.
+    /// Returns the context with the state that the function reads.
     ///
     /// # Errors
-    /// When nobody gave it, which the start would have found.
+    /// When there is no such state, which the check at the start excludes.
     pub(crate) fn with_state<S: Send + Sync + 'static>(self) -> Result<Context<S>, Error> {
-        let state = self.shared.states.get::<S>();
+        let state = self.term.states.get::<S>();
         let state = state.ok_or_else(|| Error::msg("internal: a state that nobody gave"))?;
         Ok(Context {
-            shared: self.shared,
+            term: self.term,
             owner: Arc::new(self.owner),
-            run: self.run,
+            trace: self.trace,
             state,
         })
     }
 }
 
 impl<S> Context<S> {
-    /// An object of a declared kind, from the cache: no request. What this operator applied is seen
-    /// at once, also before the watch tells it. A key is `name`, in the namespace
-    /// of the reconciled object, or `(namespace, name)`.
+    /// Returns an object of a declared kind from the cache, or `None` if it is not there. No request
+    /// is sent. Writes of this operator are visible immediately, also before the watch delivers
+    /// them. A key is `name`, in the namespace of the reconciled object, or `(namespace, name)`.
     ///
     /// # Errors
     /// When the controller did not declare the kind, the object does not fit its Rust type, or the
@@ -135,16 +116,16 @@ impl<S> Context<S> {
     pub fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<Arc<K>>, ReadError> {
         let key = live::key_of::<K>(self.owner.key.namespace.as_deref(), key)?;
         self.check_crossing::<K>(&key)?;
-        self.run.read_cache();
-        Ok(self.shared.reads.lister::<K>()?.get(&key)?)
+        self.trace.read_cache();
+        Ok(self.term.cluster.reads.lister::<K>()?.get(&key)?)
     }
 
     fn check_crossing<K: Object>(&self, key: &ObjectKey) -> Result<(), ReadError> {
-        cross_namespace::check::<K>(&self.shared.reads, &self.owner, key)
+        cross_namespace::check::<K>(&self.term.cluster.reads, &self.owner, key)
     }
 
-    /// An object of a declared kind that is known only at run time, from the cache; otherwise as
-    /// [`get`](Context::get).
+    /// Returns an object of a declared kind that is known only at run time from the cache; otherwise
+    /// same as [`get`](Context::get).
     ///
     /// # Errors
     /// When the controller did not declare the kind, or the object cannot be read.
@@ -155,14 +136,14 @@ impl<S> Context<S> {
     ) -> Result<Option<Arc<DynamicObject>>, ReadError> {
         let namespace = self.owner.key.namespace.as_deref();
         let key = (key.into()).or_namespace(namespace.filter(|_| kind.namespaced));
-        cross_namespace::check_kind(&self.shared.reads, &self.owner, kind, &key)?;
-        self.run.read_cache();
-        self.shared.reads.get_dynamic(kind, key)
+        cross_namespace::check_kind(&self.term.cluster.reads, &self.owner, kind, &key)?;
+        self.trace.read_cache();
+        self.term.cluster.reads.get_dynamic(kind, key)
     }
 
-    /// The selected objects of a declared kind, from the cache: no request. Without a namespace in
-    /// the selection, those in the namespace of the reconciled object, unless the selection asks
-    /// for [all namespaces](Selection::all_namespaces). Of a referenced kind, those of other
+    /// Returns the selected objects of a declared kind from the cache. No request is sent. A
+    /// selection without a namespace selects the namespace of the reconciled object, unless it
+    /// selects [all namespaces](Selection::all_namespaces). Objects of a referenced kind in other
     /// namespaces are left out unless they are granted.
     ///
     /// # Errors
@@ -173,8 +154,8 @@ impl<S> Context<S> {
     ) -> Result<Vec<Arc<K>>, ReadError> {
         let own = self.owner.key.namespace.as_deref();
         let selection = live::selection_of::<K>(own, selection);
-        self.run.read_cache();
-        let mut found = self.shared.reads.lister::<K>()?.list(&selection);
+        self.trace.read_cache();
+        let mut found = self.term.cluster.reads.lister::<K>()?.list(&selection);
         found.retain(|object| {
             self.check_crossing::<K>(&ObjectKey::of(object.meta()))
                 .is_ok()
@@ -189,17 +170,17 @@ impl<S> Context<S> {
     /// # Errors
     /// When the controller did not declare the kind.
     pub fn children<K: Object>(&self) -> Result<Vec<Arc<K>>, ReadError> {
-        self.run.read_cache();
+        self.trace.read_cache();
         let dependents = self.owner.dependents();
-        let mut children = self.shared.reads.lister::<K>()?.list(&dependents);
+        let mut children = self.term.cluster.reads.lister::<K>()?.list(&dependents);
         children.retain(|child| self.owner.controls(&child.meta().into()));
         Ok(children)
     }
 
-    /// Tells the users of the reconciled object what happened, as a Kubernetes Event. Never waits:
-    /// events are posted in the background, and dropped if too many wait.
+    /// Records a Kubernetes Event about the reconciled object. Never waits: events are posted in the
+    /// background, and dropped if too many wait.
     pub fn event(&self, event_type: EventType, reason: impl Into<String>, note: impl Into<String>) {
-        self.shared.events.record(
+        self.term.cluster.events.record(
             self.owner.object_reference(),
             event_type,
             reason.into(),
@@ -207,7 +188,7 @@ impl<S> Context<S> {
         );
     }
 
-    /// What [`Operator::state`] made: clients of other systems, settings.
+    /// Returns the state that [`Operator::state`] created, such as clients of other systems.
     ///
     /// [`Operator::state`]: https://docs.rs/opkit/latest/opkit/struct.Operator.html#method.state
     pub fn state(&self) -> &S {
@@ -218,46 +199,48 @@ impl<S> Context<S> {
         self.state.clone()
     }
 
-    /// The key of the reconciled object.
+    /// Returns the key of the reconciled object.
     pub fn key(&self) -> &ObjectKey {
         &self.owner.key
     }
 
-    /// The name of the cluster that the object is in; none for the one that the operator runs in.
+    /// Returns the name of the cluster that the object is in; `None` for the cluster that the
+    /// operator runs in.
     pub fn cluster(&self) -> Option<&str> {
-        self.shared.cluster.as_deref()
+        self.term.cluster.name.as_deref()
     }
 
-    /// A client, for everything else. What it does is part of the record of this reconcile.
+    /// Returns a client for everything else. Its requests are part of the record of this reconcile.
     pub fn client(&self) -> kube::Client {
-        let run = Arc::downgrade(&self.run);
-        self.run.client(|| noting(run, self.shared.client.kube()))
+        let trace = Arc::downgrade(&self.trace);
+        self.trace
+            .client(|| recording(trace, self.term.client.kube()))
     }
 
-    /// As whom this controller writes: `<operator>.<controller>`.
+    /// Returns the field manager of this controller's writes: `<operator>.<controller>`.
     pub fn field_manager(&self) -> &str {
-        &self.shared.field_manager
+        self.term.field_manager()
     }
 }
 
-/// A client that notes what it is used for, as long as the run lasts.
-fn noting(run: Weak<Run>, client: kube::Client) -> kube::Client {
+/// Returns a client that records its requests in the trace as long as the reconcile lasts.
+fn recording(trace: Weak<Trace>, client: kube::Client) -> kube::Client {
     let namespace = client.default_namespace().to_owned();
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (run, client, info) = (run.upgrade(), client.clone(), RequestInfo::of(&request));
+        let (trace, client, info) = (trace.upgrade(), client.clone(), RequestInfo::of(&request));
         async move {
             let mut answer = client.send(request).await?;
-            if let Some(run) = run.filter(|_| answer.status().is_success()) {
+            if let Some(trace) = trace.filter(|_| answer.status().is_success()) {
                 let mut name = info.name.clone();
                 if info.verb == "create" && name.is_none() {
-                    // The server may have made the name.
+                    // The server may have generated the name.
                     let (head, body) = answer.into_parts();
                     let body = body.collect().await?;
                     let body = body.to_bytes();
                     name = name_of(&body);
                     answer = Response::from_parts(head, Body::from(body));
                 }
-                note(&run, &info, name);
+                record(&trace, &info, name);
             }
             Ok::<_, kube::Error>(answer)
         }
@@ -265,16 +248,17 @@ fn noting(run: Weak<Run>, client: kube::Client) -> kube::Client {
     kube::Client::new(service, namespace)
 }
 
-/// The name of an object as it was received.
+/// Returns the name of an object in the body of a response.
 fn name_of(body: &[u8]) -> Option<String> {
     let json = serde_json::from_slice::<Head>(body).ok();
     let head = json.or_else(|| protobuf::from_slice(body).ok())?;
     head.metadata.name
 }
 
-fn note(run: &Run, info: &RequestInfo, name: Option<String>) {
+/// Records a request that succeeded.
+fn record(trace: &Trace, info: &RequestInfo, name: Option<String>) {
     if !info.is_write() {
-        return run.read_live();
+        return trace.read_live();
     }
     let verb = match &*info.verb {
         "create" => "create",
@@ -288,7 +272,7 @@ fn note(run: &Run, info: &RequestInfo, name: Option<String>) {
         namespace: info.namespace.clone(),
         name: name.unwrap_or_default(),
     };
-    run.wrote(
+    trace.wrote(
         verb,
         &kind,
         &key,

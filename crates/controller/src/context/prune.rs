@@ -48,7 +48,7 @@ impl<S> Context<S> {
     /// May be dropped; what was deleted stays deleted, and the next run prunes the rest.
     pub async fn prune(&self) -> Result<usize, WriteError> {
         let mut pruned = self.unowned().prune().await?;
-        for owned in &self.shared.owned {
+        for owned in &self.term.cluster.owned {
             let former = owned.informer.select(&self.owner.dependents());
             for former in former.iter().filter_map(|child| self.former(owned, child)) {
                 pruned += usize::from(self.prune_child(owned, former).await?);
@@ -62,9 +62,9 @@ impl<S> Context<S> {
         let (key, meta) = (child.key(), child.meta());
         let controlled = self.owner.controls(&meta);
         let mark = meta.annotation(APPLIED)?;
-        let marked = is_of(&mark, &self.shared.field_manager);
+        let marked = is_of(&mark, self.field_manager());
         let kind = owned.informer.kind();
-        let applied = self.run.has_applied(&kind.group, &kind.kind, &key);
+        let applied = self.trace.has_applied(&kind.group, &kind.kind, &key);
         (controlled && marked && !applied && !meta.is_deleting()).then(|| Former {
             key,
             uid: meta.uid().unwrap_or_default().into_owned(),
@@ -82,12 +82,22 @@ impl<S> Context<S> {
         let mut attempts = 0;
         loop {
             let Former { key, uid, version } = &former;
-            match delete::send(&self.shared, &self.run, "prune", kind, key, uid, version).await {
+            match delete::send(
+                &self.term.client,
+                &self.trace,
+                "prune",
+                kind,
+                key,
+                uid,
+                version,
+            )
+            .await
+            {
                 Ok(deleted) => {
                     let was_there = deleted.is_some();
                     delete::observe(informer, key, uid, version, deleted);
                     if let Some(kind) = owned.type_id {
-                        self.shared.applied.forget(kind, key);
+                        self.term.cluster.applied.forget(kind, key);
                     }
                     return Ok(was_there);
                 }
@@ -109,8 +119,8 @@ impl<S> Context<S> {
         kind: &Kind,
         key: &ObjectKey,
     ) -> Result<Option<Former>, RequestError> {
-        self.run.read_live();
-        let live = match self.shared.client.get(kind, key).await {
+        self.trace.read_live();
+        let live = match self.term.client.get(kind, key).await {
             Err(error) if error.is_not_found() => return Ok(None),
             live => live?,
         };

@@ -53,12 +53,12 @@ impl<S> Context<S> {
             true => (self.owner.generation()).min(object.meta().generation.unwrap_or(0)),
             false => object.meta().generation.unwrap_or(0),
         };
-        let lister = self.shared.reads.lister::<K>().ok();
+        let lister = self.term.cluster.reads.lister::<K>().ok();
         let mut object = match &lister {
             Some(lister) => lister.newest(object),
             None => object.clone(),
         };
-        let manager = &self.shared.field_manager;
+        let manager = self.field_manager();
         let mut attempts = 0;
         loop {
             let json = |cause| WriteError::Json {
@@ -72,13 +72,13 @@ impl<S> Context<S> {
             };
             let (patch, options) = (Patch::Merge(&patch), WriteOptions::for_manager(manager));
             match self
-                .shared
+                .term
                 .client
                 .patch(&kind, &key, Some("status"), patch, &options)
                 .await
             {
                 Ok(answer) => {
-                    self.run.wrote("patch", &kind, &key, "status");
+                    self.trace.wrote("patch", &kind, &key, "status");
                     let written: Arc<K> = Arc::new(serde_json::from_slice(&answer).map_err(json)?);
                     if let Some(lister) = &lister {
                         lister.informer().observe_response(&answer);
@@ -88,8 +88,8 @@ impl<S> Context<S> {
                 Err(error) if error.is_conflict() && attempts < ATTEMPTS => attempts += 1,
                 Err(error) => return Err(error.into()),
             }
-            self.run.read_live();
-            let live = self.shared.client.get(&kind, &key).await?;
+            self.trace.read_live();
+            let live = self.term.client.get(&kind, &key).await?;
             let live: K = serde_json::from_slice(&live).map_err(json)?;
             if live.meta().uid != object.meta().uid {
                 return Err(WriteError::Replaced {

@@ -27,8 +27,8 @@ fn server() -> kube::Client {
 /// A create has no name in its path, and the server may make one.
 #[tokio::test]
 async fn a_create_is_noted_with_the_name_of_the_object() {
-    let run = Arc::new(Run::default());
-    let client = noting(Arc::downgrade(&run), server());
+    let trace = Arc::new(Trace::default());
+    let client = recording(Arc::downgrade(&trace), server());
     let mut map = ConfigMap::default();
     map.metadata.generate_name = Some("made-".to_owned());
     let api = kube::Api::<ConfigMap>::default_namespaced(client.clone());
@@ -38,7 +38,7 @@ async fn a_create_is_noted_with_the_name_of_the_object() {
     for made in [json, protobuf] {
         assert_eq!(made.metadata.name.as_deref(), Some("made-7x2"));
     }
-    let (_, _, writes) = run.trace();
+    let (_, _, writes) = trace.finish();
     let writes: Vec<_> = writes.iter().map(ToString::to_string).collect();
     assert_eq!(writes, ["create configmaps made-7x2"], "both are one");
 }

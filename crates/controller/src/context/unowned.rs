@@ -23,11 +23,11 @@ use crate::context::apply::annotation::{APPLIED, OWNER, is_marked, is_of, read_o
 use crate::context::apply::desired::{Desired, Relation};
 use crate::context::finalizer::Changed;
 use crate::context::prune::OwnedKind;
-use crate::context::{Context, Shared, delete, finalizer};
+use crate::context::{Context, Term, delete, finalizer};
 use crate::error::{ApplyError, RecordError, WriteError};
 use crate::object::owner::{Head, Owner};
 use crate::reads::{MapContext, cross_namespace};
-use crate::record::trace::Run;
+use crate::record::trace::Trace;
 
 /// How often a child that changed since it was read is read again.
 const ATTEMPTS: usize = 10;
@@ -76,7 +76,7 @@ impl<S> Context<S> {
     pub async fn apply_unowned<C: Object>(&self, child: C) -> Result<Arc<C>, ApplyError> {
         let desired = self.desired(child, Relation::Unowned)?;
         let (kind, key) = (&desired.kind, &desired.key);
-        let reads = &self.shared.reads;
+        let reads = &self.term.cluster.reads;
         let granted = cross_namespace::check_granted(reads, &self.owner, kind, key, true);
         granted.map_err(|_| ApplyError::NotGranted {
             kind: Box::new(kind.clone()),
@@ -84,7 +84,7 @@ impl<S> Context<S> {
             owner: self.owner.to_string(),
         })?;
         // An object of somebody else is not recorded, where that is known beforehand.
-        let lister = self.shared.reads.lister::<C>().ok();
+        let lister = self.term.cluster.reads.lister::<C>().ok();
         let cached = lister.and_then(|lister| lister.get(key).ok().flatten());
         if cached.is_some_and(|cached| !self.is_ours(&desired, cached.meta()))
             && let Some(live) = self.live_child::<C>(&desired).await?
@@ -98,9 +98,9 @@ impl<S> Context<S> {
 
     pub(crate) fn unowned(&self) -> Unowned<'_> {
         Unowned {
-            shared: &self.shared,
+            term: &self.term,
             owner: &self.owner,
-            run: &self.run,
+            trace: &self.trace,
         }
     }
 }
@@ -110,12 +110,15 @@ pub(crate) fn owner_of(object: &Stored, kind: &Kind, context: &MapContext) -> Op
     let meta = object.meta();
     let mark = meta.annotation(OWNER)?;
     let (key, uid) = read_owner_mark(&mark)?;
-    if !is_of(&meta.annotation(APPLIED)?, &context.field_manager) {
+    if !is_of(
+        &meta.annotation(APPLIED)?,
+        &context.controller.field_manager,
+    ) {
         return None;
     }
     let owner = context.primary.stored(&key)?;
     let meta = owner.meta();
-    let record = meta.annotation(&record_name(&context.field_manager));
+    let record = meta.annotation(&record_name(&context.controller.field_manager));
     let children = record::parse(record.as_deref()).ok()?;
     let is_recorded = children.contains(&Recorded::new(kind, &object.key()));
     (meta.uid()? == uid && is_recorded).then_some(key)
@@ -123,9 +126,9 @@ pub(crate) fn owner_of(object: &Stored, kind: &Kind, context: &MapContext) -> Op
 
 /// The children of one object that it has without owner references.
 pub(crate) struct Unowned<'a> {
-    pub(crate) shared: &'a Shared,
+    pub(crate) term: &'a Term,
     pub(crate) owner: &'a Owner,
-    pub(crate) run: &'a Run,
+    pub(crate) trace: &'a Trace,
 }
 
 /// The result of the deletion of one child.
@@ -149,12 +152,17 @@ pub(crate) struct Deletions {
 
 impl Unowned<'_> {
     fn name(&self) -> String {
-        record_name(&self.shared.field_manager)
+        record_name(self.term.field_manager())
     }
 
     /// Returns the metadata of the owner from the cache, which contains our own writes.
     fn cached(&self) -> Option<ObjectMeta> {
-        let stored = self.shared.primary.stored(self.owner.key.key())?;
+        let stored = self
+            .term
+            .cluster
+            .reads
+            .primary
+            .stored(self.owner.key.key())?;
         let meta = stored.meta();
         (meta.uid()? == self.owner.uid()).then(|| meta.to_object_meta())
     }
@@ -162,11 +170,8 @@ impl Unowned<'_> {
     /// Reads the metadata of the owner from the server. The cache may be configured without
     /// annotations, and a new record must contain all children of the record that it replaces.
     async fn live(&self) -> Result<Option<ObjectMeta>, RequestError> {
-        self.run.read_live();
-        let live = self
-            .shared
-            .client
-            .get(&self.owner.kind, self.owner.key.key());
+        self.trace.read_live();
+        let live = self.term.client.get(&self.owner.kind, self.owner.key.key());
         let live = match live.await {
             Err(error) if error.is_not_found() => return Ok(None),
             live => live?,
@@ -189,7 +194,7 @@ impl Unowned<'_> {
         let failed = |cause| ApplyError::Request {
             kind: Box::new(desired.kind.clone()),
             key: desired.key.clone(),
-            manager: self.shared.field_manager.clone(),
+            manager: self.term.field_manager().to_owned(),
             cause,
         };
         let name = self.name();
@@ -239,8 +244,8 @@ impl Unowned<'_> {
         meta: &ObjectMeta,
         mut next: impl FnMut(&ObjectMeta) -> Option<Vec<Recorded>>,
     ) -> Result<Changed, RequestError> {
-        let (name, shared) = (self.name(), self.shared);
-        let (client, manager) = (&shared.client, &shared.field_manager);
+        let (name, term) = (self.name(), self.term);
+        let (client, manager) = (&term.client, term.field_manager());
         let changed = finalizer::change(client, self.owner, meta, manager, |meta| {
             let children = next(meta)?;
             let mut finalizers = meta.finalizers.clone().unwrap_or_default();
@@ -261,13 +266,16 @@ impl Unowned<'_> {
         match &changed {
             Changed::Written(answer) => {
                 let (kind, key) = (&self.owner.kind, self.owner.key.key());
-                self.run.wrote("patch", kind, key, "children");
-                shared.primary.observe_response(answer);
+                self.trace.wrote("patch", kind, key, "children");
+                term.cluster.reads.primary.observe_response(answer);
             }
             Changed::Gone => {
                 let (key, uid) = (self.owner.key.key(), self.owner.uid());
                 let version = meta.resource_version.as_deref();
-                shared.primary.observe_deletion(key, &uid, version);
+                term.cluster
+                    .reads
+                    .primary
+                    .observe_deletion(key, &uid, version);
             }
             Changed::Not => {}
         }
@@ -276,9 +284,9 @@ impl Unowned<'_> {
 
     /// Deletes the recorded children that this run did not apply. Returns how many there were.
     pub(crate) async fn prune(&self) -> Result<usize, WriteError> {
-        let run = self.run;
+        let trace = self.trace;
         let is_applied =
-            |child: &Recorded| run.has_applied(&child.group, &child.kind, &child.key());
+            |child: &Recorded| trace.has_applied(&child.group, &child.kind, &child.key());
         Ok(self.delete(is_applied).await?.count)
     }
 
@@ -363,7 +371,7 @@ impl Unowned<'_> {
     }
 
     fn kind_of(&self, child: &Recorded) -> Option<&OwnedKind> {
-        let mut kinds = self.shared.unowned.iter();
+        let mut kinds = self.term.cluster.unowned.iter();
         kinds.find(|kind| child.is_of(kind.informer.kind()))
     }
 
@@ -381,7 +389,7 @@ impl Unowned<'_> {
                 return Ok(Fate::Gone { by_us: false });
             };
             let meta = live.meta();
-            if !is_marked(&meta, self.owner, &self.shared.field_manager) {
+            if !is_marked(&meta, self.owner, self.term.field_manager()) {
                 return Ok(Fate::Gone { by_us: false });
             }
             if meta.is_deleting() {
@@ -389,14 +397,22 @@ impl Unowned<'_> {
             }
             let uid = meta.uid().unwrap_or_default();
             let version = meta.resource_version().unwrap_or_default();
-            let sent = delete::send(self.shared, self.run, "prune", kind, &key, &uid, &version);
+            let sent = delete::send(
+                &self.term.client,
+                self.trace,
+                "prune",
+                kind,
+                &key,
+                &uid,
+                &version,
+            );
             match sent.await {
                 Ok(deleted) => {
                     let by_us = deleted.is_some();
                     let is_going = matches!(deleted, Some(Deleted::Terminating(_)));
                     delete::observe(informer, &key, &uid, &version, deleted);
                     if let Some(kind) = declared.type_id {
-                        self.shared.applied.forget(kind, &key);
+                        self.term.cluster.applied.forget(kind, &key);
                     }
                     return Ok(match is_going {
                         true => Fate::Going { by_us },
@@ -414,9 +430,9 @@ impl Unowned<'_> {
         declared: &OwnedKind,
         child: &Recorded,
     ) -> Result<Option<Stored>, WriteError> {
-        self.run.read_live();
+        self.trace.read_live();
         let kind = declared.informer.kind();
-        let live: Bytes = match self.shared.client.get(kind, &child.key()).await {
+        let live: Bytes = match self.term.client.get(kind, &child.key()).await {
             Err(error) if error.is_not_found() => return Ok(None),
             live => live?,
         };

@@ -1,6 +1,7 @@
 //! Errors: the opaque [`Error`] that a reconcile returns, and this room's own.
 
 mod calls;
+mod permission;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -11,7 +12,7 @@ use opkit_client::{Kind, RequestError, one_line};
 use opkit_leaderelection::LeaderElectionError;
 
 pub use self::calls::{ApplyError, ReadError, RecordError, WriteError};
-use crate::manager::MissingPermissions;
+pub use self::permission::{MissingPermissions, Permission};
 
 /// The result of a reconcile, and of anything else that may fail in any way.
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;

@@ -1,4 +1,4 @@
-//! Leadership as a manager follows it.
+//! The election of a manager.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::crew::Deadline;
+use super::task_group::Deadline;
 
-/// How long after its lease has run out an elector is taken for stuck; that of Kubernetes' own
-/// components.
+/// Time after the end of its lease until an elector counts as stuck. Kubernetes' own components use
+/// the same value.
 const TOLERANCE: Duration = Duration::from_secs(20);
 
-/// An election under way.
+/// A running elector, and the work of its present term.
 #[derive(Debug)]
 pub(super) struct Election {
     task: JoinSet<()>,
@@ -26,7 +26,7 @@ pub(super) struct Election {
     leadership: watch::Receiver<Leadership>,
     work: LeaderWork,
     fence: Fence,
-    /// Held while work of the present term lasts.
+    /// Held while the work of the present term lasts.
     guard: Option<WorkGuard>,
 }
 
@@ -61,21 +61,20 @@ impl Election {
         if self.leadership.changed().await.is_ok() {
             return Ok(*self.leadership.borrow_and_update());
         }
-        // The elector has ended, which only the stop should make it.
+        // The elector has ended, which it does only when it is stopped.
         match self.task.join_next().await {
             Some(Err(error)) => Err(error),
             _ => std::future::pending().await,
         }
     }
 
-    /// Signs on for work of a term; the fence that it writes behind, or none if the term is over
-    /// already.
+    /// Registers work of a term. Returns the fence for its writes, or `None` if the term is over.
     pub(super) fn begin(&mut self, term: u64) -> Option<Fence> {
         self.guard = Some(self.work.begin(term)?);
         Some(self.fence.for_term(term))
     }
 
-    /// The work of the term has ended.
+    /// Reports to the elector that the work of the term has ended.
     pub(super) fn ended(&mut self) {
         self.guard = None;
     }

@@ -1,17 +1,21 @@
 //! The manager: owns every task, starts them in order, stops them in order.
 //!
-//! Start: servers, pre-flight (the server knows each kind and lets us do what we need), informers
-//! and their first lists, what needs no leadership, and with leadership the rest. Stop: the
-//! reverse, all within the grace period; no new reconciles, and those in work end. Events are
-//! flushed last. This is the only place in the run-side rooms that listens to signals.
+//! Start: servers, pre-flight (the server knows each kind and grants each permission), informers
+//! and their first lists, tasks that need no leadership, and with leadership the rest. Stop: the
+//! reverse, within the grace period: no new reconciles start, those in work end, and events are
+//! flushed. No other module of the crates that run operators listens to signals.
 
-mod crew;
+mod cluster;
 mod election;
-mod house;
+mod posters;
 mod preflight;
-pub(crate) mod runnable;
+mod resolve;
+mod runnable;
+mod running;
 mod signals;
 mod stuck;
+mod task_group;
+mod term;
 
 use std::any::TypeId;
 use std::collections::{HashMap, HashSet};
@@ -29,14 +33,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use self::crew::Deadline;
-use self::house::House;
-pub use self::preflight::{MissingPermissions, Permission};
 use self::runnable::Group;
 pub use self::runnable::{AnyRunnable, RunContext, Runnable};
+use self::running::RunningManager;
 use self::signals::Signals;
+use self::task_group::Deadline;
 use crate::builder::AnyController;
-use crate::error::{Error, ManagerError};
+use crate::error::{Error, ManagerError, Permission};
 use crate::reads::MapContext;
 use crate::reads::cross_namespace::{Grants, Reference};
 use crate::record::ReconcileLog;
@@ -230,19 +233,19 @@ impl Manager {
         self.check()?;
         let (operator, ready) = (self.operator.clone(), self.options.ready.clone());
         let grace = self.options.grace_period;
-        let mut house = House::new(self);
-        let result = match house.start(&stop).await {
+        let mut running = RunningManager::new(self);
+        let result = match running.start(&stop).await {
             Some(Ok(())) => {
                 ready.send_replace(true);
                 info!(operator, "running");
-                house.wait(&stop).await
+                running.wait(&stop).await
             }
             Some(Err(error)) => Err(error),
             // Stopped before it was ready.
             None => Ok(()),
         };
         ready.send_replace(false);
-        let late = house.stop(Deadline::after(grace)).await;
+        let late = running.stop(Deadline::after(grace)).await;
         info!(operator, "stopped");
         match (result, late) {
             (Err(first), Err(then)) => Err(ManagerError::Several {

@@ -1,4 +1,4 @@
-//! Tells of reconciles that do not end, while the operator runs.
+//! Warns of reconciles that do not end.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,27 +7,28 @@ use std::time::Duration;
 use tracing::warn;
 
 use crate::object::Request;
-use crate::worker::Running;
+use crate::worker::RunningController;
 
-/// How often it looks.
-const EVERY: Duration = Duration::from_secs(10);
-/// From when on a reconcile is told of: long enough for slow requests and their retries.
+/// Time between two checks.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// Duration after which a reconcile is reported: long enough for slow requests and their retries.
 const STUCK: Duration = Duration::from_secs(120);
 
-/// Warns, once each, of reconciles that take long.
-pub(super) async fn watch(running: Arc<Running>) {
-    let mut told: HashSet<Request> = HashSet::new();
+/// Warns once of each reconcile that takes long.
+pub(super) async fn watch(controller: Arc<RunningController>) {
+    let mut reported: HashSet<Request> = HashSet::new();
     loop {
-        tokio::time::sleep(EVERY).await;
-        let in_work = running.in_work().into_iter();
+        tokio::time::sleep(INTERVAL).await;
+        let in_work = controller.in_work().into_iter();
         let stuck: Vec<_> = in_work.filter(|(_, age)| *age >= STUCK).collect();
         for (request, age) in &stuck {
-            // One that was told of and is still there is the same: another would not be as old yet.
-            if !told.contains(request) {
-                let (controller, seconds) = (&running.spec.name, age.as_secs());
+            // A reported request that is still in work is the same reconcile: another one would not
+            // be as old yet.
+            if !reported.contains(request) {
+                let (controller, seconds) = (&*controller.identity().name, age.as_secs());
                 warn!(controller, object = %request, seconds, "a reconcile does not end");
             }
         }
-        told = stuck.into_iter().map(|(request, _)| request).collect();
+        reported = stuck.into_iter().map(|(request, _)| request).collect();
     }
 }

@@ -7,4 +7,5 @@ mod request;
 
 pub use self::quantity::QuantityExt;
 pub use self::readiness::Readiness;
+pub(crate) use self::readiness::is_custom;
 pub use self::request::Request;

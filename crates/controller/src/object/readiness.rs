@@ -4,8 +4,6 @@ use opkit_apimachinery::readiness;
 use opkit_client::{Kind, Object};
 use serde_json::{Value, json};
 
-use crate::context::status::schema::is_custom;
-
 /// Readiness of any object, as its status tells it.
 ///
 /// # Examples
@@ -29,6 +27,11 @@ pub trait Readiness {
 
     /// How many replicas are ready; 0 if the status does not say.
     fn ready_replicas(&self) -> i32;
+}
+
+/// Reports whether the kind is not one of Kubernetes' own.
+pub(crate) fn is_custom(kind: &Kind) -> bool {
+    kind.group.contains('.') && !kind.group.ends_with(".k8s.io")
 }
 
 impl<K: Object> Readiness for K {

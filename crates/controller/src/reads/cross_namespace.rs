@@ -129,7 +129,7 @@ pub(crate) fn check_granted(
     }
     let resource = resource_of(kind);
     let reference = Reference {
-        from_kind: context.kind.clone(),
+        from_kind: (*context.controller.kind).clone(),
         from: owner.key.key().clone(),
         to_kind: kind.clone(),
         to: key.clone(),

@@ -8,38 +8,36 @@ use foldhash::fast::RandomState;
 use opkit_cache::{DynamicObject, Informer, Lister, Selection};
 use opkit_client::{GroupResource, Kind, Object, ObjectKey};
 
+use super::ControllerIdentity;
 use super::cross_namespace::Grants;
 use crate::error::ReadError;
 
-/// What a map function may read: the cache of the kinds that its controller declared.
+/// The cache of the kinds that a controller declares, in one cluster: what its map functions may
+/// read.
 #[derive(Debug, Clone)]
 pub struct MapContext {
-    pub(crate) controller: Arc<str>,
-    /// The kind that is reconciled.
-    pub(crate) kind: Kind,
+    pub(crate) controller: Arc<ControllerIdentity>,
     pub(crate) declared: Arc<Declared>,
-    /// The cache of the kind that is reconciled.
+    /// Cache of the reconciled kind.
     pub(crate) primary: Informer,
-    /// The field manager of the controller's writes.
-    pub(crate) field_manager: Arc<str>,
     pub(crate) grants: Arc<Grants>,
 }
 
-/// The informers of what a controller declared, in one cluster.
+/// The informers of the kinds that a controller declares, in one cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Declared {
     pub(crate) typed: HashMap<TypeId, Informer, RandomState>,
     pub(crate) dynamic: HashMap<Kind, Informer>,
-    /// Those whose objects are children, in any version and form: what may be applied.
+    /// Kinds whose objects are children, in any version and form. These may be applied.
     pub(crate) owned: HashSet<GroupResource, RandomState>,
-    /// The kinds whose objects are children without owner references.
+    /// Kinds whose objects are children without owner references.
     pub(crate) unowned: HashSet<GroupResource, RandomState>,
-    /// Those that may be read across namespaces only where that is granted.
+    /// Kinds that may be read in other namespaces only if that is granted.
     pub(crate) referenced: HashSet<GroupResource, RandomState>,
 }
 
 impl MapContext {
-    /// The objects of a declared kind, from the cache.
+    /// Returns the selected objects of a declared kind from the cache.
     ///
     /// # Errors
     /// When the kind is not declared.
@@ -50,7 +48,7 @@ impl MapContext {
         Ok(self.lister::<K>()?.list(&selection.into()))
     }
 
-    /// One object of a declared kind, from the cache.
+    /// Returns an object of a declared kind from the cache, or `None` if it is not there.
     ///
     /// # Errors
     /// When the kind is not declared, or the object does not fit its Rust type.
@@ -58,7 +56,8 @@ impl MapContext {
         Ok(self.lister::<K>()?.get(&key.into())?)
     }
 
-    /// One object of a declared kind that is known only at run time, from the cache.
+    /// Returns an object of a declared kind that is known only at run time from the cache, or `None`
+    /// if it is not there.
     ///
     /// # Errors
     /// When the kind is not declared, or the object cannot be read.
@@ -83,7 +82,7 @@ impl MapContext {
 
     fn not_declared(&self, kind: Kind) -> ReadError {
         ReadError::NotDeclared {
-            controller: self.controller.to_string(),
+            controller: self.controller.name.to_string(),
             kind: Box::new(kind),
         }
     }

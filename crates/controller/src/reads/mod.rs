@@ -1,8 +1,12 @@
 //! Reads of the kinds that a controller declares, and the rules for reads across namespaces.
 
 pub(crate) mod cross_namespace;
+mod identity;
 mod map_context;
+mod watched;
 
 pub use self::cross_namespace::Reference;
+pub(crate) use self::identity::ControllerIdentity;
 pub(crate) use self::map_context::Declared;
 pub use self::map_context::MapContext;
+pub(crate) use self::watched::Watched;

@@ -13,7 +13,7 @@ use opkit_client::Object;
 use crate::context::{Context, Stateless};
 use crate::error::{Error, Result};
 use crate::object::Request;
-use crate::reconcile::Action;
+use crate::reconcile::{Action, Cleanup};
 
 /// A reconciler: `async fn(Arc<K>, Context<S>) -> Result<Action, E>`, or in kube's shape
 /// `async fn(Arc<K>, Arc<S>) -> Result<Action, E>`. `E` is [`Error`], or any type that it can be
@@ -150,6 +150,13 @@ impl KeyFunction {
 }
 
 type Erased<T> = dyn Fn(AnyObject, Stateless) -> BoxFuture<'static, Result<T>> + Send + Sync;
+
+/// A declared finalizer: its name, and the function that cleans up.
+#[derive(Debug)]
+pub(crate) struct Finalizer {
+    pub(crate) name: String,
+    pub(crate) function: Function<Cleanup>,
+}
 
 /// A function on an object without its type.
 pub(crate) struct Function<T>(Arc<Erased<T>>);

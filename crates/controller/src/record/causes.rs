@@ -1,22 +1,22 @@
-//! What is queued with an object: why, and the spans of the events that say so.
+//! The causes that are queued with an object, and the spans of their events.
 
 use opkit_workqueue::{Merge, Reasons};
 use tracing::Span;
 
 use crate::record::Cause;
 
-/// How many spans a reconcile is linked to.
+/// Number of spans that a reconcile is linked to, at most.
 const LINKS: usize = 16;
 
-/// The causes of a reconcile, and the spans of their events where somebody traces them.
+/// The causes of a reconcile, and the spans of their events if tracing is enabled.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Why {
-    pub(crate) causes: Reasons<Cause>,
+pub(crate) struct Causes {
+    pub(crate) reasons: Reasons<Cause>,
     links: Vec<Span>,
 }
 
-impl Why {
-    /// Says that the event of `span` is among the causes.
+impl Causes {
+    /// Adds the span of the event that is the cause.
     pub(crate) fn linked(mut self, span: Span) -> Self {
         if !span.is_disabled() {
             self.links.push(span);
@@ -32,25 +32,25 @@ impl Why {
     }
 }
 
-impl From<Cause> for Why {
+impl From<Cause> for Causes {
     fn from(cause: Cause) -> Self {
         Self {
-            causes: Reasons::from(cause),
+            reasons: Reasons::from(cause),
             links: Vec::new(),
         }
     }
 }
 
-impl Merge for Why {
+impl Merge for Causes {
     fn merge(&mut self, later: Self) {
-        self.causes.merge(later.causes);
+        self.reasons.merge(later.reasons);
         let room = LINKS.saturating_sub(self.links.len());
         self.links.extend(later.links.into_iter().take(room));
     }
 
-    /// A look that was asked for, at a later time, is not why there is one now.
+    /// A requeue or a retry that was due later is not the cause of an earlier reconcile.
     fn is_delivered_early(&self) -> bool {
         let is_asked = |cause: &Cause| matches!(cause, Cause::Requeued | Cause::Retry(_));
-        !self.causes.iter().all(is_asked)
+        !self.reasons.iter().all(is_asked)
     }
 }

@@ -82,13 +82,25 @@ impl fmt::Display for HotLoop {
     }
 }
 
-/// A field that somebody set and this reconcile overwrote.
+/// A field that another client set and this reconcile overwrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Correction {
-    object: String,
+    kind: String,
+    name: String,
     field: String,
     /// The fingerprint of its value.
     value: u64,
+}
+
+/// A field that a reconcile writes and another client seems to change back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ContestedField {
+    /// Kind of the object that has the field.
+    pub(crate) kind: String,
+    /// Name of the object that has the field.
+    pub(crate) name: String,
+    /// Path of the field.
+    pub(crate) field: String,
 }
 
 /// What is known of one object.
@@ -100,8 +112,8 @@ pub(super) struct Tracker {
     wrote: Vec<Write>,
     corrections: VecDeque<(Duration, Correction)>,
     turns: Turns,
-    /// Who changed the field that is fought over, once that was looked up.
-    pub(super) rival: Option<String>,
+    /// The other field manager of the contested field, once that was looked up.
+    pub(super) other_manager: Option<String>,
 }
 
 impl Tracker {
@@ -182,7 +194,8 @@ impl Tracker {
             }
             for field in fields {
                 let correction = Correction {
-                    object: format!("{kind} {name}"),
+                    kind: kind.to_owned(),
+                    name: name.to_owned(),
                     field: field.path.clone(),
                     value: field.fingerprint,
                 };
@@ -194,9 +207,9 @@ impl Tracker {
                 let count = alike.count();
                 if count >= FIGHT {
                     found = Some(HotLoop {
-                        object: correction.object,
+                        object: format!("{kind} {name}"),
                         field: correction.field,
-                        manager: self.rival.clone(),
+                        manager: self.other_manager.clone(),
                         because: None,
                         is_created_and_pruned: false,
                         count: u32::try_from(count).unwrap_or(u32::MAX),
@@ -207,12 +220,16 @@ impl Tracker {
         found
     }
 
-    /// The field that is being fought over, if it looks like that: object and path.
-    pub(super) fn suspected(&self) -> Option<(&str, &str)> {
+    /// Returns the field that another client seems to change back, unless its manager is known.
+    pub(super) fn contested(&self) -> Option<ContestedField> {
         let (_, last) = self.corrections.back()?;
         let alike = self.corrections.iter().filter(|(_, one)| one == last);
-        (self.rival.is_none() && alike.count() + 1 >= FIGHT)
-            .then_some((last.object.as_str(), last.field.as_str()))
+        let is_contested = self.other_manager.is_none() && alike.count() + 1 >= FIGHT;
+        is_contested.then(|| ContestedField {
+            kind: last.kind.clone(),
+            name: last.name.clone(),
+            field: last.field.clone(),
+        })
     }
 }
 

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
-use super::hot_loop::{Pace, Tracker};
+use super::hot_loop::{ContestedField, Pace, Tracker};
 use super::outcome::seconds;
 use super::{Cause, HotLoop, Outcome};
 use crate::object::Request;
@@ -244,28 +244,34 @@ impl ReconcileLog {
         found
     }
 
-    /// What is being fought over with somebody else, before the object is reconciled once more:
-    /// the other object and the path of its field.
-    pub(crate) fn suspected(
+    /// Returns the field that another client seems to change back each time the object is
+    /// reconciled, unless the manager of that field is known already.
+    pub(crate) fn contested(
         &self,
         controller: &Arc<str>,
         request: &Request,
-    ) -> Option<(String, String)> {
+    ) -> Option<ContestedField> {
         if self.trackers.load(Ordering::Relaxed) == 0 {
             return None;
         }
         let log = self.shared.lock();
-        let known = log.known(controller, request)?;
-        let (object, field) = known.tracker.as_ref()?.suspected()?;
-        Some((object.to_owned(), field.to_owned()))
+        log.known(controller, request)?
+            .tracker
+            .as_ref()?
+            .contested()
     }
 
-    /// Who that is.
-    pub(crate) fn rival(&self, controller: &Arc<str>, request: &Request, manager: String) {
+    /// Sets the other manager of the contested field.
+    pub(crate) fn set_other_manager(
+        &self,
+        controller: &Arc<str>,
+        request: &Request,
+        manager: String,
+    ) {
         let mut log = self.shared.lock();
         let known = log.known_mut(controller, request);
         if let Some(tracker) = known.and_then(|known| known.tracker.as_mut()) {
-            tracker.rival = Some(manager);
+            tracker.other_manager = Some(manager);
         }
     }
 

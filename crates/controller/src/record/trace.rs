@@ -1,4 +1,4 @@
-//! What one run of a reconciler has done so far.
+//! The trace of one reconcile: the children that it applied, its reads and its writes.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,35 +10,36 @@ use opkit_client::{Kind, ObjectKey};
 use parking_lot::Mutex;
 use serde::Serialize;
 
-/// How many writes are kept.
+/// Number of writes that are kept: enough to explain a reconcile, and a bound for a record.
 const WRITES: usize = 32;
 
-/// The memory of one run. It ends with the run, so a run that ends early leaves nothing behind.
+/// What one reconcile has done so far. It is dropped with the reconcile, so a reconcile that ends
+/// early leaves nothing behind.
 #[derive(Default)]
-pub(crate) struct Run {
-    /// Children that were applied, or should have been: an application that failed is no reason to
-    /// delete the child.
+pub(crate) struct Trace {
+    /// Children that were applied, and those whose application failed, which is no reason to delete
+    /// them.
     applied: Mutex<HashSet<Child>>,
     cache_reads: AtomicU32,
     live_reads: AtomicU32,
     writes: Mutex<Vec<Write>>,
-    /// The client that `Context::client` gives out, which notes what it is used for.
+    /// Client that `Context::client` returns, which records its requests here.
     client: OnceLock<kube::Client>,
 }
 
-impl fmt::Debug for Run {
+impl fmt::Debug for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run").finish_non_exhaustive()
+        f.debug_struct("Trace").finish_non_exhaustive()
     }
 }
 
-/// Something that a reconcile wrote.
+/// A write of a reconcile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Write {
     /// `create`, `apply`, `patch`, `update`, `delete`, `prune`.
     pub verb: &'static str,
-    /// The kind; of requests of one's own, the resource.
+    /// Kind of the object; for requests through `Context::client`, its resource.
     pub kind: String,
     /// The object.
     #[serde(flatten)]
@@ -63,36 +64,36 @@ impl fmt::Display for Write {
     }
 }
 
-/// Group, kind and key of a child. Its version and the Rust type it was applied as do not matter.
+/// Group, kind and key of a child. Its version and its Rust type do not matter.
 type Child = (String, String, ObjectKey);
 
 fn child(kind: &Kind, key: &ObjectKey) -> Child {
     (kind.group.clone(), kind.kind.clone(), key.clone())
 }
 
-impl Run {
-    /// Notes that the run applies a child.
+impl Trace {
+    /// Records that the reconcile applies a child.
     pub(crate) fn applied(&self, kind: &Kind, key: &ObjectKey) {
         self.applied.lock().insert(child(kind, key));
     }
 
-    /// Whether the run applied the child.
+    /// Reports whether the reconcile applied the child.
     pub(crate) fn has_applied(&self, group: &str, kind: &str, key: &ObjectKey) -> bool {
         let child = (group.to_owned(), kind.to_owned(), key.clone());
         self.applied.lock().contains(&child)
     }
 
-    /// Notes a read that the cache answers.
+    /// Records a read from the cache.
     pub(crate) fn read_cache(&self) {
         self.cache_reads.fetch_add(1, Relaxed);
     }
 
-    /// Notes a read that asks the server.
+    /// Records a read from the server.
     pub(crate) fn read_live(&self) {
         self.live_reads.fetch_add(1, Relaxed);
     }
 
-    /// Notes a write that succeeded.
+    /// Records a write that succeeded.
     pub(crate) fn wrote(
         &self,
         verb: &'static str,
@@ -112,13 +113,13 @@ impl Run {
         }
     }
 
-    /// The client of this run, made of `client` when it is asked for first.
-    pub(crate) fn client(&self, make: impl FnOnce() -> kube::Client) -> kube::Client {
-        self.client.get_or_init(make).clone()
+    /// Returns the client of this reconcile, which `create` creates at the first call.
+    pub(crate) fn client(&self, create: impl FnOnce() -> kube::Client) -> kube::Client {
+        self.client.get_or_init(create).clone()
     }
 
-    /// Reads from the cache, from the server, and writes.
-    pub(crate) fn trace(&self) -> (u32, u32, Vec<Write>) {
+    /// Returns the number of reads from the cache and from the server, and takes the writes.
+    pub(crate) fn finish(&self) -> (u32, u32, Vec<Write>) {
         let writes = std::mem::take(&mut *self.writes.lock());
         (
             self.cache_reads.load(Relaxed),

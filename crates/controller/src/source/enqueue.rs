@@ -1,34 +1,36 @@
-//! Sources: from what changed to which objects need a reconcile.
+//! From an event of an informer to the requests that it adds to the queue.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use opkit_cache::{Change, Delta, Event, FieldChange, Listener, Meta, ShownValues};
 use opkit_client::{Kind, ObjectKey};
-use opkit_workqueue::AddOptions;
+use opkit_workqueue::{AddOptions, Queue};
 use tokio::sync::oneshot;
 use tracing::{Level, Span, debug, debug_span, enabled, trace};
 
-use crate::builder::spec::{Role, SourceSpec};
+use super::event::{Event as ObjectEvent, GenericEvent};
+use super::predicate::Predicate;
+use super::spec::{Role, SourceSpec};
+use crate::context::ClusterController;
 use crate::object::Request;
 use crate::object::owner::is_of_kind;
-use crate::record::Cause;
-use crate::record::causes::Why;
-use crate::source::event::{Event as ObjectEvent, GenericEvent};
-use crate::worker::{Running, Side};
+use crate::reads::ControllerIdentity;
+use crate::record::causes::Causes;
+use crate::record::{Cause, ReconcileLog};
 
-/// How many fields that changed are told.
+/// Number of changed fields that a cause names, at most.
 const FIELDS: usize = 4;
 
-/// After so many events in one go, other tasks get a turn.
+/// Number of events after which the task yields to other tasks.
 pub(super) const IN_ONE_GO: u32 = 64;
 
-/// The priority of what nobody changed just now: the first list, and the periodic look at
-/// everything. controller-runtime's.
+/// Priority of objects that did not change just now: those of the first list and of a resync.
+/// controller-runtime's value.
 pub(crate) const LOW_PRIORITY: i32 = -100;
 
-/// The owners of `child` that are of kind `owner`: the controller, or any. An owner in a namespace
-/// is in that of the child.
+/// Returns the owners of `child` of the kind `owner`: the controller, or with `any` all of them. An
+/// owner in a namespace is in the namespace of the child.
 pub(crate) fn owners_of(owner: &Kind, child: &Meta<'_>, any: bool) -> Vec<ObjectKey> {
     let references = match any {
         true => child.owners(),
@@ -44,80 +46,140 @@ pub(crate) fn owners_of(owner: &Kind, child: &Meta<'_>, any: bool) -> Vec<Object
         .collect()
 }
 
-/// Takes the events of one source in one cluster into the queue until dropped; tells `synced` when
-/// the first list is in.
-pub(crate) async fn run(
-    running: Arc<Running>,
-    side: Arc<Side>,
-    source: usize,
-    mut listener: Listener,
-    synced: oneshot::Sender<()>,
-) {
-    let mut synced = Some(synced);
-    let mut in_one_go = 0;
-    loop {
-        in_one_go = (in_one_go + 1) % IN_ONE_GO;
-        if in_one_go == 0 {
-            tokio::task::yield_now().await;
-        }
-        match listener.recv().await {
-            Event::Delta(delta) => {
-                if let Some(source) = running.spec.sources.get(source) {
-                    enqueue(&running, &side, source, &delta);
-                }
-            }
-            Event::Synced => {
-                if let Some(synced) = synced.take() {
-                    // Nobody waits if the manager is stopping already.
-                    let _ = synced.send(());
-                }
-            }
-            _ => {}
-        }
-    }
+/// The sources of a running controller, and the queue that they fill.
+#[derive(Debug)]
+pub(crate) struct ControllerSources {
+    pub(crate) controller: Arc<ControllerIdentity>,
+    /// The reconciled kind first, then the others.
+    pub(crate) sources: Vec<SourceSpec>,
+    /// Filter of the events of all sources.
+    pub(crate) event_filter: Option<Predicate>,
+    pub(crate) clusters: Vec<Arc<ClusterController>>,
+    pub(crate) queue: Queue<Request, Causes>,
+    pub(crate) log: ReconcileLog,
 }
 
-fn enqueue(running: &Running, side: &Side, source: &SourceSpec, delta: &Delta) {
-    if delta.new.is_none()
-        && let Some(type_id) = source.watched.type_id
-    {
-        side.applied.forget(type_id, &delta.key);
-    }
-    let mut targets = Targets::default();
-    delta.steps(|step| {
-        if let Some((event, is_whole)) = ObjectEvent::of(step) {
-            targets.take(running, side, source, &event, is_whole);
+impl ControllerSources {
+    /// Adds the events of one source in one cluster to the queue until the future is dropped;
+    /// notifies `synced` after the first list.
+    pub(crate) async fn run(
+        self: Arc<Self>,
+        cluster: Arc<ClusterController>,
+        source: usize,
+        mut listener: Listener,
+        synced: oneshot::Sender<()>,
+    ) {
+        let mut synced = Some(synced);
+        let mut in_one_go = 0;
+        loop {
+            in_one_go = (in_one_go + 1) % IN_ONE_GO;
+            if in_one_go == 0 {
+                tokio::task::yield_now().await;
+            }
+            match listener.recv().await {
+                Event::Delta(delta) => {
+                    if let Some(source) = self.sources.get(source) {
+                        self.enqueue(&cluster, source, &delta);
+                    }
+                }
+                Event::Synced => {
+                    if let Some(synced) = synced.take() {
+                        // There is no receiver if the manager is stopping already.
+                        let _ = synced.send(());
+                    }
+                }
+                _ => {}
+            }
         }
-    });
-    if source.role == Role::Primary && delta.new.is_none() && !targets.is_itself {
-        // No reconcile will find that the object is gone.
-        let request = Request::new(side.cluster.clone(), delta.key.clone());
-        running.log.forget(&running.name, &request);
     }
-    if targets.is_none() {
-        return;
-    }
-    // Where nobody has set up tracing at all, a span would format its fields for the log crate.
-    let span = match enabled!(Level::DEBUG) {
-        true => {
-            debug_span!("event", kind = source.watched.kind.kind, object = %delta.key, change = ?delta.change)
+
+    fn enqueue(&self, cluster: &ClusterController, source: &SourceSpec, delta: &Delta) {
+        if delta.new.is_none()
+            && let Some(type_id) = source.watched.type_id
+        {
+            cluster.applied.forget(type_id, &delta.key);
         }
-        false => Span::none(),
-    };
-    let is_news = !delta.initial && delta.change != Change::Sync && !is_unchanged(delta);
-    for key in targets.keys(&delta.key) {
-        trace!(controller = running.spec.name, %key, kind = source.watched.kind.kind, "queued");
-        let request = Request::new(side.cluster.clone(), key);
-        let options = AddOptions {
-            priority: Some(if is_news { 0 } else { LOW_PRIORITY }),
-            ..Default::default()
+        let mut targets = Targets::default();
+        delta.steps(|step| {
+            if let Some((event, is_whole)) = ObjectEvent::of(step) {
+                targets.add(self, cluster, source, &event, is_whole);
+            }
+        });
+        if source.role == Role::Primary && delta.new.is_none() && !targets.is_itself {
+            // No reconcile will find that the object is gone.
+            let request = Request::new(cluster.name.clone(), delta.key.clone());
+            self.log.forget(&self.controller.name, &request);
+        }
+        if targets.is_none() {
+            return;
+        }
+        // Without a subscriber for tracing, a span would format its fields for the log crate.
+        let span = match enabled!(Level::DEBUG) {
+            true => {
+                debug_span!("event", kind = source.watched.kind.kind, object = %delta.key, change = ?delta.change)
+            }
+            false => Span::none(),
         };
-        let why = Why::from(cause(source, delta, running.log.values())).linked(span.clone());
-        running.queue.add_with(request, why, options);
+        let is_news = !delta.initial && delta.change != Change::Sync && !is_unchanged(delta);
+        for key in targets.keys(&delta.key) {
+            trace!(controller = &*self.controller.name, %key, kind = source.watched.kind.kind, "queued");
+            let request = Request::new(cluster.name.clone(), key);
+            let options = AddOptions {
+                priority: Some(if is_news { 0 } else { LOW_PRIORITY }),
+                ..Default::default()
+            };
+            let cause = cause(source, delta, self.log.values());
+            let causes = Causes::from(cause).linked(span.clone());
+            self.queue.add_with(request, causes, options);
+        }
+    }
+
+    /// Returns the cluster of a request, or `None` if there is no cluster of that name.
+    fn cluster(&self, request: &Request) -> Option<&Arc<ClusterController>> {
+        let name = request.cluster();
+        let mut clusters = self.clusters.iter();
+        clusters.find(|cluster| cluster.name.as_deref() == name)
+    }
+
+    /// Reports whether a generic event of the source leads to the object that it names and to no
+    /// other. Then there is nothing to filter or to map, and the object need not be looked up.
+    pub(super) fn is_plain(&self, source: usize) -> bool {
+        let declared = self.sources.get(source);
+        self.event_filter.is_none()
+            && declared.is_some_and(|declared| {
+                let is_open = declared.predicate.is_none() && declared.maps.is_empty();
+                declared.role == Role::Primary && is_open
+            })
+    }
+
+    /// Returns the objects that a generic event leads to; `request` names an object of the source's
+    /// kind. An object of the reconciled kind need not be in the cache: then nothing is filtered or
+    /// mapped.
+    pub(super) fn generic_targets(&self, source: usize, request: Request) -> Vec<Request> {
+        let Some(declared) = self.sources.get(source) else {
+            return Vec::new();
+        };
+        let is_primary = declared.role == Role::Primary;
+        // The reconcile reports a cluster that does not exist.
+        let cluster = self.cluster(&request);
+        let informer = cluster.and_then(|cluster| cluster.informers.get(source));
+        let stored = informer.and_then(|informer| informer.stored(request.key()));
+        let (Some(cluster), Some(stored)) = (cluster, stored) else {
+            if !is_primary {
+                debug!(%request, kind = declared.watched.kind.kind, "no such object is in the cache");
+            }
+            return Vec::from_iter(is_primary.then_some(request));
+        };
+        let event = ObjectEvent::Generic(GenericEvent { object: &stored });
+        let mut targets = Targets::default();
+        targets.add(self, cluster, declared, &event, true);
+        let keys = targets.keys(request.key());
+        keys.map(|key| Request::new(cluster.name.clone(), key))
+            .collect()
     }
 }
 
-/// The objects that the events of one object lead to.
+/// Objects that the events of one object lead to.
 #[derive(Default)]
 struct Targets {
     /// Whether the object itself is one.
@@ -126,23 +188,23 @@ struct Targets {
 }
 
 impl Targets {
-    /// Takes in what an event leads to: nothing if it does not pass the filters.
-    fn take(
+    /// Adds the objects that an event leads to: none if it does not pass the filters.
+    fn add(
         &mut self,
-        running: &Running,
-        side: &Side,
+        sources: &ControllerSources,
+        cluster: &ClusterController,
         source: &SourceSpec,
         event: &ObjectEvent<'_>,
         is_whole: bool,
     ) {
-        let filters = [&source.predicate, &running.spec.event_filter];
+        let filters = [&source.predicate, &sources.event_filter];
         let mut filters = filters.into_iter().flatten();
         if !filters.all(|filter| filter.passes(event, is_whole)) {
             return;
         }
         self.is_itself |= source.role == Role::Primary;
         for map in &source.maps {
-            self.mapped.extend(map(event, &side.reads));
+            self.mapped.extend(map(event, &cluster.reads));
         }
     }
 
@@ -150,7 +212,7 @@ impl Targets {
         !self.is_itself && self.mapped.is_empty()
     }
 
-    /// Each object once; the events are those of `itself`.
+    /// Returns each object once; the events are those of `itself`.
     fn keys(mut self, itself: &ObjectKey) -> impl Iterator<Item = ObjectKey> {
         let itself = self.is_itself.then(|| {
             self.mapped.remove(itself);
@@ -160,55 +222,19 @@ impl Targets {
     }
 }
 
-/// Whether a generic event leads to the object that it names and to no other: there is nothing to
-/// filter or to map, and so no need to look the object up.
-pub(crate) fn is_plain(running: &Running, source: usize) -> bool {
-    let declared = running.spec.sources.get(source);
-    running.spec.event_filter.is_none()
-        && declared.is_some_and(|declared| {
-            let is_open = declared.predicate.is_none() && declared.maps.is_empty();
-            declared.role == Role::Primary && is_open
-        })
-}
-
-/// The objects that a generic event leads to: `request` names an object of the source's kind. One
-/// of the reconciled kind need not be in the cache: then there is nothing to filter or to map.
-pub(crate) fn generic_targets(running: &Running, source: usize, request: Request) -> Vec<Request> {
-    let Some(declared) = running.spec.sources.get(source) else {
-        return Vec::new();
-    };
-    let is_primary = declared.role == Role::Primary;
-    // That there is no such cluster is for the reconcile to report.
-    let side = running.side(&request);
-    let informer = side.and_then(|side| side.informers.get(source));
-    let stored = informer.and_then(|informer| informer.stored(request.key()));
-    let (Some(side), Some(stored)) = (side, stored) else {
-        if !is_primary {
-            debug!(%request, kind = declared.watched.kind.kind, "no such object is in the cache");
-        }
-        return Vec::from_iter(is_primary.then_some(request));
-    };
-    let event = ObjectEvent::Generic(GenericEvent { object: &stored });
-    let mut targets = Targets::default();
-    targets.take(running, side, declared, &event, true);
-    let keys = targets.keys(request.key());
-    keys.map(|key| Request::new(side.cluster.clone(), key))
-        .collect()
-}
-
-/// A list after a gap in the watch tells of objects that are as they were.
+/// Reports whether the object did not change: a list after a gap in the watch delivers such objects.
 fn is_unchanged(delta: &Delta) -> bool {
     match (&delta.old, &delta.new) {
         (Some(old), Some(new)) if !delta.coalesced => {
             let (old, new) = (old.meta(), new.meta());
-            // In this order: the version nearly always tells.
+            // In this order, because the version nearly always decides.
             old.resource_version() == new.resource_version() && old.uid() == new.uid()
         }
         _ => false,
     }
 }
 
-/// The first fields that changed, where versions of one object were told one by one.
+/// Returns the first fields that changed, if both versions belong to one object.
 fn changed_fields(delta: &Delta, values: ShownValues) -> Vec<FieldChange> {
     match (&delta.old, &delta.new) {
         (Some(old), Some(new)) if !delta.is_recreated() => new.changes_since(old, FIELDS, values),

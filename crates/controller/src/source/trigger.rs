@@ -9,11 +9,10 @@ use futures::{Stream, StreamExt};
 use opkit_workqueue::AddOptions;
 use tokio::sync::mpsc;
 
-use super::enqueue::{IN_ONE_GO, generic_targets, is_plain};
+use super::enqueue::{ControllerSources, IN_ONE_GO};
 use crate::object::Request;
 use crate::record::Cause;
-use crate::record::causes::Why;
-use crate::worker::Running;
+use crate::record::causes::Causes;
 
 /// How many requests may wait in a trigger; controller-runtime's channel source has as many.
 const WAITING: usize = 1024;
@@ -134,13 +133,13 @@ impl Triggers {
         }
     }
 
-    /// Takes requests, as generic events of a source, into the queue until there are no more.
-    pub(crate) async fn run(mut self, running: Arc<Running>, source: usize) {
+    /// Adds the requests, as generic events of a source, to the queue until there are no more.
+    pub(crate) async fn run(mut self, sources: Arc<ControllerSources>, source: usize) {
         // Filters and map functions read the cache.
-        for informer in running.sides.iter().flat_map(|side| &side.informers) {
+        for informer in sources.clusters.iter().flat_map(|it| &it.informers) {
             informer.wait_for_sync().await;
         }
-        let is_plain = is_plain(&running, source);
+        let is_plain = sources.is_plain(source);
         let mut in_one_go = 0;
         while let Some(request) = self.requests.next().await {
             // A stream of the user's may never wait.
@@ -149,16 +148,16 @@ impl Triggers {
                 tokio::task::yield_now().await;
             }
             if is_plain {
-                self.add(&running, request);
+                self.add(&sources, request);
                 continue;
             }
-            for request in generic_targets(&running, source, request) {
-                self.add(&running, request);
+            for request in sources.generic_targets(source, request) {
+                self.add(&sources, request);
             }
         }
     }
 
-    fn add(&self, running: &Running, request: Request) {
+    fn add(&self, sources: &ControllerSources, request: Request) {
         let cause = Cause::Triggered {
             by: self.name.clone(),
         };
@@ -166,6 +165,6 @@ impl Triggers {
             priority: Some(0),
             ..Default::default()
         };
-        running.queue.add_with(request, Why::from(cause), now);
+        sources.queue.add_with(request, Causes::from(cause), now);
     }
 }

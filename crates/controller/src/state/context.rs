@@ -10,9 +10,8 @@ use opkit_cache::{InformerFactory, InformerOptions, Lister, Selection};
 use opkit_client::{Kind, Object, ObjectKey};
 use opkit_events::EventRecorder;
 
-use crate::builder::spec::Watched;
 use crate::error::{ManagerError, ReadError};
-use crate::reads::Declared;
+use crate::reads::{Declared, Watched};
 
 /// The context that a state is created with: a client, the caches and a recorder of events. Cloning
 /// is cheap.

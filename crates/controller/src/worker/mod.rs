@@ -1,7 +1,9 @@
 //! Workers: from a request in the queue to the user's function, and back into the queue.
 
+mod contested;
+mod controller;
 mod dispatch;
 pub(crate) mod metrics;
 mod objects;
 
-pub(crate) use self::dispatch::{Running, Side};
+pub(crate) use self::controller::{Functions, RunningController};

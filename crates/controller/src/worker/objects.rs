@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use opkit_cache::{AnyObject, FetchError, ObjectError};
 
-use super::{Running, Side};
+use super::RunningController;
+use super::controller::ClusterTerm;
 use crate::context::finalizer::Changed;
 use crate::context::unowned::Unowned;
 use crate::context::{Stateless, finalizer};
@@ -14,38 +15,38 @@ use crate::object::Request;
 use crate::object::owner::Owner;
 use crate::reconcile::function::Reconciler;
 use crate::reconcile::{Action, Cleanup};
-use crate::record::trace::Run;
+use crate::record::trace::Trace;
 
 /// After this time children that are being deleted are looked at again.
 const GOING: Duration = Duration::from_secs(10);
 
-impl Running {
+impl RunningController {
     /// Runs the user's function for one object; `None` if there is no such object any more.
     pub(super) async fn reconcile_request(
         &self,
         request: &Request,
-        run: &Arc<Run>,
+        trace: &Arc<Trace>,
     ) -> Option<Result<Action>> {
         // A cluster that nobody knows: a key of a trigger.
-        let Some(side) = self.side(request) else {
+        let Some(cluster) = self.cluster(request) else {
             let unknown = format!("there is no cluster {:?}", request.cluster());
             return Some(Err(Error::terminal(Error::msg(unknown))));
         };
         // By key the object need not be made, there or gone: its metadata is enough, where it is
         // asked for.
-        if let (Reconciler::Key(function), None) = (&self.spec.reconciler, &self.spec.finalizer)
-            && !self.spec.has_unowned()
+        if let (Reconciler::Key(function), None) = (&self.reconciler, &self.finalizer)
+            && !self.has_unowned
         {
-            let (kind, informer) = (self.spec.kind.clone(), side.informer.clone());
+            let (kind, informer) = (self.identity().kind.clone(), cluster.primary().clone());
             let owner = Owner::of_key(kind, request.clone(), informer);
-            let context = Stateless::new(side.shared(), owner, run.clone());
+            let context = Stateless::new(cluster.term(), owner, trace.clone());
             let called = function.call(request.clone(), context).await;
-            if called.is_ok() || self.spec.error_policy.is_none() {
+            if called.is_ok() || self.error_policy.is_none() {
                 return Some(called);
             }
-            return Some(Box::pin(self.decided_by_key(request, side, run, called)).await);
+            return Some(Box::pin(self.decided_by_key(request, cluster, trace, called)).await);
         }
-        let found = match side.informer.fetch(request.key()).await {
+        let found = match cluster.primary().fetch(request.key()).await {
             Ok(found) => found,
             // Retrying cannot help before it changes.
             Err(FetchError::Object(unreadable))
@@ -55,11 +56,11 @@ impl Running {
             }
             Err(error) => return Some(Err(error.into())),
         };
-        match (found, &self.spec.reconciler) {
-            (Some(object), _) => Some(self.reconcile_object(request, side, object, run).await),
+        match (found, &self.reconciler) {
+            (Some(object), _) => Some(self.reconcile_object(request, cluster, object, trace).await),
             (None, Reconciler::Key(function)) => {
-                let owner = Owner::gone(self.spec.kind.clone(), request.clone());
-                let context = Stateless::new(side.shared(), owner, run.clone());
+                let owner = Owner::gone(self.identity().kind.clone(), request.clone());
+                let context = Stateless::new(cluster.term(), owner, trace.clone());
                 Some(function.call(request.clone(), context).await)
             }
             (None, Reconciler::Object { .. }) => None,
@@ -69,30 +70,30 @@ impl Running {
     async fn reconcile_object(
         &self,
         request: &Request,
-        side: &Side,
+        cluster: &ClusterTerm,
         object: AnyObject,
-        run: &Arc<Run>,
+        trace: &Arc<Trace>,
     ) -> Result<Action> {
         let meta = object.object_meta();
         if meta.deletion_timestamp.is_some() {
             // In a box, so that the future of every other reconcile stays small.
-            return Box::pin(self.reconcile_deleting(request, side, object, run)).await;
+            return Box::pin(self.reconcile_deleting(request, cluster, object, trace)).await;
         }
-        let Some(declared) = self.spec.finalizer.as_ref() else {
-            return self.call(request, side, object, run).await;
+        let Some(declared) = self.finalizer.as_ref() else {
+            return self.call(request, cluster, object, trace).await;
         };
         if finalizer::has(meta, &declared.name) {
-            return self.call(request, side, object, run).await;
+            return self.call(request, cluster, object, trace).await;
         }
-        let shared = side.shared();
+        let term = cluster.term();
         let owner = self.owner(request, object.clone());
-        let (client, manager) = (&shared.client, &shared.field_manager);
+        let (client, manager) = (&term.client, term.field_manager());
         match finalizer::add(client, &owner, meta, &declared.name, manager).await? {
             Changed::Written(answer) => {
-                run.wrote("patch", &owner.kind, &owner.key, "finalizers");
-                let stored = side.informer.read(&answer)?;
-                side.informer.observe(&stored);
-                self.call(request, side, stored.any()?, run).await
+                trace.wrote("patch", &owner.kind, &owner.key, "finalizers");
+                let stored = cluster.primary().read(&answer)?;
+                cluster.primary().observe(&stored);
+                self.call(request, cluster, stored.any()?, trace).await
             }
             // Deleted meanwhile: its event is on the way.
             Changed::Not | Changed::Gone => Ok(Action::await_change()),
@@ -104,40 +105,40 @@ impl Running {
     async fn reconcile_deleting(
         &self,
         request: &Request,
-        side: &Side,
+        cluster: &ClusterTerm,
         object: AnyObject,
-        run: &Arc<Run>,
+        trace: &Arc<Trace>,
     ) -> Result<Action> {
         let meta = object.object_meta();
-        let shared = side.shared();
+        let term = cluster.term();
         let owner = self.owner(request, object.clone());
-        let action = match &self.spec.finalizer {
+        let action = match &self.finalizer {
             Some(declared) if finalizer::has(meta, &declared.name) => {
-                let context = Stateless::new(shared.clone(), owner.clone(), run.clone());
+                let context = Stateless::new(term.clone(), owner.clone(), trace.clone());
                 let called = declared.function.call(object.clone(), context).await;
-                match self.decided(request, side, &object, run, called)? {
+                match self.decided(request, cluster, &object, trace, called)? {
                     Cleanup::Pending(delay) => return Ok(Action::requeue(delay)),
                     Cleanup::AwaitChange => return Ok(Action::await_change()),
                     Cleanup::Done => {
-                        let (client, manager) = (&shared.client, &shared.field_manager);
+                        let (client, manager) = (&term.client, term.field_manager());
                         let removed =
                             finalizer::remove(client, &owner, meta, &declared.name, manager);
                         let removed = removed.await?;
-                        run.wrote("patch", &owner.kind, &owner.key, "finalizers");
-                        side.observe_removal(&owner, meta.resource_version.as_deref(), removed);
+                        trace.wrote("patch", &owner.kind, &owner.key, "finalizers");
+                        cluster.observe_removal(&owner, meta.resource_version.as_deref(), removed);
                         Action::await_change()
                     }
                 }
             }
-            None if self.spec.reconciler.sees_deletion() => {
-                self.call(request, side, object.clone(), run).await?
+            None if self.reconciler.sees_deletion() => {
+                self.call(request, cluster, object.clone(), trace).await?
             }
             _ => Action::await_change(),
         };
         let unowned = Unowned {
-            shared: &shared,
+            term: &term,
             owner: &owner,
-            run,
+            trace,
         };
         match unowned.delete_all().await? {
             true => Ok(action),
@@ -147,40 +148,40 @@ impl Running {
     }
 
     fn owner(&self, request: &Request, object: AnyObject) -> Owner {
-        Owner::new(self.spec.kind.clone(), request.clone(), object)
+        Owner::new(self.identity().kind.clone(), request.clone(), object)
     }
 
     async fn call(
         &self,
         request: &Request,
-        side: &Side,
+        cluster: &ClusterTerm,
         object: AnyObject,
-        run: &Arc<Run>,
+        trace: &Arc<Trace>,
     ) -> Result<Action> {
         let owner = self.owner(request, object.clone());
-        let context = Stateless::new(side.shared(), owner, run.clone());
-        let called = match &self.spec.reconciler {
+        let context = Stateless::new(cluster.term(), owner, trace.clone());
+        let called = match &self.reconciler {
             Reconciler::Object { function, .. } => function.call(object.clone(), context).await,
             Reconciler::Key(function) => function.call(request.clone(), context).await,
         };
-        self.decided(request, side, &object, run, called)
+        self.decided(request, cluster, &object, trace, called)
     }
 
     /// Applies the controller's error policy to the result of the user's function.
     fn decided<T>(
         &self,
         request: &Request,
-        side: &Side,
+        cluster: &ClusterTerm,
         object: &AnyObject,
-        run: &Arc<Run>,
+        trace: &Arc<Trace>,
         called: Result<T>,
     ) -> Result<T> {
-        let Some(policy) = &self.spec.error_policy else {
+        let Some(policy) = &self.error_policy else {
             return called;
         };
         called.map_err(|error| {
             let owner = self.owner(request, object.clone());
-            let context = Stateless::new(side.shared(), owner, run.clone());
+            let context = Stateless::new(cluster.term(), owner, trace.clone());
             policy.decide(object.clone(), error, context)
         })
     }
@@ -190,26 +191,26 @@ impl Running {
     async fn decided_by_key(
         &self,
         request: &Request,
-        side: &Side,
-        run: &Arc<Run>,
+        cluster: &ClusterTerm,
+        trace: &Arc<Trace>,
         called: Result<Action>,
     ) -> Result<Action> {
-        match side.informer.fetch(request.key()).await {
-            Ok(Some(object)) => self.decided(request, side, &object, run, called),
+        match cluster.primary().fetch(request.key()).await {
+            Ok(Some(object)) => self.decided(request, cluster, &object, trace, called),
             _ => called,
         }
     }
 }
 
-impl Side {
+impl ClusterTerm {
     /// Lets reads see at once that the finalizer is gone, and with the last one the object, so that
     /// no event on its way leads to a second clean-up.
     fn observe_removal(&self, owner: &Owner, version: Option<&str>, removed: Changed) {
         match removed {
-            Changed::Written(answer) => self.informer.observe_response(&answer),
+            Changed::Written(answer) => self.primary().observe_response(&answer),
             Changed::Gone => {
                 let uid = owner.uid();
-                self.informer.observe_deletion(&owner.key, &uid, version);
+                self.primary().observe_deletion(&owner.key, &uid, version);
             }
             Changed::Not => {}
         }

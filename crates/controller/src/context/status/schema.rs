@@ -5,6 +5,8 @@ use opkit_client::{Kind, RestClient};
 use serde_json::Value;
 use tracing::{debug, warn};
 
+use crate::object::is_custom;
+
 /// Warns of each custom kind whose status cannot hold what `Context::update_status` writes. The
 /// schemas are those that the server publishes, which every account may read; one that it does not
 /// have yet is not waited for.
@@ -67,11 +69,6 @@ pub(crate) fn status_gaps(kind: &Kind, document: &Value) -> Vec<String> {
         }
     }
     gaps
-}
-
-/// Whether the kind is not one of Kubernetes' own, whose statuses are what they are.
-pub(crate) fn is_custom(kind: &Kind) -> bool {
-    kind.group.contains('.') && !kind.group.ends_with(".k8s.io")
 }
 
 fn schema_of<'d>(kind: &Kind, document: &'d Value) -> Option<&'d Value> {

@@ -1,4 +1,5 @@
-//! Tasks that start and stop together: the servers, what needs no leadership, and what does.
+//! Groups of tasks that start and stop together: the servers, the tasks without leadership, and
+//! those that need it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,13 +12,15 @@ use tracing::error;
 
 use crate::error::{Error, ManagerError};
 use crate::manager::runnable::{AnyRunnable, RunContext};
-use crate::worker::Running;
+use crate::worker::RunningController;
 
+/// Time that remains for a task that is stopped after another one has used up the grace period.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// Until when something may take; none for ever.
+/// Time by which tasks have to end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline {
+    /// `None` if there is no limit.
     at: Option<Instant>,
     pub(super) grace: Duration,
 }
@@ -30,8 +33,8 @@ impl Deadline {
         }
     }
 
-    /// Waits for `future`; false if it takes too long. Who comes last, after somebody who was late,
-    /// gets a moment still.
+    /// Waits for `future`. Returns false if it takes too long. At least one second, or a shorter
+    /// grace period, remains if another task has used up the time.
     pub(super) async fn holds(&self, future: impl Future<Output = ()>) -> bool {
         match self.at {
             Some(at) => {
@@ -48,28 +51,28 @@ impl Deadline {
 
 /// Workers and runnables that start and stop together.
 #[derive(Debug, Default)]
-pub(super) struct Crew {
+pub(super) struct TaskGroup {
     tasks: JoinSet<Result<(), Error>>,
-    /// What is what; a worker has no name of its own.
+    /// Names of the runnables; a worker has no name.
     names: HashMap<Id, Arc<str>>,
-    controllers: Vec<Arc<Running>>,
+    controllers: Vec<Arc<RunningController>>,
     stop: CancellationToken,
 }
 
-impl Crew {
+impl TaskGroup {
     /// Starts the workers of a controller.
-    pub(super) fn work(&mut self, running: &Arc<Running>) {
-        for _ in 0..running.spec.options.max_concurrent_reconciles {
-            let work = running.clone().work(self.stop.clone());
+    pub(super) fn work(&mut self, controller: &Arc<RunningController>) {
+        for _ in 0..controller.options.max_concurrent_reconciles {
+            let work = controller.clone().work(self.stop.clone());
             self.tasks.spawn(async {
                 work.await;
                 Ok(())
             });
         }
-        self.controllers.push(running.clone());
+        self.controllers.push(controller.clone());
     }
 
-    /// Starts a runnable; `context` makes what it works with of the token that stops it.
+    /// Starts a runnable with `context`, whose token stops with this group.
     pub(super) fn run(&mut self, runnable: &AnyRunnable, context: RunContext) {
         let context = RunContext {
             stop: self.stop.clone(),
@@ -79,7 +82,7 @@ impl Crew {
         self.names.insert(task.id(), runnable.name.clone());
     }
 
-    /// Waits until a task fails; for ever if none does.
+    /// Waits until a task fails. Does not return if none does.
     pub(super) async fn failed(&mut self) -> ManagerError {
         while let Some(ended) = self.tasks.join_next_with_id().await {
             if let Some(error) = self.failure(ended) {
@@ -112,8 +115,8 @@ impl Crew {
         })
     }
 
-    /// Drops all work at once, as when leadership is lost: nothing of it may write any more. Waits
-    /// until it is gone, also for tasks that block their thread.
+    /// Aborts all tasks, as when leadership is lost: none of them may write any more. Waits until
+    /// they have ended, also for tasks that block their thread.
     pub(super) async fn abandon(&mut self) {
         self.stop.cancel();
         self.tasks.abort_all();
@@ -122,16 +125,16 @@ impl Crew {
         }
     }
 
-    /// Asks all to end, and aborts those that have not by `deadline`, whose names it adds to
-    /// `late`. An aborted task is not awaited: one that blocks its thread ends when it likes.
+    /// Stops all tasks, aborts those that have not ended by `deadline`, and adds their names to
+    /// `late`. It does not wait for aborted tasks: one of them may block its thread.
     pub(super) async fn stop(&mut self, deadline: Deadline, late: &mut Vec<String>) {
         self.stop.cancel();
         let ended = async {
             while let Some(ended) = self.tasks.join_next_with_id().await {
-                // It was going to end anyway; the error that stopped all is told by another.
+                // The task was being stopped; the error that stopped all is reported elsewhere.
                 if let Some(error) = self.failure(ended) {
                     let error: &dyn std::error::Error = &error;
-                    error!(error, "something failed while it was stopped");
+                    error!(error, "a task failed while it was stopped");
                 }
             }
         };
@@ -139,9 +142,9 @@ impl Crew {
             return;
         }
         late.extend(self.names.values().map(|name| name.to_string()));
-        for running in &self.controllers {
-            let name = &running.spec.name;
-            let in_work = running.in_work().into_iter();
+        for controller in &self.controllers {
+            let name = &controller.identity().name;
+            let in_work = controller.in_work().into_iter();
             late.extend(in_work.map(|(request, _)| format!("{name} {request}")));
         }
         self.tasks.abort_all();
@@ -149,8 +152,8 @@ impl Crew {
     }
 }
 
-/// What a runnable started on its own hears of the end too, when the manager is dropped.
-impl Drop for Crew {
+/// Stops the tasks that a runnable has spawned when the manager is dropped.
+impl Drop for TaskGroup {
     fn drop(&mut self) {
         self.stop.cancel();
     }

@@ -1,0 +1,111 @@
+//! A cluster that the controllers of a manager run against.
+
+use std::sync::Arc;
+
+use opkit_cache::InformerFactory;
+use opkit_client::{Fence, RestClient};
+use opkit_events::EventRecorder;
+use opkit_servers::metrics::MetricsRegistry;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::Manager;
+use super::posters::EventPosters;
+use crate::state::{Caches, StateContext};
+
+/// A cluster that controllers run against.
+pub(super) struct Cluster {
+    /// Name of the cluster; `None` for the one that the operator runs in.
+    pub(super) name: Option<Arc<str>>,
+    pub(super) client: RestClient,
+    pub(super) factory: Arc<InformerFactory>,
+    /// Recorder for controllers that need no leadership.
+    pub(super) events: EventRecorder,
+    /// Recorder for controllers that need leadership; its events are posted while the process
+    /// leads.
+    pub(super) leader_events: EventRecorder,
+    /// Caches that the functions of states may read.
+    caches: Arc<Caches>,
+}
+
+/// The tasks of the informers, and the token that stops them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct InformerTasks {
+    pub(super) tracker: TaskTracker,
+    pub(super) stop: CancellationToken,
+}
+
+impl Cluster {
+    pub(super) fn new(
+        manager: &Manager,
+        name: Option<Arc<str>>,
+        client: &RestClient,
+        posters: &EventPosters,
+        informers: &InformerTasks,
+    ) -> Self {
+        let recorder = |client: RestClient| {
+            posters.recorder(&manager.operator, manager.options.event_api, client)
+        };
+        let events = recorder(client.clone());
+        let leader_events = match &manager.options.leader_election {
+            Some(election) => recorder(RestClient::new(election.fence.layer(client.kube()))),
+            None => events.clone(),
+        };
+        let factory = InformerFactory::new(
+            client.clone(),
+            manager.options.scope.clone(),
+            informers.tracker.clone(),
+            informers.stop.clone(),
+        );
+        let controllers = manager.controllers.iter();
+        let field_managers = controllers.map(|it| it.spec.field_manager(&manager.operator));
+        let factory = Arc::new(factory.keep_managers(field_managers));
+        let sources = manager.controllers.iter().flat_map(|it| &it.spec.sources);
+        let caches = Caches {
+            factory: factory.clone(),
+            watched: sources.map(|source| source.watched.clone()).collect(),
+            options: manager.cached.clone(),
+            timeout: manager.options.cache_sync_timeout,
+        };
+        Self {
+            name,
+            client: client.clone(),
+            factory,
+            events,
+            leader_events,
+            caches: Arc::new(caches),
+        }
+    }
+
+    /// Returns the context that a state is created with. With a fence, its client writes only
+    /// during the term of that fence; without one, as for controllers that need no leadership, it
+    /// always writes.
+    pub(super) fn state_context(&self, fence: Option<&Fence>) -> StateContext {
+        let client = self.client.kube();
+        let (client, events) = match fence {
+            Some(fence) => (fence.layer(client), &self.leader_events),
+            None => (client, &self.events),
+        };
+        StateContext {
+            client,
+            events: events.clone(),
+            caches: self.caches.clone(),
+        }
+    }
+
+    /// Registers the metrics of the caches. Those of the cluster that the operator runs in have no
+    /// label for the cluster, as the metrics of an operator for one cluster.
+    pub(super) fn register_cache(&self, metrics: &MetricsRegistry) {
+        let collector = Box::new(self.factory.metrics());
+        let mut registry = metrics.lock();
+        match &self.name {
+            Some(name) => {
+                let label = ("cluster".into(), name.to_string().into());
+                registry
+                    .sub_registry_with_label(label)
+                    .register_collector(collector);
+            }
+            None => registry.register_collector(collector),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! From a declared controller to a running one: its names, informers and queue are resolved here,
+//! once.
+
+use std::sync::Arc;
+
+use opkit_workqueue::{MetricsProvider, Queue, QueueOptions, group_of};
+
+use super::Manager;
+use super::cluster::Cluster;
+use crate::builder::AnyController;
+use crate::builder::spec::ControllerSpec;
+use crate::context::ClusterController;
+use crate::context::apply::applied::AppliedChildren;
+use crate::context::prune::OwnedKind;
+use crate::object::Request;
+use crate::reads::cross_namespace::{Grants, resource_of};
+use crate::reads::{ControllerIdentity, Declared, MapContext};
+use crate::source::spec::Role;
+use crate::source::{ControllerSources, Triggers};
+use crate::state::States;
+use crate::worker::metrics::ReconcileMetrics;
+use crate::worker::{Functions, RunningController};
+
+/// Resolves the controllers of a manager.
+pub(super) struct Resolver<'a> {
+    manager: &'a Manager,
+    clusters: &'a [Cluster],
+    states: Arc<States>,
+    grants: Arc<Grants>,
+    metrics: ReconcileMetrics,
+    queue_metrics: MetricsProvider,
+}
+
+impl<'a> Resolver<'a> {
+    /// Registers the metrics of controllers and queues.
+    pub(super) fn new(manager: &'a Manager, clusters: &'a [Cluster]) -> Self {
+        let registry = &manager.options.metrics;
+        let queue_metrics = MetricsProvider::default();
+        let metrics = ReconcileMetrics::new(registry);
+        queue_metrics.register(&mut registry.lock());
+        Self {
+            manager,
+            clusters,
+            states: Arc::new(manager.states.clone()),
+            grants: Arc::new(manager.grants.clone()),
+            metrics,
+            queue_metrics,
+        }
+    }
+
+    /// Starts the informers of a controller in all clusters. Returns the controller, and its
+    /// triggers with the number of their source.
+    pub(super) fn controller(
+        &self,
+        controller: AnyController,
+    ) -> (RunningController, Vec<(usize, Triggers)>) {
+        let AnyController {
+            spec,
+            triggers,
+            rate_limiter,
+        } = controller;
+        let mut queue = QueueOptions::<Request> {
+            fair_by: spec.options.is_fair.then_some(namespace_of),
+            metrics: Some(self.queue_metrics.queue(&spec.name)),
+            ..Default::default()
+        };
+        if let Some(limiter) = rate_limiter {
+            queue.rate_limiter = limiter;
+        }
+        let identity = Arc::new(ControllerIdentity {
+            name: spec.name.as_str().into(),
+            kind: spec.kind.clone(),
+            kind_name: spec.kind.noun().into(),
+            field_manager: spec.field_manager(&self.manager.operator).into(),
+        });
+        let clusters = self.clusters.iter();
+        let clusters = clusters.filter_map(|cluster| self.cluster(&spec, &identity, cluster));
+        let workers = spec.options.max_concurrent_reconciles;
+        let metrics = self.metrics.of(&identity.name, workers);
+        let sources = ControllerSources {
+            clusters: clusters.collect(),
+            controller: identity,
+            sources: spec.sources,
+            event_filter: spec.event_filter,
+            queue: Queue::new(queue),
+            log: self.manager.options.log.clone(),
+        };
+        let functions = Functions {
+            reconciler: spec.reconciler,
+            finalizer: spec.finalizer,
+            error_policy: spec.error_policy,
+        };
+        let options = spec.options;
+        let running = RunningController::new(sources, functions, options, metrics, &self.states);
+        (running, triggers)
+    }
+
+    /// Starts the informers of a controller in one cluster. The first source is the reconciled
+    /// kind; a controller without sources does not exist.
+    fn cluster(
+        &self,
+        spec: &ControllerSpec,
+        identity: &Arc<ControllerIdentity>,
+        cluster: &Cluster,
+    ) -> Option<Arc<ClusterController>> {
+        let mut declared = Declared::default();
+        let (mut owned, mut unowned) = (Vec::new(), Vec::new());
+        let mut informers = Vec::with_capacity(spec.sources.len());
+        for source in &spec.sources {
+            let watched = &source.watched;
+            let informer = watched.start(&cluster.factory, &self.manager.cached);
+            informers.push(informer.clone());
+            let resource = resource_of(&watched.kind);
+            let children = || OwnedKind {
+                type_id: watched.type_id,
+                informer: informer.clone(),
+            };
+            match source.role {
+                Role::Owned => {
+                    declared.owned.insert(resource);
+                    owned.push(children());
+                }
+                Role::Unowned => {
+                    declared.unowned.insert(resource);
+                    unowned.push(children());
+                }
+                Role::Referenced => {
+                    declared.referenced.insert(resource);
+                }
+                Role::Primary | Role::Watched => {}
+            }
+            match watched.type_id {
+                Some(id) => declared.typed.insert(id, informer),
+                None => declared.dynamic.insert(watched.kind.clone(), informer),
+            };
+        }
+        let primary = informers.first()?.clone();
+        for index in &spec.indexes {
+            primary.add_index(index.clone());
+        }
+        Some(Arc::new(ClusterController {
+            name: cluster.name.clone(),
+            client: cluster.client.clone(),
+            reads: MapContext {
+                controller: identity.clone(),
+                declared: Arc::new(declared),
+                primary,
+                grants: self.grants.clone(),
+            },
+            informers,
+            applied: AppliedChildren::default(),
+            events: match spec.options.needs_leader_election {
+                true => cluster.leader_events.clone(),
+                false => cluster.events.clone(),
+            },
+            owned,
+            unowned,
+        }))
+    }
+}
+
+/// Returns the group of a request in a fair queue: its cluster and namespace.
+fn namespace_of(request: &Request) -> u64 {
+    group_of(&(request.cluster(), &request.namespace))
+}

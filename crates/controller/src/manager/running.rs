@@ -1,0 +1,280 @@
+//! A running manager: starts all tasks in order, waits for a failure, and stops them in order.
+
+use std::sync::Arc;
+
+use futures::{FutureExt, TryFutureExt};
+use opkit_client::Fence;
+use opkit_leaderelection::Leadership;
+use tokio::sync::oneshot;
+use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::cluster::{Cluster, InformerTasks};
+use super::election::Election;
+use super::posters::EventPosters;
+use super::resolve::Resolver;
+use super::runnable::{Group, RunContext};
+use super::task_group::{Deadline, TaskGroup};
+use super::{Manager, preflight, stuck};
+use crate::builder::AnyController;
+use crate::context::status::schema::report_status_gaps;
+use crate::error::ManagerError;
+use crate::state::States;
+use crate::worker::RunningController;
+
+/// All tasks of a manager.
+pub(super) struct RunningManager {
+    pub(super) manager: Manager,
+    /// The cluster that the operator runs in first.
+    pub(super) clusters: Vec<Cluster>,
+    pub(super) controllers: Vec<Arc<RunningController>>,
+    servers: TaskGroup,
+    /// Tasks that need no leadership.
+    others: TaskGroup,
+    /// Tasks of the present term of leadership.
+    pub(super) leaders: TaskGroup,
+    pub(super) election: Option<Election>,
+    /// Tasks that fill the queues.
+    sources: JoinSet<()>,
+    informers: InformerTasks,
+    posters: EventPosters,
+}
+
+impl RunningManager {
+    pub(super) fn new(manager: Manager) -> Self {
+        let (posters, informers) = (EventPosters::default(), InformerTasks::default());
+        let metrics = &manager.options.metrics;
+        posters.metrics.register(&mut metrics.lock());
+        let cluster = |name, client| Cluster::new(&manager, name, client, &posters, &informers);
+        let home = cluster(None, &manager.client);
+        let named = manager.clusters.iter();
+        let named = named.map(|(name, client)| cluster(Some(name.clone()), client));
+        Self {
+            clusters: std::iter::once(home).chain(named).collect(),
+            manager,
+            controllers: Vec::new(),
+            servers: TaskGroup::default(),
+            others: TaskGroup::default(),
+            leaders: TaskGroup::default(),
+            election: None,
+            sources: JoinSet::new(),
+            informers,
+            posters,
+        }
+    }
+
+    /// Starts all tasks in order. Returns `None` if `stop` comes first.
+    pub(super) async fn start(
+        &mut self,
+        stop: &CancellationToken,
+    ) -> Option<Result<(), ManagerError>> {
+        let context = self.clusters.first()?.state_context(None);
+        let created = self.manager.make_states(&context);
+        match stop.run_until_cancelled(created).await {
+            Some(Ok(())) => {}
+            ended => return ended,
+        }
+        let mut servers = std::mem::take(&mut self.servers);
+        for server in self.manager.runnables(Group::Server) {
+            servers.run(&server, self.run_context(None, &self.states()));
+        }
+        let started = tokio::select! {
+            biased;
+            error = servers.failed() => Some(Err(error)),
+            started = stop.run_until_cancelled(self.start_caches()) => started,
+        };
+        self.servers = servers;
+        if !matches!(started, Some(Ok(()))) {
+            return started;
+        }
+        let mut others = std::mem::take(&mut self.others);
+        for runnable in self.manager.runnables(Group::Other) {
+            others.run(&runnable, self.run_context(None, &self.states()));
+        }
+        for controller in &self.controllers {
+            if !controller.options.needs_leader_election {
+                others.work(controller);
+            }
+        }
+        self.others = others;
+        Some(self.start_leading())
+    }
+
+    /// Starts the informers and sources, checks kinds and permissions, and waits until every
+    /// controller has seen the first lists.
+    async fn start_caches(&mut self) -> Result<(), ManagerError> {
+        let controllers = std::mem::take(&mut self.manager.controllers);
+        let sources = controllers.iter().flat_map(|it| &it.spec.sources);
+        let watched: Vec<_> = sources.map(|it| it.watched.kind.clone()).collect();
+        let reconciled = controllers.iter().map(|it| (*it.spec.kind).clone());
+        let reconciled: Vec<_> = reconciled.collect();
+        let timeouts = controllers.iter();
+        let timeouts = timeouts.filter_map(|it| it.spec.options.cache_sync_timeout);
+        let timeout = self.manager.options.cache_sync_timeout;
+        let timeout = timeouts.fold(timeout, Ord::min);
+        let first_lists = self.start_sources(controllers);
+        // The informers list meanwhile, so a start takes no longer than the slower of both.
+        let (operator, options) = (&self.manager.operator, &self.manager.options);
+        let each = self.clusters.iter().map(async |cluster| {
+            let checked = preflight::check(operator, &cluster.client, options, &watched);
+            let synced = cluster.factory.wait_for_sync(timeout);
+            let reported = report_status_gaps(&cluster.client, &reconciled).map(Ok);
+            futures::try_join!(checked, synced.map_err(ManagerError::Sync), reported).map(drop)
+        });
+        futures::future::try_join_all(each).await?;
+        for first_list in first_lists {
+            // An error means that the task of the source has ended, which `wait` reports.
+            let _ = first_list.await;
+        }
+        Ok(())
+    }
+
+    /// Resolves the controllers and starts their informers and sources. Returns a receiver for each
+    /// source, which is notified after its first list.
+    fn start_sources(&mut self, controllers: Vec<AnyController>) -> Vec<oneshot::Receiver<()>> {
+        let resolver = Resolver::new(&self.manager, &self.clusters);
+        for cluster in &self.clusters {
+            cluster.register_cache(&self.manager.options.metrics);
+        }
+        let mut first_lists = Vec::new();
+        for controller in controllers {
+            let (controller, triggers) = resolver.controller(controller);
+            let controller = Arc::new(controller);
+            let (tasks, stop) = (&mut self.sources, &self.informers.stop);
+            for cluster in &controller.sources.clusters {
+                for (source, informer) in cluster.informers.iter().enumerate() {
+                    let (synced, first_list) = oneshot::channel();
+                    first_lists.push(first_list);
+                    let (sources, cluster) = (controller.sources.clone(), cluster.clone());
+                    let task = sources.run(cluster, source, informer.listen(), synced);
+                    feed(tasks, stop, task);
+                }
+            }
+            for (source, triggers) in triggers {
+                feed(
+                    tasks,
+                    stop,
+                    triggers.run(controller.sources.clone(), source),
+                );
+            }
+            feed(tasks, stop, stuck::watch(controller.clone()));
+            self.controllers.push(controller);
+        }
+        first_lists
+    }
+
+    /// Returns the states of the tasks that need no leadership.
+    pub(super) fn states(&self) -> Arc<States> {
+        Arc::new(self.manager.states.clone())
+    }
+
+    pub(super) fn run_context(&self, fence: Option<&Fence>, states: &Arc<States>) -> RunContext {
+        let client = self.manager.client.kube();
+        RunContext {
+            stop: CancellationToken::new(),
+            client: match fence {
+                Some(fence) => fence.layer(client),
+                None => client,
+            },
+            metrics: self.manager.options.metrics.clone(),
+            states: states.clone(),
+        }
+    }
+
+    /// Waits until `stop`, or until a task fails.
+    pub(super) async fn wait(&mut self, stop: &CancellationToken) -> Result<(), ManagerError> {
+        loop {
+            let leadership = tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                error = self.servers.failed() => return Err(error),
+                error = self.others.failed() => return Err(error),
+                error = self.leaders.failed() => return Err(error),
+                // A map function of the user's has panicked: it must not be ignored.
+                error = first_panic(&mut self.sources) => {
+                    return Err(ManagerError::Internal(error.into()));
+                }
+                leadership = changed(&mut self.election) => match leadership {
+                    Ok(leadership) => leadership,
+                    Err(error) => return Err(ManagerError::Internal(error.into())),
+                },
+            };
+            // A task that blocks its thread cannot be dropped, so a stop does not wait for it here.
+            match stop.run_until_cancelled(self.follow(leadership)).await {
+                Some(followed) => followed?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Stops all tasks in order, by the deadline.
+    pub(super) async fn stop(mut self, deadline: Deadline) -> Result<(), ManagerError> {
+        let mut late = Vec::new();
+        for controller in &self.controllers {
+            controller.sources.queue.shut_down();
+        }
+        self.leaders.stop(deadline, &mut late).await;
+        self.others.stop(deadline, &mut late).await;
+        // Events are posted before the lease is released: afterwards the fence refuses writes.
+        self.posters.flush(deadline).await;
+        if let Some(election) = &mut self.election {
+            election.release(deadline, &mut late).await;
+        }
+        self.informers.stop.cancel();
+        self.informers.tracker.close();
+        if !deadline.holds(self.informers.tracker.wait()).await {
+            late.push("the informers".to_owned());
+        }
+        let sources = async { while self.sources.join_next().await.is_some() {} };
+        if !deadline.holds(sources).await {
+            late.push("a map function".to_owned());
+            self.sources.abort_all();
+            self.sources.detach_all();
+        }
+        self.servers.stop(deadline, &mut late).await;
+        // Without a grace period, late tasks are expected.
+        if late.is_empty() || deadline.grace.is_zero() {
+            return Ok(());
+        }
+        warn!(late = late.join(", "), "not everything ended in time");
+        let seconds = deadline.grace.as_secs();
+        Err(ManagerError::Late { seconds, late })
+    }
+}
+
+/// Waits until leadership changes. Does not return if there is no election.
+async fn changed(election: &mut Option<Election>) -> Result<Leadership, JoinError> {
+    match election {
+        Some(election) => election.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Stops the tasks of a manager that is dropped, although nothing waits for them.
+impl Drop for RunningManager {
+    fn drop(&mut self) {
+        self.informers.stop.cancel();
+    }
+}
+
+/// Spawns a task that fills a queue until `stop`.
+fn feed(
+    sources: &mut JoinSet<()>,
+    stop: &CancellationToken,
+    source: impl Future<Output = ()> + Send + 'static,
+) {
+    let stop = stop.clone();
+    sources.spawn(async move {
+        stop.run_until_cancelled(source).await;
+    });
+}
+
+/// Waits until a task panics. Does not return if none does.
+async fn first_panic(tasks: &mut JoinSet<()>) -> JoinError {
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended {
+            return error;
+        }
+    }
+    std::future::pending().await
+}

@@ -1,0 +1,98 @@
+//! Leadership of a manager: the work that needs it starts and stops with each term.
+
+use std::sync::Arc;
+
+use opkit_client::Fence;
+use opkit_leaderelection::Leadership;
+
+use super::ManagerOptions;
+use super::election::Election;
+use super::runnable::Group;
+use super::running::RunningManager;
+use super::task_group::TaskGroup;
+use crate::error::ManagerError;
+use crate::state::States;
+use crate::worker::RunningController;
+
+impl RunningManager {
+    /// Starts the election, or the work that needs leadership if there is no election.
+    pub(super) fn start_leading(&mut self) -> Result<(), ManagerError> {
+        let Some(options) = self.manager.options.leader_election.take() else {
+            let states = self.states();
+            self.lead(None, &states);
+            return Ok(());
+        };
+        let ManagerOptions {
+            metrics, watchdog, ..
+        } = &self.manager.options;
+        let election = Election::start(self.manager.client.clone(), options, metrics, watchdog);
+        self.election = Some(election.map_err(ManagerError::LeaderElection)?);
+        Ok(())
+    }
+
+    /// Starts the work that needs leadership, with the states of the term. With a fence, it writes
+    /// only during the term of that fence.
+    fn lead(&mut self, fence: Option<&Fence>, states: &Arc<States>) {
+        let mut leaders = TaskGroup::default();
+        for runnable in self.manager.runnables(Group::Leader) {
+            leaders.run(&runnable, self.run_context(fence, states));
+        }
+        for controller in self.controllers.iter().filter(|it| needs_leadership(it)) {
+            if let Some(fence) = fence {
+                controller.begin_term(fence, states);
+            }
+            leaders.work(controller);
+        }
+        self.leaders = leaders;
+    }
+
+    /// Follows a change of leadership, and further changes that happen meanwhile.
+    pub(super) async fn follow(&mut self, leadership: Leadership) -> Result<(), ManagerError> {
+        let mut next = Some(leadership);
+        while let Some(leadership) = next {
+            next = match leadership {
+                Leadership::Leading { term } => self.begin_term(term).await?,
+                Leadership::Standby => {
+                    self.leaders.abandon().await;
+                    if let Some(election) = &mut self.election {
+                        election.ended();
+                    }
+                    None
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Creates the states of a term and starts its work. Returns the new leadership if that changes
+    /// before the states are created.
+    async fn begin_term(&mut self, term: u64) -> Result<Option<Leadership>, ManagerError> {
+        let (Some(election), Some(home)) = (&mut self.election, self.clusters.first()) else {
+            return Ok(None);
+        };
+        let Some(fence) = election.begin(term) else {
+            return Ok(None);
+        };
+        let context = home.state_context(Some(&fence));
+        let states = self.manager.states.clone();
+        let states = tokio::select! {
+            states = states.with(&self.manager.state_makers, &context) => Arc::new(states?),
+            changed = election.changed() => {
+                return Ok(Some(changed.map_err(|error| ManagerError::Internal(error.into()))?));
+            }
+        };
+        // This process does not know what other replicas did, and when they would have reconciled
+        // an object again.
+        if term > 1 {
+            for controller in self.controllers.iter().filter(|it| needs_leadership(it)) {
+                controller.requeue_all();
+            }
+        }
+        self.lead(Some(&fence), &states);
+        Ok(None)
+    }
+}
+
+fn needs_leadership(controller: &RunningController) -> bool {
+    controller.options.needs_leader_election
+}
