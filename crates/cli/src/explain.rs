@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use crate::{endpoint, output};
 
-/// Width limit of the output in characters, except for a heading with long names: two terminals
-/// side by side.
+/// Width limit of the output, in characters; a heading with long names may exceed it. A wide screen
+/// fits two terminals of this width side by side.
 const WIDTH: usize = 120;
 /// Width limit of the column of reads; longer text continues on the next line.
 const READS: usize = 16;

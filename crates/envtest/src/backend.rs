@@ -299,9 +299,10 @@ async fn create_namespace(client: &RestClient) -> Result<(), TestError> {
     let name = kube.default_namespace();
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     let options = WriteOptions::for_manager(MANAGER);
-    let made = client
+    let created = client
         .create(&Kind::of::<Namespace>(), None, &namespace, &options)
         .await;
-    made.map(drop)
+    created
+        .map(drop)
         .map_err(|cause| refused(format!("create Namespace {name}"), cause))
 }

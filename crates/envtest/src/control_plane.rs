@@ -289,7 +289,7 @@ impl ControlPlane {
             body.insert("kind".to_owned(), kind.kind.clone().into());
         }
         let options = WriteOptions::for_manager(MANAGER).force();
-        let answer = self
+        let response = self
             .inner
             .client
             .patch(&kind, &key, None, Patch::Apply(&body), &options)
@@ -298,7 +298,7 @@ impl ControlPlane {
         decode(
             &kind,
             &key,
-            &answer.map_err(|cause| refused(what(), cause))?,
+            &response.map_err(|cause| refused(what(), cause))?,
         )
     }
 
@@ -350,8 +350,7 @@ impl ControlPlane {
         Ok(removed?)
     }
 
-    /// Runs a test while the control plane runs; reports a process that ended as the cause of a
-    /// failure.
+    /// Runs a test. If a process of the control plane ends meanwhile, the test fails with that cause.
     pub(crate) async fn guard(&self, test: impl Future<Output = Result>) -> Result {
         let outcome = tokio::select! {
             outcome = test => outcome,

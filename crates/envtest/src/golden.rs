@@ -55,11 +55,12 @@ pub fn golden(path: impl AsRef<Path>, object: &impl Serialize) -> Result {
             report: cause.to_string(),
         })?);
     }
-    let wanted = fs::read_to_string(path).unwrap_or_default();
-    if wanted == found {
+    let expected = fs::read_to_string(path).unwrap_or_default();
+    if expected == found {
         return Ok(());
     }
-    let report = format!("--- expected\n{wanted}--- found\n{found}--- {BLESS}=1 rewrites the file");
+    let report =
+        format!("--- expected\n{expected}--- found\n{found}--- {BLESS}=1 rewrites the file");
     Err(TestError::Golden {
         path: path.to_owned(),
         report,

@@ -16,7 +16,7 @@ pub enum OperatorError {
     /// A name is not valid in Kubernetes.
     #[error("{what} {name:?} is not valid: {problem}")]
     Name {
-        /// Thing that has the name.
+        /// Description of the name, such as "the operator's name".
         what: &'static str,
         /// Name that is not valid.
         name: String,

@@ -24,7 +24,8 @@ impl Installer {
         Self { client }
     }
 
-    /// Installs the CRDs among the manifests of an operator; returns them as established.
+    /// Installs the CRDs in an operator's manifests, waits until they are established, and returns
+    /// them.
     pub(crate) async fn install_crds(&self, yaml: &str) -> Result<Vec<CustomResourceDefinition>> {
         let mut crds = Vec::new();
         for object in

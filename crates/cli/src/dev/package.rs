@@ -31,8 +31,8 @@ impl Package {
     /// package of the directory, or else the only operator.
     pub(crate) fn find(name: Option<&str>) -> Result<Self> {
         let metadata = MetadataCommand::new().no_deps().exec().map_err(|error| {
-            let said = error.to_string();
-            let cause = said.rsplit("error: ").next().unwrap_or_default().trim();
+            let message = error.to_string();
+            let cause = message.rsplit("error: ").next().unwrap_or_default().trim();
             anyhow!("cannot read the cargo workspace of this directory: {cause}")
         })?;
         let operators: Vec<Self> = metadata

@@ -75,8 +75,8 @@ impl Sources {
         let new = now
             .iter()
             .find(|(path, stamp)| self.seen.get(*path) != Some(stamp));
-        let gone = || self.seen.iter().find(|(path, _)| !now.contains_key(*path));
-        new.or_else(gone).map(|(path, _)| path.clone())
+        let deleted = || self.seen.iter().find(|(path, _)| !now.contains_key(*path));
+        new.or_else(deleted).map(|(path, _)| path.clone())
     }
 
     /// Returns a file that was written since `time`, if there is one. The first build uses it,
@@ -111,7 +111,7 @@ fn add(stamps: &mut BTreeMap<PathBuf, Stamp>, path: PathBuf) {
     }
 }
 
-/// Adds the files below a directory, except those that editors keep beside an open file.
+/// Adds the files below a directory, except temporary files of editors.
 fn add_all(stamps: &mut BTreeMap<PathBuf, Stamp>, directory: &Path, depth: usize) {
     let Some(depth) = depth.checked_sub(1) else {
         return;

@@ -125,11 +125,11 @@ fn control_characters_in_texts_do_not_reach_the_terminal() {
 /// Two operators may both reconcile an object.
 #[tokio::test]
 async fn every_operator_is_asked() {
-    async fn operator(answer: serde_json::Value) -> (String, tokio::task::JoinSet<()>) {
+    async fn operator(response: serde_json::Value) -> (String, tokio::task::JoinSet<()>) {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let body = answer.to_string();
+        let body = response.to_string();
         let mut serving = tokio::task::JoinSet::new();
         serving.spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();

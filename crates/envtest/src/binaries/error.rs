@@ -52,7 +52,7 @@ pub enum BinariesError {
     PortTaken {
         /// Name of the process.
         name: String,
-        /// Path of its log.
+        /// Path of the process's log.
         log: PathBuf,
     },
     /// A process ended before the test did.
@@ -64,7 +64,7 @@ pub enum BinariesError {
         code: String,
         /// Last line of its log.
         last: String,
-        /// Path of its log.
+        /// Path of the process's log.
         log: PathBuf,
     },
     /// The server did not become ready in time.

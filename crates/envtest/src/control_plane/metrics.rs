@@ -38,7 +38,7 @@ impl ControlPlane {
     pub fn metric(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         let text = self.metrics();
         let samples = text.lines().filter_map(Sample::parse);
-        let wanted = samples.filter(|sample| {
+        let expected = samples.filter(|sample| {
             let mut labels = labels.iter();
             sample.name == name
                 && labels.all(|(name, value)| {
@@ -46,7 +46,7 @@ impl ControlPlane {
                     own.any(|(own, found)| own == name && found == value)
                 })
         });
-        wanted
+        expected
             .map(|sample| sample.value)
             .reduce(|sum, value| sum + value)
     }

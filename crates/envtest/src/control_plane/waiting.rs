@@ -47,7 +47,7 @@ impl ControlPlane {
     pub async fn eventually<K: Object>(
         &self,
         key: impl Into<ObjectKey>,
-        wanted: impl Fn(&K) -> bool,
+        condition: impl Fn(&K) -> bool,
     ) -> Result<K> {
         let (kind, key) = (Kind::of::<K>(), self.key::<K>(key));
         let found = self
@@ -55,7 +55,7 @@ impl ControlPlane {
                 Ok(self
                     .get::<K>(key.clone())
                     .await?
-                    .filter(|object| wanted(object)))
+                    .filter(|object| condition(object)))
             })
             .await?;
         match found {
@@ -77,10 +77,10 @@ impl ControlPlane {
     /// Safe to drop: this only reads.
     pub async fn eventually_gone<K: Object>(&self, key: impl Into<ObjectKey>) -> Result {
         let (kind, key) = (Kind::of::<K>(), self.key::<K>(key));
-        let gone = self
+        let deleted = self
             .wait(async || Ok(self.get::<K>(key.clone()).await?.is_none().then_some(())))
             .await?;
-        match gone {
+        match deleted {
             Some(()) => Ok(()),
             None => Err(self.timed_out(&kind, &key, "is not deleted").await.into()),
         }
@@ -146,7 +146,7 @@ impl ControlPlane {
         &self,
         time: Duration,
         key: impl Into<ObjectKey>,
-        wanted: impl Fn(&K) -> bool,
+        condition: impl Fn(&K) -> bool,
     ) -> Result<K> {
         let (kind, key) = (Kind::of::<K>(), self.key::<K>(key));
         let backend = &self.inner.backend;
@@ -159,7 +159,7 @@ impl ControlPlane {
             };
             let passed = start.elapsed();
             let what = match found {
-                Some(object) if wanted(&object) => {
+                Some(object) if condition(&object) => {
                     if passed >= time {
                         return Ok(object);
                     }

@@ -38,8 +38,8 @@ pub(super) async fn explain(subject: &Subject, query: Option<&str>) -> (StatusCo
         .filter(is_meant)
         .map(|last| subject.log.of(&last.controller, &last.request))
         .collect();
-    let answer = json!({"operator": subject.operator, "objects": objects});
-    (StatusCode::OK, answer.to_string())
+    let response = json!({"operator": subject.operator, "objects": objects});
+    (StatusCode::OK, response.to_string())
 }
 
 /// Returns the names of the controllers whose kind or name matches `name`.

@@ -331,22 +331,22 @@ async fn metrics_server(options: &RunOptions) -> Result<Option<MetricsServer>, O
 fn with_watchdog(health: Health, dog: Option<watch::Receiver<Option<LeaderWatchdog>>>) -> Health {
     let Some(dog) = dog else { return health };
     health.check(LeaderWatchdog::NAME, move || {
-        let said = match &*dog.borrow() {
+        let result = match &*dog.borrow() {
             Some(dog) => dog.check(),
             None => Ok(()),
         };
-        std::future::ready(said)
+        std::future::ready(result)
     })
 }
 
 /// Adds the check that the caches are filled.
 fn with_caches(health: Health, ready: watch::Receiver<bool>) -> Health {
     health.check("caches", move || {
-        let said = match *ready.borrow() {
+        let result = match *ready.borrow() {
             true => Ok(()),
             false => Err(Error::msg("the caches are not filled")),
         };
-        std::future::ready(said)
+        std::future::ready(result)
     })
 }
 

@@ -30,8 +30,8 @@ async fn collect(listener: TcpListener) -> String {
         }
         assert!(read > 0, "the request ended: {text}");
     }
-    let answer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
-    stream.write_all(answer.as_bytes()).await.unwrap();
+    let response = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    stream.write_all(response.as_bytes()).await.unwrap();
     String::from_utf8_lossy(&request).into_owned()
 }
 
