@@ -1,8 +1,8 @@
-//! The kind.
+//! The kind `Bucket`.
 
 use opkit::prelude::*;
 
-/// A bucket in the object store, of the same name as the object.
+/// A bucket in the object store, with the name of the object.
 #[opkit::kind(group = "bucket.opkit.dev", version = "v1", namespaced, status = BucketStatus)]
 #[opkit(
     printcolumn("Ready", condition = "Ready"),
@@ -10,21 +10,21 @@ use opkit::prelude::*;
     printcolumn("URL", path = ".status.url")
 )]
 pub struct BucketSpec {
-    /// Whether former versions of its objects are kept.
+    /// Whether previous versions of objects are kept.
     #[opkit(default = false)]
     pub versioning: bool,
-    /// How much may be in it.
+    /// Maximum size of the bucket's content, in GiB.
     #[opkit(default = 10, min = 1)]
     pub quota_gib: i32,
 }
 
-/// What is known of a bucket.
+/// Observed state of a bucket.
 #[opkit::status]
 pub struct BucketStatus {
-    /// Where it is.
+    /// URL of the bucket.
     pub url: Option<String>,
-    /// The generation of the spec that this status is about.
+    /// Generation of the spec that this status belongs to.
     pub observed_generation: Option<i64>,
-    /// Whether the bucket is as asked for, and why not.
+    /// `Ready`: whether the bucket matches the spec, with a reason.
     pub conditions: Conditions,
 }

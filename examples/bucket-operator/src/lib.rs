@@ -1,8 +1,8 @@
-//! An operator that keeps buckets in an object store: something outside the cluster.
+//! An operator that manages buckets in an object store, outside of the cluster.
 //!
-//! It shows what such operators need: a state that reaches the outside, a finalizer that cleans up
-//! there, errors that are retried as each of them asks for, a look at the outside now and then, and
-//! a web hook that saves the wait.
+//! It shows the parts that such operators need: a state with a connection to the store, a finalizer
+//! that cleans up there, a retry policy for each error, a periodic check for drift, and a web hook
+//! that reports changes earlier.
 
 mod bucket;
 mod store;
@@ -11,22 +11,22 @@ mod web_hook;
 use opkit::{prelude::*, trigger};
 
 pub use bucket::{Bucket, BucketSpec, BucketStatus};
-pub use store::{Answer, Deletion, MemoryStore, ObjectStore, Put, Settings, StoreError};
+pub use store::{Deletion, MemoryStore, ObjectStore, Put, Settings, StoreError, StoreFuture};
 use web_hook::WebHook;
 
-/// How often each bucket is looked at, whether or not anybody tells of a change.
+/// Interval at which each bucket is checked, also without a report of a change.
 const DRIFT_CHECK: Duration = Duration::from_secs(600);
-/// How long to wait before asking again whether a bucket is empty.
+/// Time between two checks whether a bucket that is being deleted is empty.
 const EMPTYING: Duration = Duration::from_secs(2);
 
-/// What reconciles work with beside the cluster: here the store, elsewhere a pool of connections or
-/// settings.
+/// Shared state of the reconciles: here the store, elsewhere a connection pool or settings.
 pub(crate) struct App {
     store: Box<dyn ObjectStore>,
 }
 
 impl App {
-    /// A real store would be connected to here: an error ends the operator with one clear sentence.
+    /// Creates the state. A real operator would connect to its store here; an error stops the
+    /// operator with one sentence.
     async fn connect(store: impl ObjectStore) -> Result<Self> {
         Ok(Self {
             store: Box::new(store),
@@ -34,12 +34,12 @@ impl App {
     }
 }
 
-/// The whole operator, with a store that forgets everything when it ends.
+/// Returns the operator, with a store that keeps its data in memory.
 pub fn operator() -> Operator {
     operator_with(MemoryStore::default())
 }
 
-/// The operator with a store of one's own: what tests call.
+/// Returns the operator with another store; tests call this.
 pub fn operator_with(store: impl ObjectStore) -> Operator {
     let (trigger, calls) = trigger("web hook");
     Operator::new("bucket-operator")
@@ -47,17 +47,17 @@ pub fn operator_with(store: impl ObjectStore) -> Operator {
         .state(|| App::connect(store))
         .controller(
             Controller::new(reconcile)
-                // The status that reconcile writes is no reason for another look at the store.
+                // The status that reconcile writes must not lead to another request to the store.
                 .primary(|buckets| buckets.only(predicate::generation_changed()))
                 .triggered_by(calls)
                 .finalizer("bucket.opkit.dev/cleanup", clean_up)
-                // Stores answer slowly; different buckets need not wait for each other.
+                // Stores respond slowly; different buckets need not wait for each other.
                 .max_concurrent_reconciles(8),
         )
         .runnable(WebHook { trigger })
 }
 
-/// Brings one bucket of the store to what its spec asks for, and says so in its status.
+/// Brings one bucket of the store to the state in its spec, and reports the result in its status.
 async fn reconcile(bucket: Arc<Bucket>, cx: Context<App>) -> Result<Action> {
     let name = bucket.name_any();
     let put = cx.state().store.put(&name, settings(&bucket, &cx)).await;
@@ -68,7 +68,7 @@ async fn reconcile(bucket: Arc<Bucket>, cx: Context<App>) -> Result<Action> {
             .reason(error.reason())
             .message(error.to_string()),
     };
-    tell(&bucket, &put, &ready, &cx);
+    report_transition(&bucket, &put, &ready, &cx);
     cx.update_status(&bucket, |status| {
         status.url = put.is_ok().then(|| format!("memory://{name}"));
         status.conditions.set(&ready);
@@ -76,32 +76,37 @@ async fn reconcile(bucket: Arc<Bucket>, cx: Context<App>) -> Result<Action> {
     .await?;
 
     match put {
-        // Somebody may change the bucket where Kubernetes does not see it.
+        // Another client of the store may change the bucket, which Kubernetes does not see.
         Ok(_) => Ok(Action::requeue(DRIFT_CHECK)),
         Err(error) => Err(retry(error)),
     }
 }
 
-/// Each error is retried in its own way.
+/// Selects the retry policy of an error.
 fn retry(error: StoreError) -> Error {
     match error {
-        // The store knows best when it has time.
+        // The store sets the delay.
         StoreError::Throttled(pause) => Error::retry_after(pause, error),
         // No retry helps before the object changes.
         StoreError::InvalidName(_) => Error::terminal(error),
-        // The other may give it up, and nobody would tell us.
+        // The other owner may release the bucket, without a notification.
         StoreError::Taken { .. } => Error::retry_after(DRIFT_CHECK, error),
-        // The object's own backoff: 5 ms, and twice as long each time.
+        // The object's own backoff: 5 ms, doubled each time.
         StoreError::Unavailable => error.into(),
     }
 }
 
-/// Events tell of transitions: one for each look at the store would only be noise.
-fn tell(bucket: &Bucket, put: &Result<Put, StoreError>, ready: &Condition, cx: &Context<App>) {
+/// Creates an event for each transition; one for each check of the store would only be noise.
+fn report_transition(
+    bucket: &Bucket,
+    put: &Result<Put, StoreError>,
+    ready: &Condition,
+    cx: &Context<App>,
+) {
     let before = bucket.status.as_ref();
     let before = before.and_then(|status| status.conditions.get("Ready"));
     match put {
-        Ok(Put::Created) => cx.event(Normal, "Created", "made the bucket"),
+        Ok(Put::Created) => cx.event(Normal, "Created", "created the bucket"),
         Ok(Put::Updated) => cx.event(Normal, "Updated", "changed the settings of the bucket"),
         Ok(Put::Unchanged) => {}
         Err(_) if before.is_some_and(|before| before.reason == ready.reason) => {}
@@ -109,8 +114,8 @@ fn tell(bucket: &Bucket, put: &Result<Put, StoreError>, ready: &Condition, cx: &
     }
 }
 
-/// Deletes the bucket before its object goes. Called until it is done, also after a restart in
-/// between.
+/// Deletes the bucket before its object is deleted. Called until it is done, also after a restart
+/// in between.
 async fn clean_up(bucket: Arc<Bucket>, cx: Context<App>) -> Result<Cleanup> {
     let (name, owner) = (bucket.name_any(), cx.key().to_string());
     match cx.state().store.delete(&name, &owner).await {

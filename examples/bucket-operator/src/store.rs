@@ -1,5 +1,4 @@
-//! What the operator knows of an object store: a small trait, so that tests, and this example, need
-//! no real one.
+//! Interface of the object store: a small trait, so that tests, and this example, need no real one.
 
 mod memory;
 
@@ -7,78 +6,78 @@ use std::{future::Future, pin::Pin, time::Duration};
 
 pub use memory::MemoryStore;
 
-/// What a call to the store answers, in time.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+/// Future result of a call to the store.
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// An object store, as far as the operator needs it. Every call may be repeated.
+/// Object store, limited to the calls that the operator needs. Every call is idempotent.
 pub trait ObjectStore: Send + Sync + 'static {
-    /// Makes the bucket, or brings it to these settings, and answers what that took.
-    fn put<'a>(&'a self, name: &'a str, settings: Settings) -> Answer<'a, Put>;
+    /// Creates the bucket, or updates its settings, and returns which of both was necessary.
+    fn put<'a>(&'a self, name: &'a str, settings: Settings) -> StoreFuture<'a, Put>;
 
-    /// Deletes the bucket of this owner. The store empties it first, which takes its time.
-    fn delete<'a>(&'a self, name: &'a str, owner: &'a str) -> Answer<'a, Deletion>;
+    /// Deletes the bucket of this owner. The store empties it first, which takes several calls.
+    fn delete<'a>(&'a self, name: &'a str, owner: &'a str) -> StoreFuture<'a, Deletion>;
 
-    /// Waits for the next call of the store's web hook, and answers the owner of the bucket that
-    /// somebody changed.
-    fn changed(&self) -> Answer<'_, String>;
+    /// Waits for the next call of the store's web hook, and returns the owner of the bucket that
+    /// was changed.
+    fn changed(&self) -> StoreFuture<'_, String>;
 }
 
-/// How a bucket shall be.
+/// Settings of a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Whose it is, as `namespace/name`. The store keeps it as a tag: two operators, or two
-    /// objects, never fight for a bucket.
+    /// Owner of the bucket, as `namespace/name`. The store keeps it as a tag, so that two
+    /// operators, or two objects, never write the same bucket.
     pub owner: String,
-    /// Whether former versions of objects are kept.
+    /// Whether previous versions of objects are kept.
     pub versioning: bool,
-    /// How much may be in it.
+    /// Maximum size of the bucket's content, in GiB.
     pub quota_gib: i32,
 }
 
-/// What a [`put`](ObjectStore::put) had to do.
+/// Effect of a [`put`](ObjectStore::put).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
-    /// There was none.
+    /// The bucket did not exist and was created.
     Created,
-    /// Its settings differed.
+    /// The settings differed and were updated.
     Updated,
-    /// It was as it shall be.
+    /// The settings were already as requested.
     Unchanged,
 }
 
-/// How far a deletion is.
+/// Progress of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
-    /// There is no such bucket of this owner any more.
+    /// The owner has no such bucket any more.
     Done,
-    /// It is being emptied.
+    /// The bucket is being emptied.
     Pending,
 }
 
-/// Why the store did not do it.
+/// Error of a call to the store.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// It has too much to do.
-    #[error("the store asks to come back in {0:?}")]
+    /// The store is overloaded.
+    #[error("the store is overloaded, retry in {0:?}")]
     Throttled(Duration),
-    /// No bucket can have this name.
-    #[error("{0:?} is no name for a bucket: 3 to 63 letters, digits and dashes")]
+    /// The name is not valid for a bucket.
+    #[error("{0:?} is not a valid bucket name: use 3 to 63 letters, digits and dashes")]
     InvalidName(String),
-    /// The bucket is another's.
+    /// The bucket belongs to another owner.
     #[error("the bucket {name} belongs to {owner}")]
     Taken {
-        /// The bucket.
+        /// Name of the bucket.
         name: String,
-        /// Whose it is.
+        /// Owner of the bucket.
         owner: String,
     },
-    /// Anything else.
+    /// Any other failure.
     #[error("the store is not available")]
     Unavailable,
 }
 
 impl StoreError {
-    /// The reason for a condition or an event.
+    /// Returns the reason for a condition or an event.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Throttled(_) => "Throttled",

@@ -1,13 +1,13 @@
-//! The store's web hook.
+//! The web hook of the store.
 
 use opkit::{Trigger, prelude::*};
 
 use crate::App;
 
-/// Has a bucket reconciled as soon as the store tells that somebody changed it.
+/// Triggers a reconcile of a bucket as soon as the store reports a change.
 ///
-/// Here the store calls a channel. With a real one, this would be a web server: `run` listens until
-/// it shall stop, and its handler calls the trigger.
+/// Here the store sends on a channel. With a real store, this would be a web server: `run` listens
+/// until it is stopped, and its handler calls the trigger.
 pub(crate) struct WebHook {
     pub(crate) trigger: Trigger,
 }
@@ -23,8 +23,7 @@ impl Runnable for WebHook {
                 owner = app.store.changed() => owner?,
             };
             if let Some((namespace, name)) = owner.split_once('/') {
-                // If too many wait, this one is found by the look that each bucket gets now and
-                // then.
+                // If the queue is full, the periodic check finds the change.
                 let _ = self.trigger.try_send((namespace, name));
             }
         }

@@ -1,4 +1,4 @@
-//! What a database is made of.
+//! Children of a database.
 
 use opkit::k8s_openapi::api::apps::v1::StatefulSet;
 use opkit::k8s_openapi::api::batch::v1::{CronJob, Job};
@@ -13,7 +13,8 @@ use crate::{Backup, Database, Engine};
 pub(crate) const PASSWORD: &str = "password";
 pub(crate) const INSTANCE: &str = "app.kubernetes.io/instance";
 
-/// The Secret that the servers read: the one that is named, or our own.
+/// Returns the name of the Secret that the servers read: the one in the spec, or the operator's
+/// own.
 pub(crate) fn secret_name(db: &Database) -> String {
     match &db.spec.password_secret_ref {
         Some(named) => named.name.clone(),
@@ -52,8 +53,9 @@ pub(crate) fn service(db: &Database) -> Result<Service> {
     }))?)
 }
 
-/// The servers. `secret_hash` makes a new password a new template, which replaces the pods.
-/// `storage` is what they were created with: a template of a claim cannot change.
+/// Returns the StatefulSet of the servers. `secret_hash` is part of the pod template, so that a new
+/// password replaces the pods. `storage` is the size at creation: the template of a claim cannot
+/// change.
 pub(crate) fn stateful_set(
     db: &Database,
     registry: &str,
@@ -124,13 +126,13 @@ fn container(db: &Database, registry: &str, name: &str, command: Value, mounts: 
     })
 }
 
-/// Returns how much storage each of the servers was created with.
+/// Returns the storage size with which the servers were created.
 pub(crate) fn storage(servers: &StatefulSet) -> Option<Quantity> {
     let claims = servers.spec.as_ref()?.volume_claim_templates.as_ref()?;
     claimed(claims.first()?)
 }
 
-/// Returns how much storage a claim asks for.
+/// Returns the storage size that a claim requests.
 pub(crate) fn claimed(claim: &PersistentVolumeClaim) -> Option<Quantity> {
     let requests = claim.spec.as_ref()?.resources.as_ref()?.requests.as_ref()?;
     requests.get("storage")?.to_number().ok()
@@ -152,7 +154,7 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
     format!("{hash:016x}")
 }
 
-/// Selects what has our labels.
+/// Returns a selector for the labels of a database's children.
 pub(crate) fn selector(db: &Database) -> Selector {
     Expression::Equal(INSTANCE.to_owned(), db.name_any()).into()
 }

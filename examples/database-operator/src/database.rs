@@ -14,25 +14,25 @@ use opkit::prelude::*;
     printcolumn(age)
 )]
 pub struct DatabaseSpec {
-    /// Which server.
+    /// Database software.
     #[opkit(printcolumn = "Engine")]
     pub engine: Engine,
     /// Version of the server: the tag of its image.
     #[opkit(pattern = r"^[0-9]+(\.[0-9]+)*$", printcolumn = "Version")]
     pub version: String,
-    /// How many servers.
+    /// Number of servers.
     #[opkit(default = 1, min = 1, max = 9)]
     pub replicas: i32,
-    /// How much storage each server has. It may grow, and not shrink.
+    /// Storage size of each server. It can grow, but not shrink.
     pub storage: Quantity,
-    /// Backups; none by default.
+    /// Backup schedule; no backups by default.
     pub backup: Option<Backup>,
-    /// The Secret with the key `password`; without one, the operator creates a Secret with a
+    /// Secret with the key `password`; without one, the operator creates a Secret with a generated
     /// password.
     pub password_secret_ref: Option<SecretRef>,
 }
 
-/// A sort of server.
+/// Database software.
 #[opkit::schema]
 #[derive(Copy, PartialEq, Eq)]
 pub enum Engine {
@@ -45,7 +45,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// The name of the image, and the value of the label of metrics.
+    /// Returns the name of the image, which is also the label value in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
@@ -54,31 +54,31 @@ impl Engine {
     }
 }
 
-/// When to back up.
+/// Schedule of backups.
 #[opkit::schema]
 pub struct Backup {
-    /// As in a CronJob.
+    /// Schedule in the format of a CronJob.
     #[opkit(min_length = 1)]
     pub schedule: String,
-    /// Whether backups are made.
+    /// Whether backups run.
     #[opkit(default = true)]
     pub enabled: bool,
 }
 
-/// A Secret in the same namespace.
+/// Reference to a Secret in the same namespace.
 #[opkit::schema]
 pub struct SecretRef {
-    /// Its name.
+    /// Name of the Secret.
     pub name: String,
 }
 
-/// What is known of a database.
+/// Observed state of a database.
 #[opkit::status]
 pub struct DatabaseStatus {
-    /// How many servers are ready.
+    /// Number of servers that are ready.
     pub ready_replicas: i32,
-    /// The generation that this is about.
+    /// Generation of the spec that this status belongs to.
     pub observed_generation: Option<i64>,
-    /// `Available`, `Progressing`, `Degraded`.
+    /// `Available`, `Progressing` and `Degraded`.
     pub conditions: Conditions,
 }

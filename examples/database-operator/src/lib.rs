@@ -1,5 +1,5 @@
-//! An operator for database servers: children of six kinds, a password that is created once, a last
-//! backup.
+//! An operator for database servers: children of six kinds, a password that is created once, and a
+//! final backup.
 
 mod children;
 mod database;
@@ -19,13 +19,18 @@ use opkit::serde_json::json;
 
 pub use database::{Backup, Database, DatabaseSpec, DatabaseStatus, Engine, SecretRef};
 
-/// How long to wait where somebody else has a name of ours: nothing reports when it is free.
+/// Time until the next attempt if another controller owns an object with the name of a child: no
+/// event reports when the name is free.
 const TAKEN: Duration = Duration::from_secs(60);
 
-/// The whole operator.
+/// Returns the operator.
 pub fn operator() -> Operator {
     let passwords = Counter::new("database_passwords", "Passwords created", ["engine"]);
-    let final_backups = Counter::new("database_final_backups", "Last backups", ["engine"]);
+    let final_backups = Counter::new(
+        "database_final_backups",
+        "Final backups completed",
+        ["engine"],
+    );
     Operator::new("database-operator")
         .crd::<Database>()
         .args::<Settings>()
@@ -64,24 +69,24 @@ struct Settings {
     registry: String,
 }
 
-/// What reconciles share.
+/// Shared state of the reconciles.
 struct App {
     settings: Settings,
     passwords: Counter<1>,
     final_backups: Counter<1>,
 }
 
-/// What is wrong with a database.
+/// Problem of a database that only its user can solve.
 #[derive(Debug)]
-enum Trouble {
+enum DatabaseError {
     NoSecret(String),
     NoPassword(String),
     Shrinks { from: Quantity, to: Quantity },
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for DatabaseError {}
 
-impl fmt::Display for Trouble {
+impl fmt::Display for DatabaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSecret(name) => write!(f, "there is no Secret {name}"),
@@ -91,17 +96,17 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// None of these is retried: a change of the Secret or of the spec leads to the next reconcile.
-fn retry(_: Arc<Database>, _: &Trouble, _: Arc<App>) -> Action {
+/// None of these is retried: a change of the Secret or of the spec triggers the next reconcile.
+fn retry(_: Arc<Database>, _: &DatabaseError, _: Arc<App>) -> Action {
     Action::await_change()
 }
 
-/// The reason of a condition or an event.
+/// Returns the reason of a condition or an event.
 fn reason_of(error: &Error) -> &'static str {
-    match error.downcast_ref::<Trouble>() {
-        Some(Trouble::NoSecret(_)) => "SecretNotFound",
-        Some(Trouble::NoPassword(_)) => "PasswordMissing",
-        Some(Trouble::Shrinks { .. }) => "StorageShrinks",
+    match error.downcast_ref::<DatabaseError>() {
+        Some(DatabaseError::NoSecret(_)) => "SecretNotFound",
+        Some(DatabaseError::NoPassword(_)) => "PasswordMissing",
+        Some(DatabaseError::Shrinks { .. }) => "StorageShrinks",
         None if error.is_not_ours() => "NameTaken",
         None => "Error",
     }
@@ -122,7 +127,7 @@ async fn provision(db: &Database, cx: &Context<App>) -> Result<Arc<StatefulSet>>
     let storage = before.as_deref().and_then(children::storage);
     let (from, to) = (storage.unwrap_or(db.spec.storage), db.spec.storage);
     if to < from {
-        Err(Trouble::Shrinks { from, to })?;
+        Err(DatabaseError::Shrinks { from, to })?;
     }
     let hash = password_hash(db, cx).await?;
     cx.apply(children::config_map(db)?).await?;
@@ -141,12 +146,14 @@ async fn provision(db: &Database, cx: &Context<App>) -> Result<Arc<StatefulSet>>
     Ok(servers)
 }
 
-/// Returns a hash of the password, which is created if the database names no Secret.
+/// Returns a hash of the password. Creates a password if the database names no Secret.
 async fn password_hash(db: &Database, cx: &Context<App>) -> Result<String> {
     let name = children::secret_name(db);
     let secret = match cx.get::<Secret>(&name)? {
         Some(secret) => secret,
-        None if db.spec.password_secret_ref.is_some() => Err(Trouble::NoSecret(name.clone()))?,
+        None if db.spec.password_secret_ref.is_some() => {
+            Err(DatabaseError::NoSecret(name.clone()))?
+        }
         None => {
             let secret = cx.create_once(children::password_secret(db)?).await?;
             let engine = db.spec.engine.name();
@@ -158,11 +165,11 @@ async fn password_hash(db: &Database, cx: &Context<App>) -> Result<String> {
     let data = secret.data.as_ref();
     let password = data
         .and_then(|data| data.get(children::PASSWORD))
-        .ok_or(Trouble::NoPassword(name))?;
+        .ok_or(DatabaseError::NoPassword(name))?;
     Ok(children::hash(&password.0))
 }
 
-/// Lets the claims of the servers grow with the spec.
+/// Grows the claims of the servers to the size in the spec.
 async fn grow_claims(db: &Database, cx: &Context<App>) -> Result {
     let namespace = db.namespace().unwrap_or_default();
     let api: Api<PersistentVolumeClaim> = Api::namespaced(cx.client(), &namespace);
@@ -178,7 +185,7 @@ async fn grow_claims(db: &Database, cx: &Context<App>) -> Result {
     Ok(())
 }
 
-/// Shows the servers, or what is wrong, in the status.
+/// Writes the state of the servers, or the problem, to the status.
 async fn report(
     db: &Arc<Database>,
     cx: &Context<App>,
@@ -203,9 +210,9 @@ async fn report(
         let conditions = &mut status.conditions;
         conditions.set(&degraded);
         if let Ok(servers) = result {
-            let (ready, wanted) = (servers.ready_replicas(), db.spec.replicas);
-            let message = format!("{ready} of {wanted} servers are ready");
-            let available = Condition::new("Available", ready > wanted / 2).reason("Servers");
+            let (ready, expected) = (servers.ready_replicas(), db.spec.replicas);
+            let message = format!("{ready} of {expected} servers are ready");
+            let available = Condition::new("Available", ready > expected / 2).reason("Servers");
             conditions.set(available.message(message));
             conditions.set(Condition::new("Progressing", !servers.is_ready()).reason("Rollout"));
             status.ready_replicas = ready;
@@ -215,29 +222,29 @@ async fn report(
     Ok(())
 }
 
-/// Makes a last backup before the database goes.
+/// Runs a final backup before the database is deleted.
 async fn final_backup(db: Arc<Database>, cx: Context<App>) -> Result<Cleanup> {
     let registry = &cx.state().settings.registry;
     let job = cx.apply(children::final_backup(&db, registry)?).await?;
     if children::has_condition(&job, "Complete") {
         let engine = db.spec.engine.name();
         cx.state().final_backups.with([engine]).inc();
-        cx.event(Normal, "FinalBackup", "the last backup is made");
+        cx.event(Normal, "FinalBackup", "the final backup is complete");
         return Ok(Cleanup::Done);
     }
     if children::has_condition(&job, "Failed") {
-        // Nothing is lost: the database stays until somebody has looked.
+        // No data is lost: the database stays until an administrator resolves the failure.
         cx.event(
             Warning,
             "FinalBackupFailed",
-            "the last backup failed: see its Job",
+            "the final backup failed: see its Job",
         );
     }
-    // The Job is a child: its end leads to the next call.
+    // The Job is a child: its end triggers the next call.
     Ok(Cleanup::AwaitChange)
 }
 
-/// The database whose servers have the claim.
+/// Returns the database whose servers use the claim.
 fn database_of(claim: &PersistentVolumeClaim) -> Vec<ObjectKey> {
     let name = claim.labels().get(children::INSTANCE);
     name.map(ObjectKey::from).into_iter().collect()

@@ -1,4 +1,4 @@
-//! What the operator promises, on any control plane.
+//! Tests of the operator, on any control plane.
 
 use opkit::k8s_openapi::api::apps::v1::StatefulSet;
 use opkit::k8s_openapi::api::batch::v1::{CronJob, Job};
@@ -25,7 +25,7 @@ fn secret(name: &str, password: &str) -> Secret {
     from_value(secret).unwrap()
 }
 
-/// Whether a condition of a database is so, for this reason.
+/// Reports whether a condition of a database has this status and reason.
 fn is(db: &Database, condition: &str, status: ConditionStatus, reason: &str) -> bool {
     let conditions = db.status.as_ref().map(|status| &status.conditions);
     let condition = conditions.and_then(|conditions| conditions.get(condition));
@@ -36,7 +36,7 @@ fn is_degraded(db: &Database, reason: &str) -> bool {
     is(db, "Degraded", ConditionStatus::True, reason)
 }
 
-/// Reports the servers as ready: the embedded control plane has no StatefulSet controller.
+/// Sets the servers to ready: the embedded control plane has no StatefulSet controller.
 async fn servers_are_ready(plane: &ControlPlane, name: &str, count: i32) -> opkit::Result {
     plane.eventually(name, |_: &StatefulSet| true).await?;
     let generation = plane
@@ -111,7 +111,7 @@ async fn too_many_replicas_are_refused(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn backups_end_when_they_are_switched_off(plane: ControlPlane) -> opkit::Result {
+async fn backups_stop_when_they_are_disabled(plane: ControlPlane) -> opkit::Result {
     plane.start(operator()).await?;
     let mut db = database("one");
     let backup = |enabled| {
@@ -128,7 +128,7 @@ async fn backups_end_when_they_are_switched_off(plane: ControlPlane) -> opkit::R
     plane.eventually_gone::<CronJob>("one-backup").await?;
     assert!(
         plane.get::<Secret>("one-password").await?.is_some(),
-        "what was created once stays"
+        "the password is not pruned"
     );
     Ok(())
 }
@@ -179,7 +179,8 @@ async fn storage_does_not_shrink(plane: ControlPlane) -> opkit::Result {
 
 #[opkit::test]
 async fn storage_grows(plane: ControlPlane) -> opkit::Result {
-    // A real server lets only claims of a storage class that allows it grow, and there is none.
+    // A real server lets a claim grow only if its storage class allows that, and there is no such
+    // class.
     plane.require(Capability::OwnServer)?;
     plane.start(operator()).await?;
     plane.apply(database("one")).await?;
@@ -195,14 +196,14 @@ async fn storage_grows(plane: ControlPlane) -> opkit::Result {
     let mut larger = database("one");
     larger.spec.storage = "12Gi".parse()?;
     plane.apply(larger).await?;
-    let wanted: Quantity = "12Gi".parse()?;
-    let has_grown = move |it: &PersistentVolumeClaim| children::claimed(it) == Some(wanted);
+    let expected: Quantity = "12Gi".parse()?;
+    let has_grown = move |it: &PersistentVolumeClaim| children::claimed(it) == Some(expected);
     plane.eventually("data-one-0", has_grown).await?;
     Ok(())
 }
 
 #[opkit::test]
-async fn the_last_backup_is_waited_for(plane: ControlPlane) -> opkit::Result {
+async fn a_deletion_waits_for_the_final_backup(plane: ControlPlane) -> opkit::Result {
     plane.start(operator()).await?;
     plane.apply(database("one")).await?;
     plane.eventually("one", |_: &StatefulSet| true).await?;
@@ -211,7 +212,7 @@ async fn the_last_backup_is_waited_for(plane: ControlPlane) -> opkit::Result {
     plane
         .stays(Duration::from_millis(200), "one", |_: &Database| true)
         .await?;
-    // Played by the test: the embedded control plane has no Job controller.
+    // Completed by the test: the embedded control plane has no Job controller.
     plane.complete_job("one-final-backup").await?;
     plane.eventually_gone::<Database>("one").await?;
     let labels = [("engine", "postgres")];

@@ -1,10 +1,10 @@
-//! The kind.
+//! The kind `Demo`.
 
 use opkit::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something with a size and a type, written down in a ConfigMap.
+/// A size and a type that the operator writes to a ConfigMap.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
 #[kube(
     group = "demo.opkit.dev",
@@ -32,21 +32,21 @@ use serde::{Deserialize, Serialize};
 ))]
 #[serde(rename_all = "camelCase")]
 pub struct DemoSpec {
-    /// How big it is.
+    /// Size to write.
     pub size: i32,
-    /// What it is.
+    /// Type to write.
     #[serde(rename = "type")]
     pub type_: String,
-    /// The name of the ConfigMap to write.
+    /// Name of the ConfigMap to write.
     pub config_map_name: String,
 }
 
-/// What is known of a demo.
+/// Observed state of a demo.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DemoStatus {
-    /// The generation of the spec that this status is about.
+    /// Generation of the spec that this status belongs to.
     pub observed_generation: Option<i64>,
-    /// Whether the ConfigMap is written, and why not.
+    /// `Ready`: whether the ConfigMap is written, with a reason.
     pub conditions: Conditions,
 }

@@ -1,8 +1,8 @@
-//! An operator that keeps a ConfigMap in step with each Demo: renaming, a name that is taken, and
+//! An operator that applies a ConfigMap for each Demo. It shows renaming, a name that is taken, and
 //! a finalizer.
 #![allow(
     clippy::duplicated_attributes,
-    reason = "printer columns may be of one type"
+    reason = "several printer columns have the same type"
 )]
 
 mod demo;
@@ -15,17 +15,17 @@ use opkit::prelude::*;
 
 pub use demo::{Demo, DemoSpec, DemoStatus};
 
-/// The whole operator.
+/// Returns the operator.
 pub fn operator() -> Operator {
     Operator::new("demo-operator").crd::<Demo>().controller(
         Controller::new(reconcile)
             .owns::<ConfigMap>()
-            .watches::<ConfigMap>(demos_that_want)
+            .watches::<ConfigMap>(demos_with_name)
             .finalizer("demo.opkit.dev/cleanup", clean_up),
     )
 }
 
-/// Writes the ConfigMap of one demo and removes those of its former names.
+/// Applies the ConfigMap of one demo and deletes those of its previous names.
 async fn reconcile(demo: Arc<Demo>, cx: Context) -> Result<Action> {
     let written = match cx.apply(desired_config_map(&demo)).await {
         Err(error) if error.is_not_ours() => {
@@ -50,7 +50,7 @@ async fn reconcile(demo: Arc<Demo>, cx: Context) -> Result<Action> {
     Ok(Action::await_change())
 }
 
-/// Removes what one demo has written, before it goes.
+/// Deletes the objects of one demo before the demo is deleted.
 async fn clean_up(demo: Arc<Demo>, cx: Context) -> Result<Cleanup> {
     for map in cx.children::<ConfigMap>()? {
         cx.delete(&map).await?;
@@ -63,8 +63,9 @@ async fn clean_up(demo: Arc<Demo>, cx: Context) -> Result<Cleanup> {
     Ok(Cleanup::Done)
 }
 
-/// A ConfigMap of somebody else matters to the demos that want its name: it may go away.
-fn demos_that_want(map: &ConfigMap, cx: &MapContext) -> Vec<ObjectKey> {
+/// Maps a ConfigMap to the demos that use its name: if another controller owns it, its deletion
+/// frees the name.
+fn demos_with_name(map: &ConfigMap, cx: &MapContext) -> Vec<ObjectKey> {
     let selection = Selection::default().namespace(map.namespace().unwrap_or_default());
     let demos = cx.list::<Demo>(selection).unwrap_or_default();
     let wanting = demos

@@ -1,4 +1,4 @@
-//! What a namespace gets.
+//! Children of a namespace.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn quantities<const N: usize>(of: [(&str, &str); N]) -> BTreeMap<String, Quantit
         .into()
 }
 
-/// How much all pods of the namespace may ask for.
+/// Returns the limit for the total requests of all pods in the namespace.
 pub(crate) fn quota(namespace: &str, size: Size) -> ResourceQuota {
     let (cpu, memory) = match size {
         Size::Small => ("2", "4Gi"),
@@ -45,7 +45,8 @@ pub(crate) fn quota(namespace: &str, size: Size) -> ResourceQuota {
     }
 }
 
-/// What a container asks for that does not say: without it the quota would refuse its pod.
+/// Returns the default requests of containers: without them the quota would refuse pods that set
+/// none.
 pub(crate) fn limits(namespace: &str) -> LimitRange {
     LimitRange {
         metadata: metadata(namespace),
@@ -59,7 +60,7 @@ pub(crate) fn limits(namespace: &str) -> LimitRange {
     }
 }
 
-/// Pods hear from pods of their own namespace only.
+/// Returns a policy that admits only traffic from pods of the same namespace.
 pub(crate) fn network_policy(namespace: &str) -> NetworkPolicy {
     let own = NetworkPolicyPeer {
         pod_selector: Some(LabelSelector::default()),

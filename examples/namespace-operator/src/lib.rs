@@ -1,5 +1,5 @@
-//! An operator that gives namespaces their quota, limits and network policy. It defines no kind:
-//! users put a label on a Namespace, and take it off again.
+//! An operator that creates the quota, limits and network policy of namespaces. It defines no kind:
+//! users set a label on a Namespace, and remove it.
 //!
 //! ```yaml
 //! apiVersion: v1
@@ -19,26 +19,26 @@ use opkit::prelude::*;
 
 use children::{limits, network_policy, quota};
 
-/// The label that says how much a namespace may use.
+/// Label that selects the size of a namespace.
 pub const SIZE: &str = "namespace.opkit.dev/size";
-/// The name of everything that this operator makes.
+/// Name of all objects that this operator creates.
 pub const NAME: &str = "namespace-operator";
 
-/// The whole operator.
+/// Returns the operator.
 pub fn operator() -> Operator {
     Operator::new("namespace-operator").controller(
-        // Labels are metadata: nothing else of the namespaces is asked for or cached.
+        // Labels are metadata: nothing else of the namespaces is requested or cached.
         Controller::metadata(reconcile)
             .owns::<ResourceQuota>()
             .owns::<LimitRange>()
             .owns::<NetworkPolicy>()
-            // Not `label_selector` alone: a namespace that has just lost the label would not pass,
-            // and keep its children.
+            // Not only `label_selector`: a namespace that has just lost the label would not pass,
+            // and would keep its children.
             .primary(|namespaces| namespaces.only(predicate::labels_changed())),
     )
 }
 
-/// How much a namespace may use.
+/// Size of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Size {
     Small,
@@ -55,8 +55,9 @@ impl Size {
     }
 }
 
-/// Gives one namespace what its label asks for, or takes it away. A namespace that is being deleted
-/// does not come here: Kubernetes takes everything out of it, and lets nothing new in.
+/// Applies the objects of one namespace as its label selects, or prunes them. This is not called
+/// for a namespace that is being deleted: Kubernetes deletes all objects in it, and refuses new
+/// ones.
 async fn reconcile(namespace: Arc<PartialObjectMeta<Namespace>>, cx: Context) -> Result<Action> {
     if let Some(text) = namespace.labels().get(SIZE) {
         let Some(size) = Size::parse(text) else {
@@ -66,7 +67,7 @@ async fn reconcile(namespace: Arc<PartialObjectMeta<Namespace>>, cx: Context) ->
             cx.event(Warning, "UnknownSize", note.as_str());
             return Err(Error::terminal(Error::msg(note)));
         };
-        // The owner is in no namespace, so each child says that it is in this one.
+        // The owner is cluster-scoped, so each child must set its namespace.
         let name = namespace.name_any();
         cx.apply(quota(&name, size)).await?;
         cx.apply(limits(&name)).await?;

@@ -13,7 +13,7 @@ use opkit::prelude::*;
 
 use crate::Robot;
 
-/// The deployment that a robot asks for.
+/// Returns the Deployment of a robot.
 pub(crate) fn desired_deployment(robot: &Robot) -> Deployment {
     let labels = BTreeMap::from([
         ("app.kubernetes.io/name".to_owned(), "robot".to_owned()),
@@ -53,8 +53,13 @@ pub(crate) fn desired_deployment(robot: &Robot) -> Deployment {
     }
 }
 
-/// Tells the users of a robot what was done for them.
-pub(crate) fn tell(robot: &Robot, before: Option<&Deployment>, after: &Deployment, cx: &Context) {
+/// Creates an event for the change of the Deployment.
+pub(crate) fn report_change(
+    robot: &Robot,
+    before: Option<&Deployment>,
+    after: &Deployment,
+    cx: &Context,
+) {
     let replicas = |deployment: &Deployment| deployment.spec.as_ref().and_then(|s| s.replicas);
     let name = robot.name_any();
     match before {

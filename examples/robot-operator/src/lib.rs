@@ -1,4 +1,4 @@
-//! An operator that keeps fleets of robots: one Deployment per Robot.
+//! An operator that runs fleets of robots: one Deployment per Robot.
 
 mod deployment;
 mod robot;
@@ -8,22 +8,22 @@ mod tests;
 use opkit::k8s_openapi::api::apps::v1::Deployment;
 use opkit::prelude::*;
 
-use deployment::{desired_deployment, tell};
+use deployment::{desired_deployment, report_change};
 pub use robot::{Robot, RobotSpec, RobotStatus};
 
-/// The whole operator.
+/// Returns the operator.
 pub fn operator() -> Operator {
     Operator::new("robot-operator")
         .crd::<Robot>()
         .controller(Controller::new(reconcile).owns::<Deployment>())
 }
 
-/// Brings one robot to what its spec asks for. Called on every change of the robot or its
+/// Brings one robot to the state in its spec. Called on every change of the robot or its
 /// deployment; safe to repeat.
 async fn reconcile(robot: Arc<Robot>, cx: Context) -> Result<Action> {
     let before = cx.get::<Deployment>(robot.name_any())?;
     let deployment = cx.apply(desired_deployment(&robot)).await?;
-    tell(&robot, before.as_deref(), &deployment, &cx);
+    report_change(&robot, before.as_deref(), &deployment, &cx);
 
     cx.update_status(&robot, |status| {
         status.ready_replicas = deployment.ready_replicas();

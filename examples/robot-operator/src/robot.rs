@@ -1,4 +1,4 @@
-//! The kind.
+//! The kind `Robot`.
 
 use opkit::prelude::*;
 
@@ -20,20 +20,20 @@ pub struct RobotSpec {
     /// Image that every robot runs.
     #[opkit(printcolumn("Image", priority = 1))]
     pub image: String,
-    /// How many robots to keep.
+    /// Number of robots to run.
     #[opkit(default = 1, min = 0, max = 100, printcolumn = "Desired")]
     pub replicas: i32,
-    /// What every robot runs instead of its image's entry point.
+    /// Command that every robot runs instead of its image's entry point.
     pub command: Option<Vec<String>>,
 }
 
-/// What is known of a fleet.
+/// Observed state of a fleet.
 #[opkit::status]
 pub struct RobotStatus {
-    /// How many robots are ready.
+    /// Number of robots that are ready.
     pub ready_replicas: i32,
-    /// The generation of the spec that this status is about.
+    /// Generation of the spec that this status belongs to.
     pub observed_generation: Option<i64>,
-    /// Whether all robots are ready, and why not.
+    /// `Ready`: whether all robots are ready, with a reason.
     pub conditions: Conditions,
 }

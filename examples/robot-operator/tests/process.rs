@@ -1,4 +1,4 @@
-//! The operator as a process: what it says when it cannot work, and what is left when it is killed.
+//! The operator as a process: its errors when it cannot start, and its recovery after a kill.
 
 #![expect(clippy::unwrap_used, reason = "a test may unwrap")]
 
@@ -20,7 +20,7 @@ fn binary() -> Command {
     command
 }
 
-/// Exit code 1 and one sentence on stderr, after whatever was logged.
+/// Checks for exit code 1 and one sentence on stderr, after the log lines.
 fn refused(output: &Output, words: &[&str]) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
@@ -35,7 +35,7 @@ fn refused(output: &Output, words: &[&str]) {
     );
 }
 
-/// A kubeconfig that leads to the control plane, in a directory of its own.
+/// Writes a kubeconfig of the control plane to a new directory.
 async fn kubeconfig(plane: &ControlPlane) -> (TempDir, PathBuf) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("kubeconfig");
@@ -44,7 +44,7 @@ async fn kubeconfig(plane: &ControlPlane) -> (TempDir, PathBuf) {
     (directory, path)
 }
 
-/// A running operator, killed with the test at the latest.
+/// Running operator, which is killed at the latest when the test ends.
 struct Process(Child);
 
 impl Process {
@@ -57,7 +57,7 @@ impl Process {
         Self(command.spawn().unwrap())
     }
 
-    /// SIGKILL: nothing is flushed, nothing is told.
+    /// Sends SIGKILL: the process cannot flush or report anything.
     fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -72,7 +72,7 @@ impl Drop for Process {
 }
 
 #[test]
-fn a_missing_kubeconfig_is_named() {
+fn a_missing_kubeconfig_is_reported() {
     let output = binary()
         .args(["--kubeconfig", "/nowhere/kubeconfig"])
         .output()
@@ -81,7 +81,7 @@ fn a_missing_kubeconfig_is_named() {
 }
 
 #[test]
-fn a_broken_kubeconfig_is_named() {
+fn an_invalid_kubeconfig_is_reported() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("broken");
     fs::write(&path, "clusters: [").unwrap();
@@ -90,7 +90,7 @@ fn a_broken_kubeconfig_is_named() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named() {
+fn an_unreachable_server_is_reported() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("kubeconfig");
     let free = TcpListener::bind("127.0.0.1:0")
@@ -108,7 +108,7 @@ fn a_server_that_is_not_there_is_named() {
 }
 
 #[opkit::test]
-async fn a_cluster_that_does_not_know_the_kind_is_said(plane: ControlPlane) -> opkit::Result {
+async fn a_missing_kind_is_reported(plane: ControlPlane) -> opkit::Result {
     let (_directory, path) = kubeconfig(&plane).await;
     let run = tokio::task::spawn_blocking(move || binary().arg("--kubeconfig").arg(path).output());
     refused(
@@ -119,7 +119,7 @@ async fn a_cluster_that_does_not_know_the_kind_is_said(plane: ControlPlane) -> o
 }
 
 #[opkit::test]
-async fn a_killed_operator_is_started_again_and_converges(plane: ControlPlane) -> opkit::Result {
+async fn a_killed_operator_converges_after_a_restart(plane: ControlPlane) -> opkit::Result {
     let (_directory, path) = kubeconfig(&plane).await;
     plane.install(&operator()).await?;
     let robot = |replicas| {
@@ -134,18 +134,18 @@ async fn a_killed_operator_is_started_again_and_converges(plane: ControlPlane) -
     };
     let first = Process::start(&path);
     plane.apply(robot(2)).await?;
-    // The deployment is made first: what follows it in the same reconcile is cut off.
+    // The deployment is applied first: the rest of the reconcile is cut off.
     plane.eventually("robot-one", |_: &Deployment| true).await?;
     first.kill();
 
     let second = Process::start(&path);
-    let ready = |wanted| {
+    let ready = |expected| {
         move |robot: &Robot| {
             robot.is_ready()
                 && robot
                     .status
                     .as_ref()
-                    .is_some_and(|s| s.ready_replicas == wanted)
+                    .is_some_and(|s| s.ready_replicas == expected)
         }
     };
     plane.eventually("robot-one", ready(2)).await?;
@@ -170,9 +170,9 @@ fn the_binary_prints_its_crds_and_its_version() {
     );
 }
 
-/// SIGTERM while the server says nothing, so that nothing is ever ready.
+/// Sends SIGTERM while the server does not respond, so that the operator is never ready.
 #[test]
-fn a_signal_ends_a_start_that_hangs() {
+fn a_signal_stops_a_start_that_hangs() {
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = silent.local_addr().unwrap();
     let directory = TempDir::new().unwrap();
@@ -183,7 +183,7 @@ fn a_signal_ends_a_start_that_hangs() {
     );
     fs::write(&path, kubeconfig).unwrap();
     let mut process = Process::start(&path);
-    // It has asked, and gets no answer.
+    // The operator has sent a request, and gets no response.
     let _connection = silent.accept().unwrap();
     let id = process.0.id().to_string();
     assert!(

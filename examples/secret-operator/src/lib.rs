@@ -1,10 +1,10 @@
-//! An operator that copies Secrets to namespaces that they are shared with.
+//! An operator that copies Secrets to the namespaces that they are shared with.
 //!
-//! Whoever may write a SecretCopy in one namespace must not thereby read the Secrets of all others,
-//! which the operator can. So opkit refuses to read across namespaces what an object merely names,
-//! unless the operator declares such references and a function of its own grants the one in
-//! question. Here the owner of a Secret grants it, by an annotation on the Secret that lists
-//! namespaces.
+//! The operator can read all Secrets, but a user who may write a SecretCopy in one namespace must
+//! not get access to them that way. So opkit refuses to read an object of another namespace only
+//! because another object names it, unless the operator declares such references and its function
+//! grants the one in question. Here the owner of a Secret grants it, with an annotation on the
+//! Secret that lists namespaces.
 
 mod secret_copy;
 
@@ -14,10 +14,10 @@ use opkit::{ReadError, prelude::*};
 
 pub use secret_copy::{SecretCopy, SecretCopySpec, SecretCopyStatus, SecretReference};
 
-/// The annotation of a Secret with the namespaces that may copy it, separated by commas.
+/// Annotation of a Secret with the namespaces that may copy it, separated by commas.
 pub const SHARE_WITH: &str = "secret.opkit.dev/share-with";
 
-/// The whole operator.
+/// Returns the operator.
 pub fn operator() -> Operator {
     Operator::new("secret-operator")
         .crd::<SecretCopy>()
@@ -29,15 +29,15 @@ pub fn operator() -> Operator {
         .cross_namespace::<Secret>(granted)
 }
 
-/// The Secrets whose changes matter to a copy: the original, its annotation included, and what has
-/// the copy's own name, which may be somebody else's and go away.
+/// Returns the Secrets whose changes affect a copy: the original, with its annotation, and a Secret
+/// with the copy's own name, which may belong to another controller until it is deleted.
 fn secrets_of(copy: &SecretCopy) -> Vec<ObjectKey> {
     vec![copy.spec.key(), copy.name_any().into()]
 }
 
-/// Whether the owner of a Secret shares it with the namespace of the object that names it. A Secret
-/// that does not exist is shared with nobody: who may not read it does not learn whether it is
-/// there.
+/// Reports whether the owner of a Secret shares it with the namespace of the object that names it.
+/// A missing Secret is not shared with any namespace, so that an unauthorized user cannot find out
+/// whether it exists.
 fn granted(reference: &Reference, cx: &MapContext) -> bool {
     let Ok(Some(secret)) = cx.get::<Secret>(reference.to.clone()) else {
         return false;
@@ -47,7 +47,7 @@ fn granted(reference: &Reference, cx: &MapContext) -> bool {
     namespaces.any(|name| Some(name.trim()) == reference.from.namespace.as_deref())
 }
 
-/// Keeps one copy as its original is; without a grant, or without it, there is none.
+/// Applies the copy of one Secret. Without a grant, or without the original, the copy is deleted.
 async fn reconcile(copy: Arc<SecretCopy>, cx: Context) -> Result<Action> {
     let ready = match cx.get::<Secret>(copy.spec.key()) {
         Ok(Some(original)) => match cx.apply(desired_secret(&copy, &original)).await {
@@ -57,7 +57,7 @@ async fn reconcile(copy: Arc<SecretCopy>, cx: Context) -> Result<Action> {
                 .message(error.to_string()),
             Err(error) => return Err(error.into()),
         },
-        // In the same namespace, where no grant is needed.
+        // The original is in the same namespace, so no grant is needed.
         Ok(None) => Condition::new("Ready", false)
             .reason("NotFound")
             .message(format!("there is no Secret {}", copy.spec.key())),
@@ -70,14 +70,15 @@ async fn reconcile(copy: Arc<SecretCopy>, cx: Context) -> Result<Action> {
         }
         Err(error) => return Err(error.into()),
     };
-    // What this run did not apply goes: after a grant was taken back, the copy.
+    // Deletes the children that this run did not apply: after a grant was revoked, the copy.
     cx.prune().await?;
     cx.update_status(&copy, |status| status.conditions.set(&ready))
         .await?;
     Ok(Action::await_change())
 }
 
-/// The original's content, and nothing of its metadata: least of all the grant.
+/// Returns the copy, with the original's content but without its metadata, which includes the
+/// grant.
 fn desired_secret(copy: &SecretCopy, original: &Secret) -> Secret {
     Secret {
         metadata: ObjectMeta {

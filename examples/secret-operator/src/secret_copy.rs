@@ -1,39 +1,39 @@
-//! The kind.
+//! The kind `SecretCopy`.
 
 use opkit::prelude::*;
 
-/// A Secret of the same name as the object, with what is in a Secret of another namespace.
+/// A Secret with the name of the object and the content of a Secret in another namespace.
 #[opkit::kind(group = "secret.opkit.dev", version = "v1", namespaced, status = SecretCopyStatus)]
 #[opkit(
     printcolumn("Ready", condition = "Ready"),
     printcolumn("Reason", path = ".status.conditions[?(@.type=='Ready')].reason")
 )]
 pub struct SecretCopySpec {
-    /// What to copy.
+    /// Secret to copy.
     pub from: SecretReference,
 }
 
-/// A Secret, in any namespace.
+/// Reference to a Secret in any namespace.
 #[opkit::schema]
 pub struct SecretReference {
-    /// Its namespace.
+    /// Namespace of the Secret.
     pub namespace: String,
-    /// Its name.
+    /// Name of the Secret.
     pub name: String,
 }
 
 impl SecretCopySpec {
-    /// The key of what to copy.
+    /// Returns the key of the Secret to copy.
     pub fn key(&self) -> ObjectKey {
         (&self.from.namespace, &self.from.name).into()
     }
 }
 
-/// What is known of a copy.
+/// Observed state of a copy.
 #[opkit::status]
 pub struct SecretCopyStatus {
-    /// The generation of the spec that this status is about.
+    /// Generation of the spec that this status belongs to.
     pub observed_generation: Option<i64>,
-    /// Whether the copy is there and up to date, and why not.
+    /// `Ready`: whether the copy exists and is up to date, with a reason.
     pub conditions: Conditions,
 }

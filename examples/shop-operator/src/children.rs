@@ -1,4 +1,4 @@
-//! What a shop is made of.
+//! Children of a shop.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use opkit::prelude::*;
 
 use crate::{Database, Shop};
 
-/// As whom the pods run, and with which secrets images are pulled for them.
+/// Returns the service account of the pods, with the secrets for pulling their images.
 pub(crate) fn service_account(
     shop: &Shop,
     pull_secrets: &[Arc<PartialObjectMeta<Secret>>],
@@ -28,7 +28,7 @@ pub(crate) fn service_account(
         .iter()
         .map(|secret| secret.name_any())
         .collect();
-    // The cache has no order, and a list in another order would be another account.
+    // The cache returns objects in no particular order, and another order would change the account.
     names.sort();
     let references = names.into_iter().map(|name| LocalObjectReference { name });
     ServiceAccount {
@@ -38,7 +38,7 @@ pub(crate) fn service_account(
     }
 }
 
-/// Where the web servers are found.
+/// Returns the service of the web servers.
 pub(crate) fn service(shop: &Shop) -> Service {
     Service {
         metadata: metadata(shop, &shop.name_any(), "web"),
@@ -55,7 +55,7 @@ pub(crate) fn service(shop: &Shop) -> Service {
     }
 }
 
-/// The database: one pod that keeps its name.
+/// Returns the database: one pod that keeps its name.
 pub(crate) fn database(shop: &Shop, database: &Database) -> StatefulSet {
     let name = format!("{}-database", shop.name_any());
     StatefulSet {
@@ -71,10 +71,12 @@ pub(crate) fn database(shop: &Shop, database: &Database) -> StatefulSet {
     }
 }
 
-/// The web servers. How many is not said here: that field is the scaler's.
+/// Returns the Deployment of the web servers. It does not set `replicas`: that field belongs to the
+/// scaler.
 pub(crate) fn web(shop: &Shop, settings: &ConfigMap) -> Deployment {
     let settings = settings.data.iter().flatten();
-    // By value, so that a change of the settings is a new template, which replaces the pods.
+    // The settings are copied by value, so that a change of them changes the template, which
+    // replaces the pods.
     let env = settings.map(|(name, value)| EnvVar {
         name: name.clone(),
         value: Some(value.clone()),
@@ -91,7 +93,7 @@ pub(crate) fn web(shop: &Shop, settings: &ConfigMap) -> Deployment {
     }
 }
 
-/// Nodes are drained one web server at a time.
+/// Returns the budget that lets a drain of nodes evict one web server at a time.
 pub(crate) fn disruption_budget(shop: &Shop) -> PodDisruptionBudget {
     PodDisruptionBudget {
         metadata: metadata(shop, &shop.name_any(), "web"),
@@ -104,7 +106,7 @@ pub(crate) fn disruption_budget(shop: &Shop) -> PodDisruptionBudget {
     }
 }
 
-/// The way in for the world.
+/// Returns the ingress for requests from outside of the cluster.
 pub(crate) fn ingress(shop: &Shop, host: &str) -> Ingress {
     let backend = IngressBackend {
         service: Some(IngressServiceBackend {

@@ -1,8 +1,7 @@
-//! An operator that opens shops: six kinds of children, each applied when those before it are
-//! ready.
+//! An operator for web shops: six kinds of children, each applied when the previous ones are ready.
 //!
-//! A second controller of the same kind sees to the number of web servers. Each has a field manager
-//! of its own, so neither touches the fields and conditions of the other.
+//! A second controller of the same kind sets the number of web servers. Each controller has its own
+//! field manager, so neither changes the fields and conditions of the other.
 
 mod children;
 mod scaler;
@@ -17,12 +16,12 @@ use opkit::prelude::*;
 
 pub use shop::{Database, Shop, ShopSpec, ShopStatus};
 
-/// The label that makes a Secret one of the pull secrets of a shop.
+/// Label that marks a Secret as one of the pull secrets of a shop.
 pub const SHOP: &str = "shop.opkit.dev/shop";
-/// How long to wait before looking again whether somebody else's object is gone.
+/// Time until the next attempt if another controller owns an object with the name of a child.
 const TAKEN: Duration = Duration::from_secs(30);
 
-/// The whole operator.
+/// Returns the operator.
 pub fn operator() -> Operator {
     Operator::new("shop-operator")
         .crd::<Shop>()
@@ -35,7 +34,7 @@ pub fn operator() -> Operator {
                 .owns::<PodDisruptionBudget>()
                 .owns::<Ingress>()
                 .references::<ConfigMap>(|shop: &Shop| vec![shop.spec.config_map.as_str().into()])
-                // Only names and labels are needed: what is in the Secrets never reaches this
+                // Only names and labels are needed: the content of the Secrets never reaches this
                 // process.
                 .watches_metadata::<Secret>(|secret, _| shop_of(secret))
                 .max_concurrent_reconciles(4),
@@ -43,11 +42,10 @@ pub fn operator() -> Operator {
         .controller(
             Controller::new(scaler::scale)
                 .named("scaler")
-                // Children of the other controller: read and listened to, never applied or pruned
-                // here.
+                // Children of the other controller: read and watched, never applied or pruned here.
                 .watches_owners::<Deployment>(),
         )
-        // The scaler asks the API itself, which opkit cannot know.
+        // The scaler calls the API directly, which opkit cannot infer.
         .rule(PolicyRule::new("apps", ["deployments/scale"], ["patch"]))
         .leader_election("shop-operator.opkit.dev")
 }
@@ -61,23 +59,23 @@ fn shop_of(secret: &PartialObjectMeta<Secret>) -> Vec<ObjectKey> {
         .collect()
 }
 
-/// Opens one shop, and says in its status how far it is.
+/// Applies the children of one shop, and reports its progress in the status.
 async fn reconcile(shop: Arc<Shop>, cx: Context) -> Result<Action> {
     match open(&shop, &cx).await {
-        // Nobody tells us when a stranger's object goes, so we look again.
+        // No event reports the deletion of another controller's object, so this is retried.
         Err(error) if error.is_not_ours() => {
             let taken = Condition::new("Ready", false)
                 .reason("NameTaken")
                 .message(error.to_string());
-            say(&shop, &cx, taken).await?;
+            set_condition(&shop, &cx, taken).await?;
             Err(Error::retry_after(TAKEN, error))
         }
         opened => opened,
     }
 }
 
-/// Applies the children in order. Whoever is waited for has the shop reconciled when it changes, so
-/// every run starts at the top; what is there already costs no request.
+/// Applies the children in order. A child that is not ready triggers a reconcile when it changes,
+/// so every run starts at the top; an unchanged child costs no request.
 async fn open(shop: &Arc<Shop>, cx: &Context) -> Result<Action> {
     let Some(settings) = cx.get::<ConfigMap>(&shop.spec.config_map)? else {
         return waiting(shop, cx, "ConfigMap").await;
@@ -99,24 +97,25 @@ async fn open(shop: &Arc<Shop>, cx: &Context) -> Result<Action> {
         return waiting(shop, cx, "WebServers").await;
     }
     cx.apply(children::disruption_budget(shop)).await?;
-    // Last, so that the world comes to a shop that is open.
+    // Last, so that users reach the shop only when it is open.
     if let Some(host) = &shop.spec.host {
         cx.apply(children::ingress(shop, host)).await?;
     }
 
-    // What an earlier spec asked for and this one does not: the database, the ingress. A run that
-    // returned above comes not here, and prunes nothing.
+    // Deletes children that an earlier spec required and this one does not: the database, the
+    // ingress. A run that returned earlier prunes nothing.
     cx.prune().await?;
-    say(shop, cx, Condition::new("Ready", true).reason("Open")).await
+    set_condition(shop, cx, Condition::new("Ready", true).reason("Open")).await
 }
 
-/// Says what the shop waits for. Its change leads to the next reconcile.
+/// Writes to the status which child the shop waits for. The child's change triggers the next
+/// reconcile.
 async fn waiting(shop: &Arc<Shop>, cx: &Context, child: &str) -> Result<Action> {
     let waiting = Condition::new("Ready", false).reason(format!("WaitingFor{child}"));
-    say(shop, cx, waiting).await
+    set_condition(shop, cx, waiting).await
 }
 
-async fn say(shop: &Arc<Shop>, cx: &Context, condition: Condition) -> Result<Action> {
+async fn set_condition(shop: &Arc<Shop>, cx: &Context, condition: Condition) -> Result<Action> {
     cx.update_status(shop, |status| status.conditions.set(&condition))
         .await?;
     Ok(Action::await_change())

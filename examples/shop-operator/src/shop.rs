@@ -1,4 +1,4 @@
-//! The kind.
+//! The kind `Shop`.
 
 use opkit::prelude::*;
 
@@ -11,35 +11,35 @@ use opkit::prelude::*;
 pub struct ShopSpec {
     /// Image of the web servers.
     pub image: String,
-    /// How many web servers to keep.
+    /// Number of web servers to run.
     #[opkit(default = 1, min = 1, max = 50)]
     pub replicas: i32,
-    /// Whether there is a sale: then there are twice as many.
+    /// Whether there is a sale, which doubles the number of web servers.
     #[opkit(default = false)]
     pub sale: bool,
-    /// The ConfigMap with the environment of the web servers, in the same namespace.
+    /// ConfigMap with the environment of the web servers, in the same namespace.
     pub config_map: String,
-    /// The database; without one, orders are forgotten.
+    /// Database of the shop; without one, orders are not stored.
     pub database: Option<Database>,
-    /// Under which name the world sees the shop; without one, only the cluster does.
+    /// Host name of the shop; without one, it is reachable only inside the cluster.
     #[opkit(printcolumn = "Host")]
     pub host: Option<String>,
 }
 
-/// The database of a shop.
+/// Database of a shop.
 #[opkit::schema]
 pub struct Database {
-    /// Its image.
+    /// Image of the database.
     pub image: String,
 }
 
-/// What is known of a shop.
+/// Observed state of a shop.
 #[opkit::status]
 pub struct ShopStatus {
-    /// How many web servers are ready.
+    /// Number of web servers that are ready.
     pub ready_replicas: i32,
-    /// The generation of the spec that this status is about.
+    /// Generation of the spec that this status belongs to.
     pub observed_generation: Option<i64>,
-    /// Whether the shop is open (`Ready`), and has its web servers (`Scaled`).
+    /// `Ready`: whether the shop is open; `Scaled`: whether the number of web servers is right.
     pub conditions: Conditions,
 }

@@ -1,5 +1,5 @@
-//! Kinds that are declared with opkit's attributes: what they are on the wire, and that a server
-//! takes them.
+//! Kinds that are declared with opkit's attributes: their wire format, and that a server accepts
+//! them.
 
 mod declared;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use self::declared::{Mode, Mower, MowerSpec, MowerStatus, Region, Tool};
 
-/// The schema of the spec in the CRD.
+/// Returns the schema of the spec in the CRD.
 fn schema<K: CustomResourceExt>(pointer: &str) -> Value {
     let crd = serde_json::to_value(K::crd()).unwrap();
     let pointer = format!("/spec/versions/0/schema/openAPIV3Schema/properties{pointer}");
@@ -26,7 +26,7 @@ fn mower(name: &str) -> Mower {
 }
 
 #[test]
-fn an_object_is_written_without_what_is_not_set() {
+fn unset_fields_are_not_written() {
     let written = serde_json::to_value(mower("one")).unwrap();
     assert_eq!(
         written,
@@ -73,7 +73,7 @@ fn an_object_is_read_with_its_defaults() {
 }
 
 #[test]
-fn the_schema_says_what_the_words_say() {
+fn the_schema_matches_the_attributes() {
     let spec = schema::<Mower>("/spec");
     assert_eq!(
         spec["required"],
@@ -82,13 +82,13 @@ fn the_schema_says_what_the_words_say() {
     assert_eq!(spec["description"], "A machine that mows a lawn.");
     let expected = json!({
         "model": {
-            "description": "What it is called in the catalogue.",
+            "description": "Name in the catalogue.",
             "type": "string", "minLength": 1, "maxLength": 20, "pattern": "^[a-z0-9-]+$",
         },
         "blades": {"type": "integer", "format": "int32", "default": 3, "minimum": 1.0, "maximum": 9.0},
         "type": {"type": "string", "default": "Cordless"},
         "region": {
-            "description": "Where it may be sold.",
+            "description": "Region of sale.",
             "type": "string", "enum": ["Eu", "us-east"],
             "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "region is immutable"}],
         },
@@ -101,7 +101,7 @@ fn the_schema_says_what_the_words_say() {
             "type": "string",
             "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "owner is immutable"}],
         },
-        "backup": {"description": "Where it may be sold.", "type": "string", "enum": ["Eu", "us-east"]},
+        "backup": {"description": "Region of sale.", "type": "string", "enum": ["Eu", "us-east"]},
         "channels": {"type": "array", "items": {"type": "string"}, "default": ["stable"]},
         "tags": {
             "type": "array", "x-kubernetes-list-type": "set", "maxItems": 8,
@@ -118,7 +118,7 @@ fn the_schema_says_what_the_words_say() {
         },
         "notes": {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1},
         "spare": {
-            "description": "What comes with it.",
+            "description": "Accessory of a mower.",
             "type": "object",
             "required": ["name"],
             "properties": {
@@ -138,14 +138,14 @@ fn the_schema_says_what_the_words_say() {
     });
     let mut properties = spec["properties"].as_object().unwrap().clone();
     let tools = properties.remove("tools").unwrap();
-    // Of Kubernetes' own, as they are.
+    // Kubernetes' own types, unchanged.
     let resources = properties.remove("resources").unwrap();
     assert!(resources["properties"]["limits"].is_object());
     let template = properties.remove("template").unwrap();
     assert!(template["properties"]["spec"]["properties"]["containers"].is_object());
     for (name, expected) in expected.as_object().unwrap() {
         let mut found = properties.remove(name).unwrap_or_default();
-        // Of Kubernetes' own types, whose descriptions are long.
+        // Kubernetes' own types, whose descriptions are long.
         if ["memory", "surge", "budget"].contains(&name.as_str()) {
             found
                 .as_object_mut()
@@ -174,7 +174,7 @@ fn the_schema_says_what_the_words_say() {
 }
 
 #[test]
-fn names_columns_and_subresources_are_kubectls() {
+fn names_columns_and_subresources_are_in_the_crd() {
     let crd = serde_json::to_value(Mower::crd()).unwrap();
     assert_eq!(
         crd["spec"]["names"],
@@ -209,18 +209,17 @@ fn names_columns_and_subresources_are_kubectls() {
     );
 }
 
-/// A kind of an example, declared with kube's derive as it was before, and what opkit's attributes
-/// make otherwise.
+/// Compares a kind of an example with its former declaration by kube's derive.
 #[test]
 fn a_kind_differs_from_kubes_derive_in_four_ways() {
     let mut kubes = serde_json::to_value(declared::kubes::Robot::crd()).unwrap();
     let opkits = serde_json::to_value(robot_operator::Robot::crd()).unwrap();
     let schema = "/spec/versions/0/schema/openAPIV3Schema";
-    // The object is described as its spec is, and has no title.
+    // The description is the spec's doc comment, and there is no title.
     let root = kubes.pointer_mut(schema).unwrap().as_object_mut().unwrap();
     root.remove("title");
     root.insert("description".into(), json!("A fleet of identical robots."));
-    // What is optional is not nullable.
+    // Optional fields are not nullable.
     for optional in [
         "/spec/properties/command",
         "/status",
@@ -252,9 +251,9 @@ fn a_kind_differs_from_kubes_derive_in_four_ways() {
     assert_eq!(opkits, kubes);
 }
 
-/// The server takes the definition, fills in defaults and refuses what the schema forbids.
+/// The server accepts the CRD, fills in defaults and refuses values that the schema forbids.
 #[opkit::test]
-async fn a_server_takes_a_declared_kind(plane: ControlPlane) -> opkit::Result {
+async fn a_server_accepts_a_declared_kind(plane: ControlPlane) -> opkit::Result {
     plane
         .install(&Operator::new("mower-operator").crd::<Mower>())
         .await?;
@@ -273,7 +272,7 @@ async fn a_server_takes_a_declared_kind(plane: ControlPlane) -> opkit::Result {
     assert_eq!(created.spec.channels, ["stable"]);
     assert_eq!(created.spec.anything, Some(json!({"deep": [1, "two"]})));
 
-    // What a typed object leaves out is not sent as null.
+    // Fields that a typed object omits are not sent as null.
     let typed = Mower::new(
         "two",
         MowerSpec {
@@ -321,7 +320,7 @@ async fn a_server_takes_a_declared_kind(plane: ControlPlane) -> opkit::Result {
         assert!(refusal.contains(field), "{field} = {value}: {refusal:?}");
     }
 
-    // The status is a subresource, and holds what the operator writes.
+    // The status is a subresource, and has the fields that the operator writes.
     let status = MowerStatus {
         mowed: 7,
         observed_generation: Some(1),
@@ -336,9 +335,9 @@ async fn a_server_takes_a_declared_kind(plane: ControlPlane) -> opkit::Result {
     Ok(())
 }
 
-/// Rules, also those of `immutable`, are kept by a server that evaluates CEL.
+/// A server that evaluates CEL enforces rules, also those of `immutable`.
 #[opkit::test]
-async fn rules_of_a_declared_kind_hold(plane: ControlPlane) -> opkit::Result {
+async fn rules_of_a_declared_kind_are_enforced(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::Cel)?;
     plane
         .install(&Operator::new("mower-operator").crd::<Mower>())

@@ -1,17 +1,17 @@
-//! A store in this process, which can be told to fail.
+//! A store in memory, which tests can make fail.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{self, mpsc};
 
-use super::{Answer, Deletion, ObjectStore, Put, Settings, StoreError};
+use super::{Deletion, ObjectStore, Put, Settings, StoreError, StoreFuture};
 
-/// How many calls of the web hook may wait. More are lost, as with every web hook: the operator
-/// looks at each bucket now and then anyway.
+/// Number of web hook calls that may wait. Further calls are lost, as with every web hook: the
+/// operator checks each bucket periodically anyway.
 const CALLS: usize = 64;
 
-/// A store in memory. Cloning gives another handle on the same one.
+/// Store in memory. A clone is another handle of the same store.
 #[derive(Debug, Clone)]
 pub struct MemoryStore {
     state: Arc<Mutex<State>>,
@@ -23,14 +23,14 @@ pub struct MemoryStore {
 struct State {
     buckets: BTreeMap<String, Bucket>,
     failures: VecDeque<StoreError>,
-    /// How many calls there were.
+    /// Number of calls so far.
     calls: usize,
 }
 
 #[derive(Debug)]
 struct Bucket {
     settings: Settings,
-    /// What is in it: a deletion takes one call for each.
+    /// Number of objects in the bucket; a deletion takes one call for each.
     objects: usize,
 }
 
@@ -46,29 +46,29 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// The next call fails like this; of several, one call each.
+    /// Makes the next call fail with this error; several errors apply to one call each.
     pub fn fail_next(&self, error: StoreError) {
         self.lock().failures.push_back(error);
     }
 
-    /// How a bucket is, if there is one.
+    /// Returns the settings of a bucket, if it exists.
     pub fn settings(&self, name: &str) -> Option<Settings> {
         let state = self.lock();
         Some(state.buckets.get(name)?.settings.clone())
     }
 
-    /// How many calls there were.
+    /// Returns the number of calls so far.
     pub fn calls(&self) -> usize {
         self.lock().calls
     }
 
-    /// Changes a bucket, or makes it, behind the operator's back; `tell` calls the web hook.
-    pub fn edit(&self, name: &str, settings: Settings, objects: usize, tell: bool) {
+    /// Changes or creates a bucket without the operator; `notify` calls the web hook.
+    pub fn edit(&self, name: &str, settings: Settings, objects: usize, notify: bool) {
         let owner = settings.owner.clone();
         let bucket = Bucket { settings, objects };
         self.lock().buckets.insert(name.to_owned(), bucket);
-        if tell {
-            // Too many wait: see above.
+        if notify {
+            // Dropped if too many calls wait: see `CALLS`.
             let _ = self.web_hook.try_send(owner);
         }
     }
@@ -125,15 +125,15 @@ impl MemoryStore {
 }
 
 impl ObjectStore for MemoryStore {
-    fn put<'a>(&'a self, name: &'a str, settings: Settings) -> Answer<'a, Put> {
+    fn put<'a>(&'a self, name: &'a str, settings: Settings) -> StoreFuture<'a, Put> {
         Box::pin(async move { self.put_now(name, settings) })
     }
 
-    fn delete<'a>(&'a self, name: &'a str, owner: &'a str) -> Answer<'a, Deletion> {
+    fn delete<'a>(&'a self, name: &'a str, owner: &'a str) -> StoreFuture<'a, Deletion> {
         Box::pin(async move { self.delete_now(name, owner) })
     }
 
-    fn changed(&self) -> Answer<'_, String> {
+    fn changed(&self) -> StoreFuture<'_, String> {
         Box::pin(async {
             let mut called = self.called.lock().await;
             called.recv().await.ok_or(StoreError::Unavailable)

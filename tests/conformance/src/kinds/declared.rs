@@ -1,4 +1,4 @@
-//! A kind with most words, and the robot as kube's derive declares it.
+//! A kind with most attribute keywords, and the robot declared with kube's derive.
 
 use k8s_openapi::api::core::v1::{PodTemplateSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -31,7 +31,7 @@ use serde_json::Value;
 ))]
 #[derive(PartialEq, Default)]
 pub(crate) struct MowerSpec {
-    /// What it is called in the catalogue.
+    /// Name in the catalogue.
     #[opkit(
         min_length = 1,
         max_length = 20,
@@ -85,11 +85,11 @@ pub(crate) struct MowerSpec {
     pub(crate) manifest: Option<Value>,
 }
 
-/// Where it may be sold.
+/// Region of sale.
 #[opkit::schema]
 #[derive(Default)]
 pub(crate) enum Region {
-    /// All of it.
+    /// The whole European Union.
     #[default]
     Eu,
     #[opkit(rename = "us-east")]
@@ -103,7 +103,7 @@ pub(crate) enum Mode {
     Pushed,
 }
 
-/// What comes with it.
+/// Accessory of a mower.
 #[opkit::schema]
 #[derive(PartialEq)]
 pub(crate) struct Tool {
@@ -112,7 +112,7 @@ pub(crate) struct Tool {
     pub(crate) size: Option<i32>,
 }
 
-/// What is known of a mower.
+/// Observed state of a mower.
 #[opkit::status]
 pub(crate) struct MowerStatus {
     pub(crate) mowed: u32,
@@ -169,11 +169,11 @@ pub(super) mod kubes {
     pub(crate) struct RobotSpec {
         /// Image that every robot runs.
         pub(crate) image: String,
-        /// How many robots to keep.
+        /// Number of robots to run.
         #[serde(default = "one")]
         #[schemars(range(min = 0, max = 100))]
         pub(crate) replicas: i32,
-        /// What every robot runs instead of its image's entry point.
+        /// Command that every robot runs instead of its image's entry point.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub(crate) command: Option<Vec<String>>,
     }
@@ -182,15 +182,15 @@ pub(super) mod kubes {
         1
     }
 
-    /// What is known of a fleet.
+    /// Observed state of a fleet.
     #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default)]
     #[serde(rename_all = "camelCase", default)]
     pub(crate) struct RobotStatus {
-        /// How many robots are ready.
+        /// Number of robots that are ready.
         pub(crate) ready_replicas: i32,
-        /// The generation of the spec that this status is about.
+        /// Generation of the spec that this status belongs to.
         pub(crate) observed_generation: Option<i64>,
-        /// Whether all robots are ready, and why not.
+        /// `Ready`: whether all robots are ready, with a reason.
         pub(crate) conditions: Conditions,
     }
 }
