@@ -1,4 +1,4 @@
-//! The operator SDK for Rust: one library and one command, with a Kubernetes API server inside.
+//! The operator SDK for Rust: one library and one command, with an embedded Kubernetes API server.
 //!
 //! An operator is a kind, an async function that reconciles it, and an [`Operator`] that composes
 //! both (the example needs a cluster to run):
@@ -16,12 +16,12 @@
 //! pub struct RobotSpec {
 //!     /// Image that every robot runs.
 //!     pub image: String,
-//!     /// How many robots to keep.
+//!     /// Number of robots to run.
 //!     #[opkit(default = 1, min = 0, max = 100)]
 //!     pub replicas: i32,
 //! }
 //!
-//! /// What is known of a fleet.
+//! /// Observed state of a fleet.
 //! #[opkit::status]
 //! pub struct RobotStatus {
 //!     pub ready_replicas: i32,
@@ -40,7 +40,7 @@
 //!         .controller(Controller::new(reconcile).owns::<Deployment>())
 //! }
 //!
-//! /// Brings one robot to what its spec asks for. Called on every change of the robot or its deployment; safe to repeat.
+//! /// Brings one robot to the state in its spec. Called on every change of the robot or its deployment; safe to repeat.
 //! async fn reconcile(robot: Arc<Robot>, cx: Context) -> Result<Action> {
 //!     let deployment = cx.apply(desired_deployment(&robot)).await?;
 //!
@@ -60,24 +60,24 @@
 //! |---|---|
 //! | declare a kind | [`#[opkit::kind]`](macro@kind), [`#[opkit::schema]`](macro@schema), [`#[opkit::status]`](macro@status), [`Operator::crd`] |
 //! | keep a child as I describe it | [`Controller::owns`], [`Context::apply`] |
-//! | delete children that I no longer describe | [`Context::prune`] |
-//! | create something once, such as a password | [`Context::create_once`] |
-//! | keep something in another namespace, or cluster-wide | [`Controller::applies_unowned`], [`Context::apply_unowned`], [`Operator::cross_namespace`] |
-//! | take over what somebody else created | [`Context::adopt`] |
-//! | read other objects | [`Context::get`], [`Context::list`]; past the cache [`Context::live`] |
+//! | delete children that I no longer apply | [`Context::prune`] |
+//! | create an object once, such as a Secret with a password | [`Context::create_once`] |
+//! | apply an object in another namespace, or a cluster-scoped one | [`Controller::applies_unowned`], [`Context::apply_unowned`], [`Operator::cross_namespace`] |
+//! | take over an object that another client created | [`Context::adopt`] |
+//! | read other objects | [`Context::get`], [`Context::list`]; without the cache [`Context::live`] |
 //! | reconcile when an object that the spec names changes | [`Controller::references`] |
 //! | reconcile when anything else changes | [`Controller::watches`], [`Controller::watches_metadata`] |
 //! | ignore some changes | [`Controller::primary`], [`Controller::owns_with`] with [`Source::only`] and a [`predicate`] |
 //! | handle creates, updates and deletes differently | [`Source::on_create`], [`Source::on_update`], [`Source::on_delete`] |
-//! | wait for a child to be ready | [`Readiness::is_ready`], then [`Action::await_change`]: its change leads to the next reconcile |
-//! | look again later, or periodically | [`Action::requeue`] |
-//! | react to something outside of the cluster | [`trigger`], [`Controller::watches_stream`] |
+//! | wait for a child to be ready | [`Readiness::is_ready`], then [`Action::await_change`]: its change triggers the next reconcile |
+//! | reconcile again later, or periodically | [`Action::requeue`] |
+//! | react to a change outside of the cluster | [`trigger`], [`Controller::watches_stream`] |
 //! | clean up outside of the cluster | [`Controller::finalizer`], [`Cleanup`] |
-//! | show what is going on | [`Context::update_status`], [`Condition`], [`Context::event`] |
+//! | report progress | [`Context::update_status`], [`Condition`], [`Context::event`] |
 //! | retry errors in different ways | [`Error::retry_after`], [`Error::terminal`], [`Controller::error_policy`] |
 //! | share a connection among reconciles | [`Operator::state`], [`Context::state`] |
-//! | have flags of my own | [`Operator::args`], [`clap`] |
-//! | have metrics of my own | [`Operator::metric`], [`metrics`] |
+//! | declare my own flags | [`Operator::args`], [`clap`] |
+//! | declare my own metrics | [`Operator::metric`], [`metrics`] |
 //! | run a task beside the controllers | [`Operator::runnable`], [`Runnable`] |
 //! | run several replicas | [`Operator::leader_election`], [`LeaderElectionOptions`] |
 //! | reconcile objects of several clusters | [`Operator::cluster`], [`Context::cluster`] |
@@ -87,7 +87,7 @@
 //! | test it | [`#[opkit::test]`](macro@test), `ControlPlane` (feature `test`) |
 //! | print CRDs and roles | the binary's `manifests` |
 //!
-//! What a method promises is written at the method.
+//! The documentation of each method states its guarantees.
 //!
 //! # Features
 //!
@@ -101,23 +101,23 @@
 //! # Guides
 //!
 //! In the repository: `docs/kinds.md`, `docs/controller.md`, `docs/testing.md`,
-//! `docs/observability.md`, `docs/client.md`, `docs/cache.md`. Whole operators are in `examples`:
+//! `docs/observability.md`, `docs/client.md`, `docs/cache.md`. Complete operators are in `examples`:
 //! `robot-operator` (a Deployment), `database-operator` (six kinds of children, flags, metrics, a
-//! finalizer with a Job), `shop-operator` (children in order), `bucket-operator` (outside of the
-//! cluster), `namespace-operator` (a built-in kind), `secret-operator` (other namespaces),
-//! `demo-operator` (kube's derive).
+//! finalizer with a Job), `shop-operator` (children in order), `bucket-operator` (a resource
+//! outside of the cluster), `namespace-operator` (a built-in kind), `secret-operator` (references to
+//! other namespaces), `demo-operator` (kube's derive).
 
 pub use k8s_openapi;
 pub use kube;
-/// The derive of a schema with validations in CEL, for kinds by kube's derive.
+/// Derive of a schema with CEL validations, for kinds of kube's derive.
 pub use kube::KubeSchema;
 /// Kubernetes' object rules: identity, schemes, selectors, patches, protobuf.
 pub use opkit_apimachinery as apimachinery;
 /// Informers, stores, indexes, listers, and the client that reads through them.
 pub use opkit_cache as cache;
-/// The clients, discovery, the HTTP stack and the effect seam.
+/// Clients, discovery, the HTTP stack and the seam that intercepts requests.
 pub use opkit_client as client;
-/// Makes a typed client for a custom resource, with no other verbs than those that are listed.
+/// Generates a typed client for a custom resource, with only the listed verbs.
 ///
 /// # Examples
 /// ```
@@ -150,8 +150,8 @@ pub use opkit_client as client;
 /// }
 /// ```
 ///
-/// Nor does a status that the kind does not declare, or that `no_status` takes away ("this client
-/// has no `status`"):
+/// Neither does access to a status that the kind does not declare, or that `no_status` removes ("this
+/// client has no `status`"):
 ///
 /// ```compile_fail,E0277
 /// # use opkit::prelude::*;
@@ -188,7 +188,7 @@ pub use schemars;
 pub use serde;
 pub use serde_json;
 
-/// What an operator's modules name; `use opkit::prelude::*`.
+/// Names that most modules of an operator use: `use opkit::prelude::*`.
 pub mod prelude {
     pub use std::collections::BTreeMap;
     pub use std::sync::Arc;
@@ -207,7 +207,7 @@ pub mod prelude {
     pub use crate::{Capability, ControlPlane};
 }
 
-/// What generated code names. Not part of the API.
+/// Names that generated code uses. Not part of the API.
 #[doc(hidden)]
 pub mod __private {
     pub use opkit_client::{TypedClient, verbs};
