@@ -1,8 +1,8 @@
-//! `cargo xtask bench cache|controller`: the figures of a room beside those of its peers.
+//! `cargo xtask bench cache|controller`: benchmarks of a crate and of its peers.
 //!
-//! kube-runtime is a peer in a workspace of its own, client-go and controller-runtime are in Go
-//! modules; all live in `benches/peers`. A peer that cannot be built is absent, its rows say so,
-//! and they are not counted.
+//! kube-runtime is a peer in its own workspace; client-go and controller-runtime are Go modules;
+//! all are in `benches/peers`. If a peer cannot be built, its rows are marked as absent and not
+//! counted.
 
 mod server;
 
@@ -14,30 +14,30 @@ use anyhow::{Context, Result, ensure};
 use self::server::Server;
 use crate::control_plane;
 
-/// What to measure, and how.
+/// Benchmark to run, and its options.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    room: Room,
+    subject: Subject,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Room {
-    /// The cache: first sync, memory, events and reads.
+enum Subject {
+    /// Benchmark the cache: first sync, memory, events and reads
     Cache(Cache),
-    /// The controller: its queue, reconciles, latency, and the smallest operator.
+    /// Benchmark the controller: its queue, reconciles, latency, and the smallest operator
     Controller(Controller),
 }
 
 #[derive(Debug, clap::Args)]
 struct Options {
-    /// Print one JSON object a row.
+    /// Print one JSON object per row
     #[arg(long)]
     json: bool,
-    /// Less of everything and one repetition: whether it works, not how fast it is.
+    /// Run a smaller benchmark once, to check that it works
     #[arg(long)]
     quick: bool,
-    /// How often everything is measured.
+    /// Number of repetitions
     #[arg(long)]
     repetitions: Option<u32>,
 }
@@ -46,7 +46,7 @@ struct Options {
 struct Cache {
     #[command(flatten)]
     options: Options,
-    /// Leave the real API server out.
+    /// Skip the real API server
     #[arg(long)]
     no_real: bool,
 }
@@ -55,23 +55,23 @@ struct Cache {
 struct Controller {
     #[command(flatten)]
     options: Options,
-    /// Leave the real API server out, and with it the smallest operators.
+    /// Skip the real API server, and with it the smallest operators
     #[arg(long)]
     no_real: bool,
-    /// Only measurements whose names contain this, such as `burst`.
+    /// Run only measurements whose names contain this text, such as `burst`
     #[arg(long)]
     only: Option<String>,
 }
 
-/// Builds ours and the peers, and measures.
+/// Builds opkit's benchmark and the peers, and runs them.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec()?;
     let root = metadata.workspace_root.as_std_path();
     let target = metadata.target_directory.as_std_path();
     let peers = target.join("peers");
-    let (program, options, no_real) = match &args.room {
-        Room::Cache(cache) => ("bench-cache", &cache.options, cache.no_real),
-        Room::Controller(controller) => {
+    let (program, options, no_real) = match &args.subject {
+        Subject::Cache(cache) => ("bench-cache", &cache.options, cache.no_real),
+        Subject::Controller(controller) => {
             ("bench-controller", &controller.options, controller.no_real)
         }
     };
@@ -94,9 +94,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     command
         .arg("--kube-runtime")
         .arg(kube_runtime(root, &peers)?);
-    let go = match &args.room {
-        Room::Cache(_) => vec![("client-go", "client-go", ".")],
-        Room::Controller(controller) => {
+    let go = match &args.subject {
+        Subject::Cache(_) => vec![("client-go", "client-go", ".")],
+        Subject::Controller(controller) => {
             build("minimal", "operator")?;
             command
                 .arg("--minimal")
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
-/// Progress goes to standard error: the figures are for whoever reads standard output.
+/// Prints progress to standard error: standard output has only the figures.
 fn note(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "{text}");
@@ -148,7 +148,7 @@ fn cargo(directory: &Path, target: &Path, profile: &str, arguments: &[&str]) -> 
         .arg(target)
         .current_dir(directory);
     let status = command.status().context("cannot run cargo build")?;
-    ensure!(status.success(), "cargo does not build {arguments:?}");
+    ensure!(status.success(), "cargo build {arguments:?} failed");
     Ok(())
 }
 
@@ -171,7 +171,7 @@ fn go_peer(
     package: &str,
 ) -> Result<Option<PathBuf>> {
     if !control_plane::has_go() {
-        note(&format!("there is no Go: {name} is not measured"));
+        note(&format!("Go is not installed: {name} is not measured"));
         return Ok(None);
     }
     let peer = peers.join(name);
@@ -185,7 +185,7 @@ fn go_peer(
         .status()
         .context("cannot run go build")?;
     if !status.success() {
-        note(&format!("go does not build {name}: it is not measured"));
+        note(&format!("go build of {name} failed: it is not measured"));
         return Ok(None);
     }
     Ok(Some(peer))

@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: everything that must pass before a change is merged.
 //!
-//! Each command is printed before it runs, so that whoever sees it fail can run it alone. The first
-//! failure ends the run.
+//! Each command is printed before it runs, so that a failing one can be run alone. The first
+//! failure stops the run.
 
 use std::process::{Command, ExitCode, Stdio};
 
@@ -12,18 +12,18 @@ use crate::tidy;
 #[cfg(test)]
 mod tests;
 
-/// What to leave out.
+/// Steps to skip.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Do not run the tests, because they have run already.
+    /// Skip the tests, if they have already run
     #[arg(long)]
     no_test: bool,
 }
 
-/// One step of the run.
+/// Step of the run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Step {
-    /// cargo with these arguments, and with an environment variable if there is one.
+    /// cargo with these arguments, and with an optional environment variable.
     Cargo {
         arguments: &'static str,
         variable: Option<(&'static str, &'static str)>,
@@ -62,13 +62,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The steps, cheapest first. Never `--all-features`: two versions of k8s-openapi exclude each
-/// other.
+/// Returns the steps, cheapest first. Never `--all-features`: two versions of k8s-openapi exclude
+/// each other.
 fn steps(no_test: bool, has_deny: bool) -> Vec<Step> {
     let mut steps = vec![
         cargo("fmt --all -- --check"),
         Step::Tidy,
-        // As users build: without what the tests switch on in dependencies.
+        // As users build: without the features of dependencies that the tests enable.
         cargo("check --workspace"),
         cargo("clippy --workspace --all-targets -- -D warnings"),
         cargo("clippy --package opkit --features test --all-targets -- -D warnings"),

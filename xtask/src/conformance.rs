@@ -1,7 +1,7 @@
 //! `cargo xtask conformance`: the conformance suite on a control plane.
 //!
-//! libtest cannot skip while it runs, so a test that a control plane cannot run passes and says
-//! `SKIPPED name: reason` on stderr. These lines are counted here.
+//! libtest cannot skip a test while it runs, so a test that a control plane cannot run passes and
+//! prints `SKIPPED name: reason` to stderr. This command counts these lines.
 
 use std::{
     io::{BufRead, BufReader},
@@ -12,25 +12,25 @@ use anyhow::{Context, Result};
 
 use crate::control_plane;
 
-/// Where to run it.
+/// Control plane to run on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The control plane.
+    /// Control plane to run on
     #[arg(long, value_enum, default_value = "embedded")]
     control_plane: Plane,
-    /// Arguments for the test binary, such as a part of a test's name.
+    /// Arguments for the test binary, such as a part of a test's name
     #[arg(last = true)]
     arguments: Vec<String>,
 }
 
-/// The control planes, as `OPKIT_CONTROL_PLANE` names them.
+/// Control planes, with the names that `OPKIT_CONTROL_PLANE` uses.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Plane {
-    /// The server of this repository, in the test's process.
+    /// The server of this repository, in the test process
     Embedded,
-    /// etcd and Kubernetes, built if they are not there yet.
+    /// etcd and Kubernetes, built first if necessary
     Binaries,
-    /// What the current kubeconfig leads to.
+    /// The cluster of the current kubeconfig
     Cluster,
 }
 
@@ -44,7 +44,7 @@ impl Plane {
     }
 }
 
-/// Runs the suite; fails if a test does.
+/// Runs the suite; fails if a test fails.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let plane = args.control_plane.name();
     let mut command = Command::new("cargo");
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut skipped = 0_usize;
     if let Some(stderr) = child.stderr.take() {
         for line in BufReader::new(stderr).split(b'\n') {
-            let line = line.context("cannot read what cargo says")?;
+            let line = line.context("cannot read cargo's output")?;
             let line = String::from_utf8_lossy(&line);
             println!("{line}");
             skipped += usize::from(is_skip(&line));
@@ -76,7 +76,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
-/// Tests that run at the same time may put their words before it on the line.
+/// Reports whether a line is about a skipped test. Tests that run at the same time may print before
+/// it on the same line.
 fn is_skip(line: &str) -> bool {
     line.split_once("SKIPPED ")
         .is_some_and(|(_, rest)| rest.contains(": "))

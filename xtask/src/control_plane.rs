@@ -1,8 +1,8 @@
 //! `cargo xtask control-plane`: a real Kubernetes control plane, built from Go modules.
 //!
-//! `tests/control-plane/go.mod` pins the versions and nothing else names them. The executables go
-//! into a cache outside the tree, one directory per version of Kubernetes, where tests find them.
-//! Go is needed once.
+//! `tests/control-plane/go.mod` is the only place that pins the versions. The executables are
+//! stored in a cache outside the tree, one directory per version of Kubernetes, where tests find
+//! them. Go is needed for the build only.
 
 use std::{
     env,
@@ -18,37 +18,37 @@ use anyhow::{Context, Result, bail};
 #[cfg(test)]
 mod tests;
 
-/// What is built, smallest first, so that a machine that cannot build says so early.
+/// Executables to build, smallest first, so that a machine that cannot build them fails early.
 const EXECUTABLES: &[&str] = &[
     "etcd",
     "kubectl",
     "kube-apiserver",
     "kube-controller-manager",
 ];
-/// What a directory of the user's own must hold, as `setup-envtest` fills it.
+/// Executables that a directory of the user must contain, as `setup-envtest` creates it.
 const ASSETS: &[&str] = &["etcd", "kube-apiserver", "kubectl"];
-/// The variable that names such a directory.
+/// Variable with the path of such a directory.
 const ASSETS_VARIABLE: &str = "KUBEBUILDER_ASSETS";
 
-/// Where to, and which.
+/// Directory to build into.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Build into this directory instead of the cache.
+    /// Build into this directory instead of the cache
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// Print the versions and do nothing else.
+    /// Print the versions and exit
     #[arg(long)]
     version: bool,
 }
 
-/// The versions that `go.mod` pins, as Go writes them.
+/// Versions that `go.mod` pins, in Go's format.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Versions {
     kubernetes: String,
     etcd: String,
 }
 
-/// Builds what is missing, or prints the versions.
+/// Builds missing executables, or prints the versions.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.version {
         let versions = versions()?;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The directory of the executables, after building those that are not there.
+/// Returns the directory of the executables, after building missing ones.
 pub(crate) fn ensure(explicit: Option<&Path>) -> Result<PathBuf> {
     if explicit.is_none()
         && let Some(assets) = env::var_os(ASSETS_VARIABLE).filter(|path| !path.is_empty())
@@ -73,7 +73,7 @@ pub(crate) fn ensure(explicit: Option<&Path>) -> Result<PathBuf> {
                 return Ok(assets);
             }
             missing => println!(
-                "{ASSETS_VARIABLE} is set to {}, which does not hold {}: it is not used",
+                "{ASSETS_VARIABLE} is set to {}, which does not contain {}: it is not used",
                 assets.display(),
                 missing.join(", ")
             ),
@@ -86,7 +86,7 @@ pub(crate) fn ensure(explicit: Option<&Path>) -> Result<PathBuf> {
     };
     let missing = missing(&directory, EXECUTABLES);
     if missing.is_empty() {
-        println!("Kubernetes {} is built already", versions.kubernetes);
+        println!("Kubernetes {} is already built", versions.kubernetes);
         return Ok(directory);
     }
     if !has_go() {
@@ -97,9 +97,9 @@ pub(crate) fn ensure(explicit: Option<&Path>) -> Result<PathBuf> {
         );
     }
     fs::create_dir_all(&directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
+        .with_context(|| format!("cannot create {}", directory.display()))?;
     println!(
-        "building Kubernetes {} and etcd {}: from cold about five minutes on two cores",
+        "building Kubernetes {} and etcd {}: a first build takes about five minutes on two cores",
         versions.kubernetes, versions.etcd
     );
     let start = SystemTime::now();
@@ -110,7 +110,7 @@ pub(crate) fn ensure(explicit: Option<&Path>) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Whether there is a Go to build with.
+/// Reports whether Go is installed.
 pub(crate) fn has_go() -> bool {
     Command::new("go")
         .arg("version")
@@ -118,7 +118,8 @@ pub(crate) fn has_go() -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-/// Static and reproducible. Whoever is interrupted leaves no half of an executable under its name.
+/// Builds one executable, static and reproducible. An interrupted build leaves no partial
+/// executable under its name.
 fn build(name: &str, directory: &Path, versions: &Versions) -> Result<()> {
     println!("building {name}");
     let start = SystemTime::now();
@@ -142,10 +143,10 @@ fn build(name: &str, directory: &Path, versions: &Versions) -> Result<()> {
         .context("cannot run go")?;
     if !status.success() {
         let _ = fs::remove_file(&partial);
-        bail!("go does not build {name}; its messages are above");
+        bail!("go build of {name} failed; see its messages above");
     }
     fs::rename(&partial, directory.join(name))
-        .with_context(|| format!("cannot put {name} into {}", directory.display()))?;
+        .with_context(|| format!("cannot move {name} into {}", directory.display()))?;
     println!("built {name} in {} s", elapsed(start).as_secs());
     Ok(())
 }
@@ -154,13 +155,13 @@ fn elapsed(start: SystemTime) -> Duration {
     start.elapsed().unwrap_or_default()
 }
 
-/// Those of `names` that `directory` does not hold.
+/// Returns those of `names` that `directory` does not contain.
 fn missing<'a>(directory: &Path, names: &[&'a str]) -> Vec<&'a str> {
     let there = |name: &&&str| !directory.join(name).is_file();
     names.iter().filter(there).copied().collect()
 }
 
-/// `$XDG_CACHE_HOME/opkit-control-plane`, where `opkit-envtest` looks as well.
+/// Returns `$XDG_CACHE_HOME/opkit-control-plane`, which `opkit-envtest` searches as well.
 fn cache() -> Result<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value: &_| value != OsStr::new(""));
     let base = match (set("XDG_CACHE_HOME"), set("HOME")) {
@@ -171,7 +172,7 @@ fn cache() -> Result<PathBuf> {
     Ok(base.join("opkit-control-plane"))
 }
 
-/// The Go module, in the repository that cargo runs this program for.
+/// Returns the directory of the Go module, in the repository that cargo runs this program for.
 fn module() -> io::Result<PathBuf> {
     let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let root = package.as_deref().and_then(Path::parent);

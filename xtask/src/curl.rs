@@ -1,4 +1,4 @@
-//! A real API server, reached with `curl`, so that this crate needs no TLS stack.
+//! Client of a real API server that uses `curl`, so that this crate needs no TLS stack.
 
 use std::{
     io::Write,
@@ -15,21 +15,21 @@ use serde_json::Value;
 #[cfg(test)]
 mod tests;
 
-/// How long an answer may take that is not a watch.
+/// Time limit of a response that is not a watch.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
-/// What curl exits with when `--max-time` is over.
+/// Exit code of curl when `--max-time` is over.
 const TIMED_OUT: i32 = 28;
 
-/// Which server.
+/// API server to send requests to.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Target {
-    /// Base URL of the API server; its certificate is not checked.
+    /// Base URL of the API server; its certificate is not checked
     #[arg(long, required_unless_present = "kubeconfig")]
     server: Option<String>,
-    /// Bearer token of an administrator.
+    /// Bearer token of an administrator
     #[arg(long, required_unless_present = "kubeconfig")]
     token: Option<String>,
-    /// Where to read both instead: the current context, whose user must have a token.
+    /// Kubeconfig to read both from: its current context, whose user must have a token
     #[arg(long, conflicts_with_all = ["server", "token"])]
     kubeconfig: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ impl Target {
     }
 }
 
-/// A server, reached with curl.
+/// Server that is reached with curl.
 pub(crate) struct Curl {
     server: String,
     token: String,
@@ -64,13 +64,14 @@ impl Curl {
 
     pub(crate) fn version(&self) -> Result<String> {
         let reply = self.send(Request::get("/version").body(Vec::new())?)?;
-        let version: Value = serde_json::from_slice(reply.body()).context("/version is no JSON")?;
+        let version: Value =
+            serde_json::from_slice(reply.body()).context("/version is not JSON")?;
         let version = version.get("gitVersion").and_then(Value::as_str);
-        Ok(version.context("/version names none")?.to_owned())
+        Ok(version.context("/version has no gitVersion")?.to_owned())
     }
 
-    /// Sends one request. With `cut_after`, an answer that has not ended by then ends there;
-    /// without, it fails if it takes too long.
+    /// Sends one request. With `cut_after`, a response that is not complete by then is cut off;
+    /// without, it is an error if the response takes too long.
     pub(crate) fn send_until(
         &self,
         request: &Request<Vec<u8>>,
@@ -85,12 +86,12 @@ impl Curl {
             .args(["--request", request.method().as_str()])
             .args(["--header", &format!("Authorization: Bearer {}", self.token)]);
         for (name, value) in request.headers() {
-            let value = value.to_str().context("a header that is no text")?;
+            let value = value.to_str().context("a header is not text")?;
             curl.args(["--header", &format!("{name}: {value}")]);
         }
         if !request.body().is_empty() {
-            // Without this, curl asks for leave to send a long body and shows the answer to that
-            // too.
+            // Without this, curl sends `Expect: 100-continue` for a long body and prints the
+            // interim response too.
             curl.args(["--header", "Expect:", "--data-binary", "@-"]);
         }
         let mut running = curl
@@ -106,7 +107,7 @@ impl Curl {
                 .context("cannot write to curl")?;
         }
         let output = running.wait_with_output().context("cannot wait for curl")?;
-        // Nothing at all is no answer, not even that of a watch.
+        // An empty output is not a response, not even of a watch.
         let is_cut = cut_after.is_some()
             && output.status.code() == Some(TIMED_OUT)
             && !output.stdout.is_empty();
@@ -129,7 +130,7 @@ impl Server for Curl {
     }
 }
 
-/// The server and the token of a kubeconfig's current context.
+/// Returns the server and the token of a kubeconfig's current context.
 fn kubeconfig(text: &str) -> Result<Curl> {
     let config: Value = serde_saphyr::from_str(text)?;
     let named = |list: &str, name: &str, part: &str| {
@@ -141,8 +142,9 @@ fn kubeconfig(text: &str) -> Result<Curl> {
         entry.get(part).cloned()
     };
     let text = |value: &Value, field: &str| value.get(field)?.as_str().map(str::to_owned);
-    let context = text(&config, "current-context").context("no current context")?;
-    let context = named("contexts", &context, "context").context("no such context")?;
+    let context = text(&config, "current-context").context("there is no current context")?;
+    let context =
+        named("contexts", &context, "context").context("the current context does not exist")?;
     let cluster = text(&context, "cluster").and_then(|name| named("clusters", &name, "cluster"));
     let user = text(&context, "user").and_then(|name| named("users", &name, "user"));
     let server = cluster.and_then(|cluster| text(&cluster, "server"));
@@ -153,17 +155,17 @@ fn kubeconfig(text: &str) -> Result<Curl> {
     ))
 }
 
-/// Reads an answer as `curl --include` prints it.
+/// Parses a response in the format of `curl --include`.
 fn parse(output: &[u8]) -> Result<Reply> {
     let end = output
         .windows(4)
         .position(|bytes| bytes == b"\r\n\r\n")
-        .context("an answer without headers")?;
+        .context("a response has no headers")?;
     let (head, body) = output.split_at(end);
     let head = String::from_utf8_lossy(head);
     let mut lines = head.lines();
     let status = lines.next().and_then(|line| line.split(' ').nth(1));
-    let mut response = Response::builder().status(status.context("an answer without a status")?);
+    let mut response = Response::builder().status(status.context("a response has no status")?);
     for line in lines {
         if let Some((name, value)) = line.split_once(": ") {
             response = response.header(name, value);

@@ -1,8 +1,8 @@
-//! `cargo xtask diff`: the requests of the differential suite, sent to a real API server.
+//! `cargo xtask diff`: sends the requests of the differential suite to a real API server.
 //!
-//! With `--record` its answers become the recordings that `cargo test -p differential` compares the
-//! embedded server with; without, the differences to the recordings are printed, which shows what a
-//! new version of Kubernetes changes.
+//! With `--record` its responses become the recordings that `cargo test -p differential` compares
+//! the embedded server with; without, the differences from the recordings are printed, which shows
+//! the changes of a new version of Kubernetes.
 
 use std::path::{Path, PathBuf};
 
@@ -11,23 +11,23 @@ use differential::{Recording, Suite, compare, read_recording, write_recording};
 
 use crate::curl::Target;
 
-/// Which server, and what to do with its answers. It must be a fresh one without controllers.
+/// Server, which must be new and without controllers, and use of its responses.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Replace the recordings by what the server answers.
+    /// Replace the recordings by the server's responses
     #[arg(long)]
     record: bool,
     #[command(flatten)]
     target: Target,
-    /// Only the scripts with these names.
+    /// Run only the scripts with these names
     #[arg(long)]
     only: Vec<String>,
-    /// The folder of the suite.
+    /// Directory of the suite
     #[arg(long, default_value = "tests/differential")]
     suite: PathBuf,
 }
 
-/// Runs every script, and keeps or compares the answers.
+/// Runs every script, and stores or compares the responses.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let suite = Suite::read(&args.suite)?;
     let server = args.target.server()?;
@@ -37,19 +37,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         if !args.only.is_empty() && !args.only.contains(&script.name) {
             continue;
         }
-        let answers = differential::run(script, &server)?;
+        let responses = differential::run(script, &server)?;
         scripts += 1;
-        requests += answers.len();
+        requests += responses.len();
         if args.record {
             let recording = Recording {
                 server: version.clone(),
-                answers,
+                responses,
             };
             write_recording(&suite.folder, &script.name, &recording)?;
             continue;
         }
         let recorded = read_recording(&suite.folder, &script.name)?;
-        for difference in compare(script, &recorded.answers, &answers)? {
+        for difference in compare(script, &recorded.responses, &responses)? {
             differences += 1;
             println!("{difference}");
         }
@@ -57,16 +57,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     println!("{requests} requests in {scripts} scripts to {version}");
     ensure!(
         differences == 0,
-        "{differences} answers differ from the recordings"
+        "{differences} responses differ from the recordings"
     );
     if args.record {
-        forget(&suite)?;
+        delete_obsolete(&suite)?;
     }
     Ok(())
 }
 
-/// Removes the recordings of scripts that are gone.
-fn forget(suite: &Suite) -> Result<()> {
+/// Deletes the recordings of scripts that no longer exist.
+fn delete_obsolete(suite: &Suite) -> Result<()> {
     let folder = suite.folder.join("recordings");
     for entry in std::fs::read_dir(&folder).context("cannot list the recordings")? {
         let path = entry?.path();

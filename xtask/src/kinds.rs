@@ -1,9 +1,9 @@
-//! `cargo xtask kinds`: the table of built-in kinds, read from a real API server.
+//! `cargo xtask kinds`: generates the table of built-in kinds from a real API server.
 //!
-//! Discovery gives names, scopes, verbs and subresources, the OpenAPI v3 documents give the
-//! schemas, and an empty list asked for as a Table gives the printer columns. What a server does
-//! not publish (cells, field selectors, most defaults) is written by hand beside the output and
-//! never touched from here.
+//! Discovery has names, scopes, verbs and subresources, the OpenAPI v3 documents have the schemas,
+//! and an empty list in Table format has the printer columns. Data that a server does not publish
+//! (cells, field selectors, most defaults) is written by hand beside the output and never changed
+//! by this command.
 //!
 //! The server is read with `curl`, so that this crate needs no TLS stack.
 
@@ -21,27 +21,27 @@ use serde_json::{Map, Value, json};
 #[cfg(test)]
 mod tests;
 
-/// Where the server is and where the table goes.
+/// Server to read, and directory to write to.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Base URL of the API server; its certificate is not checked.
+    /// Base URL of the API server; its certificate is not checked
     #[arg(long)]
     server: String,
-    /// Bearer token of somebody who may list everything.
+    /// Bearer token of a user who may list everything
     #[arg(long)]
     token: String,
-    /// The folder to write to.
+    /// Directory to write to
     #[arg(long, default_value = "crates/apiserver/data/v1.36")]
     out: PathBuf,
 }
 
-/// Something that answers GET requests: a server, or a test.
+/// Source of responses to GET requests: a server, or a test.
 pub(crate) trait Source {
-    /// The JSON at `path`, asked for with `accept`.
+    /// Returns the JSON at `path`, requested with `accept`.
     fn get(&self, path: &str, accept: &str) -> Result<Value>;
 }
 
-/// The two generated files and the order of groups, as text.
+/// Text of the two generated files, and of the order of groups.
 #[derive(Debug)]
 pub(crate) struct Tables {
     pub(crate) kinds: String,
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     write(&args.out, "groups.txt", &tables.groups)
 }
 
-/// Everything the server says, as the text of the files.
+/// Reads all data from the server; returns the text of the files.
 pub(crate) fn read(source: &dyn Source) -> Result<Tables> {
     let definitions = definitions(source)?;
     let by_kind = definitions_by_kind(&definitions);
@@ -109,7 +109,7 @@ pub(crate) fn read(source: &dyn Source) -> Result<Tables> {
     })
 }
 
-/// Every definition of every OpenAPI v3 document, by name.
+/// Returns every definition of every OpenAPI v3 document, by name.
 fn definitions(source: &dyn Source) -> Result<BTreeMap<String, Value>> {
     let index = source.get("/openapi/v3", JSON)?;
     let mut definitions: BTreeMap<String, Value> = BTreeMap::new();
@@ -125,7 +125,8 @@ fn definitions(source: &dyn Source) -> Result<BTreeMap<String, Value>> {
             .and_then(Value::as_object);
         for (name, schema) in schemas.into_iter().flatten() {
             let mut schema = schema.clone();
-            // Each document lists its own group here; the server fills it in per document again.
+            // Each document lists its own group here; the embedded server fills it in per document
+            // again.
             if is_of_every_group(name) {
                 schema
                     .as_object_mut()
@@ -145,12 +146,12 @@ fn definitions(source: &dyn Source) -> Result<BTreeMap<String, Value>> {
 
 const GROUP_VERSION_KIND: &str = "x-kubernetes-group-version-kind";
 
-/// Whether a definition names a kind that every group serves.
+/// Reports whether a definition names a kind that every group serves.
 fn is_of_every_group(name: &str) -> bool {
     name.ends_with(".meta.v1.DeleteOptions") || name.ends_with(".meta.v1.WatchEvent")
 }
 
-/// The definition of each group, version and kind.
+/// Returns the name of the definition of each group, version and kind.
 fn definitions_by_kind(
     definitions: &BTreeMap<String, Value>,
 ) -> BTreeMap<(String, String, String), String> {
@@ -167,7 +168,7 @@ fn definitions_by_kind(
     by_kind
 }
 
-/// The kinds of one group version, with their subresources nested.
+/// Returns the kinds of one group version, with their subresources nested.
 fn kinds_of(
     group: &str,
     version: &str,
@@ -217,7 +218,7 @@ fn kinds_of(
     Ok(kinds)
 }
 
-/// One subresource; its kind is said only where it is not the parent's.
+/// Returns one subresource; its kind is omitted if it is the parent's.
 fn subresource(group: &str, version: &str, parent: &str, name: &str, resource: &Value) -> Value {
     let mut entry = json!({"name": name, "verbs": resource["verbs"]});
     let kind = text(resource, "kind");
@@ -225,7 +226,7 @@ fn subresource(group: &str, version: &str, parent: &str, name: &str, resource: &
         "" => other.to_owned(),
         said => said.to_owned(),
     };
-    // A resource that says no version is in the group version of the list.
+    // A resource without a version belongs to the group version of the list.
     let (group_of, version_of) = match text(resource, "version") {
         "" => (group.to_owned(), version.to_owned()),
         _ => (text(resource, "group").to_owned(), or("version", version)),
@@ -236,8 +237,8 @@ fn subresource(group: &str, version: &str, parent: &str, name: &str, resource: &
     entry
 }
 
-/// The columns of a Table. A description that is a property's of ObjectMeta is kept as `#name`:
-/// nearly every kind has two of them, and they would be most of the file.
+/// Returns the columns of a Table. A description that equals that of an ObjectMeta property is
+/// stored as `#name`: nearly every kind has two of them, and they would be most of the file.
 fn columns(table: &Value, definitions: &BTreeMap<String, Value>) -> Value {
     let metadata = definitions
         .get("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
@@ -287,7 +288,7 @@ fn write(out: &Path, name: &str, content: &str) -> Result<()> {
     std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// A server, read with curl.
+/// Server that is read with curl.
 struct Curl {
     server: String,
     token: String,

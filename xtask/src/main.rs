@@ -1,10 +1,10 @@
-//! The project's own automation: `cargo xtask <task>`.
+//! Automation of the project: `cargo xtask <task>`.
 //!
-//! Everything that a contributor or CI runs beyond plain cargo lives here, so that there is no
-//! Makefile and nothing to install.
+//! All tasks of contributors and CI beyond plain cargo are here, so that there is no Makefile and
+//! nothing to install.
 #![allow(
     clippy::print_stdout,
-    reason = "a command of its own, which prints what it does and finds"
+    reason = "a command prints its progress and results"
 )]
 
 use std::{
@@ -28,7 +28,7 @@ mod simulate;
 mod soak;
 mod tidy;
 
-/// The tasks.
+/// Command line of xtask.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", about = "Tasks of the opkit repository")]
 struct Cli {
@@ -38,32 +38,31 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Measure a room beside its peers.
+    /// Benchmark a crate and its peers
     Bench(bench::Args),
-    /// Run everything that must pass before a change is merged.
+    /// Run everything that must pass before a change is merged
     Ci(ci::Args),
-    /// Run the conformance suite on a control plane, and count the tests that it cannot run.
+    /// Run the conformance suite on a control plane, and count skipped tests
     Conformance(conformance::Args),
-    /// Build etcd and Kubernetes from Go modules, once; the last line printed is their directory.
+    /// Build etcd and Kubernetes from Go modules, once; the last line of the output is their
+    /// directory
     ControlPlane(control_plane::Args),
-    /// Send the requests of the differential suite to a fresh API server without controllers and
-    /// keep its answers.
+    /// Send the requests of the differential suite to a new API server without controllers, and
+    /// compare or record its responses
     Diff(diff::Args),
-    /// Write the table of built-in kinds from what a real API server says of itself.
+    /// Generate the table of built-in kinds from a real API server
     Kinds(kinds::Args),
-    /// Build faults into the engines and run the tests on each, to find promises that no test
-    /// keeps.
+    /// Insert faults into the engines and run the tests on each, to find behaviour without a test
     Mutate(mutate::Args),
-    /// Write the table of protobuf messages from the sources of Kubernetes' Go modules.
+    /// Generate the table of protobuf messages from the sources of Kubernetes' Go modules
     Protobuf(protobuf::Args),
-    /// Run a client and write what it sends to an API server as a script of the differential suite.
+    /// Run a client and write its requests to an API server as a script of the differential suite
     Record(record::Args),
-    /// Run the model tests of the cache and of leader election over many seeds, in release.
+    /// Run the model tests of the cache and of leader election over many seeds, in release mode
     Simulate(simulate::Args),
-    /// Run an operator in bad weather, with many objects.
+    /// Run an operator under faults, with many objects
     Soak(soak::Args),
-    /// Check what no compiler or linter checks: layout, dependency direction, manifests, data
-    /// files.
+    /// Check what no compiler or linter checks: layout, dependency direction, manifests, data files
     Tidy,
 }
 
@@ -83,8 +82,8 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(),
     };
     outcome.unwrap_or_else(|error| {
-        // One line, whatever RUST_BACKTRACE says: returned from main, it would bring a backtrace
-        // along.
+        // Printed here in one line: an error returned from main would add a backtrace if
+        // RUST_BACKTRACE is set.
         let _ = writeln!(io::stderr(), "xtask: {error:#}");
         ExitCode::FAILURE
     })

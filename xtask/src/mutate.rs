@@ -1,9 +1,9 @@
-//! `cargo xtask mutate`: faults built into the engines, to see whether the tests find them.
+//! `cargo xtask mutate`: inserts faults into the engines, to check that the tests find them.
 //!
 //! All chosen mutants are compiled into one copy of the workspace, each behind a condition that the
-//! environment variable `OPKIT_MUTANT` turns on. So there is one build, and a mutant costs only the
-//! time that the tests need to find it. A mutant that no test finds is a *survivor*: either the
-//! code promises nothing there, or a test is missing.
+//! environment variable `OPKIT_MUTANT` enables. So there is only one build, and a mutant costs only
+//! the time that the tests need to find it. A mutant that no test finds is a *survivor*: either the
+//! code guarantees nothing there, or a test is missing.
 
 mod copy;
 mod find;
@@ -21,7 +21,7 @@ use self::copy::Copy;
 use self::find::{Mutant, find};
 use self::tests_of::{Built, Found, Tests};
 
-/// The files that promises rest on, by package.
+/// Files with the code that guarantees depend on, by package.
 const FILES: &[(&str, &[&str])] = &[
     (
         "opkit-cache",
@@ -60,19 +60,19 @@ const FILES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Which mutants.
+/// Choice of mutants.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How many mutants, chosen at random.
+    /// Number of mutants, chosen at random
     #[arg(long, default_value_t = 200)]
     count: usize,
-    /// Seed of the choice: the same seed chooses the same mutants of the same sources.
+    /// Seed of the choice: the same seed chooses the same mutants of the same sources
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Only mutants of files whose path contains this.
+    /// Choose only mutants of files whose path contains this text
     #[arg(long)]
     file: Option<String>,
-    /// Print the chosen mutants and stop.
+    /// Print the chosen mutants and exit
     #[arg(long)]
     list: bool,
 }
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Compiles the mutants; those that the compiler refuses are left out.
+/// Compiles the mutants, except those that the compiler refuses.
 fn build(copy: &Copy, mut chosen: Vec<Mutant>) -> Result<(Vec<Mutant>, Tests)> {
     loop {
         copy.write(&chosen)?;

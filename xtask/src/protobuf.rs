@@ -1,15 +1,14 @@
-//! `cargo xtask protobuf`: the table of protobuf messages, read from the sources of Kubernetes' Go
-//! modules.
+//! `cargo xtask protobuf`: generates the table of protobuf messages from the sources of Kubernetes'
+//! Go modules.
 //!
-//! A field's number and type come from `generated.proto` ([`proto`]). Its JSON name, and whether an
-//! empty value is left out of JSON, come from the struct tags in the Go files beside it
-//! ([`golang`]): OpenAPI publishes no default both for a pointer and for a value that JSON leaves
-//! out when empty, so it cannot say whether a zero on the wire means "zero" or "not set". OpenAPI
-//! is what the result is checked against: every message must have exactly the properties of its
-//! definition.
+//! A field's number and type come from `generated.proto` ([`proto`]). Its JSON name, and whether
+//! JSON omits an empty value, come from the struct tags in the Go files beside it ([`golang`]).
+//! OpenAPI publishes no default both for a pointer and for a value that JSON omits when empty, so
+//! it does not show whether a zero on the wire means "zero" or "not set". The result is checked
+//! against OpenAPI: every message must have exactly the properties of its definition.
 //!
-//! Only what the table of kinds reaches is written. The text form is described at the reader, in
-//! `crates/apimachinery/src/protobuf/table.rs`.
+//! Only messages that the table of kinds needs are written. The text format is described in the
+//! reader, `crates/apimachinery/src/protobuf/table.rs`.
 
 mod check;
 mod golang;
@@ -27,25 +26,25 @@ use serde_json::Value;
 #[cfg(test)]
 mod tests;
 
-/// Where the sources are and where the table goes.
+/// Sources to read, and file to write.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Folders of the Go modules k8s.io/api, apimachinery, apiextensions-apiserver and
-    /// kube-aggregator.
+    /// Directories of the Go modules k8s.io/api, apimachinery, apiextensions-apiserver and
+    /// kube-aggregator
     #[arg(long, required = true, num_args = 1..)]
     proto_dir: Vec<PathBuf>,
-    /// The folder with the table of kinds and the OpenAPI definitions.
+    /// Directory with the table of kinds and the OpenAPI definitions
     #[arg(long, default_value = "crates/apiserver/data/v1.36")]
     kinds: PathBuf,
-    /// The file to write.
+    /// File to write
     #[arg(long, default_value = "crates/apimachinery/data/v1.36/protobuf.txt")]
     out: PathBuf,
 }
 
-/// What the table is made from, as text.
+/// Text of the sources of the table.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    /// Each package: its `generated.proto`, and the Go files beside it.
+    /// `generated.proto` of each package, and the Go files beside it.
     pub(crate) packages: Vec<(String, Vec<String>)>,
     pub(crate) kinds: String,
     pub(crate) definitions: String,
@@ -83,7 +82,8 @@ const OTHER_KINDS: &[(&str, &str)] = &[
     ("meta.v1.Status", "v1/Status"),
 ];
 
-/// A type as proto files and this table name it, without the module's path: `core.v1.Pod`.
+/// Returns the name of a type in proto files and in this table, without the module's path:
+/// `core.v1.Pod`.
 pub(crate) fn short(name: &str) -> String {
     let mut parts: Vec<&str> = name.trim_start_matches('.').rsplit('.').take(3).collect();
     parts.reverse();
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     std::fs::write(&args.out, table).with_context(|| format!("cannot write {}", args.out.display()))
 }
 
-/// The packages in and below `dir` that have a `generated.proto`.
+/// Finds the packages in and below `dir` that have a `generated.proto`.
 fn packages(dir: &Path, found: &mut Vec<(String, Vec<String>)>) -> Result<()> {
     let entries =
         std::fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))?;
@@ -139,35 +139,35 @@ fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// One message: what its JSON looks like, and its fields by number.
+/// Message: the form of its JSON, and its fields by number.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) form: Form,
     pub(crate) fields: BTreeMap<u32, Field>,
 }
 
-/// What the JSON of a message is.
+/// JSON form of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// An object of its fields.
+    /// An object of the message's fields.
     Message,
-    /// Its only field: the message wraps a Go slice.
+    /// The message's only field: the message wraps a Go slice.
     List,
-    /// The one of its fields with the highest number that is set.
+    /// The set field with the highest number.
     Choice,
 }
 
-/// One field, as a line of the table says it.
+/// Field, as in a line of the table.
 #[derive(Debug)]
 pub(crate) struct Field {
-    /// `name`, `name?` when JSON leaves out an empty value, or `(inline)`.
+    /// `name`, `name?` if JSON omits an empty value, or `(inline)`.
     pub(crate) name: String,
     /// `string`, `*int32`, `[]core.v1.Container`, `map[string]bytes`.
     pub(crate) type_: String,
 }
 
 impl Field {
-    /// The message that the field holds, if it holds one.
+    /// Returns the message type of the field, if it has one.
     pub(crate) fn message(&self) -> Option<&str> {
         let element = self.type_.trim_start_matches("[]").trim_start_matches('*');
         let element = element.strip_prefix("map[string]").unwrap_or(element);
@@ -175,7 +175,7 @@ impl Field {
     }
 }
 
-/// The text of the table.
+/// Returns the text of the table.
 pub(crate) fn table(sources: &Sources) -> Result<String> {
     let roots = roots(&sources.kinds)?;
     let mut known = BTreeMap::new();
@@ -210,7 +210,7 @@ pub(crate) fn table(sources: &Sources) -> Result<String> {
     Ok(render(&reached, &roots))
 }
 
-/// The messages that are kinds, with the group versions and kinds they are.
+/// Returns the messages that are kinds, with their group versions and kinds.
 fn roots(kinds: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let kinds: Vec<Value> =
         serde_json::from_str(kinds).context("the table of kinds is not JSON")?;
@@ -243,8 +243,8 @@ fn roots(kinds: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
             .or_default()
             .insert(gvk(group, version, kind));
     }
-    // A subresource may take a kind that is no resource, such as an Eviction. What is only ever a
-    // query (`PodExecOptions`) has no body.
+    // A subresource may take a kind that is not a resource, such as an Eviction. A kind that is
+    // only used as a query (`PodExecOptions`) has no body.
     for kind in &kinds {
         for subresource in kind["subresources"].as_array().into_iter().flatten() {
             let part = |pointer| {
@@ -273,7 +273,7 @@ fn roots(kinds: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
     Ok(roots)
 }
 
-/// `v1/Pod` or `apps/v1/Deployment`.
+/// Formats `v1/Pod` or `apps/v1/Deployment`.
 fn gvk(group: &str, version: &str, kind: &str) -> String {
     [group, version, kind]
         .iter()
@@ -283,11 +283,14 @@ fn gvk(group: &str, version: &str, kind: &str) -> String {
         .join("/")
 }
 
-/// Joins what the proto file and the Go struct say of one message.
+/// Combines the proto file's and the Go struct's declaration of one message.
 fn message(declared: &[proto::Field], go: Option<&golang::Struct>) -> Result<Message> {
     let Some(go) = go else {
         let [only] = declared else {
-            bail!("not a Go struct, and it has {} fields", declared.len());
+            bail!(
+                "the message is not a Go struct, but has {} fields",
+                declared.len()
+            );
         };
         let field = Field {
             name: only.name.clone(),
@@ -306,11 +309,14 @@ fn message(declared: &[proto::Field], go: Option<&golang::Struct>) -> Result<Mes
     };
     let mut fields = BTreeMap::new();
     for field in declared {
-        let tag = go
-            .get(&field.number)
-            .with_context(|| format!("no Go field is number {} ({})", field.number, field.name))?;
+        let tag = go.get(&field.number).with_context(|| {
+            format!(
+                "no Go field has the number {} ({})",
+                field.number, field.name
+            )
+        })?;
         let type_ = type_(field, tag.pointer)?;
-        // Go prints a struct that is not a pointer even if it is empty, whatever `omitempty` says.
+        // Go writes a struct that is not a pointer even if it is empty, regardless of `omitempty`.
         let is_struct = field.cardinality == proto::Cardinality::One
             && !tag.pointer
             && field.type_.contains('.');
@@ -336,7 +342,7 @@ fn type_(field: &proto::Field, pointer: bool) -> Result<String> {
             field.type_.as_str()
         }
         None => bail!(
-            "field {} is of type {}, which no reader knows",
+            "field {} has the type {}, which the reader does not support",
             field.name,
             field.type_
         ),

@@ -1,13 +1,13 @@
-//! `cargo xtask record -- kubectl ...`: what a real client sends, as a script of the differential
-//! suite.
+//! `cargo xtask record -- kubectl ...`: records the requests of a real client as a script of the
+//! differential suite.
 //!
-//! The command runs with a kubeconfig of its own that names a plain-HTTP proxy on this machine. The
-//! proxy sends each request on to the real server and keeps it. The script runs in the suite's
-//! namespace instead of the command's, and captures the versions and uids that the client learned
-//! from answers. It is a draft all the same: it holds what the client sent, not what has to be
-//! there before.
+//! The command runs with a temporary kubeconfig that names a plain-HTTP proxy on this machine. The
+//! proxy forwards each request to the real server and stores it. The script runs in the suite's
+//! namespace instead of the command's, and captures the versions and uids that the client took from
+//! responses. The result is a draft: it has the client's requests, but not the objects that must
+//! exist before.
 //!
-//! It does not record upgrades of the connection (`exec`, `attach`, `port-forward`).
+//! Upgrades of the connection (`exec`, `attach`, `port-forward`) are not recorded.
 
 use std::{
     fs,
@@ -30,35 +30,35 @@ mod script;
 #[cfg(test)]
 mod tests;
 
-/// What to run, on which server, and where to write the script.
+/// Command to run, server, and file to write.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     target: Target,
-    /// Where to write the script; without, to standard output, after what the command prints.
+    /// File to write the script to; without it, standard output, after the command's output
     #[arg(long)]
     out: Option<PathBuf>,
-    /// The namespace that the command works in. In the script it is `${namespace}`.
+    /// Namespace that the command uses; in the script it is `${namespace}`
     #[arg(long, default_value = "default")]
     namespace: String,
-    /// Keep the requests of discovery, OpenAPI and the version too.
+    /// Record the requests of discovery, OpenAPI and the version too
     #[arg(long)]
     all: bool,
-    /// After how many seconds a watch ends. The command gets its events only then, all at once; in
-    /// the script a watch lasts one second.
+    /// Duration of a watch, in seconds. The command gets all its events at the end of this time; in
+    /// the script a watch lasts one second
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     watch_seconds: u64,
-    /// The command, which must heed KUBECONFIG.
+    /// Command, which must read KUBECONFIG
     #[arg(last = true, required = true)]
     command: Vec<String>,
 }
 
-/// Runs the command, writes the script, and exits as the command did.
+/// Runs the command, writes the script, and exits with the command's exit code.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let server = args.target.server()?;
     let listener = TcpListener::bind(("127.0.0.1", 0)).context("cannot listen")?;
     let address = listener.local_addr().context("cannot listen")?;
-    let folder = Folder::make()?;
+    let folder = Folder::create()?;
     let config = folder.0.join("kubeconfig");
     fs::write(
         &config,
@@ -87,20 +87,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(exit_code(status))
 }
 
-/// Runs the command. Its cache is a new one, or it would not ask what it thinks it knows.
+/// Runs the command with an empty discovery cache, so that it sends all its requests.
 fn command(command: &[String], config: &Path, cache: &Path) -> Result<ExitStatus> {
-    let (program, arguments) = command.split_first().context("no command")?;
+    let (program, arguments) = command.split_first().context("there is no command")?;
     Command::new(program)
         .args(arguments)
         .env("KUBECONFIG", config)
         .env("KUBECACHEDIR", cache)
-        // A proxy of the network does not reach this machine's loopback.
+        // A proxy of the network cannot reach this machine's loopback.
         .env("NO_PROXY", "127.0.0.1")
         .status()
         .with_context(|| format!("cannot run {program}"))
 }
 
-/// The command as it is told in the script: without the folder of the program.
+/// Returns the command for the script, without the directory of the program.
 fn about(command: &[String]) -> String {
     let mut words = command.to_vec();
     if let Some(program) = words.first_mut() {
@@ -120,14 +120,14 @@ fn kubeconfig(server: &str, namespace: &str) -> String {
             "name": "record",
             "context": {"cluster": "record", "namespace": namespace, "user": "record"},
         }],
-        // The proxy adds the token; without any user, kubectl asks for a name and a password when
-        // refused.
+        // The proxy adds the token; without any user, kubectl asks for a name and a password after
+        // a refusal.
         "users": [{"name": "record", "user": {"token": "record"}}],
     })
     .to_string()
 }
 
-/// As a shell tells it: a signal is 128 and its number.
+/// Returns the exit code as a shell does: 128 plus the signal's number for a signal.
 fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status
         .code()
@@ -135,13 +135,13 @@ fn exit_code(status: ExitStatus) -> ExitCode {
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// A temporary folder, removed when dropped.
+/// Temporary directory, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
-    fn make() -> Result<Self> {
+    fn create() -> Result<Self> {
         let path = std::env::temp_dir().join(format!("opkit-record-{}", std::process::id()));
-        fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        fs::create_dir(&path).with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Self(path))
     }
 }

@@ -1,36 +1,36 @@
-//! `cargo xtask simulate`: the model tests, over more seeds than `cargo test` has time for.
+//! `cargo xtask simulate`: runs the model tests over more seeds than `cargo test` does.
 
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
-/// Which seeds.
+/// Seeds and models to run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How many runs, from seed 0 on.
+    /// Number of runs, from seed 0 on
     #[arg(long, default_value_t = 100_000)]
     seeds: u64,
-    /// One run alone, that of this seed.
+    /// Run only this seed
     #[arg(long, conflicts_with = "seeds")]
     seed: Option<u64>,
-    /// One model alone.
+    /// Run only this model
     #[arg(long, value_enum)]
     only: Option<Model>,
 }
 
-/// What is simulated.
+/// Model test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Model {
-    /// Reflectors, stores and listeners against an API server.
+    /// Reflectors, stores and listeners against an API server
     Cache,
-    /// Candidates for one lease, and their fences.
+    /// Candidates for one Lease, and their fences
     LeaderElection,
 }
 
 impl Model {
     const ALL: [Self; 2] = [Self::Cache, Self::LeaderElection];
 
-    /// The package, and the test in it.
+    /// Returns the package, and the test in it.
     const fn test(self) -> (&'static str, &'static str) {
         match self {
             Self::Cache => ("opkit-cache", "simulate::tests::many"),
@@ -39,7 +39,7 @@ impl Model {
     }
 }
 
-/// Runs them on all cores. The first failure of each model ends the run and names its seed.
+/// Runs the models on all cores. The first failure of each model stops the run and prints its seed.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (first, seeds) = match args.seed {
         Some(seed) => (seed, 1),

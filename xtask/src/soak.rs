@@ -1,18 +1,18 @@
-//! `cargo xtask soak`: an operator in bad weather with more objects, or with more names that come
-//! and go, than `cargo test` has time for.
+//! `cargo xtask soak`: runs an operator under faults with more objects, or with more deleted names,
+//! than `cargo test` does.
 
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
-/// How much.
+/// Size of the run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How many objects live in bad weather.
+    /// Number of objects
     #[arg(long, default_value_t = 50_000)]
     objects: u64,
-    /// How many names come and go, instead: from 1,000,000 on, memory must not grow after the first
-    /// tenth.
+    /// Number of names to create and delete instead; from 1,000,000 on, memory must not grow after
+    /// the first tenth
     #[arg(long, conflicts_with = "objects")]
     names: Option<u64>,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (variable, count, tests) = match args.names {
         Some(names) => ("OPKIT_SOAK_NAMES", names, "soak::names::"),
-        None => ("OPKIT_SOAK_OBJECTS", args.objects, "soak::everything"),
+        None => ("OPKIT_SOAK_OBJECTS", args.objects, "soak::all_statuses"),
     };
     let mut command = Command::new("cargo");
     command

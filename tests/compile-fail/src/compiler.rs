@@ -1,4 +1,4 @@
-//! The compiler, called as cargo called it for this crate.
+//! Calls of the compiler with the arguments that cargo used for this crate.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,8 +21,8 @@ pub(crate) fn check(file: &Path, directory: &Path) -> String {
     String::from_utf8(output.stderr).expect("rustc writes UTF-8")
 }
 
-/// Where the dependencies are, and `opkit` among them. Linker arguments and lints are of no use
-/// here.
+/// Returns the arguments that locate the dependencies, including `opkit`. Linker arguments and
+/// lints are not needed here.
 fn dependencies() -> Vec<String> {
     let mut found = Vec::new();
     let mut arguments = ARGUMENTS.iter().copied();

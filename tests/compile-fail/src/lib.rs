@@ -1,8 +1,8 @@
-//! Code that must not compile, and the messages that it must get.
+//! Code that must not compile, and its expected messages.
 //!
-//! Each file of `cases` is compiled as a crate of its own that depends on `opkit` alone; what the
-//! compiler reports is compared with the `.txt` beside it.
-//! `OPKIT_BLESS=1 cargo test -p compile-fail` writes those files.
+//! Each file of `cases` is compiled as a separate crate that depends only on `opkit`; the
+//! compiler's messages are compared with the `.txt` file beside it.
+//! `OPKIT_BLESS=1 cargo test -p compile-fail` rewrites those files.
 
 #[cfg(test)]
 mod compiler;

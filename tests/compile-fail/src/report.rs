@@ -1,10 +1,10 @@
-//! The part of the compiler's output that is compared: the messages, where they point, and the
-//! notes that are opkit's. The rest of what rustc writes (which other types implement a trait,
-//! where a bound stands) differs from version to version.
+//! The compared part of the compiler's output: the messages, their positions, and opkit's notes.
+//! The rest of rustc's output (other types that implement a trait, the position of a bound) differs
+//! between versions.
 
 use serde_json::Value;
 
-/// The messages as text, in the order in which the compiler reports them.
+/// Returns the messages as text, in the compiler's order.
 pub(crate) fn text(reported: &str) -> String {
     let diagnostics = reported
         .lines()
@@ -16,12 +16,12 @@ pub(crate) fn text(reported: &str) -> String {
 fn one(diagnostic: &Value) -> Option<String> {
     let level = diagnostic["level"].as_str()?;
     let message = diagnostic["message"].as_str()?;
-    // "aborting due to 2 previous errors" and the like.
+    // Summaries, such as "aborting due to 2 previous errors".
     let is_summary = message.starts_with("aborting due") || message.ends_with("emitted");
     if is_summary || !["error", "warning"].contains(&level) {
         return None;
     }
-    // How much of a long type is written out is up to the compiler.
+    // The compiler decides how much of a long type it prints.
     let message = message
         .split_once("`fn(")
         .map_or(message, |(before, _)| before.trim_end());
@@ -56,8 +56,8 @@ fn one(diagnostic: &Value) -> Option<String> {
         let is_bare = note["spans"].as_array().is_some_and(Vec::is_empty);
         let message = note["message"].as_str().unwrap_or_default();
         let level = note["level"].as_str().unwrap_or_default();
-        // "within this future, `Send` is not implemented for `Rc<..>`" is the only help that is
-        // needed.
+        // The only help that is compared: "within this future, `Send` is not implemented for
+        // `Rc<..>`".
         let is_needed = (level == "note" && !is_rustcs(message)) || message.starts_with("within");
         if is_bare && is_needed {
             text += &format!("  {level}: {message}\n");
@@ -66,7 +66,7 @@ fn one(diagnostic: &Value) -> Option<String> {
     Some(text)
 }
 
-/// Whether a note is the compiler's own.
+/// Reports whether a note is the compiler's own.
 fn is_rustcs(note: &str) -> bool {
     const OWN: [&str; 6] = [
         "the full name for the type",

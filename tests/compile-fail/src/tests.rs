@@ -5,8 +5,8 @@ use std::{env, fs, thread};
 
 use crate::{compiler, report};
 
-/// The compiler's messages for each case are those in the text file beside it. The text of a case
-/// that compiles is empty.
+/// Checks that the compiler's messages for each case equal the text file beside it, which is empty
+/// for a case that compiles.
 #[test]
 fn each_case_gets_its_message() {
     let cases = Mutex::new(cases());
@@ -27,7 +27,7 @@ fn each_case_gets_its_message() {
     let wrong = wrong.into_inner().unwrap();
     assert!(
         wrong.is_empty(),
-        "{} of {count} cases get another message (OPKIT_BLESS=1 accepts it):\n{}",
+        "{} of {count} cases have another message (OPKIT_BLESS=1 accepts it):\n{}",
         wrong.len(),
         wrong.join("\n")
     );

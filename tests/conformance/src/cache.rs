@@ -1,4 +1,4 @@
-//! Informers, stores, indexes, and reading one's own writes.
+//! Informers, stores, indexes, and reads of a client's own writes.
 
 mod informers;
 mod projections;
@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// A factory of informers of the test's namespace, which ends with the test.
+/// Factory of informers for the namespace of the test, which stops with the test.
 struct Cache {
     factory: Arc<InformerFactory>,
     tasks: TaskTracker,
@@ -41,7 +41,7 @@ impl Cache {
         Ok(self.factory.wait_for_sync(Duration::from_secs(30)).await?)
     }
 
-    /// Ends everything; nothing may be left running.
+    /// Stops all informers and checks that no task is left.
     async fn end(self) -> opkit::Result {
         self.stop.cancel();
         self.tasks.close();
@@ -54,7 +54,7 @@ fn client(plane: &ControlPlane) -> Client {
     Client::new(plane.client()).field_manager("conformance")
 }
 
-/// A config map of a colour.
+/// Returns a config map with a colour.
 fn map(name: &str, colour: &str) -> ConfigMap {
     let map = json!({
         "metadata": {"name": name, "labels": {"colour": colour}, "annotations": {"note": "x".repeat(40)}},
@@ -63,7 +63,7 @@ fn map(name: &str, colour: &str) -> ConfigMap {
     serde_json::from_value(map).unwrap()
 }
 
-/// Looks until `look` finds it.
+/// Calls `look` at intervals until it returns true.
 async fn eventually(what: &str, mut look: impl FnMut() -> bool) {
     for _ in 0..400 {
         if look() {
@@ -71,7 +71,7 @@ async fn eventually(what: &str, mut look: impl FnMut() -> bool) {
         }
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
-    panic!("{what}: it does not come");
+    panic!("{what} does not occur in time");
 }
 
 fn name_of(map: &ConfigMap) -> &str {

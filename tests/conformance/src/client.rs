@@ -1,4 +1,4 @@
-//! The clients, discovery, the HTTP stack and the effect seam.
+//! Clients, discovery, the HTTP stack and the seam.
 
 mod defaults;
 mod discovery;
@@ -17,7 +17,7 @@ use opkit::client::{Client, DeleteOptions, ListOptions};
 use opkit::prelude::*;
 use serde_json::json;
 
-/// A config map with some data and a label.
+/// Returns a config map with some data and a label.
 fn map(name: &str) -> ConfigMap {
     let map = json!({"metadata": {"name": name, "labels": {"of": name}}, "data": {"n": "0"}});
     serde_json::from_value(map).unwrap()
@@ -27,13 +27,13 @@ fn client(plane: &ControlPlane) -> Client {
     Client::new(plane.client()).field_manager("conformance")
 }
 
-/// The options for the namespace of the test.
+/// Returns list options for the namespace of the test.
 fn here(plane: &ControlPlane) -> ListOptions {
     ListOptions::new().in_namespace(plane.namespace())
 }
 
-/// A kind of the test's own, in a group that no other test has; returns the group. The kind may not
-/// be served yet.
+/// Installs a kind in a group that no other test uses, and returns the group. The kind may not be
+/// served yet.
 async fn install_gadgets(plane: &ControlPlane) -> opkit::Result<String> {
     let group = format!("{}.conformance.opkit.dev", plane.namespace());
     let crd: CustomResourceDefinition = serde_json::from_value(json!({
@@ -61,7 +61,7 @@ fn short_name(plane: &ControlPlane) -> String {
     format!("gd{}", plane.namespace().replace('-', ""))
 }
 
-/// The kind stays when a shared control plane only removes the namespace of the test.
+/// Deletes the kind, because a shared control plane only deletes the namespace of the test.
 async fn remove_gadgets(plane: &ControlPlane, group: &str) -> opkit::Result {
     let name = format!("gadgets.{group}");
     let client = client(plane);
@@ -71,7 +71,7 @@ async fn remove_gadgets(plane: &ControlPlane, group: &str) -> opkit::Result {
     Ok(())
 }
 
-/// Looks until `look` finds something: what a real server does in the background takes its time.
+/// Calls `look` at intervals until it returns a value: background work of a real server takes time.
 async fn eventually<T>(
     mut look: impl AsyncFnMut() -> opkit::Result<Option<T>>,
 ) -> opkit::Result<T> {
@@ -81,5 +81,5 @@ async fn eventually<T>(
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("it does not come");
+    panic!("the value does not appear in time");
 }

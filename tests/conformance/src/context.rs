@@ -1,6 +1,6 @@
-//! What `Context` promises, sentence by sentence.
+//! Tests of the guarantees in the documentation of `Context`.
 //!
-//! The reconciler of these tests hands its context to the test, which calls it step by step: each
+//! The reconciler of these tests sends its context to the test, which calls it step by step: each
 //! [`Rig::run`] is one run of a reconcile.
 
 mod adopt;
@@ -38,12 +38,12 @@ use tokio_util::sync::CancellationToken;
 
 use self::meddle::Meddle;
 
-/// As whom the controller of these tests writes.
+/// Field manager of the controller of these tests.
 const MANAGER: &str = "rig.configmap";
-/// The annotation on each child.
-const MARK: &str = "opkit.dev/applied";
+/// Annotation on each child.
+const APPLIED_ANNOTATION: &str = "opkit.dev/applied";
 
-/// An operator that runs for a test, and can be stopped and started anew.
+/// Operator of a test, which can be stopped and restarted.
 struct Rig<K> {
     plane: ControlPlane,
     seam: Seam,
@@ -55,7 +55,7 @@ struct Rig<K> {
 }
 
 impl Rig<ConfigMap> {
-    /// Reconciles the config map `owner`, and owns four kinds.
+    /// Starts an operator that reconciles the config map `owner`, and owns four kinds.
     async fn start(plane: &ControlPlane) -> opkit::Result<Self> {
         let owner: ConfigMap = object(json!({"metadata": {"name": "owner"}}));
         plane.apply(owner).await?;
@@ -74,7 +74,7 @@ impl<K> Rig<K>
 where
     K: Object<Scope = NamespaceResourceScope> + std::fmt::Debug,
 {
-    /// Reconciles the object `owner` of this kind.
+    /// Starts an operator that reconciles the object `owner` of this kind.
     async fn start_with(
         plane: &ControlPlane,
         declare: impl FnOnce(Controller<K>) -> Controller<K>,
@@ -86,8 +86,7 @@ where
         .await
     }
 
-    /// Reconciles the object `owner` of this kind, with an operator that is held to these
-    /// namespaces.
+    /// Starts an operator that reconciles the object `owner` of this kind in these namespaces.
     async fn start_in(
         plane: &ControlPlane,
         namespaces: Vec<String>,
@@ -96,7 +95,7 @@ where
         let (sender, contexts) = mpsc::channel(100);
         let controller = Controller::new(move |object: Arc<K>, cx: Context| {
             if object.name_any() == "owner" {
-                // A test that does not wait for it has no use for it.
+                // Dropped if the test does not wait for this reconcile.
                 let _ = sender.try_send((object, cx));
             }
             std::future::ready(Ok::<_, Error>(Action::await_change()))
@@ -124,13 +123,13 @@ where
         tokio::select! {
             ready = ready.wait_for(|ready| *ready) => drop(ready?),
             ended = rig.operator.join_next() => {
-                return Err(Error::msg(format!("it ended: {ended:?}")));
+                return Err(Error::msg(format!("the operator stopped: {ended:?}")));
             }
         }
         Ok(rig)
     }
 
-    /// Makes the owner change, and answers it with the context of the reconcile that this leads to.
+    /// Changes the owner; returns the owner and the context of the reconcile that follows.
     async fn run(&mut self) -> opkit::Result<(Arc<K>, Context)> {
         self.runs += 1;
         let mark = format!(
@@ -143,7 +142,7 @@ where
         loop {
             let next = tokio::time::timeout(Duration::from_secs(30), self.contexts.recv());
             let Some((object, cx)) = next.await? else {
-                return Err(Error::msg("the operator has ended"));
+                return Err(Error::msg("the operator has stopped"));
             };
             if object.annotations().get("run") == Some(&mark) {
                 return Ok((object, cx));
@@ -151,7 +150,7 @@ where
         }
     }
 
-    /// The writes since the last call: verb, resource, name.
+    /// Returns the writes since the last call: verb, resource, name.
     fn writes(&self) -> Vec<String> {
         let exchanges = self.seam.exchanges();
         self.seam.forget();
@@ -181,7 +180,7 @@ where
     }
 }
 
-/// An object from its JSON.
+/// Decodes an object from JSON.
 fn object<K: DeserializeOwned>(json: Value) -> K {
     serde_json::from_value(json).unwrap()
 }
@@ -202,14 +201,15 @@ fn secret(name: &str, data: &[(&str, &str)]) -> Secret {
     }
 }
 
-/// What is in a secret.
+/// Returns the entries of a secret.
 fn data(secret: &Secret) -> Vec<(&str, &str)> {
     let data = secret.data.iter().flatten();
     data.map(|(key, value)| (key.as_str(), std::str::from_utf8(&value.0).unwrap()))
         .collect()
 }
 
-/// A secret that another object controls. Were there none, it would be collected.
+/// Creates a secret that another object controls. That owner exists; otherwise the secret would be
+/// collected.
 async fn theirs(plane: &ControlPlane, name: &str) -> opkit::Result<Secret> {
     let far: ConfigMap = plane
         .apply(object(json!({"metadata": {"name": "far"}})))
@@ -222,20 +222,20 @@ async fn theirs(plane: &ControlPlane, name: &str) -> opkit::Result<Secret> {
     plane.apply(object(theirs)).await
 }
 
-/// Changes an object as a user would, who is not the operator.
+/// Changes an object as another user than the operator.
 async fn merge<K>(plane: &ControlPlane, name: &str, patch: Value) -> opkit::Result<K>
 where
     K: Object<Scope = NamespaceResourceScope> + std::fmt::Debug,
 {
     let api: Api<K> = Api::default_namespaced(plane.client());
     let params = PatchParams {
-        field_manager: Some("somebody".into()),
+        field_manager: Some("other".into()),
         ..Default::default()
     };
     Ok(api.patch(name, &params, &Patch::Merge(patch)).await?)
 }
 
-/// Waits until the cache of the operator has seen a version.
+/// Waits until the operator's cache has the version of `object`.
 async fn seen<K: Object>(cx: &Context, object: &K) -> opkit::Result {
     let meta = object.meta();
     let name = meta.name.clone().unwrap_or_default();
@@ -246,5 +246,7 @@ async fn seen<K: Object>(cx: &Context, object: &K) -> opkit::Result {
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    Err(Error::msg(format!("the cache does not see {name}")))
+    Err(Error::msg(format!(
+        "the cache does not get the version of {name}"
+    )))
 }

@@ -1,5 +1,4 @@
-//! An operator that is killed in the middle of a reconcile, at every write it makes, and started
-//! again.
+//! An operator that crashes in the middle of a reconcile, at each of its writes, and is restarted.
 
 mod point;
 mod unowned;
@@ -14,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 use crate::robot::{has_ready, robot};
 use point::{Crash, CrashPoint};
 
-/// More writes than one robot takes; the loop ends at the first that does not happen.
+/// More writes than one robot needs; the loop ends at the first write that does not happen.
 const WRITES: usize = 40;
 
-/// What two runs must agree on. The robot's uid, which is another each time, is left out.
+/// Returns the state that two runs must agree on, without the robot's uid, which differs each time.
 async fn end_state(plane: &ControlPlane) -> opkit::Result<BTreeMap<&'static str, String>> {
     let robot = plane.get::<Robot>("robot-one").await?.unwrap();
     let deployment = plane.get::<Deployment>("robot-one").await?.unwrap();
@@ -53,7 +52,7 @@ async fn end_state(plane: &ControlPlane) -> opkit::Result<BTreeMap<&'static str,
 }
 
 /// Runs the operator until it crashes at `point`, or until the robot is ready if it does not; then
-/// starts it again and waits. Returns whether it crashed, and the end.
+/// restarts it and waits. Returns whether it crashed, and the final state.
 async fn run(point: CrashPoint) -> opkit::Result<(bool, BTreeMap<&'static str, String>)> {
     let plane = ControlPlane::embedded()?;
     plane.install(&operator()).await?;
@@ -63,9 +62,9 @@ async fn run(point: CrashPoint) -> opkit::Result<(bool, BTreeMap<&'static str, S
     let client = crash.around(plane.client());
     let first = operator().run_with(client, RunOptions::default(), CancellationToken::new());
     let ready = plane.eventually("robot-one", |robot: &Robot| has_ready(robot, 2));
-    // Dropping the operator's future is its death: nothing is flushed, nothing is told.
+    // Dropping the operator's future simulates the crash: nothing is flushed or reported.
     tokio::select! {
-        ended = first => return Err(Error::msg(format!("the operator ended: {ended:?}"))),
+        ended = first => return Err(Error::msg(format!("the operator stopped: {ended:?}"))),
         () = crash.happened() => {}
         ready = ready => { ready?; }
     }
@@ -79,18 +78,18 @@ async fn run(point: CrashPoint) -> opkit::Result<(bool, BTreeMap<&'static str, S
     Ok((crash.has_happened(), end))
 }
 
-/// Only embedded: each crash needs a cluster that nobody has written to, and what is explored is
-/// the operator, not the server.
+/// Only embedded: each crash needs an empty cluster, and the test is about the operator, not the
+/// server.
 #[opkit::test]
 async fn a_crash_at_any_write_converges_to_the_same_state(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::OwnServer)?;
-    let (_, wanted) = run(CrashPoint::Before(usize::MAX)).await?;
+    let (_, expected) = run(CrashPoint::Before(usize::MAX)).await?;
     let mut crashes = 0;
     for number in 1..WRITES {
         let mut happened = false;
         for point in [CrashPoint::Before(number), CrashPoint::After(number)] {
             let (crashed, end) = run(point).await?;
-            assert_eq!(end, wanted, "after a crash {point:?}");
+            assert_eq!(end, expected, "after a crash {point:?}");
             happened |= crashed;
             crashes += usize::from(crashed);
         }
@@ -98,8 +97,8 @@ async fn a_crash_at_any_write_converges_to_the_same_state(plane: ControlPlane) -
             break;
         }
     }
-    // A finalizer or a child, its managed fields, a status: an operator that writes less is not
-    // tested.
+    // At least a finalizer or a child, its managed fields, and a status: with fewer writes the test
+    // would be meaningless.
     assert!(crashes >= 6, "only {crashes} crashes happened");
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! The demo operator: a config map under a name that may change, be taken, or have to be cleaned
-//! up.
+//! The demo operator: a config map whose name may change or be taken, and a finalizer.
 
 use demo_operator::{Demo, DemoSpec, operator};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -23,7 +22,7 @@ fn data<'a>(map: &'a ConfigMap, key: &str) -> Option<&'a str> {
     map.data.as_ref()?.get(key).map(String::as_str)
 }
 
-/// Status and reason of the condition `Ready`, once it is about the present spec.
+/// Returns status and reason of the condition `Ready`, once it belongs to the current spec.
 fn ready(demo: &Demo) -> Option<(bool, String)> {
     let status = demo
         .status
@@ -58,7 +57,7 @@ async fn the_config_map_follows_the_spec(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn a_renamed_config_map_removes_the_old_one(plane: ControlPlane) -> opkit::Result {
+async fn a_new_name_deletes_the_old_config_map(plane: ControlPlane) -> opkit::Result {
     plane.start(operator()).await?;
     plane.apply(demo("settings")).await?;
     plane.eventually("settings", |_: &ConfigMap| true).await?;
@@ -70,39 +69,35 @@ async fn a_renamed_config_map_removes_the_old_one(plane: ControlPlane) -> opkit:
 }
 
 #[opkit::test]
-async fn a_name_of_somebody_else_is_refused_and_taken_once_it_is_free(
-    plane: ControlPlane,
-) -> opkit::Result {
+async fn a_taken_name_is_refused_and_used_once_it_is_free(plane: ControlPlane) -> opkit::Result {
     plane.start(operator()).await?;
     let foreign: ConfigMap =
-        serde_json::from_value(json!({"metadata": {"name": "somebodys"}, "data": {"a": "b"}}))?;
+        serde_json::from_value(json!({"metadata": {"name": "taken"}, "data": {"a": "b"}}))?;
     let foreign = plane.apply(foreign).await?;
     plane.apply(demo("settings")).await?;
     plane.eventually("settings", |_: &ConfigMap| true).await?;
 
-    rename(&plane, "somebodys").await?;
+    rename(&plane, "taken").await?;
     plane
         .eventually("demo-one", |demo: &Demo| {
             ready(demo) == Some((false, "NameTaken".into()))
         })
         .await?;
-    let same = plane.get::<ConfigMap>("somebodys").await?.unwrap();
+    let same = plane.get::<ConfigMap>("taken").await?.unwrap();
     assert_eq!(
         same.metadata.resource_version,
         foreign.metadata.resource_version
     );
 
-    plane.delete::<ConfigMap>("somebodys").await?;
+    plane.delete::<ConfigMap>("taken").await?;
     plane
-        .eventually("somebodys", |map: &ConfigMap| {
-            data(map, "size") == Some("3")
-        })
+        .eventually("taken", |map: &ConfigMap| data(map, "size") == Some("3"))
         .await?;
     plane.eventually_gone::<ConfigMap>("settings").await
 }
 
 #[opkit::test]
-async fn the_finalizer_is_there_before_the_first_child_and_cleans_up(
+async fn the_finalizer_is_added_before_the_first_child_and_cleans_up(
     plane: ControlPlane,
 ) -> opkit::Result {
     plane.start(operator()).await?;

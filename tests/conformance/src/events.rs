@@ -1,4 +1,4 @@
-//! Events, as the server has them in the end.
+//! Events in the final form that the server stores.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use k8s_openapi::api::rbac::v1::Role;
@@ -7,15 +7,15 @@ use opkit::client::{Client, ListOptions};
 use opkit::prelude::*;
 use serde_json::json;
 
-/// An operator that tells of each ConfigMap what its data say, a reason and how often, with one
-/// note or with many.
+/// Returns an operator that creates events about each ConfigMap: the data contain reasons and
+/// counts, with one note or with many.
 fn operator(api: EventApi) -> Operator {
     Operator::new("teller")
         .event_api(api)
-        .controller(Controller::new(tell))
+        .controller(Controller::new(create_events))
 }
 
-async fn tell(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
+async fn create_events(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
     for (reason, times) in map.data.iter().flatten() {
         for number in 0..times.parse::<u32>().unwrap_or_default() {
             let note = match reason.starts_with("Many") {
@@ -28,8 +28,8 @@ async fn tell(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
     Ok(Action::await_change())
 }
 
-/// The events about a ConfigMap with these data, once `is_enough` says so.
-async fn told(
+/// Returns the events about a ConfigMap with these data, once `is_enough` returns true.
+async fn events_of(
     plane: &ControlPlane,
     api: EventApi,
     data: serde_json::Value,
@@ -58,13 +58,13 @@ async fn told(
 #[opkit::test]
 async fn repetitions_are_a_series(plane: ControlPlane) -> opkit::Result {
     let data = json!({"Broken": "5"});
-    let events = told(&plane, EventApi::EventsV1, data, |events| {
+    let events = events_of(&plane, EventApi::EventsV1, data, |events| {
         events.iter().any(|event| event.series.is_some())
     })
     .await?;
     assert_eq!(events.len(), 1, "{events:#?}");
     let event = &events[0];
-    // The second is told at once, the others later.
+    // The second occurrence is sent immediately, the others later.
     assert_eq!(event.series.as_ref().unwrap().count, Some(2));
     assert_eq!(event.reporting_component.as_deref(), Some("teller"));
     assert!(event.event_time.is_some());
@@ -75,7 +75,7 @@ async fn repetitions_are_a_series(plane: ControlPlane) -> opkit::Result {
 #[opkit::test]
 async fn repetitions_are_a_count_in_core(plane: ControlPlane) -> opkit::Result {
     let data = json!({"Broken": "5"});
-    let events = told(&plane, EventApi::CoreV1, data, |events| {
+    let events = events_of(&plane, EventApi::CoreV1, data, |events| {
         events.iter().any(|event| event.count == Some(5))
     })
     .await?;
@@ -93,7 +93,7 @@ async fn repetitions_are_a_count_in_core(plane: ControlPlane) -> opkit::Result {
 #[opkit::test]
 async fn many_similar_events_are_combined(plane: ControlPlane) -> opkit::Result {
     let data = json!({"ManyNotes": "30"});
-    let events = told(&plane, EventApi::EventsV1, data, |events| {
+    let events = events_of(&plane, EventApi::EventsV1, data, |events| {
         events.iter().any(|event| event.series.is_some())
     })
     .await?;
@@ -108,9 +108,9 @@ async fn many_similar_events_are_combined(plane: ControlPlane) -> opkit::Result 
 
 #[opkit::test]
 async fn many_similar_events_are_combined_in_core(plane: ControlPlane) -> opkit::Result {
-    // 25 go out: nine, and the combined one sixteen times.
+    // 25 requests are sent: nine events, and the combined one sixteen times.
     let data = json!({"ManyNotes": "40"});
-    let events = told(&plane, EventApi::CoreV1, data, |events| {
+    let events = events_of(&plane, EventApi::CoreV1, data, |events| {
         events.iter().any(|event| event.count == Some(16))
     })
     .await?;
@@ -121,17 +121,17 @@ async fn many_similar_events_are_combined_in_core(plane: ControlPlane) -> opkit:
     Ok(())
 }
 
-/// A role may be called what an event may not.
+/// Names of roles may contain characters that names of events must not.
 #[opkit::test]
-async fn an_event_about_a_role_with_colons_is_posted(plane: ControlPlane) -> opkit::Result {
-    async fn tell_of_role(role: Arc<Role>, cx: Context) -> Result<Action> {
+async fn an_event_about_a_role_with_colons_is_created(plane: ControlPlane) -> opkit::Result {
+    async fn create_event_of_role(role: Arc<Role>, cx: Context) -> Result<Action> {
         if role.name_any() == "robot:walker" {
             cx.event(Normal, "Seen".repeat(40), "note");
         }
         Ok(Action::await_change())
     }
     plane
-        .start(Operator::new("teller").controller(Controller::new(tell_of_role)))
+        .start(Operator::new("teller").controller(Controller::new(create_event_of_role)))
         .await?;
     let role = json!({"metadata": {"name": "robot:walker"}, "rules": []});
     plane.apply(serde_json::from_value::<Role>(role)?).await?;

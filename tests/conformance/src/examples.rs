@@ -1,4 +1,4 @@
-//! The operators of `examples/`, each as its users meet it.
+//! Tests of the operators in `examples/`.
 
 mod bucket;
 mod namespace;
@@ -20,11 +20,10 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// An operator that may do what its manifests say and nothing else, and that can be stopped and
-/// started anew.
+/// Operator that has only the permissions of its manifests, and that can be stopped and restarted.
 ///
-/// Only a real server refuses what they do not say; the embedded one has no authorization.
-struct Running {
+/// Only a real server enforces the permissions; the embedded one has no authorization.
+struct RunningOperator {
     plane: ControlPlane,
     role: String,
     since: Timestamp,
@@ -33,8 +32,8 @@ struct Running {
     operator: JoinSet<opkit::Result>,
 }
 
-impl Running {
-    /// Runs `operator`, held to the namespace of the test and to `more`.
+impl RunningOperator {
+    /// Runs `operator` for the namespace of the test and the namespaces `more`.
     async fn start(plane: &ControlPlane, operator: Operator, more: &[&str]) -> opkit::Result<Self> {
         plane.install(&operator).await?;
         let role = format!("{}-{}", operator.name(), plane.namespace());
@@ -63,20 +62,20 @@ impl Running {
         tokio::select! {
             ready = ready.wait_for(|ready| *ready) => drop(ready?),
             ended = running.operator.join_next() => {
-                return Err(Error::msg(format!("it ended: {ended:?}")));
+                return Err(Error::msg(format!("the operator stopped: {ended:?}")));
             }
         }
         Ok(running)
     }
 
-    /// Whether an object of the test's namespace was reconciled since the start.
+    /// Reports whether an object of the test's namespace was reconciled since the start.
     fn has_reconciled(&self, controller: &str, name: &str) -> bool {
         let key = (self.plane.namespace(), name).into();
         let last = self.plane.reconciles().last(controller, &key);
         last.is_some_and(|last| last.started >= self.since)
     }
 
-    /// The writes of this operator but for events and its lease: verb, resource, name.
+    /// Returns the writes of this operator, except events and its Lease: verb, resource, name.
     fn writes(&self) -> Vec<String> {
         let exchanges = self.seam.exchanges();
         let writes = exchanges.iter().map(|exchange| &exchange.info);
@@ -85,11 +84,11 @@ impl Running {
             let own = ["events", "leases", "selfsubjectaccessreviews"];
             !reads && !own.contains(&info.plural.as_ref())
         });
-        let told = writes.map(|info| {
+        let described = writes.map(|info| {
             let name = info.name.as_deref().unwrap_or_default();
             format!("{} {} {name}", info.verb, info.plural)
         });
-        told.collect()
+        described.collect()
     }
 
     async fn stop(mut self) -> opkit::Result {
@@ -103,7 +102,7 @@ impl Running {
     }
 }
 
-/// Gives the user `role` the permissions that the operator asks for, and those to elect a leader.
+/// Grants the user `role` the permissions that the operator needs, and those for leader election.
 async fn grant(plane: &ControlPlane, operator: &Operator, role: &str) -> opkit::Result {
     let (group, mut rules) = ("rbac.authorization.k8s.io", rules(operator));
     rules.push(json!({
@@ -126,7 +125,7 @@ async fn grant(plane: &ControlPlane, operator: &Operator, role: &str) -> opkit::
     Ok(())
 }
 
-/// The client of the test as another user.
+/// Returns the test's client with the identity of another user.
 fn impersonating(plane: &ControlPlane, user: &str) -> opkit::Result<kube::Client> {
     let (client, user) = (plane.client(), HeaderValue::from_str(user)?);
     let service = tower::service_fn(move |mut request: Request<Body>| {
@@ -139,7 +138,7 @@ fn impersonating(plane: &ControlPlane, user: &str) -> opkit::Result<kube::Client
     Ok(kube::Client::new(service, plane.namespace()))
 }
 
-/// The rules that `manifests` prints.
+/// Returns the rules that `manifests` prints.
 fn rules(operator: &Operator) -> Vec<Value> {
     let rules = operator.rules();
     let rules = rules.iter().map(
@@ -148,13 +147,13 @@ fn rules(operator: &Operator) -> Vec<Value> {
     rules.collect()
 }
 
-/// Compares the permissions of an operator with those that a person has looked at.
+/// Compares the permissions of an operator with the reviewed golden file.
 fn golden_rules(operator: &Operator) -> opkit::Result {
     let path = format!("../../examples/{}/config/rbac/rules.yaml", operator.name());
     opkit::golden(path, &Value::from(rules(operator)))
 }
 
-/// An object from its JSON.
+/// Decodes an object from JSON.
 fn object<K: DeserializeOwned>(json: Value) -> K {
     serde_json::from_value(json).unwrap()
 }
@@ -169,7 +168,7 @@ where
     Ok(api.patch(name, &params, &Patch::Merge(patch)).await?)
 }
 
-/// Waits for an event about an object, with this reason; how often it was told.
+/// Waits for an event about an object with this reason; returns its count.
 async fn event(plane: &ControlPlane, about: &str, reason: &str) -> opkit::Result<i32> {
     let api: Api<Event> = Api::all(plane.client());
     let fields = format!("involvedObject.name={about},reason={reason}");
@@ -185,7 +184,7 @@ async fn event(plane: &ControlPlane, about: &str, reason: &str) -> opkit::Result
     Err(Error::msg(format!("no event {reason} about {about}")))
 }
 
-/// Status and reason of a condition, once it is about the present spec.
+/// Returns status and reason of a condition, once it belongs to the current spec.
 fn condition<'a>(
     generation: Option<i64>,
     conditions: Option<&'a Conditions>,

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 const LEASE: &str = "shop-operator.opkit.dev";
 
-/// One process of several, all in this one.
+/// One of several candidates, all in this process.
 struct Candidate {
     client: kube::Client,
     seam: Seam,
@@ -50,13 +50,15 @@ impl Candidate {
         })
     }
 
-    async fn until(&mut self, wanted: Leadership) {
-        let wait = self.leadership.wait_for(|now| *now == wanted);
+    async fn until(&mut self, expected: Leadership) {
+        let wait = self.leadership.wait_for(|now| *now == expected);
         let waited = tokio::time::timeout(Duration::from_secs(30), wait).await;
-        waited.expect("in time").expect("it runs");
+        waited
+            .expect("the state is reached in time")
+            .expect("the candidate runs");
     }
 
-    /// Writes as work that began in `term`.
+    /// Writes as work that started in `term`.
     async fn write(&self, term: u64, name: &str) -> Result<ConfigMap, RequestError> {
         let client = Client::new(self.fence.for_term(term).layer(self.client.clone()));
         let map = json!({"metadata": {"name": name}});
@@ -65,7 +67,7 @@ impl Candidate {
 }
 
 #[opkit::test]
-async fn a_released_lease_is_taken_at_once(plane: ControlPlane) -> opkit::Result {
+async fn a_released_lease_is_taken_immediately(plane: ControlPlane) -> opkit::Result {
     let mut one = Candidate::start(&plane, "one")?;
     one.until(Leadership::Leading { term: 1 }).await;
     let lease: Lease = plane.get(LEASE).await?.expect("the lease");
@@ -79,7 +81,7 @@ async fn a_released_lease_is_taken_at_once(plane: ControlPlane) -> opkit::Result
     let mut two = Candidate::start(&plane, "two")?;
     let work = one.work.begin(1).expect("the term lasts");
     one.stop.cancel();
-    // Work that has not ended may still write.
+    // Work that has not finished may still write.
     one.write(1, "from-one").await?;
     assert_eq!(*two.leadership.borrow(), Leadership::Standby);
     drop(work);
@@ -87,11 +89,11 @@ async fn a_released_lease_is_taken_at_once(plane: ControlPlane) -> opkit::Result
     let released: Lease = plane.get(LEASE).await?.expect("the lease");
     let holder = released.spec.unwrap().holder_identity.unwrap_or_default();
     assert!(holder.is_empty() || holder == "two", "{holder}");
-    // One acquire interval is at most 1.1 s; a lease that was not released would take 3 s.
+    // One acquire interval is at most 1.1 s; a Lease that was not released would take 3 s.
     let taken = two.until(Leadership::Leading { term: 1 });
     tokio::time::timeout(Duration::from_millis(2500), taken)
         .await
-        .expect("at once");
+        .expect("the released Lease is taken immediately");
     assert!(one.write(1, "late").await.unwrap_err().is_fenced());
     two.write(1, "from-two").await?;
     let lease: Lease = plane.get(LEASE).await?.expect("the lease");
@@ -110,13 +112,14 @@ async fn a_leader_that_is_cut_off_is_fenced(plane: ControlPlane) -> opkit::Resul
     one.until(Leadership::Standby).await;
     two.until(Leadership::Leading { term: 1 }).await;
 
-    // The way is open again, and still nothing of the lost term gets through.
+    // Requests pass again, but those of the lost term are still refused.
     one.seam.clear_rules();
     assert!(one.write(1, "late").await.unwrap_err().is_fenced());
     assert!(plane.get::<ConfigMap>("late").await?.is_none());
     two.write(1, "from-two").await?;
 
-    // It stands again once its work has ended, and leads when the other one has gone.
+    // The process becomes a candidate again once its work has finished, and leads when the other
+    // one has stopped.
     drop(work);
     two.stop.cancel();
     one.until(Leadership::Leading { term: 2 }).await;

@@ -1,6 +1,6 @@
-//! Each capability of opkit, written once and run on every control plane.
+//! Tests of each capability of opkit, written once and run on every control plane.
 //!
-//! One binary: linking is what tests of this kind cost most.
+//! All tests are in one binary, because linking is the most expensive part of such tests.
 
 #[cfg(test)]
 mod cache;
@@ -37,31 +37,31 @@ mod stuck;
 #[cfg(test)]
 mod testing;
 
-/// The guides, whose examples run.
+/// Guide to the cache; its examples run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/cache.md")]
 pub struct Cache;
 
-/// The guides, whose examples run.
+/// Guide to the clients; its examples run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/client.md")]
 pub struct Client;
 
-/// The guides, whose examples run.
+/// Guide to observability; its examples run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/observability.md")]
 pub struct Observability;
 
-/// The guides, whose examples run.
+/// Guide to controllers; its examples run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/controller.md")]
 pub struct Controller;
 
-/// The guides, whose examples compile.
+/// Guide to tests; its examples are compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/testing.md")]
 pub struct Testing;
-/// The guides, whose examples run.
+/// Guide to kinds; its examples run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/kinds.md")]
 pub struct Kinds;

@@ -1,11 +1,11 @@
-//! What an operator logs, for tests that look at it.
+//! Log output of an operator, for tests that check it.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use tracing::Subscriber;
 
-/// A log in memory.
+/// Log in memory.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -21,7 +21,7 @@ impl Write for Log {
 }
 
 impl Log {
-    /// A log, and what writes it.
+    /// Creates a log, and the subscriber that writes to it.
     pub(crate) fn subscriber() -> (Self, impl Subscriber + Send + Sync) {
         let log = Self::default();
         let writer = log.clone();

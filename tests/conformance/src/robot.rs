@@ -1,4 +1,4 @@
-//! The robot operator: a deployment for each robot, kept as the robot asks.
+//! The robot operator: one Deployment per Robot.
 
 use k8s_openapi::{
     api::{
@@ -26,7 +26,7 @@ pub(crate) fn robot(name: &str, replicas: i32) -> Robot {
     )
 }
 
-/// Ready, with as many robots as asked for.
+/// Reports whether the robot is ready, with this number of replicas.
 pub(crate) fn has_ready(robot: &Robot, replicas: i32) -> bool {
     robot.is_ready()
         && robot
@@ -45,8 +45,8 @@ where
     Ok(())
 }
 
-/// What the operator has written of a deployment. Its version says less: real controllers write as
-/// well, when they see fit.
+/// Returns the operator's part of a Deployment. Its resource version would be too much: real
+/// controllers write as well, at any time.
 fn by_operator(deployment: &Deployment) -> (Option<i64>, Vec<ManagedFieldsEntry>) {
     let entries = deployment.metadata.managed_fields.iter().flatten();
     let own = entries.filter(|entry| entry.manager.as_deref() == Some("robot-operator.robot"));
@@ -81,7 +81,7 @@ async fn a_robot_becomes_ready(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn what_the_robot_asks_for_reaches_every_pod(plane: ControlPlane) -> opkit::Result {
+async fn changes_of_the_spec_reach_every_pod(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::ControllerManager)?;
     plane.start(operator()).await?;
     plane.apply(robot("robot-one", 2)).await?;
@@ -100,7 +100,7 @@ async fn what_the_robot_asks_for_reaches_every_pod(plane: ControlPlane) -> opkit
         .await?;
     let api: Api<Pod> = Api::default_namespaced(plane.client());
     let image = |pod: &Pod| pod.spec.as_ref().unwrap().containers[0].image.clone();
-    // Pods of the old image may still be ending.
+    // Pods of the old image may still be terminating.
     let mut images = Vec::new();
     for _ in 0..1_000 {
         let pods = api.list(&ListParams::default()).await?;
@@ -114,7 +114,9 @@ async fn what_the_robot_asks_for_reaches_every_pod(plane: ControlPlane) -> opkit
 }
 
 #[opkit::test]
-async fn drift_is_corrected_and_a_deleted_child_comes_back(plane: ControlPlane) -> opkit::Result {
+async fn drift_is_corrected_and_a_deleted_child_is_created_again(
+    plane: ControlPlane,
+) -> opkit::Result {
     plane.require(Capability::ControllerManager)?;
     plane.start(operator()).await?;
     plane.apply(robot("robot-one", 1)).await?;
@@ -170,7 +172,7 @@ async fn a_field_no_longer_set_disappears(plane: ControlPlane) -> opkit::Result 
     assert_eq!(
         operations,
         [Some("Apply")],
-        "one entry, of server-side apply"
+        "one managed fields entry, of server-side apply"
     );
     Ok(())
 }
@@ -185,7 +187,7 @@ async fn nothing_is_written_while_nothing_differs(plane: ControlPlane) -> opkit:
         .await?;
     let child = plane.get::<Deployment>("robot-one").await?.unwrap();
 
-    // A change of the robot that asks for nothing wakes the operator once more.
+    // A change of the robot that does not affect its Deployment triggers one more reconcile.
     merge::<Robot>(
         &plane,
         "robot-one",
@@ -216,7 +218,7 @@ async fn nothing_is_written_while_nothing_differs(plane: ControlPlane) -> opkit:
 }
 
 #[opkit::test]
-async fn somebody_elses_deployment_is_never_taken_over(plane: ControlPlane) -> opkit::Result {
+async fn a_deployment_of_another_client_is_never_taken_over(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::ControllerManager)?;
     plane.install(&operator()).await?;
     let foreign: Deployment = serde_json::from_value(json!({
@@ -236,7 +238,7 @@ async fn somebody_elses_deployment_is_never_taken_over(plane: ControlPlane) -> o
 
     plane.start(operator()).await?;
     plane.apply(robot("robot-one", 3)).await?;
-    let said = format!(
+    let expected_error = format!(
         "Deployment {}/robot-one exists and is not controlled by",
         plane.namespace()
     );
@@ -244,7 +246,7 @@ async fn somebody_elses_deployment_is_never_taken_over(plane: ControlPlane) -> o
         let records = plane.reconciles().records();
         records
             .iter()
-            .any(|record| record.to_string().contains(&said))
+            .any(|record| record.to_string().contains(&expected_error))
     };
     plane
         .eventually("robot-one", |_: &Robot| refused(&plane))
@@ -257,7 +259,7 @@ async fn somebody_elses_deployment_is_never_taken_over(plane: ControlPlane) -> o
 }
 
 #[opkit::test]
-async fn events_tell_what_was_done(plane: ControlPlane) -> opkit::Result {
+async fn events_report_changes(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::ControllerManager)?;
     plane.start(operator()).await?;
     plane.apply(robot("robot-one", 1)).await?;
@@ -278,7 +280,7 @@ async fn events_tell_what_was_done(plane: ControlPlane) -> opkit::Result {
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    Err(Error::msg("no event tells of the deployment"))
+    Err(Error::msg("there is no event about the deployment"))
 }
 
 #[opkit::test]

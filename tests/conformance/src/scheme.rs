@@ -1,4 +1,4 @@
-//! Objects of any registered kind, in whatever form the server gives or takes them.
+//! Decoding of objects of any registered kind, in every format of the server.
 
 use http::{Method, header};
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
@@ -15,7 +15,7 @@ fn scheme() -> opkit::Result<Scheme> {
 }
 
 #[opkit::test]
-async fn every_form_is_the_same_object(plane: ControlPlane) -> opkit::Result {
+async fn every_format_decodes_to_the_same_object(plane: ControlPlane) -> opkit::Result {
     let scheme = scheme()?;
     let rest = RestClient::new(plane.client());
     let service: Service = serde_json::from_value(serde_json::json!({
@@ -24,7 +24,7 @@ async fn every_form_is_the_same_object(plane: ControlPlane) -> opkit::Result {
     }))?;
     let services = GroupVersionResource::new("", "v1", "services");
     let services = services.path().namespace(plane.namespace());
-    // Written in each form; of the three only the first can make it.
+    // Written in each format; only the first request creates the object.
     let bodies = [
         (Format::Protobuf, "application/vnd.kubernetes.protobuf"),
         (Format::Yaml, "application/yaml"),
@@ -32,17 +32,17 @@ async fn every_form_is_the_same_object(plane: ControlPlane) -> opkit::Result {
     ];
     for (n, (format, content_type)) in bodies.into_iter().enumerate() {
         let body = scheme.encode(&service, format)?;
-        let made = rest
+        let created = rest
             .resource_request(Method::POST, &services)?
             .body(content_type, body);
-        let made = made.bytes().await;
-        assert_eq!(made.is_ok(), n == 0, "{format:?}: {made:?}");
+        let created = created.bytes().await;
+        assert_eq!(created.is_ok(), n == 0, "{format:?}: {created:?}");
         assert!(
-            made.err().is_none_or(|error| error.is_already_exists()),
+            created.err().is_none_or(|error| error.is_already_exists()),
             "{format:?}"
         );
     }
-    // And read in each form.
+    // Read in each format.
     let mut read = Vec::new();
     for accept in [
         "application/json",
@@ -69,7 +69,7 @@ async fn every_form_is_the_same_object(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn what_is_not_registered_is_named(plane: ControlPlane) -> opkit::Result {
+async fn an_unregistered_kind_is_reported(plane: ControlPlane) -> opkit::Result {
     let rest = RestClient::new(plane.client());
     let namespace = rest
         .request(Method::GET, "/api/v1/namespaces/default")

@@ -1,4 +1,4 @@
-//! The servers of an operator, asked over the network.
+//! Requests to the servers of an operator over the network.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
-/// Runs an operator of ConfigMaps while `test` asks its servers.
+/// Runs an operator of ConfigMaps while `test` sends requests to its servers.
 async fn serve<T>(
     plane: &ControlPlane,
     operator: Operator,
@@ -41,14 +41,14 @@ async fn serve<T>(
     tested
 }
 
-/// A client that believes any certificate.
+/// Returns a client that accepts any certificate.
 fn client(scheme: &str, address: SocketAddr) -> opkit::Result<kube::Client> {
     let mut config = kube::Config::new(format!("{scheme}://{address}").parse()?);
     config.accept_invalid_certs = true;
     Ok(opkit::client::ClientOptions::default().client(config)?)
 }
 
-/// Status and body of the answer to a GET.
+/// Returns status and body of the response to a GET request.
 async fn get(
     client: &kube::Client,
     path: &str,
@@ -58,9 +58,9 @@ async fn get(
     if let Some(token) = token {
         request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
     }
-    let answer = client.send(request.body(Body::empty())?).await?;
-    let status = answer.status().as_u16();
-    let body = answer.into_body().collect_bytes().await?;
+    let response = client.send(request.body(Body::empty())?).await?;
+    let status = response.status().as_u16();
+    let body = response.into_body().collect_bytes().await?;
     Ok((status, String::from_utf8(body.to_vec())?))
 }
 
@@ -77,16 +77,16 @@ async fn probes_and_metrics_are_served(plane: ControlPlane) -> opkit::Result {
         let ok = (200, "ok".to_owned());
         assert_eq!(get(&health, "/healthz", None).await?, ok);
         let verbose = "[+]good ok\n[+]ping ok\nhealthz check passed\n";
-        let (status, said) = get(&health, "/healthz?verbose", None).await?;
-        assert_eq!((status, said.as_str()), (200, verbose));
-        let (status, said) = get(&health, "/readyz", None).await?;
+        let (status, body) = get(&health, "/healthz?verbose", None).await?;
+        assert_eq!((status, body.as_str()), (200, verbose));
+        let (status, body) = get(&health, "/readyz", None).await?;
         let failed = "[-]bad failed: reason withheld\n[+]caches ok\n[+]ping ok\n\
                       healthz check failed\n";
-        assert_eq!((status, said.as_str()), (500, failed));
+        assert_eq!((status, body.as_str()), (500, failed));
         assert_eq!(get(&health, "/readyz/caches", None).await?, ok);
         assert_eq!(get(&health, "/readyz?exclude=bad", None).await?, ok);
 
-        // Loopback needs no protection.
+        // Metrics on loopback need no protection.
         let metrics = client("http", addresses.metrics.unwrap())?;
         let (status, text) = get(&metrics, "/metrics", None).await?;
         assert_eq!(status, 200);
@@ -108,20 +108,20 @@ async fn probes_and_metrics_are_served(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn protected_metrics_are_for_those_who_are_known(plane: ControlPlane) -> opkit::Result {
+async fn protected_metrics_need_authentication(plane: ControlPlane) -> opkit::Result {
     let operator = Operator::new("servers");
     serve(&plane, operator, Some(true), async |addresses| {
         let metrics = client("https", addresses.metrics.unwrap())?;
         let refused = (401, "Unauthorized\n".to_owned());
         assert_eq!(get(&metrics, "/metrics", None).await?, refused);
         let (status, _) = get(&metrics, "/metrics", Some("nobody")).await?;
-        // Where the server does not review tokens, it cannot be asked.
+        // If the server has no TokenReview, the operator cannot authenticate the token.
         let expected = match plane.require(Capability::Tokens) {
             Ok(()) => 401,
             Err(_) => 500,
         };
         assert_eq!(status, expected);
-        // Who does not speak TLS is not heard.
+        // A client without TLS gets no response.
         let plain = client("http", addresses.metrics.unwrap())?;
         assert!(get(&plain, "/metrics", None).await.is_err());
         Ok(())
@@ -129,7 +129,7 @@ async fn protected_metrics_are_for_those_who_are_known(plane: ControlPlane) -> o
     .await
 }
 
-/// Makes a service account: a token for it.
+/// Creates a service account, and returns a token for it.
 async fn token(plane: &ControlPlane, name: &str) -> opkit::Result<String> {
     let account = json!({"metadata": {"name": name}});
     plane
@@ -143,15 +143,15 @@ async fn token(plane: &ControlPlane, name: &str) -> opkit::Result<String> {
         json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
     let request = Request::post(path).header(header::CONTENT_TYPE, "application/json");
     let request = request.body(serde_json::to_vec(&body)?)?;
-    let answer: serde_json::Value = plane.client().request(request).await?;
-    Ok(answer["status"]["token"]
+    let response: serde_json::Value = plane.client().request(request).await?;
+    Ok(response["status"]["token"]
         .as_str()
         .unwrap_or_default()
         .to_owned())
 }
 
 #[opkit::test]
-async fn protected_metrics_are_for_those_who_may_read_them(plane: ControlPlane) -> opkit::Result {
+async fn protected_metrics_need_authorization(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::Tokens)?;
     // Cluster roles are shared with other tests.
     let role = format!("metrics-reader-{}", plane.namespace());
@@ -180,27 +180,26 @@ async fn protected_metrics_are_for_those_who_may_read_them(plane: ControlPlane) 
             let metrics = client("https", addresses.metrics.unwrap())?;
             assert_eq!(get(&metrics, "/metrics", None).await?.0, 401);
             assert_eq!(get(&metrics, "/metrics", Some("nobody")).await?.0, 401);
-            let (status, said) = get(&metrics, "/metrics", Some(&stranger)).await?;
+            let (status, body) = get(&metrics, "/metrics", Some(&stranger)).await?;
             let user = format!("system:serviceaccount:{}:stranger", plane.namespace());
             let denied = format!("Authorization denied for user {user}\n");
-            assert_eq!((status, said), (403, denied));
-            // Rules take a moment to reach the server that is asked, and a refusal is remembered
-            // for 30 s.
-            let mut answer = get(&metrics, "/metrics", Some(&reader)).await?;
+            assert_eq!((status, body), (403, denied));
+            // New rules take a moment to take effect, and a refusal is cached for 30 s.
+            let mut response = get(&metrics, "/metrics", Some(&reader)).await?;
             for _ in 0..70 {
-                if answer.0 == 200 {
+                if response.0 == 200 {
                     break;
                 }
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                answer = get(&metrics, "/metrics", Some(&reader)).await?;
+                response = get(&metrics, "/metrics", Some(&reader)).await?;
             }
-            assert_eq!(answer.0, 200, "{}", answer.1);
+            assert_eq!(response.0, 200, "{}", response.1);
             assert!(
-                answer.1.contains("controller_runtime_reconcile_total"),
+                response.1.contains("controller_runtime_reconcile_total"),
                 "{}",
-                answer.1
+                response.1
             );
-            // The permission is for one path.
+            // The permission is for one path only.
             assert_eq!(get(&metrics, "/other", Some(&reader)).await?.0, 403);
             Ok(())
         },

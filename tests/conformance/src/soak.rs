@@ -1,13 +1,13 @@
-//! An operator in bad weather: thousands of objects that somebody edits, requests that fail or
-//! conflict, watches that break. In the end every status is what its spec asks for, and nothing
-//! leaks.
+//! An operator under faults: thousands of objects that are edited, requests that fail or conflict,
+//! watches that break. In the end every status matches its spec, and nothing leaks.
 //!
-//! In virtual time, so minutes take seconds. `cargo test` runs it with few objects,
+//! The test runs in virtual time, so minutes take seconds. `cargo test` runs it with few objects,
 //! `cargo xtask soak` with 50,000.
 
+mod faults;
 mod names;
-mod weather;
 
+use faults::Faults;
 use opkit::client::{Client, DeleteOptions, ListOptions, Patch};
 use opkit::prelude::*;
 use opkit::{Capability, RunOptions};
@@ -17,14 +17,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use weather::Weather;
 
-/// Objects, unless `OPKIT_SOAK_OBJECTS` says otherwise.
+/// Default number of objects; `OPKIT_SOAK_OBJECTS` overrides it.
 const OBJECTS: usize = 200;
-/// How long the edits last, twice.
+/// Duration of the edits, in virtual time; they run twice.
 const EDITS: Duration = Duration::from_secs(120);
 
-/// Shows a number.
+/// Kind with a number.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
 #[kube(
     group = "soak.opkit.dev",
@@ -37,7 +36,7 @@ pub(crate) struct GaugeSpec {
     value: u32,
 }
 
-/// The number that is shown.
+/// Number that the operator copies to the status.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GaugeStatus {
@@ -66,7 +65,7 @@ fn name(n: usize) -> String {
     format!("gauge-{n:05}")
 }
 
-/// Edits, makes and deletes gauges at random for a while.
+/// Edits, creates and deletes gauges at random for a while.
 async fn edit(client: &Client, namespace: &str, objects: usize, dice: &mut Random) -> Result {
     let end = tokio::time::Instant::now() + EDITS;
     let pause = EDITS / u32::try_from(objects).unwrap_or(u32::MAX);
@@ -95,7 +94,7 @@ fn gauge(namespace: &str, name: &str, value: u32) -> Gauge {
     gauge
 }
 
-/// How many statuses are not what their spec asks for.
+/// Returns the number of gauges whose status does not match the spec.
 async fn wrong(client: &Client) -> Result<usize> {
     let gauges = client.list_all::<Gauge>(&ListOptions::new()).await?;
     let is_wrong = |gauge: &&Gauge| {
@@ -106,8 +105,8 @@ async fn wrong(client: &Client) -> Result<usize> {
     Ok(gauges.items.iter().filter(is_wrong).count())
 }
 
-/// Waits until all are right; the longest wait of an object that fails again and again is bounded
-/// by how often it fails, which with five in a hundred is not often.
+/// Waits until all gauges match. The backoff of an object is limited by the number of its
+/// consecutive failures, of which there are few if 5 % of the requests fail.
 async fn converged(client: &Client) -> Result {
     for _ in 0..200 {
         if wrong(client).await? == 0 {
@@ -116,10 +115,12 @@ async fn converged(client: &Client) -> Result {
         tokio::time::sleep(Duration::from_secs(5)).await;
     }
     let wrong = wrong(client).await?;
-    Err(Error::msg(format!("{wrong} gauges do not become right")))
+    Err(Error::msg(format!(
+        "{wrong} gauges do not match their spec"
+    )))
 }
 
-/// The memory of this process, in KiB.
+/// Returns the resident memory of this process, in KiB.
 fn resident_kib() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -128,7 +129,7 @@ fn resident_kib() -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_is_right_after_bad_weather_and_nothing_leaks() -> opkit::Result {
+async fn all_statuses_match_after_faults_and_nothing_leaks() -> opkit::Result {
     let objects = std::env::var("OPKIT_SOAK_OBJECTS").ok();
     let objects = objects.map_or(OBJECTS, |objects| objects.parse().unwrap());
     let plane = ControlPlane::embedded()?;
@@ -141,13 +142,13 @@ async fn everything_is_right_after_bad_weather_and_nothing_leaks() -> opkit::Res
     let metrics = tokio::runtime::Handle::current().metrics();
     let tasks_before = metrics.num_alive_tasks();
 
-    let weather = Weather::new(7);
+    let faults = Faults::new(7);
     let mut options = RunOptions::default();
     let (mut ready, registry) = (options.ready.subscribe(), options.metrics.clone());
     options.grace_period = Duration::from_secs(30);
     let stop = CancellationToken::new();
     let mut operators = JoinSet::new();
-    let run = operator().run_with(weather.around(plane.client()), options, stop.clone());
+    let run = operator().run_with(faults.around(plane.client()), options, stop.clone());
     operators.spawn(run);
     ready.wait_for(|ready| *ready).await?;
 
@@ -158,8 +159,8 @@ async fn everything_is_right_after_bad_weather_and_nothing_leaks() -> opkit::Res
     edit(&client, &namespace, objects, &mut dice).await?;
     converged(&client).await?;
 
-    // The same work once more takes no more of anything.
-    assert_eq!(weather.watches(), 1, "one watch of one kind");
+    // The same work once more does not take more tasks, watches or memory.
+    assert_eq!(faults.watches(), 1, "one watch of one kind");
     let now = metrics.num_alive_tasks();
     assert!(now <= tasks + 2, "{tasks} tasks became {now}");
     let grown = resident_kib().saturating_sub(resident);
@@ -170,13 +171,16 @@ async fn everything_is_right_after_bad_weather_and_nothing_leaks() -> opkit::Res
     let metrics_text = registry.encode();
     let depth = r#"workqueue_depth{name="gauge",controller="gauge",priority="0"} 0"#;
     assert!(metrics_text.contains(depth), "{metrics_text}");
-    let (failed, conflicts, cut) = weather.count();
-    assert!(failed > 0 && conflicts > 0 && cut > 0, "it was bad weather");
+    let (failed, conflicts, cut) = faults.count();
+    assert!(
+        failed > 0 && conflicts > 0 && cut > 0,
+        "there were faults of each type"
+    );
 
     stop.cancel();
     operators.join_next().await.unwrap()??;
     drop(operators);
-    assert_eq!(weather.watches(), 0);
+    assert_eq!(faults.watches(), 0);
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

@@ -1,4 +1,4 @@
-//! What the sources of a controller report, and what their filters pass.
+//! Events of a controller's sources, and their filters.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -25,7 +25,7 @@ fn secret(label: &str) -> Secret {
     object(json!({"metadata": {"name": "child", "labels": {"l": label}}}))
 }
 
-/// Counts reconciles of the config map `one`.
+/// Returns a controller that counts reconciles of the config map `one`.
 fn counting(count: &Arc<AtomicU32>) -> Controller<ConfigMap> {
     let count = count.clone();
     Controller::new(move |map: Arc<ConfigMap>, _: Context| {
@@ -34,7 +34,7 @@ fn counting(count: &Arc<AtomicU32>) -> Controller<ConfigMap> {
     })
 }
 
-/// Waits until `count` is at least this.
+/// Waits until `count` is at least `least`.
 async fn reached(count: &AtomicU32, least: u32) -> opkit::Result {
     for _ in 0..1_000 {
         if count.load(Ordering::SeqCst) >= least {
@@ -46,7 +46,7 @@ async fn reached(count: &AtomicU32, least: u32) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn creates_updates_and_deletes_are_told_apart(plane: ControlPlane) -> opkit::Result {
+async fn creates_updates_and_deletes_are_distinguished(plane: ControlPlane) -> opkit::Result {
     let (count, log) = (Arc::default(), Arc::<Mutex<Vec<String>>>::default());
     let seen = log.clone();
     let controller = counting(&count).watches_with::<Secret>(move |secrets| {
@@ -80,9 +80,9 @@ async fn creates_updates_and_deletes_are_told_apart(plane: ControlPlane) -> opki
     Ok(())
 }
 
-/// Neither its labels nor, as it has none, its generation change when a config map is deleted.
+/// The deletion of a config map changes neither its labels nor its generation, since it has none.
 #[opkit::test]
-async fn a_finalizer_is_not_missed_by_a_filter_of_changes(plane: ControlPlane) -> opkit::Result {
+async fn a_change_filter_does_not_suppress_a_finalizer(plane: ControlPlane) -> opkit::Result {
     let count = Arc::default();
     let controller = counting(&count)
         .primary(|maps| maps.only(predicate::labels_changed()))
@@ -101,7 +101,7 @@ async fn a_finalizer_is_not_missed_by_a_filter_of_changes(plane: ControlPlane) -
 }
 
 #[opkit::test]
-async fn a_selection_is_left_where_that_is_asked_for(plane: ControlPlane) -> opkit::Result {
+async fn leaving_a_selection_is_delivered_on_request(plane: ControlPlane) -> opkit::Result {
     let (inside, leaving) = (Arc::<AtomicU32>::default(), Arc::<AtomicU32>::default());
     let selector = "app=web";
     let in_selection = predicate::label_selector(selector)?;
@@ -125,7 +125,7 @@ async fn a_selection_is_left_where_that_is_asked_for(plane: ControlPlane) -> opk
     plane.apply(labelled("other")).await?;
     reached(&leaving, 2).await?;
     assert_eq!(inside.load(Ordering::SeqCst), 1);
-    // Outside of the selection nothing is of interest.
+    // Changes outside of the selection are ignored.
     let api: Api<ConfigMap> = Api::default_namespaced(plane.client());
     let data = Patch::Merge(json!({"data": {"a": "b"}}));
     api.patch("one", &PatchParams::default(), &data).await?;

@@ -1,4 +1,4 @@
-//! A reconcile that does not end is told of while the operator runs, and named when it stops.
+//! A reconcile that does not return is reported while the operator runs, and named at shutdown.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use opkit::RunOptions;
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::log::Log;
 
-async fn for_ever(map: Arc<ConfigMap>, _: Context) -> Result<Action> {
+async fn never_return(map: Arc<ConfigMap>, _: Context) -> Result<Action> {
     if map.name_any() == "stuck" {
         std::future::pending::<()>().await;
     }
@@ -15,9 +15,10 @@ async fn for_ever(map: Arc<ConfigMap>, _: Context) -> Result<Action> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconcile_that_never_ends_is_reported_and_does_not_hold_the_stop() -> opkit::Result {
+async fn a_reconcile_that_never_returns_is_reported_and_does_not_block_the_shutdown()
+-> opkit::Result {
     let (log, subscriber) = Log::subscriber();
-    // Of this thread, which is the only one.
+    // Only for this thread, which is the only one.
     let _guard = tracing::subscriber::set_default(subscriber);
     let plane = ControlPlane::embedded()?;
     let mut map = ConfigMap::default();
@@ -26,7 +27,7 @@ async fn a_reconcile_that_never_ends_is_reported_and_does_not_hold_the_stop() ->
     let mut options = RunOptions::default();
     let (mut ready, stop) = (options.ready.subscribe(), CancellationToken::new());
     options.grace_period = Duration::from_secs(30);
-    let operator = Operator::new("test").controller(Controller::new(for_ever));
+    let operator = Operator::new("test").controller(Controller::new(never_return));
     let run = operator.run_with(plane.client(), options, stop.clone());
     let (ran, took) = tokio::join!(run, async {
         let _ = ready.wait_for(|ready| *ready).await;
@@ -42,12 +43,12 @@ async fn a_reconcile_that_never_ends_is_reported_and_does_not_hold_the_stop() ->
     );
     let late = "these did not end within 30 s of the stop: configmap default/stuck";
     assert_eq!(error, late);
-    let said = log.text();
-    let told: Vec<_> = said
+    let text = log.text();
+    let reports: Vec<_> = text
         .lines()
         .filter(|line| line.contains("a reconcile does not end"))
         .collect();
-    assert_eq!(told.len(), 1, "{said}");
-    assert!(told[0].contains("default/stuck"), "{said}");
+    assert_eq!(reports.len(), 1, "{text}");
+    assert!(reports[0].contains("default/stuck"), "{text}");
     plane.shutdown().await
 }

@@ -1,4 +1,4 @@
-//! What a test can do with a control plane, and what an operator under test is given.
+//! Tests of the control plane's methods for tests, and of the state of an operator under test.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -7,7 +7,7 @@ use opkit::prelude::*;
 use opkit::{Capability, EventRecorder, Reads, clap};
 use serde_json::json;
 
-/// Backs up what a config map describes.
+/// Runs the backup that a config map describes.
 async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
     if !is_ours(&map) {
         return Ok(Action::await_change());
@@ -23,7 +23,7 @@ async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
     Ok(Action::await_change())
 }
 
-/// Real clusters have config maps of their own in every namespace.
+/// Reports whether the map belongs to the test: real clusters have a config map in every namespace.
 fn is_ours(map: &ConfigMap) -> bool {
     map.name_any() != "kube-root-ca.crt"
 }
@@ -50,14 +50,14 @@ async fn a_backup_completes(plane: ControlPlane) -> opkit::Result {
     plane.start(operator()).await?;
     plane.apply(config_map("one")).await?;
 
-    // Nothing runs Jobs on the embedded control plane: the test does.
+    // The embedded control plane does not run Jobs: the test completes it.
     plane.complete_job("one").await?;
     let event = plane
         .eventually_event::<ConfigMap>("one", "BackedUp")
         .await?;
     assert_eq!(event.type_.as_deref(), Some("Normal"));
 
-    // It is not made again.
+    // The Job is not created again.
     let time = Duration::from_millis(100);
     plane
         .stays(time, "one", |job: &Job| job.metadata.generation == Some(1))
@@ -83,13 +83,13 @@ async fn an_indexed_job_completes(plane: ControlPlane) -> opkit::Result {
     Ok(())
 }
 
-/// Where the backups go.
+/// Store for the backups.
 #[derive(clap::Args)]
 struct Settings {
     /// URL of the store
     #[arg(long, env = "STORE_URL")]
     store_url: String,
-    /// How many copies to keep
+    /// Number of copies to keep
     #[arg(long, default_value_t = 2)]
     copies: u32,
 }
@@ -103,7 +103,7 @@ struct App {
 impl App {
     async fn connect(cx: StateContext, settings: Settings) -> Result<Self> {
         let (reads, recorder) = (cx.reads(), cx.recorder());
-        // The first lists are in when a reconcile reads.
+        // The first lists are complete before a reconcile reads.
         reads.synced().await?;
         Ok(Self {
             settings,
@@ -134,8 +134,8 @@ async fn report(map: Arc<ConfigMap>, cx: Context<App>) -> Result<Action> {
     Ok(Action::await_change())
 }
 
-/// Flags come from the test alone; a state has them, the caches and a recorder, with and without
-/// leadership.
+/// Flags come only from the test; a state has the flags, the caches and a recorder, with and
+/// without leadership.
 #[opkit::test]
 async fn a_state_is_created_with_flags_caches_and_a_recorder(plane: ControlPlane) -> opkit::Result {
     let operator = |name: &str| {
@@ -196,9 +196,9 @@ async fn a_value_is_a_state(plane: ControlPlane) -> opkit::Result {
         .await
 }
 
-/// What the capability promises, and the embedded control plane lacks.
+/// The behaviour of the capability `Cel`, which the embedded control plane lacks.
 #[opkit::test]
-async fn cel_rules_are_checked_where_they_are_modelled(plane: ControlPlane) -> opkit::Result {
+async fn cel_rules_are_checked_if_the_control_plane_has_them(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::Cel)?;
     let rule = json!({
         "type": "object", "properties": {"size": {"type": "integer"}},
@@ -236,7 +236,7 @@ async fn cel_rules_are_checked_where_they_are_modelled(plane: ControlPlane) -> o
     };
     let mut refused = String::new();
     for _ in 0..500 {
-        // A server may not serve a kind at once that it has established.
+        // A server may not serve a kind immediately after it is established.
         refused = match api.create(&Default::default(), &object(1)).await {
             Err(opkit::kube::Error::Api(status)) if status.code == 422 => status.message.clone(),
             other => format!("{other:?}"),

@@ -1,4 +1,4 @@
-//! The scripts, the recordings and the known differences on disk.
+//! Files of the scripts, recordings and known differences.
 
 use std::{
     collections::BTreeSet,
@@ -10,22 +10,22 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{Known, Recording, Script};
 
-/// The folder of this crate, with everything in it that is data.
+/// Data in the directory of this crate.
 #[derive(Clone, Debug)]
 pub struct Suite {
-    /// Where it is.
+    /// Path of the directory.
     pub folder: PathBuf,
-    /// The scripts by name.
+    /// Scripts, sorted by name.
     pub scripts: Vec<Script>,
-    /// The differences that are known.
+    /// Known differences.
     pub known: Vec<Known>,
 }
 
 impl Suite {
-    /// Reads the folder.
+    /// Reads the directory.
     ///
     /// # Errors
-    /// If a file cannot be read or is not as it should be.
+    /// If a file cannot be read or parsed.
     pub fn read(folder: &Path) -> Result<Self> {
         let scripts = folder.join("scripts");
         let entries = fs::read_dir(&scripts)
@@ -44,35 +44,35 @@ impl Suite {
         })
     }
 
-    /// How many requests the scripts make.
+    /// Returns the number of requests in all scripts.
     #[must_use]
     pub fn requests(&self) -> usize {
         self.scripts.iter().map(|script| script.steps.len()).sum()
     }
 
-    /// How many differences are known.
+    /// Returns the number of known differences.
     #[must_use]
     pub fn known_places(&self) -> usize {
         self.known.iter().map(|known| known.places.len()).sum()
     }
 }
 
-/// The real server's answers to `script`.
+/// Returns the real server's responses to `script`.
 ///
 /// # Errors
-/// If there is no recording, or it cannot be read.
+/// If the recording does not exist or cannot be read.
 pub fn read_recording(folder: &Path, script: &str) -> Result<Recording> {
     let path = recording(folder, script);
     serde_json::from_str(&text(&path)?).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Keeps the real server's answers to `script`.
+/// Writes the real server's responses to `script`.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write_recording(folder: &Path, script: &str, answers: &Recording) -> Result<()> {
+pub fn write_recording(folder: &Path, script: &str, responses: &Recording) -> Result<()> {
     let path = recording(folder, script);
-    let mut text = serde_json::to_string_pretty(answers)?;
+    let mut text = serde_json::to_string_pretty(responses)?;
     text.push('\n');
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }

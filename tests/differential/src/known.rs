@@ -1,41 +1,41 @@
-//! The differences that are known and explained.
+//! Known differences with their reasons.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
 use crate::Difference;
 
-/// A reason, and every place that it explains.
+/// Reason, and all places that it explains.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Known {
-    /// Why the embedded server answers differently.
+    /// Reason why the embedded server responds differently.
     pub reason: String,
-    /// `script / step / pointer`; what lies below the pointer is meant as well, and a part `*` is
-    /// any field or item.
+    /// Places as `script / step / pointer`. A place includes everything below its pointer; a part
+    /// `*` matches any field or item.
     pub places: Vec<String>,
 }
 
-/// What remains of a comparison once the known differences are taken out.
+/// Result of a comparison without the known differences.
 #[derive(Clone, Debug, Default)]
 pub struct Unexplained {
-    /// Differences that no entry explains.
+    /// Differences without an entry.
     pub differences: Vec<Difference>,
-    /// Places where nothing differs any more.
-    pub gone: Vec<String>,
+    /// Known places where nothing differs any more.
+    pub obsolete: Vec<String>,
 }
 
 impl Known {
-    /// Sorts out `differences`.
+    /// Removes the known differences from `differences`.
     ///
     /// # Errors
-    /// If an entry gives no reason or a place is not of the form `script / step / pointer`.
+    /// If an entry has no reason or a place does not have the form `script / step / pointer`.
     pub fn explain(known: &[Self], differences: Vec<Difference>) -> Result<Unexplained> {
         let mut places = Vec::new();
         for entry in known {
             ensure!(
                 !entry.reason.trim().is_empty(),
-                "a known difference without a reason"
+                "a known difference has no reason"
             );
             for place in &entry.places {
                 let parts: Vec<&str> = place.split(" / ").collect();
@@ -59,13 +59,14 @@ impl Known {
                 unexplained.differences.push(difference);
             }
         }
-        let gone = places.into_iter().filter(|(_, used)| !used);
-        unexplained.gone = gone.map(|(place, _)| place.clone()).collect();
+        let obsolete = places.into_iter().filter(|(_, used)| !used);
+        unexplained.obsolete = obsolete.map(|(place, _)| place.clone()).collect();
         Ok(unexplained)
     }
 }
 
-/// Whether a difference lies at or below a place; a part `*` of the place is any one part.
+/// Reports whether a difference is at or below a place; a part `*` of the place matches any one
+/// part.
 fn covers(place: &str, at: &str) -> bool {
     let mut found = at.split('/');
     place.split('/').all(|part| {

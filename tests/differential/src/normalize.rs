@@ -1,7 +1,7 @@
-//! Takes out of answers what no two runs have in common, and nothing else.
+//! Removal of values from responses that differ from run to run, and of nothing else.
 //!
-//! Uids and versions become numbered names, so that it still shows where two are the same: a write
-//! that changes nothing keeps its version. What the script itself says is left as it is.
+//! Uids and versions become numbered names, so that equal ones stay recognizable: a write that
+//! changes nothing keeps the version. Texts of the script itself are not changed.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -14,30 +14,31 @@ static UID: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z").ok()
 });
-/// The present version, in the messages of reads that are too old or too far ahead.
+/// Current version, in the messages of reads that are too old or too far ahead.
 static PRESENT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"((?:resource version: [0-9]+,? \(?(?:current: )?)|record \()[0-9]+").ok()
 });
-/// A whole object, quoted in a message.
+/// Whole object, quoted in a message.
 static QUOTED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(resourceVersion\\\W+)[0-9]+").ok());
 static AGE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("^([0-9]+[smhdy]){1,2}$").ok());
 
-/// The names given so far in one run of a script.
+/// Names that were assigned so far in one run of a script.
 #[derive(Debug)]
 pub struct Normalizer {
-    /// What a request that is only tried makes up is not seen again, and not counted.
+    /// Whether the request is a dry run: its generated values do not appear again, and are not
+    /// counted.
     pub(crate) is_dry_run: bool,
     script: String,
     uids: Vec<String>,
-    /// The versions seen of each object, by its namespace and name.
+    /// Versions seen of each object, by its namespace and name.
     versions: HashMap<String, Vec<String>>,
-    /// Names that the server made up, and what they are called.
+    /// Names that the server generated, and their replacements.
     generated: Vec<(String, String)>,
 }
 
 impl Normalizer {
-    /// For a script with this text.
+    /// Creates a normalizer for a script with this text.
     #[must_use]
     pub fn new(script: &str) -> Self {
         Self {
@@ -49,7 +50,7 @@ impl Normalizer {
         }
     }
 
-    /// A body without what changes from run to run.
+    /// Returns a body without values that differ from run to run.
     pub fn body(&mut self, body: &Value) -> Value {
         match body {
             Value::Object(fields) => self.object(fields),
@@ -59,7 +60,7 @@ impl Normalizer {
         }
     }
 
-    /// A text without what changes from run to run.
+    /// Returns a text without values that differ from run to run.
     pub fn text(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
         for (name, called) in &self.generated {
@@ -111,7 +112,8 @@ impl Normalizer {
                 ("managedFields", Value::Array(managers)) => {
                     let mut managers: Vec<Value> =
                         managers.iter().map(|manager| self.body(manager)).collect();
-                    // Kubernetes sorts them by time, which may or may not tick between two steps.
+                    // Kubernetes sorts managers by time, which may or may not advance between two
+                    // steps.
                     managers.sort_by_key(manager_key);
                     Value::Array(managers)
                 }
@@ -125,7 +127,7 @@ impl Normalizer {
         Value::Object(normalised.collect())
     }
 
-    /// A name that was made from `generateName` is known from here on.
+    /// Remembers a name that the server generated from `generateName`.
     fn learn_name(&mut self, fields: &Map<String, Value>) {
         let text = |field: &str| fields.get(field).and_then(Value::as_str);
         let (Some(prefix), Some(name)) = (text("generateName"), text("name")) else {
@@ -138,7 +140,8 @@ impl Normalizer {
         }
     }
 
-    /// Versions of lists and bookmarks tell nothing: anybody's write moves them.
+    /// Returns the replacement of a version. Versions of lists and bookmarks are not numbered,
+    /// because any write changes them.
     fn version(&mut self, owner: &str, version: &str) -> String {
         if owner.is_empty() {
             return "<version>".to_owned();
@@ -147,7 +150,7 @@ impl Normalizer {
         format!("<version {}>", number(seen, version))
     }
 
-    /// A cell of a table: how old something is depends on when one asks.
+    /// Returns a normalized cell of a table: an age depends on the time of the request.
     fn cell(&mut self, cell: &Value) -> Value {
         match cell {
             Value::String(text) if AGE.as_ref().is_some_and(|age| age.is_match(text)) => {
@@ -158,7 +161,7 @@ impl Normalizer {
     }
 }
 
-/// The object whose metadata `fields` are, if they are.
+/// Returns the object that the metadata `fields` belong to, if they are metadata.
 fn owner(fields: &Map<String, Value>) -> String {
     let text = |field: &str| fields.get(field).and_then(Value::as_str);
     match text("name") {
@@ -173,7 +176,7 @@ fn manager_key(manager: &Value) -> [String; 4] {
         .map(|field| text(field).unwrap_or_default().to_owned())
 }
 
-/// The place of `value` among those seen, from 1.
+/// Returns the index of `value` among the values seen so far, from 1.
 fn number(seen: &mut Vec<String>, value: &str) -> usize {
     match seen.iter().position(|known| known == value) {
         Some(place) => place + 1,

@@ -1,4 +1,4 @@
-//! Sends a script's requests.
+//! Execution of a script's requests.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,32 +7,32 @@ use http::{Request, Response, header};
 use opkit_apimachinery::protobuf::{self, WatchEventParts};
 use serde_json::{Value, json};
 
-use crate::{Answer, Normalizer, Script, Step, Wait};
+use crate::{Normalizer, RecordedResponse, Script, Step, Wait};
 
-/// What the answers are attributed to in `managedFields` where a request names no manager.
+/// User agent, which becomes the field manager of requests that name none.
 const USER_AGENT: &str = "differential/1";
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A whole answer.
+/// Complete response.
 pub type Reply = Response<Vec<u8>>;
 
-/// Something that answers requests.
+/// Server that responds to requests.
 pub trait Server {
-    /// Sends one request and waits for the end of its answer.
+    /// Sends one request and returns its complete response.
     ///
     /// # Errors
-    /// If there is no answer.
+    /// If there is no response.
     fn send(&self, request: Request<Vec<u8>>) -> Result<Reply>;
 
-    /// Lets time pass.
+    /// Waits for `time`.
     fn pause(&self, time: Duration);
 }
 
-/// Runs `script` in a namespace that is made for it, and takes away the CRDs that it made.
+/// Runs `script` in its own namespace, and deletes the CRDs that it created.
 ///
 /// # Errors
-/// If a request gets no answer, a condition is not met in time, or a value to capture is not there.
-pub fn run(script: &Script, server: &dyn Server) -> Result<Vec<Answer>> {
+/// If a request gets no response, a condition is not met in time, or a value to capture is missing.
+pub fn run(script: &Script, server: &dyn Server) -> Result<Vec<RecordedResponse>> {
     let namespace = format!("diff-{}", script.name);
     let mut run = Run {
         server,
@@ -40,20 +40,20 @@ pub fn run(script: &Script, server: &dyn Server) -> Result<Vec<Answer>> {
         values: script.vars.clone(),
     };
     run.values.insert("namespace".to_owned(), namespace.clone());
-    run.make_namespace(&namespace)?;
+    run.create_namespace(&namespace)?;
     let mut crds = Vec::new();
-    let mut answers = Vec::with_capacity(script.steps.len());
+    let mut responses = Vec::with_capacity(script.steps.len());
     for step in &script.steps {
         let doing = || format!("script {}, step {:?}", script.name, step.name);
-        let (answer, body) = run.step(step).with_context(doing)?;
+        let (response, body) = run.step(step).with_context(doing)?;
         if body.get("kind") == Some(&json!("CustomResourceDefinition")) {
             let name = body.pointer("/metadata/name").and_then(Value::as_str);
             crds.extend(name.map(str::to_owned));
         }
-        answers.push(answer);
+        responses.push(response);
     }
     run.remove_crds(crds)?;
-    Ok(answers)
+    Ok(responses)
 }
 
 struct Run<'a> {
@@ -63,7 +63,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn make_namespace(&self, name: &str) -> Result<()> {
+    fn create_namespace(&self, name: &str) -> Result<()> {
         let body = json!({"metadata": {"name": name}}).to_string();
         let request = base("POST", "/api/v1/namespaces")
             .header(header::CONTENT_TYPE, "application/json")
@@ -71,7 +71,7 @@ impl Run<'_> {
         let reply = self.server.send(request)?;
         ensure!(
             reply.status() == 201,
-            "cannot make namespace {name}: {}: record on a control plane that has not seen it",
+            "cannot create namespace {name}: {}: record on a new control plane",
             String::from_utf8_lossy(reply.body())
         );
         Ok(())
@@ -85,8 +85,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The normalised answer, and the body as it came.
-    fn step(&mut self, step: &Step) -> Result<(Answer, Value)> {
+    /// Returns the normalized response, and the original body.
+    fn step(&mut self, step: &Step) -> Result<(RecordedResponse, Value)> {
         let reply = self.send_until(step)?;
         let body = body_of(&reply);
         for (name, pointer) in &step.capture {
@@ -107,19 +107,20 @@ impl Run<'_> {
             ignore.remove_from(&mut compared);
         }
         self.normalizer.is_dry_run = step.path.contains("dryRun=");
-        let answer = Answer {
+        let response = RecordedResponse {
             step: step.name.clone(),
             request: format!("{} {}", step.method, step.path),
             status: reply.status().as_u16(),
             content_type: texts(header::CONTENT_TYPE).collect::<Vec<_>>().join(", "),
-            // A real server has nothing that it does not model.
+            // Warnings about features that the embedded server lacks, which a real server never
+            // sends, are dropped.
             warnings: texts(header::WARNING)
                 .filter(|warning| !warning.contains("opkit does not model"))
                 .map(|warning| self.normalizer.text(&warning))
                 .collect(),
             body: self.normalizer.body(&compared),
         };
-        Ok((answer, body))
+        Ok((response, body))
     }
 
     fn send_until(&self, step: &Step) -> Result<Reply> {
@@ -134,7 +135,7 @@ impl Run<'_> {
             }
             if waited > Duration::from_secs(wait.seconds) {
                 bail!(
-                    "not as wanted after {} s: {} {}",
+                    "the condition is not met after {} s: {} {}",
                     wait.seconds,
                     reply.status(),
                     String::from_utf8_lossy(reply.body())
@@ -165,7 +166,7 @@ impl Run<'_> {
         Ok(request.body(body.into_bytes())?)
     }
 
-    /// `text` with the values in place of their names; values may name others.
+    /// Replaces the names of values in `text` by the values, which may contain further names.
     fn fill(&self, text: &str) -> Result<String> {
         let mut filled = String::new();
         let mut rest = text;
@@ -174,7 +175,7 @@ impl Run<'_> {
             let value = self
                 .values
                 .get(name)
-                .with_context(|| format!("nothing is called {name}"))?;
+                .with_context(|| format!("no value has the name {name}"))?;
             filled.push_str(before);
             filled.push_str(&self.fill(value)?);
             rest = after;
@@ -201,8 +202,8 @@ fn is_met(wait: &Wait, reply: &Reply) -> bool {
             .all(|(pointer, value)| body.pointer(pointer) == Some(value))
 }
 
-/// JSON, YAML and protobuf as the JSON they are, the frames of a watch as a list, anything else as
-/// text.
+/// Decodes the body: JSON, YAML and protobuf to JSON, the frames of a watch to a list, anything
+/// else to text.
 fn body_of(reply: &Reply) -> Value {
     let bytes = reply.body();
     let content_type = reply.headers().get(header::CONTENT_TYPE);
@@ -217,7 +218,7 @@ fn body_of(reply: &Reply) -> Value {
         return body;
     }
     if let Ok(body) = serde_json::from_slice(bytes) {
-        // A watch of one frame is a watch as well.
+        // A watch with one frame is a list too.
         return match body {
             Value::Object(frame) if is_frame(&frame) => json!([frame]),
             body => body,
@@ -231,7 +232,7 @@ fn body_of(reply: &Reply) -> Value {
     }
 }
 
-/// The frames of a watch in protobuf: each a length in four bytes and as many bytes.
+/// Decodes the frames of a watch in protobuf: each is a length in four bytes and as many bytes.
 fn protobuf_frames(mut bytes: &[u8]) -> Option<Value> {
     let mut frames = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk() {

@@ -5,25 +5,25 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A list of requests that belong together. They run in order, in a namespace of their own.
+/// List of requests that run in order, in their own namespace.
 ///
-/// `${name}` in paths, headers and bodies stands for what an earlier step captured, for one of
-/// `vars`, or, as `${namespace}`, for the namespace of the script.
+/// `${name}` in paths, headers and bodies is replaced by a value that an earlier step captured, by
+/// one of `vars`, or, for `${namespace}`, by the namespace of the script.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// The file's name without its ending.
+    /// Name of the file without its extension.
     #[serde(skip)]
     pub name: String,
-    /// The file's text: what a client writes itself is not normalised away.
+    /// Text of the file: values in it are not normalized.
     #[serde(skip)]
     pub text: String,
-    /// What the script is about, in a sentence.
+    /// Subject of the script, in one sentence.
     pub about: String,
     /// Texts that several steps use.
     #[serde(default)]
     pub vars: BTreeMap<String, String>,
-    /// The requests.
+    /// Requests.
     pub steps: Vec<Step>,
 }
 
@@ -31,38 +31,38 @@ pub struct Script {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What the step does; unique in its script.
+    /// Name of the step; unique in its script.
     pub name: String,
-    /// The HTTP method.
+    /// HTTP method.
     pub method: String,
     /// Path and query.
     pub path: String,
-    /// Headers beyond the defaults: `accept: application/json`, and
-    /// `content-type: application/json` where there is a body.
+    /// Headers in addition to the defaults: `accept: application/json` and, with a body,
+    /// `content-type: application/json`.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The body. A text is sent as it is, anything else as JSON.
+    /// Body of the request. A text is sent unchanged, anything else as JSON.
     pub body: Option<Value>,
-    /// Values for later steps: name, and where in the answer's body.
+    /// Values for later steps: name, and JSON pointer into the response's body.
     #[serde(default)]
     pub capture: BTreeMap<String, String>,
-    /// Repeat the request until the answer is as wanted.
+    /// Condition until which the request is repeated.
     pub wait: Option<Wait>,
-    /// What is not compared.
+    /// Parts of the response that are not compared.
     #[serde(default)]
     pub ignore: Vec<Ignore>,
 }
 
-/// What an answer has to be like before the script goes on.
+/// Condition on a response, for which the script waits.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
-    /// This HTTP status.
+    /// Expected HTTP status.
     pub status: Option<u16>,
-    /// This value somewhere in the body: pointer and value.
+    /// Expected values in the body: pointer and value.
     #[serde(default)]
     pub body: BTreeMap<String, Value>,
-    /// The most seconds to wait.
+    /// Time limit of the wait, in seconds.
     #[serde(default = "ten")]
     pub seconds: u64,
 }
@@ -71,18 +71,18 @@ fn ten() -> u64 {
     10
 }
 
-/// A part of an answer that says nothing about likeness.
+/// Part of a response that is not compared.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ignore {
-    /// Where in the body; a part `*` is every field or item.
+    /// JSON pointer into the body; a part `*` matches every field or item.
     pub pointer: String,
-    /// Why it is not compared.
+    /// Reason why the part is not compared.
     pub reason: String,
 }
 
 impl Ignore {
-    /// Takes the part out of `body`.
+    /// Removes the part from `body`.
     pub(crate) fn remove_from(&self, body: &mut Value) {
         let path: Vec<&str> = self.pointer.split('/').skip(1).collect();
         remove(body, &path);

@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
-use crate::{Answer, Difference, Known, Normalizer, Script, compare};
+use crate::{Difference, Known, Normalizer, RecordedResponse, Script, compare};
 
-fn answer(status: u16, body: Value) -> Answer {
-    Answer {
+fn response(status: u16, body: Value) -> RecordedResponse {
+    RecordedResponse {
         step: "get".to_owned(),
         request: "GET /x".to_owned(),
         status,
@@ -13,20 +13,20 @@ fn answer(status: u16, body: Value) -> Answer {
     }
 }
 
-fn differences(real: &Answer, ours: &Answer) -> Vec<Difference> {
+fn differences(real: &RecordedResponse, embedded: &RecordedResponse) -> Vec<Difference> {
     let text = "about: a\nsteps: [{name: get, method: GET, path: /x}]";
     let mut script: Script = serde_saphyr::from_str(text).unwrap();
     script.name = "s".to_owned();
     compare(
         &script,
         std::slice::from_ref(real),
-        std::slice::from_ref(ours),
+        std::slice::from_ref(embedded),
     )
     .unwrap()
 }
 
 #[test]
-fn what_changes_from_run_to_run_is_named() {
+fn values_that_differ_from_run_to_run_are_replaced() {
     let mut normalizer = Normalizer::new("time: 2026-01-01T00:00:00Z");
     let uid = "0a1b2c3d-1111-2222-3333-444455556666";
     let object = |version: &str| {
@@ -57,21 +57,21 @@ fn what_changes_from_run_to_run_is_named() {
 }
 
 #[test]
-fn differences_are_found_where_they_are() {
-    let real = answer(200, json!({"a": {"b/c": 1}, "d": [1, 2]}));
-    let ours = answer(200, json!({"a": {"b/c": 2}, "d": [1, 3], "e": null}));
-    let found = differences(&real, &ours);
+fn differences_are_reported_with_their_pointer() {
+    let real = response(200, json!({"a": {"b/c": 1}, "d": [1, 2]}));
+    let embedded = response(200, json!({"a": {"b/c": 2}, "d": [1, 3], "e": null}));
+    let found = differences(&real, &embedded);
     let pointers: Vec<&str> = found.iter().map(|found| found.pointer.as_str()).collect();
     assert_eq!(pointers, ["/body/a/b~1c", "/body/d/1", "/body/e"]);
-    let refused = differences(&real, &answer(404, json!({"message": "gone"})));
+    let refused = differences(&real, &response(404, json!({"message": "gone"})));
     assert_eq!(refused.len(), 1);
-    assert_eq!(refused[0].ours.as_deref(), Some("404 gone"));
+    assert_eq!(refused[0].embedded.as_deref(), Some("404 gone"));
 }
 
 #[test]
-fn a_known_difference_that_is_gone_is_told() {
-    let real = answer(200, json!({"items": [{"a": 1}, {"a": 1}], "b": 1}));
-    let ours = answer(200, json!({"items": [{"a": 2}, {"a": 2}], "b": 2}));
+fn an_obsolete_known_difference_is_reported() {
+    let real = response(200, json!({"items": [{"a": 1}, {"a": 1}], "b": 1}));
+    let embedded = response(200, json!({"items": [{"a": 2}, {"a": 2}], "b": 2}));
     let known = Known {
         reason: "so".to_owned(),
         places: vec![
@@ -79,8 +79,8 @@ fn a_known_difference_that_is_gone_is_told() {
             "s / get / /body/c".to_owned(),
         ],
     };
-    let left = Known::explain(&[known], differences(&real, &ours)).unwrap();
+    let left = Known::explain(&[known], differences(&real, &embedded)).unwrap();
     assert_eq!(left.differences.len(), 1);
     assert_eq!(left.differences[0].pointer, "/body/b");
-    assert_eq!(left.gone, ["s / get / /body/c"]);
+    assert_eq!(left.obsolete, ["s / get / /body/c"]);
 }

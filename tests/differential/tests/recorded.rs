@@ -1,4 +1,4 @@
-//! The embedded server against the recorded answers of a real one.
+//! Comparison of the embedded server with the recorded responses of a real one.
 
 use std::{io::Write, path::Path, time::Duration};
 
@@ -10,9 +10,9 @@ use http_body_util::{BodyExt, Full};
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
-/// A server in this process. Its clock is paused, so that a watch of some seconds takes none, and
-/// its one thread runs the controllers only while a step waits: the real server was recorded
-/// without any.
+/// Server in this process. Its clock is paused, so that a watch of some seconds takes no time. Its
+/// only thread runs the controllers only while a step waits: the recorded server had no
+/// controllers.
 struct Embedded {
     runtime: Runtime,
     server: opkit_apiserver::Server,
@@ -48,28 +48,29 @@ impl Server for Embedded {
     }
 }
 
-/// Not by a macro, whose output libtest keeps to itself when a test passes: the list is the point.
-fn tell(line: &str) {
+/// Prints a line directly, because libtest hides the output of macros when a test passes, and the
+/// list is the purpose of the test.
+fn print(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 #[test]
-fn the_embedded_server_answers_as_the_real_one() {
+fn the_embedded_server_responds_like_the_real_one() {
     let suite = Suite::read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
     let mut differences = Vec::new();
     for script in &suite.scripts {
         let real = read_recording(&suite.folder, &script.name).unwrap();
-        let ours = run(script, &Embedded::start().unwrap()).unwrap();
-        differences.extend(compare(script, &real.answers, &ours).unwrap());
+        let embedded = run(script, &Embedded::start().unwrap()).unwrap();
+        differences.extend(compare(script, &real.responses, &embedded).unwrap());
     }
-    tell(&format!(
+    print(&format!(
         "{} requests in {} scripts, {} known differences",
         suite.requests(),
         suite.scripts.len(),
         suite.known_places()
     ));
     for known in &suite.known {
-        tell(&format!(
+        print(&format!(
             "{:4}  {}",
             known.places.len(),
             known.reason.trim()
@@ -77,17 +78,17 @@ fn the_embedded_server_answers_as_the_real_one() {
     }
     let unexplained = Known::explain(&suite.known, differences).unwrap();
     for difference in &unexplained.differences {
-        tell(&difference.to_string());
+        print(&difference.to_string());
     }
-    for place in &unexplained.gone {
-        tell(&format!(
-            "nothing differs any more at {place}: take it off known-differences.yaml"
+    for place in &unexplained.obsolete {
+        print(&format!(
+            "nothing differs any more at {place}: remove it from known-differences.yaml"
         ));
     }
     assert!(
-        unexplained.differences.is_empty() && unexplained.gone.is_empty(),
-        "{} differences are not explained, {} known ones are gone",
+        unexplained.differences.is_empty() && unexplained.obsolete.is_empty(),
+        "{} differences are not explained, {} known ones no longer occur",
         unexplained.differences.len(),
-        unexplained.gone.len()
+        unexplained.obsolete.len()
     );
 }

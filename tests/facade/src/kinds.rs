@@ -1,9 +1,9 @@
-//! A kind in each of the two ways.
+//! One kind for each of the two declarations.
 
 use opkit::prelude::*;
 use opkit::{schemars, serde};
 
-/// By opkit's attribute.
+/// Kind with opkit's attribute.
 #[opkit::kind(group = "facade.opkit.dev", version = "v1", namespaced, status = GateStatus)]
 #[derive(opkit::TypedClient)]
 pub(crate) struct GateSpec {
@@ -18,7 +18,7 @@ pub(crate) struct GateStatus {
     pub(crate) conditions: Conditions,
 }
 
-/// By kube's derive, whose attributes name the crates through opkit.
+/// Kind with kube's derive, whose attributes name the crates through opkit.
 #[derive(
     CustomResource, serde::Serialize, serde::Deserialize, schemars::JsonSchema, Clone, Debug,
 )]

@@ -1,4 +1,5 @@
-//! Everything that a public signature of opkit or a guide names, named through `opkit` alone.
+//! Use of everything that a public signature of opkit or a guide names, through the crate `opkit`
+//! only.
 
 #[cfg(test)]
 mod kinds;

@@ -1,4 +1,4 @@
-//! Names of types, in the signatures that a user would write.
+//! Names of types, in signatures that a user would write.
 
 use opkit::k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use opkit::predicate::Predicate;
@@ -9,7 +9,7 @@ async fn reconcile(_: Arc<ConfigMap>, _: Context) -> Result<Action> {
     Ok(Action::await_change())
 }
 
-/// A limiter of one's own.
+/// Custom rate limiter.
 struct Steady;
 
 impl limiter::RateLimiter<Request> for Steady {
@@ -50,7 +50,7 @@ async fn edge() -> Result<opkit::kube::Client, opkit::kube::Error> {
     opkit::kube::Client::try_default().await
 }
 
-/// Timings, clusters, flags, states, metrics.
+/// Returns an operator with timings, clusters, flags, states and metrics.
 fn operator() -> Operator {
     let seconds = Duration::from_secs;
     let election =
@@ -67,7 +67,7 @@ fn operator() -> Operator {
         .controller(other)
 }
 
-/// What a record of a reconcile shows.
+/// Reads the parts of a reconcile's record.
 fn shown(
     record: &opkit::ReconcileRecord,
 ) -> (
@@ -83,14 +83,14 @@ fn shown(
 }
 
 #[test]
-fn an_operator_names_all_of_it() {
+fn an_operator_needs_only_opkit() {
     let operator = operator();
     let names: Vec<_> = operator.controllers().iter().map(|it| it.name()).collect();
     assert_eq!(names, ["configmap", "steady"]);
 }
 
 #[opkit::test]
-async fn a_test_names_all_of_it(plane: ControlPlane) -> opkit::Result {
+async fn a_test_needs_only_opkit(plane: ControlPlane) -> opkit::Result {
     plane.require(opkit::Capability::ControllerManager)?;
     plane
         .start(Operator::new("facade").controller(Controller::new(reconcile)))

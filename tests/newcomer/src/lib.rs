@@ -1,4 +1,4 @@
-//! The steps of a newcomer: copies the README's operator into an empty directory, runs its tests,
+//! The steps of a new user: copies the README's operator into an empty directory, runs its tests,
 //! and runs it with `opkit dev`.
 
 #[cfg(test)]

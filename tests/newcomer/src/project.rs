@@ -8,15 +8,15 @@ use tempfile::TempDir;
 
 use crate::readme::files;
 
-/// The root of this repository.
+/// Returns the root of this repository.
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The files of the README, as they stand there. Beside the project, and not in it, is what a
-/// newcomer has no need of once opkit is published: where the crates are.
+/// Project with the files of the README, unchanged. The configuration that locates the crates,
+/// which is not needed once opkit is published, is beside the project and not in it.
 pub(crate) struct Project {
-    /// Removed at the end.
+    /// Temporary directory, removed at the end.
     _parent: TempDir,
     directory: PathBuf,
 }
@@ -32,7 +32,7 @@ impl Project {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, file.text).unwrap();
         }
-        // The versions of all other crates are those that this repository is tested with.
+        // All other crates have the versions that this repository is tested with.
         fs::copy(
             repository().join("Cargo.lock"),
             directory.join("Cargo.lock"),
@@ -48,15 +48,15 @@ impl Project {
         }
     }
 
-    /// A command in the directory of the project. What it builds goes where this repository's
-    /// builds go.
+    /// Returns a command that runs in the directory of the project and builds into this
+    /// repository's target directory.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(&self.directory)
             .env("CARGO_TARGET_DIR", target_directory())
             .stdin(Stdio::null());
-        // This process is run by cargo: what it has set is not for the project.
+        // cargo runs this process: its variables are not meant for the project.
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
             if name.starts_with("CARGO_PKG") || name == "CARGO_MANIFEST_DIR" {

@@ -1,14 +1,14 @@
-//! The files that the README shows.
+//! The files in the README.
 
-/// A file and what is in it.
+/// Path and content of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct File {
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-/// Returns the files of a Markdown text: code blocks whose line before is a path in backticks, and
-/// a colon.
+/// Returns the files in a Markdown text: code blocks after a line with a path in backticks, and a
+/// colon.
 pub(crate) fn files(markdown: &str) -> Vec<File> {
     let mut files = Vec::new();
     let mut named = None;

@@ -5,10 +5,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::project::{Project, opkit, text};
 
-/// Ends the process with the test, also if the test fails.
-struct Running(Child);
+/// Child process that is killed when the test ends, also if the test fails.
+struct KillOnDrop(Child);
 
-impl Drop for Running {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -31,7 +31,7 @@ fn the_operator_of_the_readme_compiles_passes_its_test_and_runs() {
     let opkit = opkit();
     let mut dev = project.command(&opkit);
     dev.arg("dev").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut dev = Running(dev.spawn().unwrap());
+    let mut dev = KillOnDrop(dev.spawn().unwrap());
     let lines = BufReader::new(dev.0.stdout.take().unwrap()).lines();
     let mut shown = String::new();
     let mut is_reconciled = false;

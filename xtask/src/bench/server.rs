@@ -1,4 +1,5 @@
-//! etcd and kube-apiserver and nothing else, so that nobody touches what a bench has written.
+//! Server of only etcd and kube-apiserver, so that no controller changes the objects of a
+//! benchmark.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -11,9 +12,10 @@ use anyhow::{Context, Result, bail};
 use crate::curl::Curl;
 
 const TOKEN: &str = "bench-token";
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit for the start of the server.
+const READY_MAX: Duration = Duration::from_secs(60);
 
-/// A control plane that ends with this.
+/// Control plane that is stopped when this is dropped.
 #[derive(Debug)]
 pub(super) struct Server {
     processes: Vec<Child>,
@@ -21,14 +23,14 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts one that keeps its files in `directory`, which is emptied first.
+    /// Starts a control plane with its files in `directory`, which is emptied first.
     pub(super) fn start(executables: &Path, directory: &Path) -> Result<Self> {
         let _ = fs::remove_dir_all(directory);
         fs::create_dir_all(directory)
-            .with_context(|| format!("cannot make {}", directory.display()))?;
+            .with_context(|| format!("cannot create {}", directory.display()))?;
         let [etcd, peer, port] = ports()?;
         let file = |name: &str| directory.join(name).display().to_string();
-        let key = rcgen::KeyPair::generate().context("cannot make a key")?;
+        let key = rcgen::KeyPair::generate().context("cannot generate a key")?;
         let kubeconfig = directory.join("kubeconfig");
         let url = format!("https://127.0.0.1:{port}");
         fs::write(file("sa.key"), key.serialize_pem())?;
@@ -98,7 +100,7 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until the server says its version, and a while longer until its namespaces are there.
+    /// Waits until the server returns its version, and then until its namespaces exist.
     fn wait(&mut self, url: &str) -> Result<()> {
         let began = SystemTime::now();
         loop {
@@ -110,7 +112,7 @@ impl Server {
                     bail!("the real API server ended: {status}");
                 }
             }
-            if began.elapsed().unwrap_or_default() > PATIENCE {
+            if began.elapsed().unwrap_or_default() > READY_MAX {
                 bail!("the real API server is not ready");
             }
         }
@@ -126,9 +128,10 @@ impl Drop for Server {
     }
 }
 
-/// Three ports that nobody listens on just now.
+/// Returns three ports that no process listens on at the moment.
 fn ports() -> Result<[u16; 3]> {
-    // All are held until the last is found, or one might be given twice.
+    // All listeners are kept until the last port is found; otherwise a port could be returned
+    // twice.
     let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let listeners = [listen()?, listen()?, listen()?];
     let mut ports = [0; 3];

@@ -1,7 +1,7 @@
 use super::{cargo, steps};
 
 #[test]
-fn tests_and_deny_can_be_left_out() {
+fn tests_and_deny_can_be_skipped() {
     let (test, deny) = (
         cargo("test --workspace"),
         cargo("deny check bans licenses sources"),

@@ -14,7 +14,7 @@ fn versions_come_from_go_mod() {
 }
 
 #[test]
-fn a_module_that_is_not_required_is_named() {
+fn a_missing_module_is_reported() {
     let error = parse("require k8s.io/kubernetes v1.36.3").unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -28,7 +28,7 @@ fn the_module_of_this_repository_has_versions() {
 }
 
 #[test]
-fn what_a_directory_lacks_is_listed() {
+fn missing_executables_are_listed() {
     let nowhere = Path::new("/nowhere");
     assert_eq!(missing(nowhere, ASSETS), ASSETS);
 }

@@ -1,7 +1,7 @@
 use super::{kubeconfig, parse};
 
 #[test]
-fn an_answer_is_read_from_what_curl_prints() {
+fn a_response_is_parsed_from_curls_output() {
     let output =
         b"HTTP/1.1 201 Created\r\nWarning: 299 - \"a\"\r\nWarning: 299 - \"b\"\r\n\r\n{}\r\n\r\n";
     let reply = parse(output).unwrap();
@@ -12,7 +12,7 @@ fn an_answer_is_read_from_what_curl_prints() {
 }
 
 #[test]
-fn server_and_token_are_those_of_the_current_context() {
+fn server_and_token_come_from_the_current_context() {
     let text = "current-context: b
 contexts:
 - {name: a, context: {cluster: x, user: x}}

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::{JSON, Source, TABLE, read};
 
-/// A server with one kind of the core group and one that scales.
+/// Server with one kind of the core group and one with a scale.
 struct Fake;
 
 impl Source for Fake {

@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail};
 
 use super::find::Mutant;
 
-/// Returns whether a mutant is turned on; added to each crate that has mutants.
+/// Code that reports whether a mutant is enabled; added to each crate that has mutants.
 const SWITCH: &str = r#"
 #[doc(hidden)]
-#[allow(missing_docs, unreachable_pub, reason = "of mutants alone")]
+#[allow(missing_docs, unreachable_pub, reason = "only in builds with mutants")]
 pub fn __mutant(number: u32) -> bool {
     static ON: std::sync::LazyLock<u32> = std::sync::LazyLock::new(|| {
         let on = std::env::var("OPKIT_MUTANT");
@@ -21,7 +21,7 @@ pub fn __mutant(number: u32) -> bool {
 }
 "#;
 
-/// The copy.
+/// Copy of the workspace.
 #[derive(Debug)]
 pub(crate) struct Copy {
     root: PathBuf,
@@ -34,7 +34,7 @@ impl Copy {
         let listed = Command::new("git").args(["ls-files", "-z"]).output();
         let listed = listed.context("cannot run git")?;
         if !listed.status.success() {
-            bail!("git does not list the files of this directory");
+            bail!("git ls-files failed in this directory");
         }
         let listed = String::from_utf8(listed.stdout).context("a path is not UTF-8")?;
         for file in listed.split_terminator('\0') {
@@ -44,7 +44,7 @@ impl Copy {
                 fs::create_dir_all(directory).with_context(fail)?;
             }
             let new = fs::read(file).with_context(fail)?;
-            // A file that is as it was keeps its time, by which cargo knows that it did not change.
+            // An unchanged file keeps its modification time, so that cargo does not rebuild it.
             if fs::read(&to).ok().as_ref() != Some(&new) {
                 fs::write(&to, new).with_context(fail)?;
             }
@@ -66,7 +66,7 @@ impl Copy {
     /// Writes the mutants into the copy. They are numbered from 1, in their order.
     pub(crate) fn write(&self, mutants: &[Mutant]) -> Result<()> {
         for file in &self.crates {
-            // At the end: doc comments and attributes of the crate stay first.
+            // At the end, because the crate's doc comments and attributes must come first.
             self.put(file, |source| format!("{source}{SWITCH}"))?;
         }
         let mut files: Vec<&str> = mutants.iter().map(|mutant| mutant.file.as_str()).collect();
@@ -79,7 +79,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Writes a changed form of a file of the workspace.
+    /// Writes a changed version of a file of the workspace.
     fn put(&self, file: &Path, change: impl FnOnce(&str) -> String) -> Result<()> {
         let fail = || format!("cannot mutate {}", file.display());
         let source = fs::read_to_string(file).with_context(fail)?;
@@ -87,7 +87,8 @@ impl Copy {
     }
 }
 
-/// Returns `source` with the mutants in place, the last one first so that positions stay true.
+/// Returns `source` with the mutants inserted, the last one first so that the other positions stay
+/// valid.
 pub(super) fn spliced<'a>(
     source: &str,
     mutants: impl DoubleEndedIterator<Item = (usize, &'a Mutant)>,

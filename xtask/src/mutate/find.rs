@@ -1,4 +1,4 @@
-//! Finds places in a source file that can be changed so that it still compiles.
+//! Search for places in a source file that can be changed so that it still compiles.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,15 +15,15 @@ pub(crate) struct Mutant {
     pub(crate) package: &'static str,
     pub(crate) file: String,
     pub(crate) line: usize,
-    /// The bytes that are replaced; empty where something is inserted.
+    /// Byte range to replace; empty for an insertion.
     pub(crate) span: Range<usize>,
-    /// The new text, with `MUTANT` for the condition that turns the mutant on.
+    /// New text, with `MUTANT` in place of the condition that enables the mutant.
     pub(crate) text: String,
     what: String,
 }
 
 impl Mutant {
-    /// Whether both change the same text, so that only one of them can be compiled in.
+    /// Reports whether both change the same text, so that only one of them can be compiled in.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let (a, b) = (&self.span, &other.span);
         self.file == other.file && (a.start < b.end && b.start < a.end || a == b)
@@ -72,13 +72,13 @@ impl Finder<'_> {
         self.source.get(of.span().byte_range()).unwrap_or_default()
     }
 
-    /// Replaces an expression by one of the same type.
+    /// Adds a mutant that replaces an expression by one of the same type.
     fn replace(&mut self, expr: &Expr, by: &str, what: impl Into<String>) {
         let text = format!("(if MUTANT {{ {by} }} else {{ {} }})", self.text(expr));
         self.add(expr.span(), expr.span().byte_range(), text, what);
     }
 
-    /// Lets a function return at once.
+    /// Adds mutants that make a function return immediately.
     fn return_early(&mut self, signature: &syn::Signature, block: &syn::Block) {
         if signature.constness.is_some() || block.stmts.is_empty() {
             return;
@@ -122,13 +122,13 @@ impl Finder<'_> {
     }
 }
 
-/// The start of an expression, in one line.
+/// Returns the start of an expression, in one line.
 fn short(text: &str) -> String {
     let line: Vec<&str> = text.split_whitespace().collect();
     line.join(" ").chars().take(80).collect()
 }
 
-/// Whether a condition binds names, in which case it cannot stand in parentheses.
+/// Reports whether a condition binds names, so that it cannot be put in parentheses.
 fn has_let(expr: &Expr) -> bool {
     match expr {
         Expr::Let(_) => true,
@@ -159,7 +159,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 
     fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
-        // What is printed is not a promise.
+        // Output of `fmt` is not a guarantee.
         let is_fmt = function.sig.ident == "fmt";
         if !is_test(&function.attrs) && function.sig.constness.is_none() && !is_fmt {
             self.return_early(&function.sig, &function.block);

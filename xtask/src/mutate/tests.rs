@@ -38,12 +38,12 @@ fn mutants_are_chosen_by_the_seed_and_do_not_overlap() {
     let all = || find("package", "file.rs", SOURCE).unwrap();
     let chosen = choose(all(), 100, 7);
     assert_eq!(chosen, choose(all(), 100, 7));
-    assert!(chosen.len() < all().len(), "some exclude each other");
+    assert!(chosen.len() < all().len(), "some overlap");
     assert_eq!(choose(all(), 2, 7).len(), 2);
 }
 
 #[test]
-fn what_is_written_is_rust() {
+fn the_mutated_source_is_valid_rust() {
     for seed in 0..20 {
         let chosen = choose(find("package", "file.rs", SOURCE).unwrap(), 100, seed);
         let text = spliced(SOURCE, chosen.iter().enumerate());

@@ -1,4 +1,4 @@
-//! The tests that a mutant has to pass: those of its package, then the conformance suite.
+//! Test suites for a mutant: that of its package, then the conformance suite.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,19 +18,21 @@ use cargo_metadata::diagnostic::DiagnosticLevel;
 use super::copy::Copy;
 use super::find::Mutant;
 
-/// Time for a suite that runs without a mutant.
+/// Time limit of a suite without a mutant.
 const LIMIT: Duration = Duration::from_secs(600);
-/// A suite that takes so many times as long as without a mutant, and `MOMENT`, hangs.
+/// Factor of a suite's time without a mutant, beyond which (plus `MOMENT`) the suite is considered
+/// to hang.
 const SLOWER: u32 = 6;
+/// Constant part of a suite's time limit.
 const MOMENT: Duration = Duration::from_secs(5);
 const CONFORMANCE: &str = "conformance";
 
-/// Which tests found a mutant.
+/// Suite that found a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Found {
     Unit,
     Conformance,
-    /// A suite did not end in its time: the mutant hangs, or the machine was busy.
+    /// A suite exceeded its time limit: the mutant hangs, or the machine was busy.
     Hangs,
     Survived,
 }
@@ -55,22 +57,22 @@ pub(crate) struct Tests {
 #[derive(Debug)]
 struct Suite {
     binary: PathBuf,
-    /// The directory that it runs in.
+    /// Directory that the suite runs in.
     directory: PathBuf,
     limit: Duration,
 }
 
-/// How a run of a suite ended.
+/// Result of a run of a suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ran {
-    /// All tests passed, in so much time.
+    /// All tests passed, in this time.
     Passed(Duration),
     Failed,
     Hung,
 }
 
 impl Suite {
-    /// Runs the suite with one mutant on; 0 is none.
+    /// Runs the suite with one mutant enabled; 0 enables none.
     #[allow(clippy::disallowed_types, reason = "a command without a runtime")]
     fn run(&self, mutant: usize) -> Result<Ran> {
         let child = Command::new(&self.binary)
@@ -81,7 +83,7 @@ impl Suite {
             .stderr(Stdio::null())
             .spawn();
         let mut child = child.with_context(|| format!("cannot run {}", self.binary.display()))?;
-        let output = child.stdout.take().context("a suite without output")?;
+        let output = child.stdout.take().context("the suite has no output")?;
         let began = Instant::now();
         // The first failure is enough: the rest of the suite need not run.
         let (sender, failure) = mpsc::channel();
@@ -94,7 +96,7 @@ impl Suite {
         let ran = match failure.recv_timeout(self.limit) {
             Ok(()) => Ran::Failed,
             Err(mpsc::RecvTimeoutError::Timeout) => Ran::Hung,
-            // The output has ended, and with it the suite.
+            // The output has ended, so the suite has ended.
             Err(mpsc::RecvTimeoutError::Disconnected) => match child.wait()?.success() {
                 true => Ran::Passed(began.elapsed()),
                 false => Ran::Failed,
@@ -106,11 +108,11 @@ impl Suite {
     }
 }
 
-/// What became of a build.
+/// Result of a build.
 #[derive(Debug)]
 pub(crate) enum Built {
     Tests(Tests),
-    /// The numbers of the mutants that the compiler names in its errors.
+    /// Numbers of the mutants that the compiler names in its errors.
     Refused(Vec<usize>),
 }
 
@@ -133,7 +135,7 @@ fn refused(messages: Vec<Message>) -> Result<Built> {
 }
 
 impl Tests {
-    /// Builds the tests of the mutated packages, and sees that they pass while no mutant is on.
+    /// Builds the tests of the mutated packages, and checks that they pass without a mutant.
     pub(crate) fn build(copy: &Copy, mutants: &[Mutant]) -> Result<Built> {
         let mut packages: Vec<_> = mutants.iter().map(|mutant| mutant.package).collect();
         packages.push(CONFORMANCE);
@@ -180,9 +182,9 @@ impl Tests {
         Ok(Built::Tests(Self { suites }))
     }
 
-    /// Runs the tests with one mutant on.
+    /// Runs the tests with one mutant enabled.
     pub(crate) fn run(&self, number: usize, mutant: &Mutant) -> Result<Found> {
-        // The queue's promises are its own.
+        // The guarantees of the queue are tested by its own suite.
         let suites: &[_] = match mutant.package {
             "opkit-workqueue" => &[(mutant.package, Found::Unit)],
             package => &[(package, Found::Unit), (CONFORMANCE, Found::Conformance)],

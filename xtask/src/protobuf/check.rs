@@ -1,5 +1,4 @@
-//! Holds the table against OpenAPI: a message has the properties of its definition, no more and no
-//! less.
+//! Check of the table against OpenAPI: a message has exactly the properties of its definition.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +7,7 @@ use serde_json::Value;
 
 use super::{Form, Message, short};
 
-/// Fails with every difference between `messages` and `definitions`.
+/// Fails with all differences between `messages` and `definitions`.
 pub(crate) fn against_definitions(
     messages: &BTreeMap<String, Message>,
     definitions: &str,
@@ -26,7 +25,7 @@ pub(crate) fn against_definitions(
     }
     let mut differences = Vec::new();
     for (name, message) in messages {
-        // What is only ever inlined, or has a JSON form of its own, has no definition with
+        // A message that is only inlined, or has another JSON form, has no definition with
         // properties.
         let Some(published) = properties
             .get(name)
@@ -42,9 +41,9 @@ pub(crate) fn against_definitions(
             ));
         }
         for missing in published.difference(&found) {
-            // Every kind has these; the envelope carries them.
+            // Every kind has these fields; they are in the envelope.
             if missing != "apiVersion" && missing != "kind" {
-                differences.push(format!("{name}.{missing} is in no field"));
+                differences.push(format!("{name}.{missing} has no field"));
             }
         }
     }
@@ -56,7 +55,7 @@ pub(crate) fn against_definitions(
     Ok(())
 }
 
-/// The JSON names of a message, those of inline messages among them.
+/// Collects the JSON names of a message's fields, including those of inline messages.
 fn names(messages: &BTreeMap<String, Message>, message: &Message, found: &mut BTreeSet<String>) {
     for field in message.fields.values() {
         let inner = field.message().and_then(|name| messages.get(name));

@@ -1,33 +1,33 @@
-//! Reads the struct tags of Go source: a field's protobuf number beside its JSON name.
+//! Reader of the struct tags in Go source: a field's protobuf number and its JSON name.
 //!
-//! The files are as gofmt leaves them, one field per line, so lines are enough.
+//! gofmt puts one field on each line, so reading line by line is enough.
 
 use std::collections::BTreeMap;
 
-/// A struct: what its fields' tags say, by protobuf number.
+/// Tags of a struct's fields, by protobuf number.
 pub(crate) type Struct = BTreeMap<u32, Tag>;
 
-/// What one field says of its wire forms.
+/// Wire formats of one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
-    /// Whether the field is a pointer, which is on the wire only when it is set.
+    /// Whether the field is a pointer, which is on the wire only if it is set.
     pub(crate) pointer: bool,
-    /// The JSON name, unless the type brings a JSON form of its own.
+    /// JSON name, unless the type has its own JSON form.
     pub(crate) json: Option<Json>,
 }
 
-/// A `json` tag.
+/// Content of a `json` tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Json {
     pub(crate) name: String,
-    /// An empty scalar, list or map is left out; it says nothing of a struct.
+    /// Whether an empty scalar, list or map is omitted; it has no effect on a struct.
     pub(crate) omit_empty: bool,
-    /// The zero of any type is left out, that of a struct as well.
+    /// Whether the zero value of any type is omitted, also of a struct.
     pub(crate) omit_zero: bool,
     pub(crate) inline: bool,
 }
 
-/// The structs of a package, by name.
+/// Returns the structs of a package, by name.
 pub(crate) fn parse(files: &[String]) -> BTreeMap<String, Struct> {
     let mut structs = BTreeMap::new();
     for file in files {
@@ -49,7 +49,8 @@ pub(crate) fn parse(files: &[String]) -> BTreeMap<String, Struct> {
     structs
 }
 
-/// `Pod` of `type Pod struct {`, and whether that is all of the struct, as in `type None struct{}`.
+/// Returns `Pod` for `type Pod struct {`, and whether the struct ends on this line, as in
+/// `type None struct{}`.
 fn struct_name(line: &str) -> Option<(&str, bool)> {
     let (name, rest) = line.strip_prefix("type ")?.split_once(" struct")?;
     let rest = rest.trim();
@@ -85,7 +86,7 @@ fn field(line: &str) -> Option<(u32, Tag)> {
     ))
 }
 
-/// The value of one key of a struct tag.
+/// Returns the value of one key of a struct tag.
 fn tag<'a>(tags: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = tags.split_once(&format!("{key}:\""))?;
     rest.split_once('"').map(|(value, _)| value)

@@ -1,28 +1,28 @@
-//! Reads a `generated.proto`: proto2 as Kubernetes' own generator prints it, one declaration per
+//! Reader of a `generated.proto`: proto2 as Kubernetes' generator writes it, one declaration per
 //! line.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-/// What one file declares.
+/// Declarations of one file.
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) package: String,
     pub(crate) messages: BTreeMap<String, Vec<Field>>,
 }
 
-/// One field of a message.
+/// Field of a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) number: u32,
     pub(crate) name: String,
-    /// A scalar, or a message with its package: `core.v1.Pod`.
+    /// Type: a scalar, or a message with its package such as `core.v1.Pod`.
     pub(crate) type_: String,
     pub(crate) cardinality: Cardinality,
 }
 
-/// How many values a field has.
+/// Number of values that a field has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cardinality {
     One,
@@ -30,7 +30,7 @@ pub(crate) enum Cardinality {
     Map,
 }
 
-/// Reads the text of a file.
+/// Parses the text of a file.
 pub(crate) fn parse(text: &str) -> Result<File> {
     let mut file = File {
         package: String::new(),
@@ -67,16 +67,16 @@ pub(crate) fn parse(text: &str) -> Result<File> {
     Ok(file)
 }
 
-/// `repeated Container containers = 2;` or `map<string, bytes> data = 2;`.
+/// Parses `repeated Container containers = 2;` or `map<string, bytes> data = 2;`.
 fn field(line: &str, package: &str) -> Result<Field> {
     let (declared, number) = line
         .trim_end_matches(';')
         .split_once('=')
-        .context("a field has a number")?;
+        .context("a field has no number")?;
     let (type_, name) = declared
         .trim()
         .rsplit_once(' ')
-        .context("a field has a name")?;
+        .context("a field has no name")?;
     let (cardinality, type_) = if let Some(type_) = type_.strip_prefix("optional ") {
         (Cardinality::One, type_)
     } else if let Some(type_) = type_.strip_prefix("required ") {
@@ -86,7 +86,7 @@ fn field(line: &str, package: &str) -> Result<Field> {
     } else if let Some(type_) = type_.strip_prefix("map<string,") {
         (Cardinality::Map, type_.trim_end_matches('>'))
     } else {
-        bail!("neither optional, required, repeated nor a map of strings");
+        bail!("a field is neither optional, required, repeated nor a map of strings");
     };
     let type_ = type_.trim();
     let is_message = type_.starts_with(|first: char| first.is_ascii_uppercase());
@@ -94,7 +94,7 @@ fn field(line: &str, package: &str) -> Result<Field> {
         number: number
             .trim()
             .parse()
-            .context("the number is not a number")?,
+            .context("the number of a field is not valid")?,
         name: name.to_owned(),
         type_: match type_ {
             _ if is_message => super::short(&format!("{package}.{type_}")),

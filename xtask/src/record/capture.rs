@@ -1,13 +1,13 @@
-//! What a client learns from answers and sends again: versions and uids, which are others in each
-//! run.
+//! Values that a client takes from responses and sends again: versions and uids, which differ in
+//! each run.
 
 use serde_json::Value;
 
-/// The values seen so far.
+/// Values seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Captures(Vec<Capture>);
 
-/// A value of an answer.
+/// Value of a response.
 #[derive(Debug)]
 pub(super) struct Capture {
     step: usize,
@@ -21,10 +21,11 @@ const UID: &str = "/metadata/uid";
 const VERSION: &str = "/metadata/resourceVersion";
 
 impl Captures {
-    /// Remembers what the answer to a step holds. Steps count from 0, their names from 1.
-    pub(super) fn learn(&mut self, step: usize, answer: &Value) {
+    /// Remembers the versions and uids in the response to a step. Steps count from 0, their names
+    /// from 1.
+    pub(super) fn learn(&mut self, step: usize, response: &Value) {
         for (pointer, what) in [(UID, "uid"), (VERSION, "version")] {
-            match answer.pointer(pointer).and_then(Value::as_str) {
+            match response.pointer(pointer).and_then(Value::as_str) {
                 None | Some("" | "0") => {}
                 Some(value) => self.0.push(Capture {
                     step,
@@ -37,7 +38,7 @@ impl Captures {
         }
     }
 
-    /// The name in place of a version, if an answer held it.
+    /// Returns the name that replaces a version, if a response had it.
     pub(super) fn version(&mut self, version: &str) -> Option<String> {
         let mut found = self.0.iter_mut().rev();
         let found = found.find(|known| known.pointer == VERSION && known.value == version)?;
@@ -45,7 +46,7 @@ impl Captures {
         Some(format!("${{{}}}", found.name))
     }
 
-    /// `text` with names in place of the uids in it. A uid is like nothing else, so it may be
+    /// Replaces the uids in `text` by names. A uid cannot be confused with other text, so it may be
     /// anywhere.
     pub(super) fn uids(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
@@ -58,7 +59,7 @@ impl Captures {
         text
     }
 
-    /// What later steps use of a step's answer.
+    /// Returns the values of a step's response that later steps use.
     pub(super) fn of(&self, step: usize) -> impl Iterator<Item = &Capture> {
         self.0
             .iter()

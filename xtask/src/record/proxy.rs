@@ -1,7 +1,6 @@
-//! A proxy that speaks as much HTTP/1.1 as the clients of Kubernetes do, and keeps what goes
-//! through.
+//! Proxy for the part of HTTP/1.1 that Kubernetes clients use, which stores the exchanges.
 //!
-//! One request per connection: every answer closes it.
+//! Each connection has one request: every response closes it.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -21,13 +20,14 @@ use serde_json::Value;
 
 use crate::curl::{Curl, LIMIT};
 
-/// More than any API server takes.
+/// Size limit of a body, in bytes; API servers accept less.
 const BODY_BYTES_MAX: u64 = 16 << 20;
-/// Of a line of the head, and how many lines there are.
+/// Length limit of a header line, in bytes.
 const LINE_BYTES_MAX: u64 = 64 << 10;
+/// Limit of the number of header lines.
 const HEADER_LINES_MAX: usize = 200;
 
-/// A request, and what came of it.
+/// Request and its response.
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
     pub(crate) method: String,
@@ -35,14 +35,14 @@ pub(crate) struct Exchange {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
-    /// For the reader: the status of the answer, or why there is none.
+    /// Status of the response, or the reason why there is none, for the reader.
     pub(crate) outcome: String,
-    /// The body of the answer where it is JSON.
-    pub(crate) answer: Value,
+    /// Body of the response if it is JSON.
+    pub(crate) response: Value,
 }
 
-/// Answers on `listener` while `work` runs. The exchanges are in the order in which the requests
-/// came.
+/// Serves requests on `listener` while `work` runs. Returns the exchanges in the order of the
+/// requests.
 pub(crate) fn during<T>(
     listener: &TcpListener,
     server: &Curl,
@@ -60,7 +60,7 @@ pub(crate) fn during<T>(
                 }
                 let Ok(stream) = stream else { continue };
                 let exchanges = &exchanges;
-                // A client that goes away in between is no fault of ours.
+                // A client may close the connection at any time.
                 scope.spawn(move || serve(stream, server, watch_limit, exchanges).ok());
             }
         });
@@ -94,15 +94,15 @@ fn serve(
             path: request.uri().to_string(),
             headers: request.headers().clone(),
             body: request.body().clone(),
-            outcome: "no answer".to_owned(),
-            answer: Value::Null,
+            outcome: "no response".to_owned(),
+            response: Value::Null,
         });
         exchanges.len() - 1
     };
     let reply = forward(request, server, watch_limit);
     let outcome = match &reply {
         Ok(reply) => reply.status().to_string(),
-        Err(error) => format!("no answer: {error:#}").replace('\n', " "),
+        Err(error) => format!("no response: {error:#}").replace('\n', " "),
     };
     if let Some(exchange) = exchanges
         .lock()
@@ -111,7 +111,7 @@ fn serve(
     {
         exchange.outcome.clone_from(&outcome);
         let body = reply.as_ref().map(|reply| reply.body().as_slice());
-        exchange.answer = serde_json::from_slice(body.unwrap_or_default()).unwrap_or_default();
+        exchange.response = serde_json::from_slice(body.unwrap_or_default()).unwrap_or_default();
     }
     let reply = match reply {
         Ok(reply) => reply,
@@ -123,11 +123,11 @@ fn serve(
 fn forward(mut request: Request<Vec<u8>>, server: &Curl, watch_limit: Duration) -> Result<Reply> {
     ensure!(
         !request.headers().contains_key(header::UPGRADE),
-        "an upgrade of the connection cannot be recorded"
+        "cannot record an upgrade of the connection"
     );
     let is_endless = is_watch(request.uri().query().unwrap_or_default());
-    // Those that are about the connection, the token, which curl is given, and what would make the
-    // answer one that curl does not print as it is.
+    // Removes headers of the connection, the token, which curl gets separately, and headers that
+    // would make curl print an encoded body.
     for name in [
         header::ACCEPT_ENCODING,
         header::AUTHORIZATION,
@@ -143,14 +143,14 @@ fn forward(mut request: Request<Vec<u8>>, server: &Curl, watch_limit: Duration) 
     server.send_until(&request, is_endless.then_some(watch_limit))
 }
 
-/// Whether the answer to a request with this query has no end of its own.
+/// Reports whether the response to a request with this query does not end by itself.
 pub(crate) fn is_watch(query: &str) -> bool {
     query
         .split('&')
         .any(|pair| matches!(pair, "watch=true" | "watch=1" | "watch" | "follow=true"))
 }
 
-/// The next request, if there is one before the end.
+/// Reads the next request, or returns `None` at the end of the input.
 pub(crate) fn read(input: &mut impl BufRead) -> Result<Option<Request<Vec<u8>>>> {
     let first = line(input)?;
     if first.is_empty() {
@@ -158,7 +158,7 @@ pub(crate) fn read(input: &mut impl BufRead) -> Result<Option<Request<Vec<u8>>>>
     }
     let mut words = first.split(' ');
     let (Some(method), Some(path)) = (words.next(), words.next()) else {
-        bail!("no request line: {first:?}");
+        bail!("this is not a request line: {first:?}");
     };
     let mut request = Request::builder().method(method).uri(path);
     let mut has_ended = false;
@@ -168,7 +168,7 @@ pub(crate) fn read(input: &mut impl BufRead) -> Result<Option<Request<Vec<u8>>>>
             has_ended = true;
             break;
         }
-        let (name, value) = line.split_once(':').context("a header without a colon")?;
+        let (name, value) = line.split_once(':').context("a header has no colon")?;
         request = request.header(name, value.trim());
     }
     ensure!(has_ended, "more than {HEADER_LINES_MAX} headers");
@@ -188,17 +188,14 @@ fn chunks(input: &mut impl BufRead) -> Result<Vec<u8>> {
     loop {
         let size = line(input)?;
         let size = size.split(';').next().unwrap_or_default().trim();
-        let size = u64::from_str_radix(size, 16).context("a chunk without a size")?;
+        let size = u64::from_str_radix(size, 16).context("a chunk has no size")?;
         if size == 0 {
             while !line(input)?.is_empty() {}
             return Ok(body);
         }
         body.extend(exactly(input, size)?);
         ensure!(body.len() as u64 <= BODY_BYTES_MAX, "the body is too long");
-        ensure!(
-            line(input)?.is_empty(),
-            "a chunk that is longer than it says"
-        );
+        ensure!(line(input)?.is_empty(), "a chunk is longer than its size");
     }
 }
 
@@ -210,23 +207,23 @@ fn exactly(input: &mut impl BufRead, length: u64) -> Result<Vec<u8>> {
     Ok(body)
 }
 
-/// A line without its end; empty at the end of the input as well.
+/// Reads a line without its line break; empty at the end of the input as well.
 fn line(input: &mut impl BufRead) -> Result<String> {
     let mut line = String::new();
     input.take(LINE_BYTES_MAX).read_line(&mut line)?;
     ensure!(
         line.is_empty() || line.ends_with('\n'),
-        "a line without end"
+        "a line is too long"
     );
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Writes what a client reads of an answer.
+/// Writes a response to the client.
 fn write(output: &mut impl Write, reply: &Reply) -> Result<()> {
     let mut head = format!("HTTP/1.1 {}\r\n", reply.status());
     for name in [header::CONTENT_TYPE, header::WARNING, header::RETRY_AFTER] {
         for value in reply.headers().get_all(&name) {
-            let value = value.to_str().context("a header that is no text")?;
+            let value = value.to_str().context("a header is not text")?;
             head.push_str(&format!("{name}: {value}\r\n"));
         }
     }

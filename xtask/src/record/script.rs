@@ -1,4 +1,4 @@
-//! Exchanges as a script of the differential suite.
+//! Conversion of exchanges to a script of the differential suite.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +12,26 @@ use super::{
 };
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
-/// Up to here a body is on one line.
+/// Length limit of a body that is written on one line.
 const LINE_MAX: usize = 100;
 const NAMESPACE: &str = "${namespace}";
-/// A `$` that begins no name.
+/// Name of a literal `$`.
 const DOLLAR: &str = "${dollar}";
 
-/// Whether a client asks here what there is, rather than for an object.
+/// Reports whether a path belongs to discovery, and not to an object.
 pub(crate) fn is_discovery(path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     match parts.as_slice() {
         ["openapi", ..] | ["version"] => true,
-        // `/api`, `/api/v1`, `/apis`, `/apis/apps`, `/apis/apps/v1`: what is longer names a
-        // resource.
+        // `/api`, `/api/v1`, `/apis`, `/apis/apps`, `/apis/apps/v1`: longer paths name a resource.
         ["api", rest @ ..] => rest.len() < 2,
         ["apis", rest @ ..] => rest.len() < 3,
         _ => false,
     }
 }
 
-/// The script. `namespace` is the one that becomes the script's own.
+/// Returns the script, in which `namespace` becomes the script's own.
 pub(crate) fn write<'a>(
     about: &str,
     namespace: &str,
@@ -46,7 +45,7 @@ pub(crate) fn write<'a>(
     let mut steps = Vec::new();
     for (place, exchange) in exchanges.enumerate() {
         steps.push(writer.step(exchange));
-        writer.captures.learn(place, &exchange.answer);
+        writer.captures.learn(place, &exchange.response);
     }
     let mut script = format!("about: {}\n", quoted(about));
     if steps.iter().flatten().any(|line| line.contains(DOLLAR)) {
@@ -77,12 +76,12 @@ pub(crate) fn write<'a>(
 struct Writer<'a> {
     namespace: &'a str,
     captures: Captures,
-    /// How often a name is taken.
+    /// Number of steps with each name.
     names: BTreeMap<String, usize>,
 }
 
 impl Writer<'_> {
-    /// The lines of a step, but what later ones capture.
+    /// Returns the lines of a step, without the values that later steps capture.
     fn step(&mut self, exchange: &Exchange) -> Vec<String> {
         let (body, problem) = self.body(exchange);
         let mut lines = vec![
@@ -105,7 +104,7 @@ impl Writer<'_> {
             if short.len() <= LINE_MAX {
                 lines.push(format!("body: {short}"));
             } else {
-                // JSON is YAML too, as long as it is further in than its key.
+                // JSON is valid YAML if it is indented more than its key.
                 lines.push("body:".to_owned());
                 lines.extend(format!("{body:#}").lines().map(|line| format!("  {line}")));
             }
@@ -113,7 +112,7 @@ impl Writer<'_> {
         lines
     }
 
-    /// Method and last part of the path, and a number where that is taken.
+    /// Returns the method and the last part of the path, with a number if that name is taken.
     fn name(&mut self, exchange: &Exchange) -> String {
         let path = exchange.path.split('?').next().unwrap_or_default();
         let last = path.rsplit('/').next().unwrap_or_default();
@@ -126,8 +125,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The path in the script's namespace. A watch lasts a second: nobody waits for a client's
-    /// eight minutes.
+    /// Returns the path in the script's namespace. A watch lasts one second, instead of the
+    /// client's eight minutes.
     fn path(&mut self, path: &str) -> String {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let path = literal(path);
@@ -155,7 +154,7 @@ impl Writer<'_> {
         format!("{path}?{}", pairs.join("&"))
     }
 
-    /// The body as the script has it, and why it has none where there was one.
+    /// Returns the body for the script, and a comment if the body cannot be recorded.
     fn body(&mut self, exchange: &Exchange) -> (Option<Value>, Option<String>) {
         let bytes = exchange.body.as_slice();
         if bytes.is_empty() {
@@ -173,10 +172,10 @@ impl Writer<'_> {
             }
         } else {
             let Ok(text) = std::str::from_utf8(bytes) else {
-                let problem = format!("The body was {} bytes that are no text.", bytes.len());
+                let problem = format!("The body was {} bytes that are not text.", bytes.len());
                 return (None, Some(problem));
             };
-            // To the suite a text is a body as it is, and null is none.
+            // In the suite a text is sent unchanged, and null is no body.
             match serde_json::from_str(text) {
                 Ok(Value::String(_) | Value::Null) | Err(_) => Value::from(text),
                 Ok(body) => body,
@@ -186,8 +185,8 @@ impl Writer<'_> {
         (Some(body), None)
     }
 
-    /// Puts names in place of the namespace, versions and uids, also in the copies that
-    /// `kubectl apply` keeps of objects.
+    /// Replaces the namespace, versions and uids by names, also in the copies of objects that
+    /// `kubectl apply` stores.
     fn replace(&mut self, value: &mut Value) {
         match value {
             Value::Object(fields) => {
@@ -221,7 +220,7 @@ impl Writer<'_> {
     }
 }
 
-/// The headers that make a difference to the answer, without what the suite sends by itself.
+/// Returns the headers that affect the response, without those that the suite sends by itself.
 pub(crate) fn headers(headers: &HeaderMap, has_body: bool) -> BTreeMap<String, String> {
     let mut kept = BTreeMap::new();
     for (name, value) in headers {
@@ -251,12 +250,12 @@ pub(crate) fn headers(headers: &HeaderMap, has_body: bool) -> BTreeMap<String, S
     kept
 }
 
-/// `text` so that the suite sends it as it is.
+/// Escapes `text` so that the suite sends it unchanged.
 fn literal(text: &str) -> String {
     text.replace("${", &format!("{DOLLAR}{{"))
 }
 
-/// As JSON, which YAML reads alike.
+/// Quotes `text` as JSON, which is valid YAML.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }

@@ -30,7 +30,7 @@ fn exchange(method: &str, path: &str, content_type: &str, body: &[u8]) -> Exchan
         headers: headers(&[("content-type", content_type)]),
         body: body.to_vec(),
         outcome: "200 OK".to_owned(),
-        answer: Value::Null,
+        response: Value::Null,
     }
 }
 
@@ -40,7 +40,7 @@ fn read_back(exchanges: &[Exchange]) -> Script {
 }
 
 #[test]
-fn what_was_captured_reads_as_a_script() {
+fn exchanges_become_a_script() {
     let maps = "/api/v1/namespaces/default/configmaps";
     let long = json!({
         "metadata": {"name": "a", "namespace": "default", "annotations": {
@@ -109,7 +109,7 @@ fn protobuf_becomes_json() {
 }
 
 #[test]
-fn what_a_client_learned_is_captured() {
+fn versions_and_uids_of_responses_are_captured() {
     let uid = "0a1b2c3d-1111-2222-3333-444455556666";
     let patch = json!([{"op": "replace", "path": "/metadata/resourceVersion", "value": "7"}]);
     let replace = json!({"metadata": {"resourceVersion": "8", "uid": uid}, "data": {"a": "7"}});
@@ -120,8 +120,8 @@ fn what_a_client_learned_is_captured() {
         exchange("PUT", "/x", json, replace.to_string().as_bytes()),
         exchange("GET", "/x?resourceVersion=9&watch=true", "", b""),
     ];
-    exchanges[0].answer = json!({"metadata": {"resourceVersion": "7", "uid": uid}});
-    exchanges[1].answer = json!({"metadata": {"resourceVersion": "8", "uid": uid}});
+    exchanges[0].response = json!({"metadata": {"resourceVersion": "7", "uid": uid}});
+    exchanges[1].response = json!({"metadata": {"resourceVersion": "8", "uid": uid}});
     let script = read_back(&exchanges);
     let captured = |step: usize| {
         let capture = script.steps[step].capture.iter();
@@ -135,12 +135,12 @@ fn what_a_client_learned_is_captured() {
     let metadata = json!({"resourceVersion": "${version2}", "uid": "${uid1}"});
     let expected = json!({"metadata": metadata, "data": {"a": "7"}});
     assert_eq!(script.steps[2].body, Some(expected));
-    // A version that no answer held stays.
+    // A version that no response had stays.
     assert!(script.steps[3].path.contains("resourceVersion=9&"));
 }
 
 #[test]
-fn paths_are_those_of_the_suite() {
+fn paths_use_the_namespace_of_the_suite() {
     let check = |path: &str, expected: &str| {
         let script = read_back(&[exchange("GET", path, "", b"")]);
         assert_eq!(script.steps[0].path, expected);
@@ -161,7 +161,7 @@ fn paths_are_those_of_the_suite() {
 }
 
 #[test]
-fn headers_that_change_the_answer_are_kept() {
+fn headers_that_affect_the_response_are_kept() {
     let check = |given: &[(&str, &str)], has_body: bool, expected: &[(&str, &str)]| {
         let kept = script::headers(&headers(given), has_body);
         let kept: Vec<(&str, &str)> = kept.iter().map(|(a, b)| (&**a, &**b)).collect();
@@ -186,7 +186,7 @@ fn headers_that_change_the_answer_are_kept() {
 }
 
 #[test]
-fn discovery_is_told_from_resources() {
+fn discovery_is_distinguished_from_resources() {
     for path in [
         "/api?timeout=32s",
         "/api/v1",
@@ -237,8 +237,8 @@ fn a_request_goes_to_the_server_and_back() {
     let seen = std::thread::spawn(move || {
         let (mut stream, _) = real.accept().unwrap();
         let request = proxy::read(&mut BufReader::new(&stream)).unwrap().unwrap();
-        let answer = "HTTP/1.1 201 Created\r\nContent-Type: a/b\r\nContent-Length: 2\r\n\r\nok";
-        stream.write_all(answer.as_bytes()).unwrap();
+        let response = "HTTP/1.1 201 Created\r\nContent-Type: a/b\r\nContent-Length: 2\r\n\r\nok";
+        stream.write_all(response.as_bytes()).unwrap();
         request
     });
     let work = || {
@@ -248,20 +248,20 @@ fn a_request_goes_to_the_server_and_back() {
         stream.write_all(head.as_bytes())?;
         Ok(std::io::read_to_string(stream)?)
     };
-    let (answer, exchanges) =
+    let (response, exchanges) =
         proxy::during(&listener, &curl, Duration::from_secs(5), work).unwrap();
     let seen = seen.join().unwrap();
     assert_eq!(seen.headers()["authorization"], "Bearer secret");
     assert_eq!(seen.body(), b"{}");
-    assert!(answer.starts_with("HTTP/1.1 201 Created\r\ncontent-type: a/b\r\n"));
-    assert!(answer.ends_with("\r\n\r\nok"));
+    assert!(response.starts_with("HTTP/1.1 201 Created\r\ncontent-type: a/b\r\n"));
+    assert!(response.ends_with("\r\n\r\nok"));
     assert_eq!(exchanges.len(), 1);
     assert_eq!(exchanges[0].outcome, "201 Created");
     assert_eq!(exchanges[0].path, "/x");
 }
 
 #[test]
-fn the_command_is_told_without_its_folder() {
+fn the_command_is_recorded_without_its_directory() {
     let command = ["/opt/x/kubectl", "get", "cm"].map(str::to_owned);
     assert_eq!(about(&command), "kubectl get cm");
     let config = kubeconfig("http://127.0.0.1:1", "ns");

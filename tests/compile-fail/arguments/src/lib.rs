@@ -1,9 +1,9 @@
 //! A macro that returns the arguments that rustc was called with.
 //!
-//! A macro runs inside of the compiler, so the arguments of its process are the compiler's: among
-//! them the path of each dependency that cargo has built for this very crate. A test can so compile
-//! further files against the same dependencies, without building them again and without guessing
-//! which of the files in `target` are current.
+//! A macro runs inside the compiler, so the arguments of its process are the compiler's. They
+//! include the path of each dependency that cargo has built for this crate. So a test can compile
+//! other files against the same dependencies, without building them again and without guessing
+//! which files in `target` are current.
 
 use proc_macro::{Delimiter, Group, Literal, Punct, Spacing, TokenStream, TokenTree};
 

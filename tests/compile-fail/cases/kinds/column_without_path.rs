@@ -1,4 +1,4 @@
-//! Printer columns that show nothing.
+//! Printer columns without a path.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

@@ -24,7 +24,7 @@ pub async fn count(client: opkit::client::Client) -> Result<usize> {
     Ok(robots.items.len())
 }
 
-/// A kind without fields, names derived from another word than the struct's, in no namespace.
+/// A cluster-scoped kind without fields, whose names are not derived from the struct's name.
 #[opkit::kind(
     group = "example.com",
     version = "v1beta1",

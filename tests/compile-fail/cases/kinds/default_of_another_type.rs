@@ -1,4 +1,4 @@
-//! A default that its field cannot have.
+//! A default of another type than its field.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Defaults beyond the limits beside them.
+//! Defaults outside of the limits of the field.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

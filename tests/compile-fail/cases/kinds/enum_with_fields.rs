@@ -1,4 +1,4 @@
-//! An enum that is more than a choice of strings.
+//! An enum whose variants have fields.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Floats, which no object should have.
+//! Floats, which objects should not have.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Words that belong elsewhere.
+//! Keywords in the wrong place.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

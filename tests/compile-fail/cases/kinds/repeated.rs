@@ -1,4 +1,4 @@
-//! Words and names that are there twice.
+//! Repeated keywords and names.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

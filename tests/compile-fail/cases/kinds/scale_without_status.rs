@@ -1,4 +1,4 @@
-//! A scale that has nowhere to read from.
+//! A scale subresource without a status.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

@@ -1,4 +1,4 @@
-//! An attribute that opkit writes itself.
+//! An attribute that opkit generates.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A status without what every status should have: two warnings, and none where they are allowed.
+//! A status without the standard fields: two warnings, which `#[allow(deprecated)]` turns off.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A derive that comes before the kind that it needs.
+//! A derive above the attribute that it needs.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Words with typing errors.
+//! Keywords with typing errors.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

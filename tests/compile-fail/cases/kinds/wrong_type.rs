@@ -1,4 +1,4 @@
-//! Words that do not fit the type of their field.
+//! Keywords that are not valid for the type of their field.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

@@ -1,9 +1,9 @@
-//! An error of anyhow's.
+//! The error type of anyhow.
 #![allow(unused_variables, dead_code)]
 use opkit::k8s_openapi::api::core::v1::ConfigMap;
 use opkit::prelude::*;
 
-/// As anyhow is not a dependency of opkit, a module of the same name.
+/// Module in place of the crate anyhow, which is not a dependency of opkit.
 mod anyhow {
     pub struct Error;
     pub type Result<T> = std::result::Result<T, Error>;

@@ -1,4 +1,4 @@
-//! `&Context` for `Context`.
+//! `&Context` instead of `Context`.
 #![allow(unused_variables, dead_code)]
 use opkit::k8s_openapi::api::core::v1::ConfigMap;
 use opkit::prelude::*;

@@ -1,4 +1,4 @@
-//! `Result<()>` for `Result<Action>`.
+//! `Result<()>` instead of `Result<Action>`.
 #![allow(unused_variables, dead_code)]
 use opkit::k8s_openapi::api::core::v1::ConfigMap;
 use opkit::prelude::*;

@@ -1,4 +1,4 @@
-//! Something that cannot go to another thread, kept over an `await`.
+//! A value that is not `Send`, held over an `await`.
 #![allow(unused_variables, dead_code)]
 use opkit::k8s_openapi::api::core::v1::ConfigMap;
 use opkit::prelude::*;

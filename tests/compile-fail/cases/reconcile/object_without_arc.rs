@@ -1,4 +1,4 @@
-//! The object itself for an `Arc` of it.
+//! The object instead of an `Arc` of it.
 #![allow(unused_variables, dead_code)]
 use opkit::k8s_openapi::api::core::v1::ConfigMap;
 use opkit::prelude::*;

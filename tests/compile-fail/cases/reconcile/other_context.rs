@@ -1,4 +1,4 @@
-//! A state for a context.
+//! A state instead of a context.
 #![allow(unused_variables, dead_code)]
 use opkit::k8s_openapi::api::core::v1::ConfigMap;
 use opkit::prelude::*;

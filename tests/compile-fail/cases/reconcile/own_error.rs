@@ -1,4 +1,4 @@
-//! An error type of one's own that is not `Into<opkit::Error>`.
+//! A custom error type that is not `Into<opkit::Error>`.
 #![allow(unused_variables, dead_code)]
 use opkit::k8s_openapi::api::core::v1::ConfigMap;
 use opkit::prelude::*;

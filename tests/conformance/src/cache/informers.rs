@@ -1,4 +1,4 @@
-//! One watch, many users.
+//! One watch with several users.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use opkit::cache::{Event, Index, InformerOptions, Selection};
@@ -20,7 +20,7 @@ async fn an_informer_follows_its_kind(plane: ControlPlane) -> opkit::Result {
     let mut listener = maps.informer().listen();
     cache.synced().await?;
     let here = |name: &str| (plane.namespace(), name).into();
-    let one = maps.get(&here("one"))?.expect("it was there before");
+    let one = maps.get(&here("one"))?.expect("the map existed before");
     assert_eq!(
         one.data
             .as_ref()
@@ -39,14 +39,14 @@ async fn an_informer_follows_its_kind(plane: ControlPlane) -> opkit::Result {
     })
     .await;
     client
-        .delete(&*maps.get(&here("one"))?.expect("it is there"))
+        .delete(&*maps.get(&here("one"))?.expect("the map exists"))
         .await?;
     eventually("a deletion", || {
         maps.get(&here("one")).is_ok_and(|one| one.is_none())
     })
     .await;
 
-    // What the listener was told leads to what is there.
+    // Applying all deltas of the listener leads to the current state.
     let mut known = std::collections::BTreeSet::new();
     let mut synced = false;
     while let Ok(event) = tokio::time::timeout(Duration::from_millis(200), listener.recv()).await {
@@ -63,7 +63,7 @@ async fn an_informer_follows_its_kind(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn users_share_a_watch_that_ends_with_the_last(plane: ControlPlane) -> opkit::Result {
+async fn users_share_a_watch_that_stops_with_the_last_user(plane: ControlPlane) -> opkit::Result {
     let cache = Cache::new(&plane);
     let (first, second) = (
         cache.factory.informer::<Secret>(),
@@ -76,7 +76,7 @@ async fn users_share_a_watch_that_ends_with_the_last(plane: ControlPlane) -> opk
     drop(second);
     assert!(cache.factory.started::<Secret>().is_none());
     eventually("the end of the watch", || cache.tasks.is_empty()).await;
-    // And it can be had again.
+    // The kind can be watched again.
     let third = cache.factory.informer::<Secret>();
     cache.synced().await?;
     assert_eq!(cache.tasks.len(), 1);
@@ -120,7 +120,7 @@ async fn indexes_and_selectors_read_without_decoding(plane: ControlPlane) -> opk
         5
     );
     assert_eq!(maps.informer().stats().decodes, 0);
-    assert_eq!(blue.len(), 15, "only what the selector asks for is cached");
+    assert_eq!(blue.len(), 15, "only selected objects are cached");
     let red = maps.list(&Selection::default().by_index("colour", "red"));
     assert!(red.iter().all(|map| name_of(map).starts_with("map-")));
     assert_eq!(maps.informer().stats().decodes, 5);
@@ -128,7 +128,7 @@ async fn indexes_and_selectors_read_without_decoding(plane: ControlPlane) -> opk
 }
 
 #[opkit::test]
-async fn a_budget_leaves_the_rest_to_the_api(plane: ControlPlane) -> opkit::Result {
+async fn objects_beyond_the_budget_are_read_from_the_api(plane: ControlPlane) -> opkit::Result {
     let (cache, client) = (Cache::new(&plane), client(&plane));
     for number in 0..30 {
         let mut map = map(&format!("map-{number:02}"), "red");
@@ -143,7 +143,7 @@ async fn a_budget_leaves_the_rest_to_the_api(plane: ControlPlane) -> opkit::Resu
     assert!(keys.len() >= 30);
     assert!(maps.informer().stats().evictions > 0);
     for key in keys {
-        let map = maps.fetch(&key).await?.expect("the API has it");
+        let map = maps.fetch(&key).await?.expect("the API returns it");
         assert_eq!(name_of(&map), key.name);
     }
     cache.end().await

@@ -1,4 +1,4 @@
-//! Less than whole objects.
+//! Caches of parts of objects.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::{Cache, client, map};
 
 #[opkit::test]
-async fn metadata_alone_is_asked_for(plane: ControlPlane) -> opkit::Result {
+async fn only_metadata_is_requested(plane: ControlPlane) -> opkit::Result {
     let (cache, client) = (Cache::new(&plane), client(&plane));
     client.create(&map("one", "red")).await?;
     let whole = cache.factory.informer::<ConfigMap>();
     let metadata = cache.factory.metadata::<ConfigMap>();
     cache.synced().await?;
     let key = (plane.namespace(), "one").into();
-    let one = metadata.get(&key)?.expect("it is there");
+    let one = metadata.get(&key)?.expect("the map exists");
     let labels = one.metadata.labels.as_ref();
     assert_eq!(
         labels
@@ -40,7 +40,7 @@ async fn metadata_alone_is_asked_for(plane: ControlPlane) -> opkit::Result {
     cache.end().await
 }
 
-/// A config map of which only the colour matters.
+/// Config map of which only the colour is decoded.
 #[derive(Clone, Debug, Serialize, Deserialize, kube::Resource)]
 #[resource(inherit = ConfigMap)]
 struct Coloured {
@@ -66,7 +66,10 @@ async fn a_type_with_fewer_fields_is_smaller(plane: ControlPlane) -> opkit::Resu
     let typed = cache.factory.informer_with::<ConfigMap>(options);
     cache.synced().await?;
     let key = (plane.namespace(), "one").into();
-    assert_eq!(coloured.get(&key)?.expect("it is there").data.colour, "red");
+    assert_eq!(
+        coloured.get(&key)?.expect("the map exists").data.colour,
+        "red"
+    );
     assert_eq!(typed.get(&key)?, whole.get(&key)?);
     let has_text = |one: opkit::cache::Stored| one.field("data.text").is_some();
     assert!(whole.informer().stored(&key).is_some_and(has_text));

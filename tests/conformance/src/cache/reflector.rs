@@ -1,4 +1,4 @@
-//! How a kind is read: streamed or in pages, in protobuf or JSON, and after a gap.
+//! Reads of a kind: streamed or in pages, in protobuf or JSON, and after a gap in the watch.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::Status;
@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{Cache, client, eventually, map};
 
-/// As [`Cache::new`], through a seam.
+/// Same as [`Cache::new`], with requests through a seam.
 fn through(seam: &Seam, plane: &ControlPlane) -> Cache {
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let scope = Scope::Namespaces(vec![plane.namespace().to_owned()]);
@@ -24,15 +24,15 @@ fn through(seam: &Seam, plane: &ControlPlane) -> Cache {
     }
 }
 
-/// The `n`-th watch is refused.
+/// Refuses the `n`-th watch.
 fn fail(n: u64, code: u16) -> Rule {
-    let status = Status::failure("as the test wants it", "Scripted").with_code(code);
+    let status = Status::failure("scripted by the test", "Scripted").with_code(code);
     Rule::new(Effect::Fail(Box::new(status)))
         .verb("watch")
         .nth(n)
 }
 
-/// Verbs and queries of what was sent.
+/// Returns the verbs and queries of the sent requests.
 fn sent(seam: &Seam) -> Vec<(String, String)> {
     let exchanges = seam.exchanges().into_iter();
     exchanges
@@ -56,7 +56,7 @@ async fn a_list_is_streamed_in_protobuf(plane: ControlPlane) -> opkit::Result {
     })
     .await;
     for name in ["one", "two", "three"] {
-        let read = maps.get(&here(name))?.expect("it is there");
+        let read = maps.get(&here(name))?.expect("the map exists");
         assert_eq!(read.data, map(name, "red").data);
     }
     let exchanges = seam.exchanges();
@@ -68,13 +68,13 @@ async fn a_list_is_streamed_in_protobuf(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn a_gap_is_told_exactly(plane: ControlPlane) -> opkit::Result {
+async fn changes_during_a_gap_are_delivered_exactly(plane: ControlPlane) -> opkit::Result {
     let seam = Seam::new();
     let (cache, client) = (through(&seam, &plane), client(&plane));
     for name in ["kept", "changed", "deleted"] {
         client.create(&map(name, "red")).await?;
     }
-    // No streaming list; then a pause, in which much happens; then a version that is too old.
+    // No streaming list; then a pause with many changes; then a version that is too old.
     for (n, code) in [(1, 400), (2, 429), (3, 410)] {
         seam.add(fail(n, code));
     }
@@ -84,7 +84,7 @@ async fn a_gap_is_told_exactly(plane: ControlPlane) -> opkit::Result {
     while !matches!(listener.recv().await, Event::Synced) {}
     client.delete(&map("deleted", "red")).await?;
     let here = |name: &str| (plane.namespace(), name).into();
-    let mut changed = (*maps.get(&here("changed"))?.expect("it is there")).clone();
+    let mut changed = (*maps.get(&here("changed"))?.expect("the map exists")).clone();
     changed.data = map("changed", "green").data;
     client.update(&changed).await?;
     client.create(&map("new", "red")).await?;
@@ -93,20 +93,23 @@ async fn a_gap_is_told_exactly(plane: ControlPlane) -> opkit::Result {
     })
     .await;
 
-    let mut told = Vec::new();
+    let mut delivered = Vec::new();
     while let Ok(event) = tokio::time::timeout(Duration::from_millis(300), listener.recv()).await {
         if let Event::Delta(delta) = event {
-            told.push((delta.key.name, delta.change));
+            delivered.push((delta.key.name, delta.change));
         }
     }
-    told.retain(|(name, _)| name != "kube-root-ca.crt");
-    told.sort_by(|one, other| one.0.cmp(&other.0));
+    delivered.retain(|(name, _)| name != "kube-root-ca.crt");
+    delivered.sort_by(|one, other| one.0.cmp(&other.0));
     let due = [
         ("changed", Change::Replaced),
         ("deleted", Change::Deleted),
         ("new", Change::Added),
     ];
-    assert_eq!(told, due.map(|(name, change)| (name.to_owned(), change)));
+    assert_eq!(
+        delivered,
+        due.map(|(name, change)| (name.to_owned(), change))
+    );
     let verbs: Vec<_> = sent(&seam).into_iter().map(|(verb, _)| verb).collect();
     let due = ["watch", "list", "watch", "watch", "list", "watch"];
     assert_eq!(verbs[..6], due);
@@ -114,13 +117,13 @@ async fn a_gap_is_told_exactly(plane: ControlPlane) -> opkit::Result {
     assert!(queries[4].contains("NotOlderThan"), "{queries:?}");
     assert!(
         !queries[5].contains("sendInitialEvents"),
-        "it is remembered"
+        "the next list is not streamed either"
     );
     cache.end().await
 }
 
 #[opkit::test]
-async fn prometheus_is_told(plane: ControlPlane) -> opkit::Result {
+async fn metrics_are_exported(plane: ControlPlane) -> opkit::Result {
     let (cache, client) = (Cache::new(&plane), client(&plane));
     client.create(&map("one", "red")).await?;
     let mut registry = Registry::default();

@@ -1,4 +1,4 @@
-//! A kind that is split over watches, and over processes.
+//! A kind that is split over several watches or processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,20 +28,20 @@ fn all(count: usize) -> BTreeSet<String> {
     (0..count).map(|number| format!("map-{number}")).collect()
 }
 
-/// How often each object was told as added, changed and deleted, until it is quiet.
-async fn told(listener: &mut Listener) -> BTreeMap<String, [u32; 3]> {
-    let mut told = BTreeMap::<String, [u32; 3]>::new();
+/// Counts the added, changed and deleted deltas of each object, until no more arrive.
+async fn deltas(listener: &mut Listener) -> BTreeMap<String, [u32; 3]> {
+    let mut delivered = BTreeMap::<String, [u32; 3]>::new();
     while let Ok(event) = tokio::time::timeout(Duration::from_millis(300), listener.recv()).await {
         let Event::Delta(delta) = event else { continue };
-        let counts = told.entry(delta.key.name).or_default();
+        let counts = delivered.entry(delta.key.name).or_default();
         match delta.change {
             Change::Added => counts[0] += 1,
             Change::Deleted => counts[2] += 1,
             _ => counts[1] += 1,
         }
     }
-    told.retain(|name, _| name.starts_with("map-"));
-    told
+    delivered.retain(|name, _| name.starts_with("map-"));
+    delivered
 }
 
 #[opkit::test]
@@ -56,7 +56,7 @@ async fn several_watches_fill_one_store(plane: ControlPlane) -> opkit::Result {
     cache.synced().await?;
     assert_eq!(cache.tasks.len(), 3);
     assert_eq!(names(&maps), all(6));
-    let before = told(&mut listener).await;
+    let before = deltas(&mut listener).await;
     for number in 6..12 {
         client.create(&map(&format!("map-{number}"), "red")).await?;
     }
@@ -64,18 +64,18 @@ async fn several_watches_fill_one_store(plane: ControlPlane) -> opkit::Result {
         .delete(
             &*maps
                 .get(&(plane.namespace(), "map-0").into())?
-                .expect("it is there"),
+                .expect("the map exists"),
         )
         .await?;
     eventually("all objects", || names(&maps).len() == 11).await;
     let expected = all(12).into_iter().skip(1).map(|name| (name, [1, 0, 0]));
     let mut expected: BTreeMap<_, _> = expected.collect();
     expected.insert("map-0".to_owned(), [1, 0, 1]);
-    let mut told = told(&mut listener).await;
+    let mut delivered = deltas(&mut listener).await;
     for (name, counts) in before {
-        told.entry(name).or_default()[0] += counts[0];
+        delivered.entry(name).or_default()[0] += counts[0];
     }
-    assert_eq!(told, expected);
+    assert_eq!(delivered, expected);
     cache.end().await
 }
 
@@ -98,7 +98,7 @@ async fn processes_share_a_kind(plane: ControlPlane) -> opkit::Result {
     let total = || parts.iter().map(|part| names(part).len()).sum::<usize>();
     eventually("all objects", || total() == 12).await;
     let union: BTreeSet<_> = parts.iter().flat_map(names).collect();
-    assert_eq!(union, all(12), "everybody has others");
+    assert_eq!(union, all(12), "the shards do not overlap");
     for cache in caches {
         cache.end().await?;
     }
@@ -106,7 +106,7 @@ async fn processes_share_a_kind(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn splitting_anew_loses_and_doubles_nothing(plane: ControlPlane) -> opkit::Result {
+async fn a_new_split_loses_and_duplicates_no_object(plane: ControlPlane) -> opkit::Result {
     let (cache, client) = (Cache::new(&plane), client(&plane));
     let maps = cache
         .factory
@@ -126,20 +126,23 @@ async fn splitting_anew_loses_and_doubles_nothing(plane: ControlPlane) -> opkit:
         eventually("all objects", || names(&maps) == all(round * 5 + 5)).await;
     }
     let expected = all(20).into_iter().map(|name| (name, [1, 0, 0])).collect();
-    assert_eq!(told(&mut listener).await, expected);
-    // Another process takes half of it.
+    assert_eq!(deltas(&mut listener).await, expected);
+    // Another process takes over half of the objects.
     let half = ShardSelector::part(ShardKey::Uid, 0, 2);
     cache.factory.resplit(&maps, Shards::range(half));
     let kept = names(&maps);
-    let told = told(&mut listener).await;
-    let gone: BTreeSet<_> = told.keys().cloned().collect();
-    assert!(told.values().all(|counts| *counts == [0, 0, 1]), "{told:?}");
-    assert!(gone.is_disjoint(&kept) && &gone | &kept == all(20));
+    let delivered = deltas(&mut listener).await;
+    let deleted: BTreeSet<_> = delivered.keys().cloned().collect();
+    assert!(
+        delivered.values().all(|counts| *counts == [0, 0, 1]),
+        "{delivered:?}"
+    );
+    assert!(deleted.is_disjoint(&kept) && &deleted | &kept == all(20));
     cache.end().await
 }
 
 #[opkit::test]
-async fn the_server_sends_a_shard_alone(plane: ControlPlane) -> opkit::Result {
+async fn the_server_sends_only_the_requested_shard(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::Shards)?;
     let (rest, client) = (RestClient::new(plane.client()), client(&plane));
     for number in 0..12 {
@@ -162,6 +165,10 @@ async fn the_server_sends_a_shard_alone(plane: ControlPlane) -> opkit::Result {
     }
     seen.retain(|name| name.starts_with("map-"));
     seen.sort();
-    assert_eq!(seen, all(12).into_iter().collect::<Vec<_>>(), "each once");
+    assert_eq!(
+        seen,
+        all(12).into_iter().collect::<Vec<_>>(),
+        "each object is in one shard"
+    );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Informers as streams: our own events, and kube's.
+//! Informers as streams of opkit's events and of kube's.
 
 use std::pin::pin;
 
@@ -14,30 +14,30 @@ use super::{Cache, client, map, name_of};
 #[opkit::test]
 async fn kubes_helpers_compose_with_an_informer(plane: ControlPlane) -> opkit::Result {
     let (cache, client) = (Cache::new(&plane), client(&plane));
-    let made = client.create(&map("one", "red")).await?;
+    let created = client.create(&map("one", "red")).await?;
     let maps = cache.factory.informer::<ConfigMap>();
     let mut events = pin!(watcher_events::<ConfigMap>(maps.informer().listen()));
     let mut touched = pin!(watcher_events::<ConfigMap>(maps.informer().listen()).touched_objects());
-    let mut told = Vec::new();
-    while told.last().is_none_or(|last| last != "delete one") {
+    let mut seen = Vec::new();
+    while seen.last().is_none_or(|last| last != "delete one") {
         let event = tokio::time::timeout(Duration::from_secs(20), events.next()).await?;
         let one = |map: &ConfigMap| name_of(map) == "one";
-        match event.expect("it never ends")? {
-            Event::Init => told.push("init".to_owned()),
-            Event::InitApply(map) if one(&map) => told.push("list one".to_owned()),
+        match event.expect("the stream does not end")? {
+            Event::Init => seen.push("init".to_owned()),
+            Event::InitApply(map) if one(&map) => seen.push("list one".to_owned()),
             Event::InitDone => {
-                told.push("done".to_owned());
-                client.delete(&made).await?;
+                seen.push("done".to_owned());
+                client.delete(&created).await?;
             }
-            Event::Delete(map) if one(&map) => told.push("delete one".to_owned()),
+            Event::Delete(map) if one(&map) => seen.push("delete one".to_owned()),
             _ => {}
         }
     }
-    assert_eq!(told, ["init", "list one", "done", "delete one"]);
-    // A listener that was slow hears of it once, by its end.
+    assert_eq!(seen, ["init", "list one", "done", "delete one"]);
+    // A slow listener gets one delta, with the final state.
     let map = tokio::time::timeout(Duration::from_secs(20), async {
         loop {
-            let map = touched.next().await.expect("it never ends")?;
+            let map = touched.next().await.expect("the stream does not end")?;
             if name_of(&map) == "one" {
                 return Ok::<_, kube_runtime::watcher::Error>(map);
             }

@@ -1,4 +1,4 @@
-//! Reading one's own writes, at once and everywhere.
+//! Reads of a client's own writes.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use opkit::cache::{CacheReadError, CachedClient, Index, InformerOptions, Selection};
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Cache, client, map};
 
 #[opkit::test]
-async fn writes_are_read_at_once(plane: ControlPlane) -> opkit::Result {
+async fn writes_are_read_immediately(plane: ControlPlane) -> opkit::Result {
     let cache = Cache::new(&plane);
     let maps = cache.factory.informer::<ConfigMap>();
     maps.informer()
@@ -19,18 +19,18 @@ async fn writes_are_read_at_once(plane: ControlPlane) -> opkit::Result {
     let here = |name: &str| (plane.namespace().to_owned(), name.to_owned());
     for round in 0..20 {
         let (name, colour) = (format!("map-{round}"), format!("colour-{round}"));
-        let made = client.create(&map(&name, "grey")).await?;
+        let created = client.create(&map(&name, "grey")).await?;
         let read = client
             .get::<ConfigMap>(here(&name))
             .await?
-            .expect("it was just made");
+            .expect("the map was just created");
         assert_eq!(
             read.metadata.resource_version,
-            made.metadata.resource_version
+            created.metadata.resource_version
         );
 
         let mut changed = map(&name, &colour);
-        changed.metadata.resource_version = made.metadata.resource_version.clone();
+        changed.metadata.resource_version = created.metadata.resource_version.clone();
         client.update(&changed).await?;
         for selection in [
             Selection::default().by_index("colour", &colour),
@@ -47,7 +47,7 @@ async fn writes_are_read_at_once(plane: ControlPlane) -> opkit::Result {
         let changed = client
             .get::<ConfigMap>(here(&name))
             .await?
-            .expect("it was just changed");
+            .expect("the map was just changed");
         client.delete(&*changed).await?;
         assert!(client.get::<ConfigMap>(here(&name)).await?.is_none());
         assert!(
@@ -58,9 +58,9 @@ async fn writes_are_read_at_once(plane: ControlPlane) -> opkit::Result {
     cache.end().await
 }
 
-/// The response decides, not the copy that the caller has.
+/// The server's response decides, not the caller's copy of the object.
 #[opkit::test]
-async fn a_deletion_shows_what_became_of_the_object(plane: ControlPlane) -> opkit::Result {
+async fn a_deletion_returns_the_state_of_the_object(plane: ControlPlane) -> opkit::Result {
     let cache = Cache::new(&plane);
     let _maps = cache.factory.informer::<ConfigMap>();
     let _accounts = cache.factory.informer::<ServiceAccount>();
@@ -70,42 +70,42 @@ async fn a_deletion_shows_what_became_of_the_object(plane: ControlPlane) -> opki
     let here = |name: &str| (plane.namespace().to_owned(), name.to_owned());
     let finalizers = |names: &[&str]| json!({"metadata": {"finalizers": names}});
 
-    // A finalizer came that the caller does not know of.
-    let made = client.create(&map("held", "grey")).await?;
+    // The caller does not know of the finalizer.
+    let created = client.create(&map("held", "grey")).await?;
     let held = finalizers(&["example.com/hold"]);
     live.patch::<ConfigMap>(here("held"), Patch::Merge(&held))
         .await?;
-    let Deleted::Terminating(held) = client.delete(&*made).await? else {
-        panic!("a finalizer holds it");
+    let Deleted::Terminating(held) = client.delete(&*created).await? else {
+        panic!("the finalizer keeps the object");
     };
     assert!(held.metadata.deletion_timestamp.is_some());
     let read = client.get::<ConfigMap>(here("held")).await?;
     let read = read.and_then(|read| read.metadata.resource_version.clone());
     assert_eq!(read, held.metadata.resource_version);
-    // Deleted again, it is still there.
-    assert!(!client.delete(&*made).await?.is_gone());
+    // After a second deletion the object still exists.
+    assert!(!client.delete(&*created).await?.is_gone());
     assert!(client.get::<ConfigMap>(here("held")).await?.is_some());
-    // The last finalizer goes, and with it the object.
+    // The last finalizer is removed, and the object is deleted.
     let none = finalizers(&[]);
     client
         .patch::<ConfigMap>(here("held"), Patch::Merge(&none))
         .await?;
     assert!(client.get::<ConfigMap>(here("held")).await?.is_none());
 
-    // One went that the caller believes in.
+    // The caller's copy has a finalizer that was removed.
     let mut free = map("free", "grey");
     free.metadata.finalizers = Some(vec!["example.com/hold".to_owned()]);
-    let made = client.create(&free).await?;
+    let created = client.create(&free).await?;
     live.patch::<ConfigMap>(here("free"), Patch::Merge(&none))
         .await?;
-    assert!(client.delete(&*made).await?.is_gone());
+    assert!(client.delete(&*created).await?.is_gone());
     assert!(client.get::<ConfigMap>(here("free")).await?.is_none());
 
-    // A kind whose deletion returns the object as it was.
+    // A kind whose deletion returns the object in its previous state.
     let mut account = ServiceAccount::default();
     account.metadata.name = Some("account".to_owned());
-    let made = client.create(&account).await?;
-    assert!(client.delete(&*made).await?.is_gone());
+    let created = client.create(&account).await?;
+    assert!(client.delete(&*created).await?.is_gone());
     assert!(
         client
             .get::<ServiceAccount>(here("account"))
@@ -114,15 +114,15 @@ async fn a_deletion_shows_what_became_of_the_object(plane: ControlPlane) -> opki
     );
 
     // A dry run deletes nothing.
-    let made = client.create(&map("dry", "grey")).await?;
+    let created = client.create(&map("dry", "grey")).await?;
     let dry = CachedClient::new(live.dry_run(), cache.factory.clone());
-    assert!(dry.delete(&*made).await?.is_gone());
+    assert!(dry.delete(&*created).await?.is_gone());
     assert!(client.get::<ConfigMap>(here("dry")).await?.is_some());
     cache.end().await
 }
 
 #[opkit::test]
-async fn what_is_not_cached_is_refused_or_live(plane: ControlPlane) -> opkit::Result {
+async fn uncached_kinds_are_refused_or_read_live(plane: ControlPlane) -> opkit::Result {
     let cache = Cache::new(&plane);
     let client = CachedClient::new(client(&plane), cache.factory.clone());
     let refused = client.get::<Secret>((plane.namespace(), "none")).await;
@@ -146,8 +146,9 @@ async fn a_selector_holds_for_writes_too(plane: ControlPlane) -> opkit::Result {
     let red = cache.factory.informer_with::<ConfigMap>(options);
     cache.synced().await?;
     for colour in ["red", "blue"] {
-        let made = client.create(&map(colour, colour)).await?;
-        red.informer().observe_response(&serde_json::to_vec(&made)?);
+        let created = client.create(&map(colour, colour)).await?;
+        red.informer()
+            .observe_response(&serde_json::to_vec(&created)?);
     }
     let names: Vec<_> = red
         .keys(&Selection::default())

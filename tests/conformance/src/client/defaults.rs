@@ -1,11 +1,11 @@
-//! Defaults in the schema of a custom resource, empty ones among them.
+//! Defaults in the schema of a custom resource, including empty ones.
 
 use opkit::client::{DynamicClient, GroupVersionResource, Kind, Unstructured};
 use serde_json::Value;
 
 use super::*;
 
-/// A definition whose properties have these defaults.
+/// Returns a CRD whose properties have these defaults.
 fn definition(group: &str, defaults: &Value) -> opkit::Result<CustomResourceDefinition> {
     let list = json!({"type": "array", "items": {"type": "string"}});
     let mut spec = json!({"type": "object", "default": {}, "properties": {
@@ -39,7 +39,8 @@ async fn an_empty_default_is_a_default(plane: ControlPlane) -> opkit::Result {
     });
     let crd = definition(&group, &defaults)?;
     client.apply(&crd).await?;
-    // The status is written in the background; what is applied again leaves the object as it is.
+    // The status is written in the background; applying the same content again does not change the
+    // object.
     eventually(async || {
         let before = client.get::<CustomResourceDefinition>(format!("gizmos.{group}"));
         let before = before.await?.metadata.resource_version;

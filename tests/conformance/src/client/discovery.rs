@@ -1,4 +1,4 @@
-//! What the server serves, and the names of it.
+//! Resources that the server serves, and their names.
 
 use opkit::client::{Discovery, RestMapper};
 use opkit::prelude::*;
@@ -6,7 +6,7 @@ use opkit::prelude::*;
 use super::{install_gadgets, remove_gadgets, short_name};
 
 #[opkit::test]
-async fn names_lead_to_resources(plane: ControlPlane) -> opkit::Result {
+async fn names_are_mapped_to_resources(plane: ControlPlane) -> opkit::Result {
     let mapper = RestMapper::new(plane.client());
     for name in [
         "deploy",
@@ -50,12 +50,13 @@ async fn names_lead_to_resources(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn a_kind_that_comes_later_is_found(plane: ControlPlane) -> opkit::Result {
+async fn a_kind_that_is_installed_later_is_found(plane: ControlPlane) -> opkit::Result {
     let mapper = RestMapper::new(plane.client());
     mapper.discovery().get().await?;
     let group = install_gadgets(&plane).await?;
     let short = short_name(&plane);
-    // A miss asks again, but only five times a minute; the server takes its time to publish.
+    // An unknown name leads to a new discovery, but only five times a minute; the server needs time
+    // to publish the kind.
     let found = super::eventually(async || match mapper.resource(&short).await {
         Ok(found) => Ok(Some(found)),
         Err(_) => {
@@ -72,9 +73,9 @@ async fn a_kind_that_comes_later_is_found(plane: ControlPlane) -> opkit::Result 
 }
 
 #[opkit::test]
-async fn aggregated_or_not_it_is_the_same(plane: ControlPlane) -> opkit::Result {
+async fn aggregated_and_plain_discovery_agree(plane: ControlPlane) -> opkit::Result {
     let aggregated = Discovery::new(plane.client()).get().await?;
-    // A server that does not know the aggregated form answers as if it were not asked for.
+    // A server without aggregated discovery ignores the requested format.
     let kube = plane.client();
     let plain = tower::service_fn(move |mut request: http::Request<kube::client::Body>| {
         let accept = http::HeaderValue::from_static("application/json");
@@ -85,7 +86,7 @@ async fn aggregated_or_not_it_is_the_same(plane: ControlPlane) -> opkit::Result 
     let one_by_one = Discovery::new(kube::Client::new(plain, plane.namespace()))
         .get()
         .await?;
-    // Kinds of other tests come and go.
+    // Kinds of other tests appear and disappear.
     let stays = |name: &&String| !name.contains("opkit.dev");
     for found in [&aggregated, &one_by_one] {
         let mut failures = found.failures.iter().map(|it| &it.group_version);
@@ -106,7 +107,7 @@ async fn aggregated_or_not_it_is_the_same(plane: ControlPlane) -> opkit::Result 
         let mut found = all
             .resource("apps", "v1", "deployments")
             .cloned()
-            .expect("it is there");
+            .expect("the resource is listed");
         found.subresources.sort();
         found.verbs.sort();
         found

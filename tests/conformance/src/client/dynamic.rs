@@ -28,14 +28,14 @@ async fn a_custom_resource_needs_no_type(plane: ControlPlane) -> opkit::Result {
     let mut gadget = Unstructured::new(&kind, (plane.namespace(), "one"));
     gadget.set(&["spec", "size"], 3)?;
     gadget.set_label("a", "b");
-    // Discovery may know the kind a moment before the server serves it.
-    let made = super::eventually(async || match gadgets.create(&gadget).await {
+    // Discovery may list the kind before the server serves it.
+    let created = super::eventually(async || match gadgets.create(&gadget).await {
         Err(error) if error.is_not_found() => Ok(None),
-        made => Ok(Some(made?)),
+        created => Ok(Some(created?)),
     })
     .await?;
-    assert!(!made.uid().is_empty());
-    assert_eq!(made.generation(), Some(1));
+    assert!(!created.uid().is_empty());
+    assert_eq!(created.generation(), Some(1));
 
     let list = gadgets.list(&here(&plane).labels("a=b")).await?;
     let from = here(&plane).version(list.resource_version(), VersionMatch::default());
@@ -49,7 +49,7 @@ async fn a_custom_resource_needs_no_type(plane: ControlPlane) -> opkit::Result {
     assert_eq!(ready.condition("Ready"), Some("True"));
     assert_eq!(ready.generation(), Some(1));
     let event = tokio::time::timeout(Duration::from_secs(20), events.next()).await?;
-    match event.expect("the watch goes on")? {
+    match event.expect("the watch continues")? {
         WatchEvent::Modified(gadget) => assert_eq!(gadget.condition("Ready"), Some("True")),
         other => panic!("{other:?}"),
     }
@@ -92,10 +92,10 @@ async fn a_built_in_kind_is_unstructured_as_well(plane: ControlPlane) -> opkit::
         "{error}"
     );
     let maps = DynamicClient::new(plane.client()).resource(mapper.resource("cm").await?);
-    let made = Unstructured::from(json!({"metadata": {"name": "one"}, "data": {"a": "b"}}));
-    maps.create(&made).await?;
+    let created = Unstructured::from(json!({"metadata": {"name": "one"}, "data": {"a": "b"}}));
+    maps.create(&created).await?;
     let list = maps.list(&here(&plane).fields("metadata.name=one")).await?;
-    let found = list.items.first().expect("it is there");
+    let found = list.items.first().expect("the map is listed");
     assert_eq!((found.api_version(), found.kind()), ("v1", "ConfigMap"));
     assert_eq!(found.get_str(&["data", "a"]), Some("b"));
     Ok(())

@@ -1,4 +1,4 @@
-//! Lists, pages, watches, and the removal of collections.
+//! Lists, pages, watches, and the deletion of collections.
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -8,7 +8,7 @@ use opkit::prelude::*;
 
 use super::{client, here, map};
 
-async fn make(plane: &ControlPlane, count: usize) -> opkit::Result {
+async fn create_maps(plane: &ControlPlane, count: usize) -> opkit::Result {
     let client = client(plane);
     for number in 0..count {
         let mut map = map(&format!("map-{number:02}"));
@@ -21,7 +21,7 @@ async fn make(plane: &ControlPlane, count: usize) -> opkit::Result {
 
 #[opkit::test]
 async fn lists_select_and_page(plane: ControlPlane) -> opkit::Result {
-    make(&plane, 7).await?;
+    create_maps(&plane, 7).await?;
     let client = client(&plane);
     let even = client
         .list::<ConfigMap>(&here(&plane).labels("even=true"))
@@ -34,7 +34,10 @@ async fn lists_select_and_page(plane: ControlPlane) -> opkit::Result {
     let page = here(&plane).labels("even").limit(3);
     let first = client.list::<ConfigMap>(&page).await?;
     assert_eq!(first.items.len(), 3);
-    let token = first.continue_token().expect("there is more").to_owned();
+    let token = first
+        .continue_token()
+        .expect("there is another page")
+        .to_owned();
     let second = client
         .list::<ConfigMap>(&page.clone().continue_from(&token))
         .await?;
@@ -52,8 +55,8 @@ async fn lists_select_and_page(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn a_collection_is_removed_by_its_labels(plane: ControlPlane) -> opkit::Result {
-    make(&plane, 5).await?;
+async fn a_collection_is_deleted_by_its_labels(plane: ControlPlane) -> opkit::Result {
+    create_maps(&plane, 5).await?;
     let client = client(&plane);
     let odd = here(&plane).labels("even=false");
     client
@@ -68,9 +71,9 @@ async fn a_collection_is_removed_by_its_labels(plane: ControlPlane) -> opkit::Re
 }
 
 #[opkit::test]
-async fn a_watch_goes_on_from_a_list(plane: ControlPlane) -> opkit::Result {
+async fn a_watch_continues_from_a_list(plane: ControlPlane) -> opkit::Result {
     let client = client(&plane);
-    make(&plane, 1).await?;
+    create_maps(&plane, 1).await?;
     let list = client.list::<ConfigMap>(&here(&plane)).await?;
     let from = here(&plane)
         .labels("even")
@@ -83,7 +86,7 @@ async fn a_watch_goes_on_from_a_list(plane: ControlPlane) -> opkit::Result {
     let mut seen = Vec::new();
     while seen.len() < 2 {
         let event = tokio::time::timeout(Duration::from_secs(20), events.next()).await?;
-        match event.expect("the watch goes on")? {
+        match event.expect("the watch continues")? {
             WatchEvent::Modified(map) => {
                 seen.push(format!("modified {} {:?}", map.name_any(), map.data))
             }
@@ -97,13 +100,13 @@ async fn a_watch_goes_on_from_a_list(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn a_watch_from_nowhere_is_an_error_of_the_stream(plane: ControlPlane) -> opkit::Result {
+async fn a_watch_from_an_unknown_version_is_an_error(plane: ControlPlane) -> opkit::Result {
     let client = client(&plane);
-    make(&plane, 1).await?;
+    create_maps(&plane, 1).await?;
     let from = here(&plane).version("999999999999", VersionMatch::default());
     let mut from = from;
     from.watch_timeout = Duration::from_secs(2);
-    // A version of the future is refused at once, or waited for in vain.
+    // A future version is refused immediately, or the server waits for it until a timeout.
     match client.watch::<ConfigMap>(&from).await {
         Err(error) => assert!(error.status().is_some(), "{error}"),
         Ok(mut events) => {

@@ -1,4 +1,4 @@
-//! Objects of which only the metadata is read.
+//! Reads and writes of only the metadata of objects.
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -11,14 +11,14 @@ use serde_json::json;
 use super::{client, here, map};
 
 #[opkit::test]
-async fn metadata_is_read_alone_and_changed(plane: ControlPlane) -> opkit::Result {
+async fn metadata_is_read_and_changed(plane: ControlPlane) -> opkit::Result {
     let typed = client(&plane);
-    let made = typed.create(&map("one")).await?;
+    let created = typed.create(&map("one")).await?;
     let (kind, metadata) = (Kind::of::<ConfigMap>(), MetadataClient::new(plane.client()));
     let found = metadata.get(&kind, "one").await?;
     assert_eq!(found.kind, "PartialObjectMetadata");
-    assert_eq!(found.metadata.uid, made.metadata.uid);
-    assert_eq!(found.metadata.labels, made.metadata.labels);
+    assert_eq!(found.metadata.uid, created.metadata.uid);
+    assert_eq!(found.metadata.labels, created.metadata.labels);
     let list = metadata.list(&kind, &here(&plane).labels("of=one")).await?;
     assert_eq!(list.items.len(), 1);
 
@@ -30,14 +30,14 @@ async fn metadata_is_read_alone_and_changed(plane: ControlPlane) -> opkit::Resul
     let patched = metadata.patch(&kind, "one", Patch::Merge(&patch)).await?;
     assert_eq!(patched.metadata.labels.unwrap()["more"], "yes");
     let event = tokio::time::timeout(Duration::from_secs(20), events.next()).await?;
-    match event.expect("the watch goes on")? {
+    match event.expect("the watch continues")? {
         WatchEvent::Modified(found) => {
             assert_eq!(found.kind, "PartialObjectMetadata");
             assert_eq!(found.metadata.labels.unwrap()["more"], "yes");
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(typed.get::<ConfigMap>("one").await?.data, made.data);
+    assert_eq!(typed.get::<ConfigMap>("one").await?.data, created.data);
     metadata
         .delete(&kind, "one", &DeleteOptions::default())
         .await?;

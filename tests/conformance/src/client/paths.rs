@@ -1,4 +1,4 @@
-//! Requests are about the resource that was meant, whatever the names are.
+//! Requests reach the intended resource, whatever characters the names contain.
 
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use opkit::client::RequestError;
@@ -6,9 +6,9 @@ use opkit::client::RequestError;
 use super::*;
 
 #[opkit::test]
-async fn a_name_reaches_the_server_as_it_is(plane: ControlPlane) -> opkit::Result {
+async fn a_name_reaches_the_server_unchanged(plane: ControlPlane) -> opkit::Result {
     let client = client(&plane);
-    // Kubernetes takes any path segment as the name of a role.
+    // Kubernetes accepts any path segment as the name of a role.
     let name = format!("system:{}:a b?c=d#\u{e9}+~", plane.namespace());
     let role: ClusterRole = serde_json::from_value(json!({"metadata": {"name": name}}))?;
     let role = client.create(&role).await?;
@@ -16,13 +16,13 @@ async fn a_name_reaches_the_server_as_it_is(plane: ControlPlane) -> opkit::Resul
     let read = client.get::<ClusterRole>(name.as_str()).await?;
     assert_eq!(read.metadata.uid, role.metadata.uid);
     client.delete(&role).await?;
-    let gone = client.get_opt::<ClusterRole>(name.as_str()).await?;
-    assert!(gone.is_none());
+    let after = client.get_opt::<ClusterRole>(name.as_str()).await?;
+    assert!(after.is_none());
     Ok(())
 }
 
 #[opkit::test]
-async fn a_namespace_cannot_lead_elsewhere(plane: ControlPlane) -> opkit::Result {
+async fn a_namespace_cannot_change_the_path(plane: ControlPlane) -> opkit::Result {
     let client = client(&plane);
     client.create(&map("kept")).await?;
     let evil = format!("{}/configmaps/kept?", plane.namespace());

@@ -1,4 +1,4 @@
-//! The effect seam on a server that really acts.
+//! The seam on a real server.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
@@ -11,7 +11,9 @@ use serde_json::json;
 use super::{here, map};
 
 #[opkit::test]
-async fn a_lost_answer_is_an_error_and_the_server_has_acted(plane: ControlPlane) -> opkit::Result {
+async fn a_lost_response_is_an_error_after_the_server_has_acted(
+    plane: ControlPlane,
+) -> opkit::Result {
     let seam = Seam::new();
     let client = Client::new(seam.wrap(plane.client()));
     seam.add(
@@ -53,13 +55,13 @@ async fn a_lost_answer_is_an_error_and_the_server_has_acted(plane: ControlPlane)
 }
 
 #[opkit::test]
-async fn a_record_holds_no_secrets(plane: ControlPlane) -> opkit::Result {
+async fn a_record_contains_no_secrets(plane: ControlPlane) -> opkit::Result {
     let seam = Seam::new();
     let kube = seam.wrap(plane.client());
     let secret: Secret = serde_json::from_value(json!({
         "metadata": {"name": "one"}, "stringData": {"password": "open-sesame"},
     }))?;
-    // kube's own calls are seen as well.
+    // Requests of kube's own types pass the seam as well.
     let api: Api<Secret> = Api::default_namespaced(kube.clone());
     api.create(&PostParams::default(), &secret).await?;
     let client = Client::new(kube);
@@ -67,7 +69,7 @@ async fn a_record_holds_no_secrets(plane: ControlPlane) -> opkit::Result {
     let read: Secret = client.get("one").await?;
     assert_eq!(read.data.unwrap()["password"].0, b"open-sesame");
     let record = format!("{:?}", seam.exchanges());
-    // In base64 as well.
+    // Also in base64.
     for text in ["open-sesame", "b3Blbi1zZXNhbWU"] {
         assert!(!record.contains(text), "{record}");
     }

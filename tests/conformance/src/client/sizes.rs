@@ -1,18 +1,18 @@
-//! How large an object may become.
+//! Size limits of objects.
 
 use k8s_openapi::api::rbac::v1::Role;
 use opkit::client::Patch;
 
 use super::*;
 
-/// A role is stored at any length, unlike a config map, which has a limit of its own.
+/// Returns a role, which has no size limit of its own, unlike a config map.
 fn role(length: usize) -> Role {
     let rule = json!({"apiGroups": [""], "resources": ["x".repeat(length)], "verbs": ["get"]});
     serde_json::from_value(json!({"metadata": {"name": "long"}, "rules": [rule]})).unwrap()
 }
 
 #[opkit::test]
-async fn an_object_has_a_limit(plane: ControlPlane) -> opkit::Result {
+async fn the_size_of_an_object_is_limited(plane: ControlPlane) -> opkit::Result {
     let client = client(&plane);
     let error = client.create(&role(1_600_000)).await.unwrap_err();
     let status = error.status().unwrap();
@@ -23,7 +23,7 @@ async fn an_object_has_a_limit(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn a_patch_cannot_copy_without_bound(plane: ControlPlane) -> opkit::Result {
+async fn the_result_of_a_patch_is_limited(plane: ControlPlane) -> opkit::Result {
     let client = client(&plane);
     let stored = client.create(&role(800_000)).await?;
     let copy = json!({"op": "copy", "from": "/rules/0", "path": "/rules/-"});

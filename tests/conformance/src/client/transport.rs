@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{here, map};
 
-/// A client that connects as an operator does.
+/// Returns a client that connects as an operator does.
 async fn connect(plane: &ControlPlane, options: ClientOptions) -> opkit::Result<Client> {
     let kubeconfig = plane.listen("127.0.0.1:0".parse()?).await?;
     let kubeconfig = Kubeconfig::from_yaml(&kubeconfig)?;
@@ -19,7 +19,7 @@ async fn connect(plane: &ControlPlane, options: ClientOptions) -> opkit::Result<
     Ok(Client::new(options.client(config)?).field_manager("conformance"))
 }
 
-/// The value of the first line of metrics that begins so.
+/// Returns the value of the first metrics line with this prefix.
 fn metric(text: &str, start: &str) -> f64 {
     let line = text.lines().find(|line| line.starts_with(start));
     let value = line.and_then(|line| line.rsplit(' ').next());
@@ -29,7 +29,7 @@ fn metric(text: &str, start: &str) -> f64 {
 }
 
 #[opkit::test]
-async fn requests_are_counted_and_large_answers_compressed(plane: ControlPlane) -> opkit::Result {
+async fn requests_are_counted_and_large_responses_compressed(plane: ControlPlane) -> opkit::Result {
     let options = ClientOptions::default();
     let metrics = options.metrics.clone();
     let client = connect(&plane, options).await?;
@@ -55,7 +55,7 @@ async fn requests_are_counted_and_large_answers_compressed(plane: ControlPlane) 
 }
 
 #[opkit::test]
-async fn a_warning_is_surfaced_once(plane: ControlPlane) -> opkit::Result {
+async fn a_warning_is_reported_once(plane: ControlPlane) -> opkit::Result {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = seen.clone();
     let mut options = ClientOptions::default();
@@ -108,7 +108,7 @@ async fn many_watches_do_not_block_a_read(plane: ControlPlane) -> opkit::Result 
     client.create(&map("one")).await?;
     let list = client.list::<ConfigMap>(&here(&plane)).await?;
     let from = here(&plane).version(list.resource_version(), Default::default());
-    // More than a server takes on one connection.
+    // More streams than a server accepts on one connection.
     let mut watches = Vec::new();
     for _ in 0..130 {
         watches.push(client.watch::<ConfigMap>(&from).await?);

@@ -1,4 +1,4 @@
-//! The typed client: every verb, and the parts of objects.
+//! The typed client: every verb, and subresources.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v1::Scale;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{client, map};
 
 #[opkit::test]
-async fn an_object_is_made_read_changed_and_removed(plane: ControlPlane) -> opkit::Result {
+async fn an_object_is_created_read_changed_and_deleted(plane: ControlPlane) -> opkit::Result {
     let client = client(&plane);
     assert!(
         client
@@ -21,8 +21,11 @@ async fn an_object_is_made_read_changed_and_removed(plane: ControlPlane) -> opki
             .is_not_found()
     );
     assert!(client.get_opt::<ConfigMap>("one").await?.is_none());
-    let made = client.create(&map("one")).await?;
-    assert_eq!(made.metadata.namespace.as_deref(), Some(plane.namespace()));
+    let created = client.create(&map("one")).await?;
+    assert_eq!(
+        created.metadata.namespace.as_deref(),
+        Some(plane.namespace())
+    );
     assert!(
         client
             .create(&map("one"))
@@ -31,14 +34,14 @@ async fn an_object_is_made_read_changed_and_removed(plane: ControlPlane) -> opki
             .is_already_exists()
     );
 
-    let mut newer = made.clone();
+    let mut newer = created.clone();
     newer.data = Some([("n".to_owned(), "1".to_owned())].into());
     let newer = client.update(&newer).await?;
     assert_ne!(
         newer.metadata.resource_version,
-        made.metadata.resource_version
+        created.metadata.resource_version
     );
-    let error = client.update(&made).await.unwrap_err();
+    let error = client.update(&created).await.unwrap_err();
     assert!(error.is_conflict(), "{error}");
     assert!(
         error.to_string().starts_with("cannot update ConfigMap "),
@@ -54,7 +57,7 @@ async fn an_object_is_made_read_changed_and_removed(plane: ControlPlane) -> opki
     let patched: ConfigMap = client.patch("one", Patch::Json(&patch)).await?;
     assert_eq!(patched.data.as_ref().unwrap().len(), 1);
 
-    // Of another one with the same name, nothing is removed.
+    // An object with the same name and another UID is not deleted.
     let mut other = found.clone();
     other.metadata.uid = Some("00000000-0000-0000-0000-000000000000".to_owned());
     assert!(client.delete(&other).await.unwrap_err().is_conflict());
@@ -82,8 +85,8 @@ async fn a_dry_run_keeps_nothing_and_strict_fields_are_checked(
     plane: ControlPlane,
 ) -> opkit::Result {
     let client = client(&plane);
-    let made = client.clone().dry_run().create(&map("one")).await?;
-    assert!(made.metadata.uid.is_some());
+    let created = client.clone().dry_run().create(&map("one")).await?;
+    assert!(created.metadata.uid.is_some());
     assert!(client.get_opt::<ConfigMap>("one").await?.is_none());
 
     client.create(&map("one")).await?;
@@ -106,11 +109,11 @@ fn web() -> Deployment {
 }
 
 #[opkit::test]
-async fn status_and_scale_are_written_apart(plane: ControlPlane) -> opkit::Result {
+async fn status_and_scale_are_written_separately(plane: ControlPlane) -> opkit::Result {
     let client = client(&plane);
     client.create(&web()).await?;
     let condition =
-        json!({"type": "Tested", "status": "True", "reason": "Conformance", "message": "it is"});
+        json!({"type": "Tested", "status": "True", "reason": "Conformance", "message": "tested"});
     let patch = json!({"spec": {"replicas": 7}, "status": {"conditions": [condition]}});
     let changed: Deployment = client
         .status()
@@ -121,16 +124,16 @@ async fn status_and_scale_are_written_apart(plane: ControlPlane) -> opkit::Resul
     assert_eq!(
         changed.spec.unwrap().replicas,
         Some(0),
-        "the spec is not of the status"
+        "a write of the status does not change the spec"
     );
 
     let scales = client.scale::<Deployment>();
-    let wanted = |scale: &Scale| scale.spec.as_ref().and_then(|spec| spec.replicas);
-    assert_eq!(wanted(&scales.get("web").await?).unwrap_or(0), 0);
+    let expected = |scale: &Scale| scale.spec.as_ref().and_then(|spec| spec.replicas);
+    assert_eq!(expected(&scales.get("web").await?).unwrap_or(0), 0);
     scales.set("web", 2).await?;
     retry_on_conflict(async || {
         let mut scale = scales.get("web").await?;
-        assert_eq!(wanted(&scale), Some(2));
+        assert_eq!(expected(&scale), Some(2));
         scale.spec.as_mut().unwrap().replicas = Some(0);
         scales.update(&scale).await
     })
@@ -161,9 +164,9 @@ async fn a_strategic_patch_knows_the_keys_of_lists(plane: ControlPlane) -> opkit
 }
 
 #[opkit::test]
-async fn preconditions_and_propagation_are_kept(plane: ControlPlane) -> opkit::Result {
+async fn preconditions_and_propagation_are_sent(plane: ControlPlane) -> opkit::Result {
     let client = client(&plane);
-    let made = client.create(&map("one")).await?;
+    let created = client.create(&map("one")).await?;
     let mut options = DeleteOptions::default();
     options.resource_version = Some("1".to_owned());
     options.propagation = Some(Propagation::Background);
@@ -172,7 +175,7 @@ async fn preconditions_and_propagation_are_kept(plane: ControlPlane) -> opkit::R
         .await
         .unwrap_err();
     assert!(error.is_conflict(), "{error}");
-    options.resource_version = made.metadata.resource_version;
+    options.resource_version = created.metadata.resource_version;
     client.delete_with::<ConfigMap>("one", &options).await?;
     Ok(())
 }
@@ -180,7 +183,7 @@ async fn preconditions_and_propagation_are_kept(plane: ControlPlane) -> opkit::R
 #[opkit::test]
 async fn a_pod_is_evicted(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::Eviction)?;
-    // It makes the service account that a pod needs.
+    // kube-controller-manager creates the service account that a pod needs.
     plane.require(Capability::ControllerManager)?;
     let client = client(&plane);
     let pod: Pod = serde_json::from_value(json!({
@@ -189,7 +192,7 @@ async fn a_pod_is_evicted(plane: ControlPlane) -> opkit::Result {
     }))?;
     super::eventually(async || match client.create(&pod).await {
         Ok(_) => Ok(Some(())),
-        // The service account may still be missing.
+        // The service account may not exist yet.
         Err(error) if error.is_forbidden() => Ok(None),
         Err(error) => Err(error.into()),
     })
@@ -198,13 +201,13 @@ async fn a_pod_is_evicted(plane: ControlPlane) -> opkit::Result {
     options.grace_period_seconds = Some(0);
     client.evict("one", &options).await?;
     plane.eventually_gone::<Pod>("one").await?;
-    let gone = client.evict("one", &options).await.unwrap_err();
-    assert!(gone.is_not_found(), "{gone}");
+    let error = client.evict("one", &options).await.unwrap_err();
+    assert!(error.is_not_found(), "{error}");
     Ok(())
 }
 
 #[opkit::test]
-async fn many_writers_each_have_their_turn(plane: ControlPlane) -> opkit::Result {
+async fn concurrent_writers_all_succeed(plane: ControlPlane) -> opkit::Result {
     let client = client(&plane);
     client.create(&map("counter")).await?;
     let backoff = opkit::client::Backoff {
@@ -232,7 +235,7 @@ async fn many_writers_each_have_their_turn(plane: ControlPlane) -> opkit::Result
     Ok(())
 }
 
-/// Without objects that have no fields, which JSON shows where Go has a value and not a pointer.
+/// Removes empty objects, which JSON contains if Go has a value and not a pointer.
 fn without_empty(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -247,12 +250,12 @@ fn without_empty(value: Value) -> Value {
 }
 
 #[opkit::test]
-async fn both_forms_of_an_object_say_the_same(plane: ControlPlane) -> opkit::Result {
+async fn protobuf_and_json_decode_to_the_same_object(plane: ControlPlane) -> opkit::Result {
     let client = client(&plane);
-    let made = client.create(&web()).await?;
+    let created = client.create(&web()).await?;
     let kind = Kind::of::<Deployment>();
     let key = ObjectKey::from((plane.namespace(), "web"));
-    // Its controller may write in between.
+    // The Deployment's controller may write in between.
     let (compact, plain) = super::eventually(async || {
         let plain = client.rest().get(&kind, &key).await?;
         let plain: Value = serde_json::from_slice(&plain)?;
@@ -262,7 +265,7 @@ async fn both_forms_of_an_object_say_the_same(plane: ControlPlane) -> opkit::Res
         Ok(same.then_some((compact, plain)))
     })
     .await?;
-    assert_eq!(compact.metadata.uid, made.metadata.uid);
+    assert_eq!(compact.metadata.uid, created.metadata.uid);
     let compact = serde_json::to_value(&compact)?;
     assert_eq!(without_empty(compact), without_empty(plain));
     Ok(())

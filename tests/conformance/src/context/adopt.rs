@@ -1,4 +1,4 @@
-//! `cx.adopt`: taking over what somebody else made.
+//! `cx.adopt`: taking over an object of another client.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::Resource;
@@ -8,11 +8,11 @@ use serde_json::json;
 use super::{MANAGER, Rig, data, merge, secret, seen, theirs};
 
 #[opkit::test]
-async fn an_unowned_child_is_taken_over_with_the_fields_of_managers(
+async fn an_unowned_object_is_adopted_with_the_fields_of_its_managers(
     plane: ControlPlane,
 ) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
-    // Made by one, added to by another; a third keeps what it has.
+    // Created by one manager, changed by another; a third manager keeps its field.
     plane
         .apply(secret("child", &[("a", "1"), ("b", "2")]))
         .await?;
@@ -23,9 +23,9 @@ async fn an_unowned_child_is_taken_over_with_the_fields_of_managers(
         ..Default::default()
     };
     let patch = kube::api::Patch::Merge(json!({"data": {"d": "NA=="}}));
-    let made = api.patch("child", &other, &patch).await?;
+    let created = api.patch("child", &other, &patch).await?;
     let (owner, cx) = rig.run().await?;
-    seen(&cx, &made).await?;
+    seen(&cx, &created).await?;
     assert!(
         cx.apply(secret("child", &[("a", "9")]))
             .await
@@ -33,15 +33,15 @@ async fn an_unowned_child_is_taken_over_with_the_fields_of_managers(
             .is_not_ours()
     );
 
-    let wanted = || secret("child", &[("a", "9")]);
-    let child = cx.adopt(wanted(), ["opkit-test", "somebody"]).await?;
-    assert_eq!(child.metadata.uid, made.metadata.uid);
+    let expected = || secret("child", &[("a", "9")]);
+    let child = cx.adopt(expected(), ["opkit-test", "other"]).await?;
+    assert_eq!(child.metadata.uid, created.metadata.uid);
     let stored = plane.get::<Secret>("child").await?.unwrap();
     assert_eq!(*child, stored);
     assert_eq!(
         data(&stored),
         [("a", "9"), ("d", "4")],
-        "b and c are given no longer"
+        "b and c are no longer applied"
     );
     let references = stored.metadata.owner_references.as_ref().unwrap();
     assert_eq!(Some(&references[0].uid), owner.metadata.uid.as_ref());
@@ -61,14 +61,14 @@ async fn an_unowned_child_is_taken_over_with_the_fields_of_managers(
 
     // From now on it is a child like any other.
     rig.writes();
-    cx.adopt(wanted(), ["opkit-test", "somebody"]).await?;
-    cx.apply(wanted()).await?;
+    cx.adopt(expected(), ["opkit-test", "other"]).await?;
+    cx.apply(expected()).await?;
     assert_eq!(rig.writes(), [""; 0]);
     rig.stop().await
 }
 
 #[opkit::test]
-async fn a_child_that_does_not_exist_is_made(plane: ControlPlane) -> opkit::Result {
+async fn a_missing_child_is_created(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
     let child = cx.adopt(secret("child", &[("a", "1")]), ["helm"]).await?;
@@ -77,7 +77,7 @@ async fn a_child_that_does_not_exist_is_made(plane: ControlPlane) -> opkit::Resu
 }
 
 #[opkit::test]
-async fn one_that_somebody_else_controls_is_refused(plane: ControlPlane) -> opkit::Result {
+async fn an_object_of_another_controller_is_refused(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let theirs = theirs(&plane, "child").await?;
     let (_, cx) = rig.run().await?;
@@ -100,16 +100,16 @@ async fn one_that_somebody_else_controls_is_refused(plane: ControlPlane) -> opki
     rig.stop().await
 }
 
-/// A controller that was renamed, or an operator that was not opkit's before.
+/// A controller was renamed, or the operator did not use opkit before.
 #[opkit::test]
-async fn an_own_child_of_another_manager_is_taken_over(plane: ControlPlane) -> opkit::Result {
+async fn fields_of_another_manager_of_a_child_are_taken_over(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (owner, cx) = rig.run().await?;
     let mut former = secret("child", &[("a", "1"), ("b", "2")]);
     former.metadata.owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
     let former = plane.apply(former).await?;
     seen(&cx, &former).await?;
-    // The child is ours, and what the other manager has set is the other's.
+    // The child belongs to this owner, and the fields of the other manager belong to that manager.
     let child = cx
         .adopt(secret("child", &[("a", "9")]), ["opkit-test"])
         .await?;

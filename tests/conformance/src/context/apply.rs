@@ -1,14 +1,14 @@
-//! `cx.apply`: when it sends what, and what it refuses.
+//! `cx.apply`: its requests, and the children that it refuses.
 
 use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, Namespace, Secret, ServiceAccount};
 use opkit::ApplyError;
 use opkit::prelude::*;
 use serde_json::json;
 
-use super::{MANAGER, MARK, Rig, data, merge, object, secret, seen, theirs};
+use super::{APPLIED_ANNOTATION, MANAGER, Rig, data, merge, object, secret, seen, theirs};
 
 #[opkit::test]
-async fn it_is_a_server_side_apply_of_an_owned_and_marked_child(
+async fn a_child_is_applied_with_owner_reference_and_annotation(
     plane: ControlPlane,
 ) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
@@ -17,7 +17,7 @@ async fn it_is_a_server_side_apply_of_an_owned_and_marked_child(
     assert_eq!(cx.field_manager(), MANAGER);
 
     let stored = plane.get::<Secret>("child").await?.unwrap();
-    assert_eq!(*child, stored, "it answers the child as it is");
+    assert_eq!(*child, stored, "the stored child is returned");
     let reference = &stored.metadata.owner_references.as_ref().unwrap()[0];
     assert_eq!(Some(&reference.uid), owner.metadata.uid.as_ref());
     assert_eq!(reference.controller, Some(true));
@@ -27,13 +27,15 @@ async fn it_is_a_server_side_apply_of_an_owned_and_marked_child(
         .map(|entry| (entry.manager.as_deref(), entry.operation.as_deref()))
         .collect();
     assert_eq!(entries, [(Some(MANAGER), Some("Apply"))]);
-    let mark = stored.annotations().get(MARK).unwrap();
+    let mark = stored.annotations().get(APPLIED_ANNOTATION).unwrap();
     assert!(mark.starts_with("rig.configmap:"), "{mark}");
     rig.stop().await
 }
 
 #[opkit::test]
-async fn nothing_is_sent_while_the_child_reads_as_answered(plane: ControlPlane) -> opkit::Result {
+async fn nothing_is_sent_while_the_child_equals_the_last_response(
+    plane: ControlPlane,
+) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
     cx.apply(secret("child", &[("a", "1")])).await?;
@@ -41,8 +43,8 @@ async fn nothing_is_sent_while_the_child_reads_as_answered(plane: ControlPlane) 
     cx.apply(secret("child", &[("a", "1")])).await?;
     assert_eq!(rig.writes(), [""; 0]);
 
-    // Fields of others are none of ours.
-    let patch = json!({"metadata": {"labels": {"of": "somebody"}}, "data": {"b": "Mg=="}});
+    // Fields of other managers are ignored.
+    let patch = json!({"metadata": {"labels": {"of": "other"}}, "data": {"b": "Mg=="}});
     let changed = merge::<Secret>(&plane, "child", patch).await?;
     seen(&cx, &changed).await?;
     let (_, cx) = rig.run().await?;
@@ -52,7 +54,7 @@ async fn nothing_is_sent_while_the_child_reads_as_answered(plane: ControlPlane) 
     rig.stop().await
 }
 
-/// A limit that no server stores as it is written here.
+/// Returns a limit that servers store in another form.
 fn limits(cpu: &str) -> LimitRange {
     object(json!({
         "metadata": {"name": "limits"},
@@ -103,44 +105,49 @@ async fn a_field_no_longer_set_disappears(plane: ControlPlane) -> opkit::Result 
 async fn drift_is_corrected(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
-    let wanted = || secret("child", &[("a", "1"), ("b", "2")]);
-    cx.apply(wanted()).await?;
+    let expected = || secret("child", &[("a", "1"), ("b", "2")]);
+    cx.apply(expected()).await?;
     for drift in [
         json!({"data": {"a": "OQ=="}}),
         json!({"data": {"a": null}}),
-        json!({"metadata": {"annotations": {MARK: null}}}),
-        json!({"metadata": {"annotations": {MARK: "somebody:1"}}}),
+        json!({"metadata": {"annotations": {APPLIED_ANNOTATION: null}}}),
+        json!({"metadata": {"annotations": {APPLIED_ANNOTATION: "other:1"}}}),
     ] {
         let drifted = merge::<Secret>(&plane, "child", drift.clone()).await?;
         seen(&cx, &drifted).await?;
         rig.writes();
-        let child = cx.apply(wanted()).await?;
+        let child = cx.apply(expected()).await?;
         assert_eq!(rig.writes(), ["patch secrets child"], "{drift}");
         assert_eq!(data(&child), [("a", "1"), ("b", "2")], "{drift}");
-        assert!(child.annotations()[MARK].starts_with(MANAGER), "{drift}");
+        assert!(
+            child.annotations()[APPLIED_ANNOTATION].starts_with(MANAGER),
+            "{drift}"
+        );
     }
     rig.stop().await
 }
 
 #[opkit::test]
-async fn a_child_that_is_not_ours_is_refused_by_both_names(plane: ControlPlane) -> opkit::Result {
+async fn an_object_of_another_owner_is_refused_with_both_names(
+    plane: ControlPlane,
+) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let foreign = plane.apply(secret("child", &[("theirs", "1")])).await?;
     let (_, cx) = rig.run().await?;
     let namespace = plane.namespace();
     let error = cx.apply(secret("child", &[])).await.unwrap_err();
     assert!(error.is_not_ours());
-    let said = format!(
+    let expected_error = format!(
         "Secret {namespace}/child exists and is not controlled by ConfigMap {namespace}/owner"
     );
-    assert_eq!(error.to_string(), said);
+    assert_eq!(error.to_string(), expected_error);
     let same = plane.get::<Secret>("child").await?.unwrap();
     assert_eq!(
         same.metadata.resource_version,
         foreign.metadata.resource_version
     );
 
-    // One of somebody else's, who is named.
+    // An object of another controller, which the error names.
     let theirs = theirs(&plane, "theirs").await?;
     seen(&cx, &theirs).await?;
     let error = cx.apply(secret("theirs", &[])).await.unwrap_err();
@@ -159,11 +166,11 @@ async fn an_owner_in_another_namespace_is_refused(plane: ControlPlane) -> opkit:
     let mut elsewhere = secret("child", &[]);
     elsewhere.metadata.namespace = Some("elsewhere".into());
     let error = cx.apply(elsewhere).await.unwrap_err().to_string();
-    let said = format!(
+    let expected_error = format!(
         "ConfigMap {}/owner cannot own Secret elsewhere/child: an owner and its children are in one namespace",
         plane.namespace()
     );
-    assert_eq!(error, said);
+    assert_eq!(error, expected_error);
     let of_cluster: Namespace = object(json!({"metadata": {"name": "child"}}));
     let error = cx.apply(of_cluster).await.unwrap_err().to_string();
     assert!(
@@ -181,17 +188,17 @@ async fn string_data_is_refused(plane: ControlPlane) -> opkit::Result {
     rig.writes();
     let child: Secret = object(json!({"metadata": {"name": "child"}, "stringData": {"a": "b"}}));
     let error = cx.apply(child).await.unwrap_err().to_string();
-    let said = format!(
+    let expected_error = format!(
         "cannot apply Secret {}/child with stringData: the server turns it into data; set data",
         plane.namespace()
     );
-    assert_eq!(error, said);
+    assert_eq!(error, expected_error);
     assert_eq!(rig.writes(), [""; 0]);
     rig.stop().await
 }
 
 #[opkit::test]
-async fn with_a_version_it_is_applied_at_that_version_or_fails(
+async fn a_child_with_a_version_is_applied_at_that_version_or_fails(
     plane: ControlPlane,
 ) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
@@ -207,7 +214,7 @@ async fn with_a_version_it_is_applied_at_that_version_or_fails(
     assert_eq!(data(&second), [("a", "2")]);
     let error = cx.apply(at(version, "3")).await.unwrap_err();
     assert!(error.is_conflict(), "{error}");
-    // Also where the cache does not know yet that somebody was faster.
+    // Also if the cache does not have the change of another client yet.
     merge::<Secret>(&plane, "child", json!({"metadata": {"labels": {"a": "b"}}})).await?;
     let error = cx
         .apply(at(&second.metadata.resource_version, "3"))
@@ -229,9 +236,7 @@ async fn with_a_version_it_is_applied_at_that_version_or_fails(
 }
 
 #[opkit::test]
-async fn a_child_that_is_being_deleted_is_an_error_until_it_is_gone(
-    plane: ControlPlane,
-) -> opkit::Result {
+async fn a_terminating_child_is_an_error_until_it_is_deleted(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
     cx.apply(secret("child", &[("a", "1")])).await?;
@@ -256,7 +261,7 @@ async fn a_child_that_is_being_deleted_is_an_error_until_it_is_gone(
     plane.eventually_gone::<Secret>("child").await?;
     let anew = loop {
         match cx.apply(secret("child", &[("a", "2")])).await {
-            // Its end has not come to the cache.
+            // The cache does not have the deletion yet.
             Err(error) if error.is_deleting() => tokio::time::sleep(Duration::from_millis(5)).await,
             result => break result?,
         }

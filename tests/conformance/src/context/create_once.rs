@@ -1,4 +1,4 @@
-//! `cx.create_once`: created if absent, and then left alone.
+//! `cx.create_once`: creates a missing child, and never changes it.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::Api;
@@ -6,7 +6,7 @@ use kube::api::PostParams;
 use opkit::prelude::*;
 use serde_json::json;
 
-use super::{MARK, Rig, data, merge, object, secret, seen, theirs};
+use super::{APPLIED_ANNOTATION, Rig, data, merge, object, secret, seen, theirs};
 
 /// Content type of a creation.
 const CREATE: &str = "application/json";
@@ -26,10 +26,13 @@ async fn a_child_is_created_once_and_never_overwritten_or_pruned(
     let references = stored.metadata.owner_references.as_ref().unwrap();
     assert_eq!(Some(&references[0].uid), owner.metadata.uid.as_ref());
     assert_eq!(references[0].controller, Some(true));
-    assert!(!stored.annotations().contains_key(MARK));
-    assert!(cx.get::<Secret>("child")?.is_some(), "reads see it at once");
+    assert!(!stored.annotations().contains_key(APPLIED_ANNOTATION));
+    assert!(
+        cx.get::<Secret>("child")?.is_some(),
+        "the write is read immediately"
+    );
 
-    // Another password, which is not the one that was generated first.
+    // Another password, which must not replace the first one.
     let again = cx
         .create_once(secret("child", &[("password", "2")]))
         .await?;
@@ -44,12 +47,12 @@ async fn a_child_is_created_once_and_never_overwritten_or_pruned(
     assert_eq!(data(&again), [("password", "3")]);
     assert_eq!(cx.prune().await?, 0);
 
-    // A run that does not call it at all.
+    // A run without a call of `create_once`.
     let (_, cx) = rig.run().await?;
     assert_eq!(cx.prune().await?, 0);
     assert_eq!(rig.writes(), [""; 0]);
     let children = cx.children::<Secret>()?;
-    assert_eq!(children.len(), 1, "it is a child like any other");
+    assert_eq!(children.len(), 1, "it is listed as a child");
     assert!(plane.get::<Secret>("child").await?.is_some());
 
     plane.delete::<ConfigMap>("owner").await?;
@@ -58,7 +61,7 @@ async fn a_child_is_created_once_and_never_overwritten_or_pruned(
 }
 
 #[opkit::test]
-async fn string_data_is_taken(plane: ControlPlane) -> opkit::Result {
+async fn string_data_is_accepted(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
     let child = json!({"metadata": {"name": "child"}, "stringData": {"password": "1"}});
@@ -67,9 +70,9 @@ async fn string_data_is_taken(plane: ControlPlane) -> opkit::Result {
     rig.stop().await
 }
 
-/// The cache does not know of an object that was created a moment ago: the server decides.
+/// The cache does not have an object that was just created: the server decides.
 #[opkit::test]
-async fn one_that_appears_at_the_same_moment_is_refused_or_returned(
+async fn a_child_that_is_created_concurrently_is_refused_or_returned(
     plane: ControlPlane,
 ) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
@@ -89,7 +92,7 @@ async fn one_that_appears_at_the_same_moment_is_refused_or_returned(
         )
     );
 
-    // One of our own, of another replica.
+    // A child of this owner, created by another replica.
     let reference = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "controller": true,
         "uid": owner.metadata.uid,
@@ -110,7 +113,7 @@ async fn one_that_appears_at_the_same_moment_is_refused_or_returned(
 }
 
 #[opkit::test]
-async fn what_cannot_be_a_child_is_refused(plane: ControlPlane) -> opkit::Result {
+async fn an_invalid_child_is_refused(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
     let error = cx.create_once(object::<Pod>(json!({"metadata": {"name": "pod"}})));
@@ -121,7 +124,7 @@ async fn what_cannot_be_a_child_is_refused(plane: ControlPlane) -> opkit::Result
     assert!(cx.create_once(elsewhere).await.is_err());
     assert_eq!(rig.writes(), [""; 0]);
 
-    // One that is being deleted is not worth a password.
+    // No password is generated for a child that is being deleted.
     let held: Secret =
         object(json!({"metadata": {"name": "held", "finalizers": ["rig.opkit.dev/a"]}}));
     let child = cx.create_once(held).await?;

@@ -1,4 +1,4 @@
-//! `cx.delete`: what was read, and no other.
+//! `cx.delete`: deletes only the version that was read.
 
 use k8s_openapi::api::core::v1::Secret;
 use opkit::WriteError;
@@ -8,13 +8,16 @@ use serde_json::{Value, json};
 use super::{Rig, merge, secret, seen};
 
 #[opkit::test]
-async fn it_sends_the_uid_and_the_version_that_were_read(plane: ControlPlane) -> opkit::Result {
+async fn the_uid_and_the_version_that_were_read_are_sent(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
     let child = cx.apply(secret("child", &[])).await?;
     rig.writes();
     cx.delete(&child).await?;
-    assert!(cx.get::<Secret>("child")?.is_none(), "reads see it at once");
+    assert!(
+        cx.get::<Secret>("child")?.is_none(),
+        "the deletion is read immediately"
+    );
     let exchanges = rig.seam.exchanges();
     let delete = exchanges
         .iter()
@@ -25,7 +28,7 @@ async fn it_sends_the_uid_and_the_version_that_were_read(plane: ControlPlane) ->
         json!({"uid": child.metadata.uid, "resourceVersion": child.metadata.resource_version})
     );
     plane.eventually_gone::<Secret>("child").await?;
-    // Gone already is no error.
+    // An object that is already deleted is not an error.
     cx.delete(&child).await?;
     rig.stop().await
 }

@@ -1,4 +1,4 @@
-//! What an error of a reconcile leads to.
+//! Retries after errors of a reconcile.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use super::{merge, object};
 
 type Calls = Arc<Mutex<HashMap<String, Vec<Instant>>>>;
 
-/// The times at which each object was reconciled.
+/// Returns a controller that records the times at which each object was reconciled.
 fn controller(calls: &Calls) -> Controller<ConfigMap> {
     let calls = calls.clone();
     Controller::new(move |map: Arc<ConfigMap>, _: Context| {
@@ -41,7 +41,7 @@ fn controller(calls: &Calls) -> Controller<ConfigMap> {
 }
 
 #[opkit::test]
-async fn an_error_is_retried_as_it_says(plane: ControlPlane) -> opkit::Result {
+async fn an_error_is_retried_by_its_policy(plane: ControlPlane) -> opkit::Result {
     let calls = Calls::default();
     for name in ["backoff", "later", "terminal", "again"] {
         plane
@@ -67,7 +67,11 @@ async fn an_error_is_retried_as_it_says(plane: ControlPlane) -> opkit::Result {
             "{name} after {pause:?}"
         );
     }
-    assert_eq!(times("terminal").len(), 1, "not before it changes");
+    assert_eq!(
+        times("terminal").len(),
+        1,
+        "not retried before the object changes"
+    );
     merge::<ConfigMap>(&plane, "terminal", json!({"data": {"a": "b"}})).await?;
     wait("terminal", 2).await?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Finalizers: stored first, called until they are done.
+//! Finalizers: added before the first reconcile, called until they are done.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,7 +11,9 @@ use super::object;
 const CLEANUP: &str = "rig.opkit.dev/cleanup";
 
 #[opkit::test]
-async fn one_that_is_pending_twice_is_called_three_times(plane: ControlPlane) -> opkit::Result {
+async fn a_finalizer_that_is_pending_twice_is_called_three_times(
+    plane: ControlPlane,
+) -> opkit::Result {
     let (calls, wrong) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
     let (counted, wrongly) = (calls.clone(), wrong.clone());
     let controller = Controller::new(move |map: Arc<ConfigMap>, _: Context| {
@@ -24,7 +26,7 @@ async fn one_that_is_pending_twice_is_called_three_times(plane: ControlPlane) ->
     .finalizer(CLEANUP, move |map: Arc<ConfigMap>, _: Context| {
         let call = match map.name_any().as_str() {
             "one" => counted.fetch_add(1, Ordering::SeqCst) + 1,
-            // Those that are in the namespace anyway.
+            // Config maps that every namespace has.
             _ => 3,
         };
         std::future::ready(match call {
@@ -49,7 +51,7 @@ async fn one_that_is_pending_twice_is_called_three_times(plane: ControlPlane) ->
     assert_eq!(
         wrong.load(Ordering::SeqCst),
         0,
-        "reconcile sees none without it, none that goes"
+        "reconcile is not called without the finalizer or during a deletion"
     );
     Ok(())
 }

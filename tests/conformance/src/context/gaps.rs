@@ -1,4 +1,4 @@
-//! What is reported at the start: a status that cannot hold what is written.
+//! Warnings at the start about fields that a status lacks.
 
 use opkit::RunOptions;
 use opkit::prelude::*;
@@ -9,7 +9,7 @@ use tracing::instrument::WithSubscriber;
 
 use crate::log::Log;
 
-/// A kind whose status has a phase and nothing else.
+/// Kind whose status has only a phase.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
 #[kube(
     group = "gaps.opkit.dev",
@@ -33,7 +33,7 @@ fn operator() -> Operator {
         .controller(Controller::new(reconcile))
 }
 
-/// Starts the operator, waits until it is ready, and stops it: what it said.
+/// Starts the operator, waits until it is ready, stops it, and returns its log.
 async fn start(plane: &ControlPlane) -> opkit::Result<String> {
     let mut options = RunOptions::default();
     options.namespaces = vec![plane.namespace().to_owned()];
@@ -53,11 +53,11 @@ async fn a_status_without_conditions_is_reported_at_the_start(
     plane: ControlPlane,
 ) -> opkit::Result {
     plane.install(&operator()).await?;
-    // A server publishes the schema a while after the kind is served.
-    let mut said = String::new();
+    // A server publishes the schema some time after it serves the kind.
+    let mut log = String::new();
     for _ in 0..50 {
-        said = start(&plane).await?;
-        if said.contains("Gap has no") {
+        log = start(&plane).await?;
+        if log.contains("Gap has no") {
             break;
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -66,8 +66,8 @@ async fn a_status_without_conditions_is_reported_at_the_start(
         "Gap has no status.observedGeneration",
         "Gap has no status.conditions",
     ] {
-        assert!(said.contains(gap), "{said}");
+        assert!(log.contains(gap), "{log}");
     }
-    assert!(!said.contains("subresource"), "{said}");
+    assert!(!log.contains("subresource"), "{log}");
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! `cx.apply` of many kinds: what the server makes of them causes neither a loop nor a write after
-//! a start.
+//! `cx.apply` of many kinds: values that the server rewrites cause neither a loop nor a write after
+//! a restart.
 
 use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
@@ -164,13 +164,13 @@ async fn start(plane: &ControlPlane) -> opkit::Result<Rig<ConfigMap>> {
 }
 
 #[opkit::test]
-async fn no_kind_loops_or_is_written_after_a_start(plane: ControlPlane) -> opkit::Result {
+async fn no_kind_loops_or_is_written_after_a_restart(plane: ControlPlane) -> opkit::Result {
     let mut rig = start(&plane).await?;
     let (_, cx) = rig.run().await?;
     apply_all(&cx).await?;
     rig.writes();
     apply_all(&cx).await?;
-    assert_eq!(rig.writes(), [""; 0], "the second time");
+    assert_eq!(rig.writes(), [""; 0], "the second apply");
     let (_, cx) = rig.run().await?;
     apply_all(&cx).await?;
     assert_eq!(rig.writes(), [""; 0], "the next run");
@@ -180,6 +180,6 @@ async fn no_kind_loops_or_is_written_after_a_start(plane: ControlPlane) -> opkit
     let (_, cx) = rig.run().await?;
     rig.writes();
     apply_all(&cx).await?;
-    assert_eq!(rig.writes(), [""; 0], "after a start");
+    assert_eq!(rig.writes(), [""; 0], "after a restart");
     rig.stop().await
 }

@@ -1,4 +1,4 @@
-//! Somebody who acts at the worst moment: right before a chosen request of the operator is sent.
+//! Interference of another client right before a chosen request of the operator is sent.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(super) const APPLY: &str = "application/apply-patch+yaml";
 /// Content type of a merge patch.
 pub(super) const MERGE: &str = "application/merge-patch+json";
 
-/// The next act, if one is planned.
+/// Planned interference, if there is one.
 #[derive(Clone, Default)]
 pub(super) struct Meddle {
     next: Arc<Mutex<Option<Act>>>,
@@ -26,7 +26,8 @@ struct Act {
 }
 
 impl Meddle {
-    /// Once, before the next patch of that type to an object of `resource` is sent, does `act`.
+    /// Plans that `act` runs once, before the next patch of this type to an object of `resource` is
+    /// sent.
     pub(super) fn before_patch(
         &self,
         content_type: &'static str,
@@ -41,12 +42,12 @@ impl Meddle {
         });
     }
 
-    /// Whether the planned act was done.
+    /// Reports whether the planned interference has run.
     pub(super) fn is_done(&self) -> bool {
         self.next.lock().is_none()
     }
 
-    /// A client whose requests are waited for.
+    /// Returns a client whose requests can trigger the interference.
     pub(super) fn around(&self, client: kube::Client) -> kube::Client {
         let (meddle, namespace) = (self.clone(), client.default_namespace().to_owned());
         let service = tower::service_fn(move |request: Request<Body>| {

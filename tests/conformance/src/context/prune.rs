@@ -1,10 +1,10 @@
-//! `cx.prune`: what goes and what stays.
+//! `cx.prune`: the objects that it deletes and keeps.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 use opkit::prelude::*;
 use serde_json::{Value, json};
 
-use super::{MARK, Rig, merge, object, secret, seen};
+use super::{APPLIED_ANNOTATION, Rig, merge, object, secret, seen};
 
 async fn secrets(plane: &ControlPlane) -> opkit::Result<Vec<String>> {
     let api: kube::Api<Secret> = kube::Api::default_namespaced(plane.client());
@@ -41,7 +41,10 @@ async fn children_that_the_run_did_not_apply_are_deleted(plane: ControlPlane) ->
         ]
     );
     assert_eq!(secrets(&plane).await?, ["two"]);
-    assert!(cx.get::<Secret>("one")?.is_none(), "reads see it at once");
+    assert!(
+        cx.get::<Secret>("one")?.is_none(),
+        "the deletion is read immediately"
+    );
     assert_eq!(cx.prune().await?, 0);
     rig.stop().await
 }
@@ -53,7 +56,7 @@ async fn an_early_return_prunes_nothing(plane: ControlPlane) -> opkit::Result {
     cx.apply(secret("one", &[])).await?;
     let (_, cx) = rig.run().await?;
     cx.apply(secret("two", &[])).await?;
-    // It returns here: nothing is left to do for a run that is over.
+    // An early return: a run that is over does nothing more.
     drop(cx);
     rig.run().await?;
     assert_eq!(secrets(&plane).await?, ["one", "two"]);
@@ -61,18 +64,18 @@ async fn an_early_return_prunes_nothing(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn only_marked_children_of_this_object_go(plane: ControlPlane) -> opkit::Result {
+async fn only_annotated_children_of_this_object_are_deleted(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (owner, cx) = rig.run().await?;
     let uid = owner.metadata.uid.clone().unwrap();
     let reference = |uid: &str, controller: bool| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "controller": controller});
     let child = |name: &str, mark: Option<&str>, reference: Value| -> Secret {
-        let annotations = mark.map(|mark| json!({MARK: mark}));
+        let annotations = mark.map(|mark| json!({APPLIED_ANNOTATION: mark}));
         object(json!({"metadata": {
             "name": name, "annotations": annotations, "ownerReferences": [reference],
         }}))
     };
-    // An owner that does not exist would have its child collected.
+    // The owner must exist, otherwise its child would be collected.
     let other: ConfigMap = plane
         .apply(object(json!({"metadata": {"name": "other"}})))
         .await?;
@@ -107,14 +110,16 @@ async fn only_marked_children_of_this_object_go(plane: ControlPlane) -> opkit::R
 }
 
 #[opkit::test]
-async fn a_child_goes_as_it_was_read_or_is_read_again(plane: ControlPlane) -> opkit::Result {
+async fn a_child_is_deleted_at_the_version_read_or_read_again(
+    plane: ControlPlane,
+) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
     for name in ["changed", "taken"] {
         cx.apply(secret(name, &[])).await?;
     }
     let (_, cx) = rig.run().await?;
-    // What the cache does not know yet: the requests of the test are not the operator's.
+    // The operator's cache does not have this change yet, because the test uses another client.
     merge::<Secret>(
         &plane,
         "changed",
@@ -124,7 +129,7 @@ async fn a_child_goes_as_it_was_read_or_is_read_again(plane: ControlPlane) -> op
     merge::<Secret>(
         &plane,
         "taken",
-        json!({"metadata": {"annotations": {MARK: null}}}),
+        json!({"metadata": {"annotations": {APPLIED_ANNOTATION: null}}}),
     )
     .await?;
     rig.writes();
@@ -144,7 +149,7 @@ async fn a_child_goes_as_it_was_read_or_is_read_again(plane: ControlPlane) -> op
 }
 
 #[opkit::test]
-async fn a_child_whose_application_failed_stays(plane: ControlPlane) -> opkit::Result {
+async fn a_child_whose_apply_failed_is_kept(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
     cx.apply(secret("child", &[])).await?;
@@ -157,9 +162,9 @@ async fn a_child_whose_application_failed_stays(plane: ControlPlane) -> opkit::R
     rig.stop().await
 }
 
-/// Also one that is refused before anything is sent.
+/// Also if the child is refused before anything is sent.
 #[opkit::test]
-async fn a_child_whose_application_was_refused_stays(plane: ControlPlane) -> opkit::Result {
+async fn a_child_whose_apply_was_refused_is_kept(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
     cx.apply(secret("child", &[])).await?;

@@ -1,4 +1,4 @@
-//! What happens between the read and the write of an operator: the write must notice.
+//! Changes by other clients between the operator's read and its write: the write must detect them.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
@@ -9,14 +9,14 @@ use serde_json::json;
 use super::meddle::{APPLY, MERGE};
 use super::{MANAGER, Rig, data, merge, object, secret, seen, theirs};
 
-/// Deletes the secret `child`, and waits until it is gone.
+/// Deletes the secret `child`, and waits until it does not exist.
 async fn delete_child(plane: &ControlPlane) -> opkit::Result {
     let api: Api<Secret> = Api::default_namespaced(plane.client());
     api.delete("child", &DeleteParams::default()).await?;
     plane.eventually_gone::<Secret>("child").await
 }
 
-/// A rig whose owner has applied the secret `child`.
+/// Starts a rig whose owner has applied the secret `child`.
 async fn with_child(plane: &ControlPlane) -> opkit::Result<(Rig<ConfigMap>, Context)> {
     let mut rig = Rig::start(plane).await?;
     let (_, cx) = rig.run().await?;
@@ -47,7 +47,7 @@ async fn a_child_that_is_replaced_before_it_is_applied_is_not_taken_over(
 }
 
 #[opkit::test]
-async fn a_child_that_is_deleted_before_it_is_applied_is_not_made_by_the_patch(
+async fn a_child_that_is_deleted_before_it_is_applied_is_not_created_by_the_patch(
     plane: ControlPlane,
 ) -> opkit::Result {
     let (rig, cx) = with_child(&plane).await?;
@@ -62,13 +62,13 @@ async fn a_child_that_is_deleted_before_it_is_applied_is_not_made_by_the_patch(
 }
 
 #[opkit::test]
-async fn a_child_that_another_controller_adopts_first_stays_the_others(
+async fn a_child_that_another_controller_adopts_first_is_not_changed(
     plane: ControlPlane,
 ) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
-    let made = plane.apply(secret("child", &[("a", "1")])).await?;
+    let created = plane.apply(secret("child", &[("a", "1")])).await?;
     let (_, cx) = rig.run().await?;
-    seen(&cx, &made).await?;
+    seen(&cx, &created).await?;
     let others = theirs(&plane, "other").await?.metadata.owner_references;
     let other = plane.clone();
     rig.meddle.before_patch(APPLY, "secrets", async move {
@@ -88,16 +88,14 @@ async fn a_child_that_another_controller_adopts_first_stays_the_others(
 }
 
 #[opkit::test]
-async fn a_child_that_is_deleted_while_it_is_adopted_is_let_go(
-    plane: ControlPlane,
-) -> opkit::Result {
+async fn a_child_that_is_deleted_during_adoption_is_released(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
-    let mut made = secret("child", &[("a", "1")]);
-    // It stays while it is being deleted.
-    made.metadata.finalizers = Some(vec!["rig.opkit.dev/hold".to_owned()]);
-    let made = plane.apply(made).await?;
+    let mut created = secret("child", &[("a", "1")]);
+    // The finalizer keeps the child while it is being deleted.
+    created.metadata.finalizers = Some(vec!["rig.opkit.dev/hold".to_owned()]);
+    let created = plane.apply(created).await?;
     let (_, cx) = rig.run().await?;
-    seen(&cx, &made).await?;
+    seen(&cx, &created).await?;
     let other = plane.clone();
     rig.meddle.before_patch(APPLY, "secrets", async move {
         let api: Api<Secret> = Api::default_namespaced(other.client());

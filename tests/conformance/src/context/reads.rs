@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Rig, data, merge, secret};
 
 #[opkit::test]
-async fn own_writes_are_read_at_once(plane: ControlPlane) -> opkit::Result {
+async fn own_writes_are_read_immediately(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
     for round in 0..20 {
@@ -32,7 +32,7 @@ async fn own_writes_are_read_at_once(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn a_key_is_a_name_or_both(plane: ControlPlane) -> opkit::Result {
+async fn a_key_is_a_name_or_namespace_and_name(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (owner, cx) = rig.run().await?;
     let here = plane.namespace();
@@ -62,7 +62,9 @@ async fn a_key_is_a_name_or_both(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn an_undeclared_kind_is_an_error_that_says_how(plane: ControlPlane) -> opkit::Result {
+async fn an_undeclared_kind_is_an_error_with_the_declaration_to_add(
+    plane: ControlPlane,
+) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
     let want = "controller configmap does not cache the kind Pod: declare it with .owns::<Pod>() or .watches::<Pod>(..), or ask the server with .live()";

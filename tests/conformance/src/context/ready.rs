@@ -1,4 +1,4 @@
-//! `is_ready`, on any kind.
+//! `is_ready` of any kind.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
@@ -21,7 +21,9 @@ fn deployment(image: &str) -> Deployment {
 }
 
 #[opkit::test]
-async fn a_new_image_is_not_ready_before_its_pods_are(plane: ControlPlane) -> opkit::Result {
+async fn a_deployment_with_a_new_image_is_ready_when_its_pods_are(
+    plane: ControlPlane,
+) -> opkit::Result {
     plane.require(Capability::ControllerManager)?;
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
@@ -32,7 +34,7 @@ async fn a_new_image_is_not_ready_before_its_pods_are(plane: ControlPlane) -> op
     assert_eq!(first.ready_replicas(), 2);
 
     let second = cx.apply(deployment("nginx:1.28")).await?;
-    assert!(!second.is_ready(), "its status is that of the old image");
+    assert!(!second.is_ready(), "the status belongs to the old image");
     assert!(second.metadata.generation > first.metadata.generation);
     let second = plane
         .eventually("child", |d: &Deployment| d.is_ready())
@@ -49,8 +51,8 @@ async fn a_new_image_is_not_ready_before_its_pods_are(plane: ControlPlane) -> op
 #[opkit::test]
 async fn a_custom_kind_is_ready_when_its_status_says_so(plane: ControlPlane) -> opkit::Result {
     plane.install(&operator()).await?;
-    let made = plane.apply(robot("owner", 1)).await?;
-    assert!(!made.is_ready(), "it has no status yet");
+    let created = plane.apply(robot("owner", 1)).await?;
+    assert!(!created.is_ready(), "there is no status yet");
     let mut rig: Rig<Robot> = Rig::start_with(&plane, |controller| controller).await?;
     let (robot, cx) = rig.run().await?;
     let say = async |condition: Option<Condition>| {
@@ -62,7 +64,10 @@ async fn a_custom_kind_is_ready_when_its_status_says_so(plane: ControlPlane) -> 
         })
         .await
     };
-    assert!(!say(None).await?.is_ready(), "it says nothing of it");
+    assert!(
+        !say(None).await?.is_ready(),
+        "the status has no such condition"
+    );
     assert!(
         !say(Some(Condition::new("Ready", ConditionStatus::Unknown)))
             .await?
@@ -71,14 +76,17 @@ async fn a_custom_kind_is_ready_when_its_status_says_so(plane: ControlPlane) -> 
     assert!(!say(Some(Condition::new("Ready", false))).await?.is_ready());
     assert!(say(Some(Condition::new("Ready", true))).await?.is_ready());
     let changed = super::merge::<Robot>(&plane, "owner", json!({"spec": {"replicas": 2}})).await?;
-    assert!(!changed.is_ready(), "it says so of the generation before");
+    assert!(
+        !changed.is_ready(),
+        "the status belongs to the previous generation"
+    );
     rig.stop().await
 }
 
 #[opkit::test]
 async fn a_kind_without_status_is_ready(plane: ControlPlane) -> opkit::Result {
-    let made = plane.apply(secret("one", &[])).await?;
-    assert!(made.is_ready());
+    let created = plane.apply(secret("one", &[])).await?;
+    assert!(created.is_ready());
     assert!(Secret::default().is_ready());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `cx.apply` after a start of the operator: a process that remembers nothing.
+//! `cx.apply` after a restart of the operator, which has lost all state in memory.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, Secret, Service};
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Rig, data, merge, object, secret};
 
-/// With ports, quantities and empty values: what a server completes, rewrites and leaves out.
+/// Returns a Deployment with ports, quantities and empty values, which a server completes, rewrites
+/// and omits.
 fn deployment(replicas: Option<i32>) -> Deployment {
     let labels = json!({"app": "robot"});
     object(json!({
@@ -64,7 +65,7 @@ async fn apply_all(cx: &Context) -> opkit::Result {
     Ok(())
 }
 
-/// Stops the operator and starts it anew; the context of its next run.
+/// Stops and restarts the operator; returns the context of its next run.
 async fn restart(
     rig: Rig<ConfigMap>,
     plane: &ControlPlane,
@@ -85,12 +86,12 @@ async fn a_restart_writes_nothing(plane: ControlPlane) -> opkit::Result {
     let (rig, cx) = restart(rig, &plane).await?;
     apply_all(&cx).await?;
     assert_eq!(rig.writes(), [""; 0]);
-    // Fields of others are none of ours.
+    // Fields of other managers are ignored.
     drop(cx);
     merge::<Service>(
         &plane,
         "child",
-        json!({"metadata": {"labels": {"of": "somebody"}}}),
+        json!({"metadata": {"labels": {"of": "other"}}}),
     )
     .await?;
     let (rig, cx) = restart(rig, &plane).await?;
@@ -101,25 +102,23 @@ async fn a_restart_writes_nothing(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn what_drifted_while_the_operator_was_away_is_corrected(
-    plane: ControlPlane,
-) -> opkit::Result {
+async fn drift_while_the_operator_was_stopped_is_corrected(plane: ControlPlane) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
-    let wanted = || secret("child", &[("a", "1"), ("b", "2")]);
-    cx.apply(wanted()).await?;
+    let expected = || secret("child", &[("a", "1"), ("b", "2")]);
+    cx.apply(expected()).await?;
     cx.apply(deployment(Some(0))).await?;
     drop(cx);
     for drift in [
         json!({"data": {"a": "OQ=="}}),
         json!({"data": {"a": null}}),
-        json!({"metadata": {"annotations": {super::MARK: null}}}),
-        // Who takes a field and puts it back reads as before, but it is theirs.
+        json!({"metadata": {"annotations": {super::APPLIED_ANNOTATION: null}}}),
+        // A client that changes a field and restores the value becomes its owner.
         json!({"metadata": {"managedFields": [{}]}}),
     ] {
         merge::<Secret>(&plane, "child", drift.clone()).await?;
         let (next, cx) = restart(rig, &plane).await?;
-        let child = cx.apply(wanted()).await?;
+        let child = cx.apply(expected()).await?;
         assert_eq!(data(&child), [("a", "1"), ("b", "2")], "{drift}");
         assert_eq!(next.writes(), ["patch secrets child"], "{drift}");
         rig = next;
@@ -142,19 +141,19 @@ async fn new_content_after_a_restart_is_applied(plane: ControlPlane) -> opkit::R
     let (_, cx) = rig.run().await?;
     cx.apply(secret("child", &[("a", "1"), ("b", "2")])).await?;
     drop(cx);
-    // A value.
+    // A changed value.
     let (rig, cx) = restart(rig, &plane).await?;
     let child = cx.apply(secret("child", &[("a", "1"), ("b", "3")])).await?;
     assert_eq!(data(&child), [("a", "1"), ("b", "3")]);
     assert_eq!(rig.writes(), ["patch secrets child"]);
     drop(cx);
-    // A field less: nothing that is still asked for differs.
+    // A removed field: all other fields are equal.
     let (rig, cx) = restart(rig, &plane).await?;
     let child = cx.apply(secret("child", &[("b", "3")])).await?;
     assert_eq!(data(&child), [("b", "3")]);
     assert_eq!(rig.writes(), ["patch secrets child"]);
     drop(cx);
-    // A field more, that somebody else has set so already.
+    // An added field that another client has already set to the same value.
     merge::<Secret>(&plane, "child", json!({"data": {"c": "NA=="}})).await?;
     let (rig, cx) = restart(rig, &plane).await?;
     cx.apply(secret("child", &[("b", "3"), ("c", "4")])).await?;
@@ -162,7 +161,8 @@ async fn new_content_after_a_restart_is_applied(plane: ControlPlane) -> opkit::R
     rig.stop().await
 }
 
-/// A new release of the operator asks for version 1.1 where 1.10 was: as quantities they are one.
+/// A new release of the operator sets the version 1.1 instead of 1.10: as quantities they are
+/// equal.
 #[opkit::test]
 async fn text_that_parses_as_a_quantity_is_applied_after_a_restart(
     plane: ControlPlane,
@@ -225,7 +225,8 @@ async fn another_order_after_a_restart_is_applied(plane: ControlPlane) -> opkit:
     rig.stop().await
 }
 
-/// What opkit cannot know to be the same, it sends once, and the server finds that nothing changes.
+/// If opkit cannot determine that the content is equal, it sends the request once, and the server
+/// finds no change.
 #[opkit::test]
 async fn an_apply_that_changes_nothing_is_no_write_for_the_server(
     plane: ControlPlane,
@@ -234,11 +235,11 @@ async fn an_apply_that_changes_nothing_is_no_write_for_the_server(
     let (_, cx) = rig.run().await?;
     cx.apply(secret("child", &[("a", "1")])).await?;
     let before = plane.get::<Secret>("child").await?.unwrap();
-    tokio::time::sleep(Duration::from_millis(1_100)).await; // managedFields has whole seconds
+    tokio::time::sleep(Duration::from_millis(1_100)).await; // managedFields has a resolution of one second
     let mut again = secret("child", &[("a", "1")]);
     again.metadata.resource_version = before.metadata.resource_version.clone();
     rig.writes();
-    cx.apply(again).await?; // at a version, so it is sent
+    cx.apply(again).await?; // with a version, so it is sent
     assert_eq!(rig.writes(), ["patch secrets child"]);
     assert_eq!(plane.get::<Secret>("child").await?.unwrap(), before);
     rig.stop().await

@@ -1,4 +1,4 @@
-//! `cx.update_status`: when it writes what.
+//! `cx.update_status`: its requests.
 
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -46,7 +46,7 @@ fn types(robot: &Robot) -> Vec<&str> {
 }
 
 #[opkit::test]
-async fn it_writes_only_on_change(plane: ControlPlane) -> opkit::Result {
+async fn a_status_is_written_only_on_change(plane: ControlPlane) -> opkit::Result {
     let mut rig = rig(&plane).await?;
     let (robot, cx) = rig.run().await?;
     rig.writes();
@@ -59,7 +59,7 @@ async fn it_writes_only_on_change(plane: ControlPlane) -> opkit::Result {
     let written = cx.update_status(&robot, say).await?;
     assert_eq!(rig.writes(), ["patch robots/status owner"]);
     let again = cx.update_status(&robot, say).await?;
-    assert_eq!(rig.writes(), [""; 0], "a second call sees the first");
+    assert_eq!(rig.writes(), [""; 0], "a second call reads the first write");
     assert_eq!(
         again.metadata.resource_version,
         written.metadata.resource_version
@@ -75,7 +75,7 @@ async fn the_generation_is_that_of_the_run(plane: ControlPlane) -> opkit::Result
     let mut rig = rig(&plane).await?;
     let (robot, cx) = rig.run().await?;
     let saw = robot.metadata.generation;
-    // The spec changes while the run works on the one before, and the cache sees it.
+    // The spec changes while the run works on the previous one, and the cache gets the change.
     let changed = merge::<Robot>(&plane, "owner", json!({"spec": {"replicas": 2}})).await?;
     seen(&cx, &changed).await?;
     let written = cx
@@ -92,31 +92,33 @@ async fn the_generation_is_that_of_the_run(plane: ControlPlane) -> opkit::Result
 }
 
 #[opkit::test]
-async fn the_time_moves_only_with_the_status(plane: ControlPlane) -> opkit::Result {
+async fn the_transition_time_changes_only_with_the_status(plane: ControlPlane) -> opkit::Result {
     let mut rig = rig(&plane).await?;
     let (robot, cx) = rig.run().await?;
     let say = async |status: bool, reason: &str| -> opkit::Result<_> {
-        let said = cx.update_status(&robot, |change| {
+        let written = cx.update_status(&robot, |change| {
             change
                 .conditions
                 .set(Condition::new("Ready", status).reason(reason));
         });
-        let said = said.await?;
-        let condition = said.status.as_ref().unwrap().conditions[0].clone();
+        let written = written.await?;
+        let condition = written.status.as_ref().unwrap().conditions[0].clone();
         Ok(condition.last_transition_time.unwrap())
     };
     let first = say(false, "Waiting").await?;
-    tokio::time::sleep(Duration::from_millis(1_100)).await; // it has whole seconds
+    tokio::time::sleep(Duration::from_millis(1_100)).await; // the time has a resolution of one second
     assert_eq!(say(false, "Pulling").await?, first);
     assert!(say(true, "Pulled").await? > first);
     rig.stop().await
 }
 
 #[opkit::test]
-async fn after_a_conflict_it_runs_again_on_the_fresh_object(plane: ControlPlane) -> opkit::Result {
+async fn after_a_conflict_the_closure_runs_again_on_the_new_object(
+    plane: ControlPlane,
+) -> opkit::Result {
     let mut rig = rig(&plane).await?;
     let (robot, cx) = rig.run().await?;
-    // The next write of the status waits, and somebody else is faster.
+    // The next write of the status is delayed, and another client writes first.
     rig.seam.add(
         Rule::new(Effect::Delay(Duration::from_millis(300)))
             .verb("patch")
@@ -138,18 +140,18 @@ async fn after_a_conflict_it_runs_again_on_the_fresh_object(plane: ControlPlane)
     let (written, _) = (written?, faster?);
     assert_eq!(saw, [0, 7]);
     let status = written.status.as_ref().unwrap();
-    assert_eq!(status.ready_replicas, 7, "what the other wrote stays");
+    assert_eq!(status.ready_replicas, 7, "the other client's write is kept");
     assert!(status.conditions.is_true("Ready"));
     rig.stop().await
 }
 
 #[opkit::test]
-async fn the_conditions_of_others_stay(plane: ControlPlane) -> opkit::Result {
+async fn conditions_of_other_controllers_are_kept(plane: ControlPlane) -> opkit::Result {
     let mut rig = rig(&plane).await?;
-    status_by(&plane, "somebody", theirs()).await?;
+    status_by(&plane, "other", theirs()).await?;
     let (robot, cx) = rig.run().await?;
     let own = |type_: &str| -> Conditions { [Condition::new(type_, true)].into_iter().collect() };
-    // As a whole, as many set it.
+    // The whole list is replaced, as many operators do.
     let written = cx
         .update_status(&robot, |s| s.conditions = own("Ready"))
         .await?;
@@ -158,7 +160,7 @@ async fn the_conditions_of_others_stay(plane: ControlPlane) -> opkit::Result {
     cx.update_status(&robot, |s| s.conditions = own("Ready"))
         .await?;
     assert_eq!(rig.writes(), [""; 0]);
-    // One's own go.
+    // The controller's own conditions are removed.
     let written = cx
         .update_status(&robot, |s| s.conditions = own("Working"))
         .await?;
@@ -170,7 +172,7 @@ async fn the_conditions_of_others_stay(plane: ControlPlane) -> opkit::Result {
     rig.stop().await
 }
 
-/// Two controllers of one kind, at the same time, again and again.
+/// Two controllers of one kind write repeatedly at the same time.
 #[opkit::test]
 async fn two_controllers_keep_each_others_conditions(plane: ControlPlane) -> opkit::Result {
     let mut one = rig(&plane).await?;
@@ -179,7 +181,7 @@ async fn two_controllers_keep_each_others_conditions(plane: ControlPlane) -> opk
     let say = async |cx: &Context, robot: &Arc<Robot>, type_: &str, round: i32| {
         let reason = format!("Round{round}");
         cx.update_status(robot, |status| {
-            // Each sets only its own.
+            // Each controller sets only its own condition.
             let own = Condition::new(type_, round % 2 == 0).reason(reason.as_str());
             status.conditions = [own].into_iter().collect();
         })

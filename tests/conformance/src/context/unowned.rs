@@ -1,4 +1,4 @@
-//! `cx.apply_unowned`: children in other namespaces and in none.
+//! `cx.apply_unowned`: children in other namespaces and cluster-scoped children.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,14 +10,14 @@ use opkit::client::{Effect, Rule};
 use opkit::prelude::*;
 use serde_json::{Value, json};
 
-use super::{MANAGER, MARK, Rig, data, merge, object, secret};
+use super::{APPLIED_ANNOTATION, MANAGER, Rig, data, merge, object, secret};
 
-/// The annotation that records children, and the finalizer.
+/// Annotation that records children; also the name of the finalizer.
 const RECORD: &str = "unowned.opkit.dev/rig.configmap";
-/// The mark of the owner on a child.
+/// Annotation of a child with the UID of its owner.
 const OWNER: &str = "opkit.dev/owner";
 
-/// A control plane with a second namespace.
+/// Control plane with a second namespace.
 struct Elsewhere {
     plane: ControlPlane,
     namespace: String,
@@ -36,7 +36,7 @@ impl Elsewhere {
         })
     }
 
-    /// Secrets may be applied in both namespaces, and cluster roles.
+    /// Starts a rig that may apply secrets in both namespaces, and cluster roles.
     async fn start(&self) -> opkit::Result<Rig<ConfigMap>> {
         let namespaces = vec![self.plane.namespace().to_owned(), self.namespace.clone()];
         Rig::start_in(&self.plane, namespaces, |operator, controller| {
@@ -69,13 +69,17 @@ impl Elsewhere {
         Ok(self.plane.get("owner").await?.expect("the owner"))
     }
 
-    /// The names of the recorded children; none if there is no record.
+    /// Returns the names of the recorded children, or `None` if there is no record.
     async fn recorded(&self) -> opkit::Result<Option<Vec<String>>> {
         let owner = self.owner().await?;
         let finalizers = owner.finalizers().iter();
         let is_held = finalizers.filter(|name| *name == RECORD).count() == 1;
         let record = owner.annotations().get(RECORD);
-        assert_eq!(is_held, record.is_some(), "both or none");
+        assert_eq!(
+            is_held,
+            record.is_some(),
+            "finalizer and record exist together"
+        );
         let Some(record) = record else {
             return Ok(None);
         };
@@ -84,17 +88,17 @@ impl Elsewhere {
         Ok(Some(names.flatten().map(str::to_owned).collect()))
     }
 
-    /// Changes a secret there as a user would, who is not the operator.
+    /// Changes a secret in the second namespace as another user than the operator.
     async fn change(&self, name: &str, patch: Value) -> opkit::Result<Secret> {
         let api: Api<Secret> = Api::namespaced(self.plane.client(), &self.namespace);
-        let somebody = PatchParams {
-            field_manager: Some("somebody".into()),
+        let params = PatchParams {
+            field_manager: Some("other".into()),
             ..Default::default()
         };
-        Ok(api.patch(name, &somebody, &Patch::Merge(patch)).await?)
+        Ok(api.patch(name, &params, &Patch::Merge(patch)).await?)
     }
 
-    /// Deletes the owner, so that it does not hold its namespace, and what is not in it.
+    /// Deletes the owner, which would keep its namespace, and the objects outside of the namespace.
     async fn end(self, rig: Rig<ConfigMap>) -> opkit::Result {
         if self.plane.get::<ConfigMap>("owner").await?.is_some() {
             self.plane.delete::<ConfigMap>("owner").await?;
@@ -108,7 +112,7 @@ impl Elsewhere {
 }
 
 #[opkit::test]
-async fn it_is_recorded_marked_and_applied(plane: ControlPlane) -> opkit::Result {
+async fn a_child_is_recorded_annotated_and_applied(plane: ControlPlane) -> opkit::Result {
     let there = Elsewhere::new(&plane).await?;
     let mut rig = there.start().await?;
     let (owner, cx) = rig.run().await?;
@@ -124,7 +128,7 @@ async fn it_is_recorded_marked_and_applied(plane: ControlPlane) -> opkit::Result
             "patch secrets child",
             "patch secrets child"
         ],
-        "recorded first"
+        "the record is written first"
     );
     cx.apply_unowned(there.role()).await?;
     assert_eq!(
@@ -141,9 +145,9 @@ async fn it_is_recorded_marked_and_applied(plane: ControlPlane) -> opkit::Result
     let uid = owner.metadata.uid.clone().unwrap();
     let mark = format!("{}/owner:{uid}", plane.namespace());
     assert_eq!(stored.annotations()[OWNER], mark);
-    assert!(stored.annotations()[MARK].starts_with(&format!("{MANAGER}:")));
+    assert!(stored.annotations()[APPLIED_ANNOTATION].starts_with(&format!("{MANAGER}:")));
 
-    // Nothing is sent while nothing differs.
+    // No request is sent while nothing differs.
     let (_, cx) = rig.run().await?;
     rig.writes();
     cx.apply_unowned(there.secret("child", &[("a", "1")]))
@@ -151,7 +155,7 @@ async fn it_is_recorded_marked_and_applied(plane: ControlPlane) -> opkit::Result
     cx.apply_unowned(there.role()).await?;
     assert_eq!(cx.prune().await?, 0);
     assert_eq!(rig.writes(), [""; 0]);
-    // A field that is no longer given is removed.
+    // A field that is no longer applied is removed.
     cx.apply_unowned(there.secret("child", &[("b", "2")]))
         .await?;
     let stored = there.stored("child").await?.unwrap();
@@ -160,7 +164,9 @@ async fn it_is_recorded_marked_and_applied(plane: ControlPlane) -> opkit::Result
 }
 
 #[opkit::test]
-async fn a_change_of_it_leads_to_its_owner(plane: ControlPlane) -> opkit::Result {
+async fn a_change_of_a_child_triggers_a_reconcile_of_its_owner(
+    plane: ControlPlane,
+) -> opkit::Result {
     let there = Elsewhere::new(&plane).await?;
     let mut rig = there.start().await?;
     let (owner, cx) = rig.run().await?;
@@ -176,7 +182,7 @@ async fn a_change_of_it_leads_to_its_owner(plane: ControlPlane) -> opkit::Result
     cx.apply_unowned(child()).await?;
     assert_eq!(data(&there.stored("child").await?.unwrap()), [("a", "1")]);
 
-    // One that is marked and not recorded leads nowhere.
+    // A secret with the annotations, but without a record, does not lead to a reconcile.
     quiet(&mut rig).await;
     let uid = owner.metadata.uid.clone().unwrap();
     let mut forged = there.secret("forged", &[]);
@@ -186,7 +192,10 @@ async fn a_change_of_it_leads_to_its_owner(plane: ControlPlane) -> opkit::Result
                 OWNER.to_owned(),
                 format!("{}/owner:{uid}", plane.namespace()),
             ),
-            (MARK.to_owned(), format!("{MANAGER}:0123456789abcdef")),
+            (
+                APPLIED_ANNOTATION.to_owned(),
+                format!("{MANAGER}:0123456789abcdef"),
+            ),
         ]
         .into(),
     );
@@ -198,13 +207,13 @@ async fn a_change_of_it_leads_to_its_owner(plane: ControlPlane) -> opkit::Result
     there.end(rig).await
 }
 
-/// The response to a request that is not allowed; clients do not retry it.
+/// Returns the response to a request that is not allowed; clients do not retry it.
 fn forbidden() -> Effect {
     let status = kube::core::Status::failure("not now", "Forbidden");
     Effect::Fail(Box::new(status.with_code(403)))
 }
 
-/// Waits until nothing is reconciled any more.
+/// Waits until there are no more reconciles.
 async fn quiet(rig: &mut Rig<ConfigMap>) {
     while next(rig).await.is_some() {}
 }
@@ -215,7 +224,7 @@ async fn next(rig: &mut Rig<ConfigMap>) -> Option<(Arc<ConfigMap>, Context)> {
 }
 
 #[opkit::test]
-async fn those_that_a_run_did_not_apply_are_pruned(plane: ControlPlane) -> opkit::Result {
+async fn children_that_a_run_did_not_apply_are_pruned(plane: ControlPlane) -> opkit::Result {
     let there = Elsewhere::new(&plane).await?;
     let mut rig = there.start().await?;
     let (_, cx) = rig.run().await?;
@@ -240,7 +249,7 @@ async fn those_that_a_run_did_not_apply_are_pruned(plane: ControlPlane) -> opkit
     );
     assert_eq!(there.recorded().await?, Some(vec!["two".to_owned()]));
 
-    // One that stays for its finalizers stays in the record too.
+    // A child that stays because of its finalizers stays in the record too.
     there
         .change(
             "two",
@@ -261,13 +270,13 @@ async fn those_that_a_run_did_not_apply_are_pruned(plane: ControlPlane) -> opkit
     assert_eq!(
         there.recorded().await?,
         None,
-        "nor is the finalizer needed any more"
+        "the finalizer is removed too"
     );
     there.end(rig).await
 }
 
 #[opkit::test]
-async fn a_mark_or_a_record_alone_does_nothing(plane: ControlPlane) -> opkit::Result {
+async fn annotations_or_a_record_alone_have_no_effect(plane: ControlPlane) -> opkit::Result {
     let there = Elsewhere::new(&plane).await?;
     let mut rig = there.start().await?;
     let (owner, cx) = rig.run().await?;
@@ -277,17 +286,20 @@ async fn a_mark_or_a_record_alone_does_nothing(plane: ControlPlane) -> opkit::Re
         Some(
             [
                 (OWNER.to_owned(), owner.to_owned()),
-                (MARK.to_owned(), format!("{manager}:0123456789abcdef")),
+                (
+                    APPLIED_ANNOTATION.to_owned(),
+                    format!("{manager}:0123456789abcdef"),
+                ),
             ]
             .into(),
         )
     };
     let of_owner = format!("{}/owner:{uid}", plane.namespace());
-    // All marked, and not recorded.
+    // All annotations, but no record.
     let mut marked = there.secret("marked", &[]);
     marked.metadata.annotations = marks(&of_owner, MANAGER);
     plane.apply(marked).await?;
-    // Recorded by somebody who may write the owner, and not, or not rightly, marked.
+    // A record by a user who may write the owner, with missing or wrong annotations on the object.
     plane.apply(there.secret("plain", &[])).await?;
     let mut other_owner = there.secret("other-owner", &[]);
     other_owner.metadata.annotations =
@@ -308,13 +320,14 @@ async fn a_mark_or_a_record_alone_does_nothing(plane: ControlPlane) -> opkit::Re
     .await?;
 
     let (_, cx) = rig.run().await?;
-    assert_eq!(cx.prune().await?, 1, "our own");
+    assert_eq!(cx.prune().await?, 1, "only the operator's own child");
     let stays = ["marked", "plain", "other-owner", "other-manager"];
     for name in stays {
         assert!(there.stored(name).await?.is_some(), "{name}");
         let error = cx.apply_unowned(there.secret(name, &[("a", "1")])).await;
         match name {
-            // Who marks an object so asks for it, and the owner asks for it as well.
+            // A user who annotates an object in this way agrees to it, and the owner applies it as
+            // well.
             "marked" => drop(error?),
             _ => assert!(error.unwrap_err().is_not_ours(), "{name}"),
         }
@@ -328,7 +341,7 @@ async fn a_mark_or_a_record_alone_does_nothing(plane: ControlPlane) -> opkit::Re
 }
 
 #[opkit::test]
-async fn an_object_of_somebody_else_is_neither_touched_nor_recorded(
+async fn an_object_of_another_client_is_neither_changed_nor_recorded(
     plane: ControlPlane,
 ) -> opkit::Result {
     let there = Elsewhere::new(&plane).await?;
@@ -355,7 +368,7 @@ async fn an_object_of_somebody_else_is_neither_touched_nor_recorded(
 }
 
 #[opkit::test]
-async fn what_is_not_declared_or_granted_is_refused(plane: ControlPlane) -> opkit::Result {
+async fn undeclared_and_ungranted_kinds_are_refused(plane: ControlPlane) -> opkit::Result {
     let there = Elsewhere::new(&plane).await?;
     let namespaces = vec![plane.namespace().to_owned(), there.namespace.clone()];
     let mut rig: Rig<ConfigMap> = Rig::start_in(&plane, namespaces, |operator, controller| {
@@ -383,7 +396,7 @@ async fn what_is_not_declared_or_granted_is_refused(plane: ControlPlane) -> opki
         "{error}"
     );
     assert_eq!(rig.writes(), [""; 0]);
-    // In its own namespace there is nothing to grant.
+    // No grant is needed in the owner's namespace.
     cx.apply_unowned(secret("near", &[])).await?;
     assert!(plane.get::<Secret>("near").await?.is_some());
     there.end(rig).await
@@ -394,7 +407,7 @@ async fn a_run_that_ends_at_any_point_leaves_nothing_behind(plane: ControlPlane)
     let there = Elsewhere::new(&plane).await?;
     let mut rig = there.start().await?;
     let (_, cx) = rig.run().await?;
-    // It ends between the record and the creation.
+    // The run stops between the record and the creation.
     let refused = || Rule::new(forbidden()).resource("secrets");
     rig.seam.add(refused().verb("create").times(1));
     assert!(cx.apply_unowned(there.secret("child", &[])).await.is_err());
@@ -414,7 +427,7 @@ async fn a_run_that_ends_at_any_point_leaves_nothing_behind(plane: ControlPlane)
     assert!(cx.apply_unowned(there.secret("child", &[])).await.is_err());
     assert_eq!(there.stored("child").await?, None);
 
-    // Between the deletion and the end of the record.
+    // The run stops between the deletion and the removal of the record.
     cx.apply_unowned(there.secret("child", &[])).await?;
     let (_, cx) = rig.run().await?;
     rig.seam.add(
@@ -430,7 +443,7 @@ async fn a_run_that_ends_at_any_point_leaves_nothing_behind(plane: ControlPlane)
     assert_eq!(cx.prune().await?, 0);
     assert_eq!(there.recorded().await?, None);
 
-    // A restart: what another process applied is found and deleted.
+    // After a restart, children that another process applied are found and deleted.
     let (_, cx) = rig.run().await?;
     cx.apply_unowned(there.secret("child", &[])).await?;
     rig.stop().await?;
@@ -442,7 +455,7 @@ async fn a_run_that_ends_at_any_point_leaves_nothing_behind(plane: ControlPlane)
 }
 
 #[opkit::test]
-async fn it_goes_with_its_owner(plane: ControlPlane) -> opkit::Result {
+async fn children_are_deleted_with_their_owner(plane: ControlPlane) -> opkit::Result {
     let there = Elsewhere::new(&plane).await?;
     let mut rig = there.start().await?;
     let (_, cx) = rig.run().await?;
@@ -457,7 +470,7 @@ async fn it_goes_with_its_owner(plane: ControlPlane) -> opkit::Result {
     plane
         .eventually_gone::<ClusterRole>(there.namespace.as_str())
         .await?;
-    // It waits for all; those that are gone are taken out of the record afterwards.
+    // The owner waits for all children; deleted ones are removed from the record afterwards.
     let holds_one = |owner: &ConfigMap| {
         let record = owner.annotations().get(RECORD);
         let record = record.and_then(|record| serde_json::from_str::<Vec<Value>>(record).ok());
@@ -474,7 +487,9 @@ async fn it_goes_with_its_owner(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn it_outlives_the_finalizer_of_its_owner(plane: ControlPlane) -> opkit::Result {
+async fn children_outlive_the_finalizer_function_of_their_owner(
+    plane: ControlPlane,
+) -> opkit::Result {
     let there = Elsewhere::new(&plane).await?;
     let namespaces = vec![plane.namespace().to_owned(), there.namespace.clone()];
     let calls: Arc<AtomicU32> = Arc::default();
@@ -484,7 +499,7 @@ async fn it_outlives_the_finalizer_of_its_owner(plane: ControlPlane) -> opkit::R
         let granted = operator.cross_namespace::<Secret>(|_, _| true);
         let clean_up = move |_: Arc<ConfigMap>, cx: Context| {
             let is_there = cx.get::<Secret>(child.clone()).unwrap().is_some();
-            // It may still be needed here.
+            // The finalizer's function may still need the child.
             counted.fetch_add(u32::from(is_there), Ordering::SeqCst);
             std::future::ready(Ok::<_, Error>(Cleanup::Done))
         };
@@ -502,7 +517,7 @@ async fn it_outlives_the_finalizer_of_its_owner(plane: ControlPlane) -> opkit::R
 }
 
 #[opkit::test]
-async fn a_record_that_cannot_be_followed_holds_the_owner(plane: ControlPlane) -> opkit::Result {
+async fn an_invalid_record_keeps_the_owner(plane: ControlPlane) -> opkit::Result {
     let there = Elsewhere::new(&plane).await?;
     let mut rig = there.start().await?;
     let (_, cx) = rig.run().await?;
@@ -521,7 +536,7 @@ async fn a_record_that_cannot_be_followed_holds_the_owner(plane: ControlPlane) -
         .unwrap_err();
     assert_eq!(error.to_string(), unreadable);
     assert_eq!(cx.prune().await.unwrap_err().to_string(), unreadable);
-    // A kind that the operator does not declare, or not any more.
+    // A kind that the operator does not declare, or no longer declares.
     let foreign = good.replace("Secret", "Pod");
     merge::<ConfigMap>(&plane, "owner", record(&foreign)).await?;
     plane.delete::<ConfigMap>("owner").await?;
@@ -529,7 +544,7 @@ async fn a_record_that_cannot_be_followed_holds_the_owner(plane: ControlPlane) -
     assert_eq!(
         there.recorded().await?,
         Some(vec!["child".to_owned()]),
-        "it is not forgotten"
+        "the record is kept"
     );
     merge::<ConfigMap>(&plane, "owner", record(&good)).await?;
     plane.eventually_gone::<ConfigMap>("owner").await?;

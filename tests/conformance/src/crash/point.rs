@@ -1,4 +1,4 @@
-//! Crashes at a chosen request: the operator is gone, the cluster is not.
+//! Crashes at a chosen request: the operator stops, the cluster stays.
 
 use std::{
     future::{Future, pending},
@@ -14,18 +14,18 @@ use http::{Method, Request, Response};
 use kube::client::Body;
 use tokio_util::sync::CancellationToken;
 
-/// Where an operator crashes: at the write request of that number (the first is 1).
+/// Write request at which an operator crashes (the first is 1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum CrashPoint {
     /// Before the request reaches the server.
     Before(usize),
-    /// After the server has carried it out, before the operator hears of it.
+    /// After the server has processed the request, before the operator gets the response.
     After(usize),
 }
 
-/// A crash that waits for its request.
+/// Crash that waits for its request.
 ///
-/// From that request on the operator gets no answers, as a process that has ended gets none.
+/// From that request on the operator gets no responses.
 #[derive(Clone, Debug)]
 pub(crate) struct Crash {
     point: CrashPoint,
@@ -34,7 +34,7 @@ pub(crate) struct Crash {
 }
 
 impl Crash {
-    /// Crashes at `point`.
+    /// Creates a crash at `point`.
     pub(crate) fn at(point: CrashPoint) -> Self {
         Self {
             point,
@@ -43,20 +43,20 @@ impl Crash {
         }
     }
 
-    /// Whether it has happened.
+    /// Reports whether the crash has happened.
     pub(crate) fn has_happened(&self) -> bool {
         self.happened.is_cancelled()
     }
 
-    /// Waits until it has happened.
+    /// Waits until the crash has happened.
     ///
     /// # Cancel safety
-    /// It only waits.
+    /// Safe to drop: this only waits.
     pub(crate) async fn happened(&self) {
         self.happened.cancelled().await;
     }
 
-    /// A client that is cut off by the crash.
+    /// Returns a client that gets no responses after the crash.
     pub(crate) fn around(&self, client: kube::Client) -> kube::Client {
         let namespace = client.default_namespace().to_owned();
         kube::Client::new(
@@ -69,7 +69,7 @@ impl Crash {
     }
 }
 
-/// The API until the crash.
+/// Service that forwards requests until the crash.
 #[derive(Clone)]
 struct Crashing {
     client: kube::Client,
@@ -99,12 +99,12 @@ impl tower::Service<Request<Body>> for Crashing {
                 crash.happened.cancel();
                 return pending().await;
             }
-            let answer = client.send(request).await;
+            let response = client.send(request).await;
             if crash.point == CrashPoint::After(number) {
                 crash.happened.cancel();
                 return pending().await;
             }
-            answer
+            response
         })
     }
 }

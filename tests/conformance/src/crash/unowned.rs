@@ -1,4 +1,5 @@
-//! An operator with children in another namespace, killed at every write: nothing is left behind.
+//! An operator with children in another namespace that crashes at each of its writes: no child is
+//! left.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::Api;
@@ -12,7 +13,7 @@ use super::point::{Crash, CrashPoint};
 
 const ELSEWHERE: &str = "elsewhere";
 
-/// Applies a secret for each name in the map `team`.
+/// Returns an operator that applies a secret for each name in the map `team`.
 fn operator() -> Operator {
     let controller = Controller::new(async |map: Arc<ConfigMap>, cx: Context| {
         for name in names(&map) {
@@ -39,8 +40,9 @@ fn names(map: &ConfigMap) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Two children, one child, none and no owner. Goes on where it was dropped.
-async fn live_and_die(plane: ControlPlane) -> opkit::Result {
+/// Changes the owner to two children, one child, no child, and deletes it. Continues where it was
+/// dropped.
+async fn change_and_delete_owner(plane: ControlPlane) -> opkit::Result {
     let exists = |_: &Secret| true;
     let team = plane.get::<ConfigMap>("team").await?;
     let is_alive = |map: &&ConfigMap| map.metadata.deletion_timestamp.is_none();
@@ -59,7 +61,7 @@ async fn live_and_die(plane: ControlPlane) -> opkit::Result {
     plane.eventually_gone::<ConfigMap>("team").await
 }
 
-/// Whether the operator crashed, and how many secrets were left.
+/// Returns whether the operator crashed, and the number of secrets that were left.
 async fn run(point: CrashPoint) -> opkit::Result<(bool, usize)> {
     let plane = ControlPlane::embedded()?;
     let elsewhere = json!({"metadata": {"name": ELSEWHERE}});
@@ -73,21 +75,21 @@ async fn run(point: CrashPoint) -> opkit::Result<(bool, usize)> {
     let crash = Crash::at(point);
     let client = crash.around(plane.client());
     let first = operator().run_with(client, RunOptions::default(), CancellationToken::new());
-    // Dropping the operator's future is its death.
+    // Dropping the operator's future simulates the crash.
     tokio::select! {
-        ended = first => return Err(Error::msg(format!("the operator ended: {ended:?}"))),
+        ended = first => return Err(Error::msg(format!("the operator stopped: {ended:?}"))),
         () = crash.happened() => {}
-        done = live_and_die(plane.clone()) => { done?; }
+        done = change_and_delete_owner(plane.clone()) => { done?; }
     }
     plane.start(operator()).await?;
-    live_and_die(plane.clone()).await?;
+    change_and_delete_owner(plane.clone()).await?;
     let api: Api<Secret> = Api::namespaced(plane.client(), ELSEWHERE);
     let left = api.list(&Default::default()).await?.items.len();
     plane.shutdown().await?;
     Ok((crash.has_happened(), left))
 }
 
-/// Only embedded, as the other one.
+/// Only embedded, for the same reason as the other crash test.
 #[opkit::test]
 async fn a_crash_at_any_write_leaves_no_child_behind(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::OwnServer)?;
@@ -104,7 +106,7 @@ async fn a_crash_at_any_write_leaves_no_child_behind(plane: ControlPlane) -> opk
             break;
         }
     }
-    // Records, children and their end.
+    // At least the writes of records, children and deletions.
     assert!(crashes >= 16, "only {crashes} crashes happened");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The bucket operator: something outside the cluster, which fails in several ways.
+//! The bucket operator: a resource outside the cluster, which fails in several ways.
 
 use bucket_operator::{
     Bucket, BucketSpec, MemoryStore, Settings, StoreError, operator, operator_with,
@@ -7,7 +7,7 @@ use opkit::Outcome;
 use opkit::prelude::*;
 use serde_json::json;
 
-use super::{Running, condition, event, golden_rules, merge};
+use super::{RunningOperator, condition, event, golden_rules, merge};
 
 fn bucket(name: &str) -> Bucket {
     let spec = BucketSpec {
@@ -17,7 +17,7 @@ fn bucket(name: &str) -> Bucket {
     Bucket::new(name, spec)
 }
 
-/// As the store shall have it.
+/// Returns the settings that the store must have.
 fn settings(plane: &ControlPlane, name: &str) -> Settings {
     Settings {
         owner: format!("{}/{name}", plane.namespace()),
@@ -31,7 +31,7 @@ fn ready(bucket: &Bucket) -> Option<(bool, &str)> {
     condition(bucket.metadata.generation, conditions, "Ready")
 }
 
-/// How the reconciles of a bucket ended so far, the last first.
+/// Returns the outcomes of a bucket's reconciles so far, the last first.
 fn outcomes(plane: &ControlPlane, name: &str) -> Vec<Outcome> {
     let records = plane.reconciles().records();
     let records = records
@@ -42,15 +42,15 @@ fn outcomes(plane: &ControlPlane, name: &str) -> Vec<Outcome> {
 }
 
 #[opkit::test]
-async fn a_bucket_is_made_changed_and_deleted(plane: ControlPlane) -> opkit::Result {
+async fn a_bucket_is_created_changed_and_deleted(plane: ControlPlane) -> opkit::Result {
     let store = MemoryStore::default();
     plane.start(operator_with(store.clone())).await?;
     plane.apply(bucket("photos")).await?;
-    let made = plane
+    let created = plane
         .eventually("photos", |bucket: &Bucket| bucket.is_ready())
         .await?;
     assert_eq!(store.settings("photos"), Some(settings(&plane, "photos")));
-    let url = made
+    let url = created
         .status
         .as_ref()
         .and_then(|status| status.url.as_deref());
@@ -68,7 +68,7 @@ async fn a_bucket_is_made_changed_and_deleted(plane: ControlPlane) -> opkit::Res
 }
 
 #[opkit::test]
-async fn a_full_bucket_is_waited_for_and_another_s_is_left_alone(
+async fn a_deletion_waits_for_a_full_bucket_and_keeps_a_bucket_of_another_owner(
     plane: ControlPlane,
 ) -> opkit::Result {
     let store = MemoryStore::default();
@@ -80,7 +80,7 @@ async fn a_full_bucket_is_waited_for_and_another_s_is_left_alone(
     store.edit("photos", settings(&plane, "photos"), 1, false);
     plane.delete::<Bucket>("photos").await?;
     plane.eventually_gone::<Bucket>("photos").await?;
-    // The first call emptied it, the second deleted it.
+    // The first call emptied the bucket, the second deleted it.
     let outcomes = outcomes(&plane, "photos");
     let pending = Outcome::Requeue {
         after: Duration::from_secs(2),
@@ -106,11 +106,11 @@ async fn a_full_bucket_is_waited_for_and_another_s_is_left_alone(
 }
 
 #[opkit::test]
-async fn each_error_is_retried_in_its_own_way(plane: ControlPlane) -> opkit::Result {
+async fn each_error_has_its_own_retry_policy(plane: ControlPlane) -> opkit::Result {
     let store = MemoryStore::default();
     plane.start(operator_with(store.clone())).await?;
 
-    // As the store says.
+    // After the delay that the store sets.
     let pause = Duration::from_millis(200);
     store.fail_next(StoreError::Throttled(pause));
     plane.apply(bucket("throttled")).await?;
@@ -124,7 +124,7 @@ async fn each_error_is_retried_in_its_own_way(plane: ControlPlane) -> opkit::Res
     );
     event(&plane, "throttled", "Throttled").await?;
 
-    // With the object's backoff, which grows; the event is told once.
+    // With the object's backoff, which grows; the event is created once.
     for _ in 0..3 {
         store.fail_next(StoreError::Unavailable);
     }
@@ -141,7 +141,7 @@ async fn each_error_is_retried_in_its_own_way(plane: ControlPlane) -> opkit::Res
     assert_eq!(waits, [5, 10, 20].map(Duration::from_millis));
     assert_eq!(event(&plane, "unavailable", "StoreUnavailable").await?, 1);
 
-    // Not at all before it changes.
+    // No retry before the object changes.
     plane.apply(bucket("with.dots")).await?;
     plane
         .eventually("with.dots", |bucket: &Bucket| {
@@ -170,7 +170,7 @@ async fn each_error_is_retried_in_its_own_way(plane: ControlPlane) -> opkit::Res
 }
 
 #[opkit::test]
-async fn the_web_hook_has_drift_corrected_at_once(plane: ControlPlane) -> opkit::Result {
+async fn the_web_hook_triggers_the_correction_of_drift(plane: ControlPlane) -> opkit::Result {
     let store = MemoryStore::default();
     plane.start(operator_with(store.clone())).await?;
     plane.apply(bucket("photos")).await?;
@@ -198,21 +198,21 @@ async fn the_web_hook_has_drift_corrected_at_once(plane: ControlPlane) -> opkit:
 #[opkit::test]
 async fn a_restart_finds_the_bucket_and_writes_nothing(plane: ControlPlane) -> opkit::Result {
     let store = MemoryStore::default();
-    let running = Running::start(&plane, operator_with(store.clone()), &[]).await?;
+    let running = RunningOperator::start(&plane, operator_with(store.clone()), &[]).await?;
     plane.apply(bucket("photos")).await?;
     plane
         .eventually("photos", |bucket: &Bucket| bucket.is_ready())
         .await?;
     running.stop().await?;
 
-    let running = Running::start(&plane, operator_with(store.clone()), &[]).await?;
+    let running = RunningOperator::start(&plane, operator_with(store.clone()), &[]).await?;
     plane
         .eventually("photos", |_: &Bucket| {
             running.has_reconciled("bucket", "photos")
         })
         .await?;
     assert_eq!(running.writes(), [""; 0]);
-    // With the permissions that the manifests give it can also clean up.
+    // The permissions of the manifests are enough for the cleanup too.
     plane.delete::<Bucket>("photos").await?;
     plane.eventually_gone::<Bucket>("photos").await?;
     assert_eq!(store.settings("photos"), None);

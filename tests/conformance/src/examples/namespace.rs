@@ -1,4 +1,4 @@
-//! The namespace operator: no kind of its own, children in namespaces of an owner that is in none.
+//! The namespace operator: no kind of its own, children of a cluster-scoped owner.
 
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, ResourceQuota};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -9,9 +9,9 @@ use opkit::prelude::*;
 use opkit::{Capability, Outcome};
 use serde_json::json;
 
-use super::{Running, event, golden_rules, merge, object};
+use super::{RunningOperator, event, golden_rules, merge, object};
 
-/// Puts the label on the namespace of the test, or takes it off.
+/// Sets the label of the test's namespace, or removes it.
 async fn resize(plane: &ControlPlane, size: Option<&str>) -> opkit::Result {
     let api: Api<Namespace> = Api::all(plane.client());
     let patch = Patch::Merge(json!({"metadata": {"labels": {SIZE: size}}}));
@@ -26,10 +26,10 @@ fn cpu(quota: &ResourceQuota) -> Option<&str> {
 }
 
 #[opkit::test]
-async fn a_label_gives_and_takes(plane: ControlPlane) -> opkit::Result {
+async fn a_label_adds_and_removes_children(plane: ControlPlane) -> opkit::Result {
     plane.start(operator()).await?;
     resize(&plane, Some("small")).await?;
-    // The last that is made.
+    // The child that is created last.
     plane.eventually(NAME, |_: &NetworkPolicy| true).await?;
     let quota = plane.get::<ResourceQuota>(NAME).await?.unwrap();
     assert_eq!(cpu(&quota), Some("2"));
@@ -53,7 +53,7 @@ async fn a_label_gives_and_takes(plane: ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn a_size_that_nobody_knows_changes_nothing(plane: ControlPlane) -> opkit::Result {
+async fn an_unknown_size_changes_nothing(plane: ControlPlane) -> opkit::Result {
     plane.start(operator()).await?;
     resize(&plane, Some("small")).await?;
     plane.eventually(NAME, |_: &NetworkPolicy| true).await?;
@@ -71,21 +71,21 @@ async fn a_size_that_nobody_knows_changes_nothing(plane: ControlPlane) -> opkit:
 }
 
 #[opkit::test]
-async fn a_quota_of_somebody_else_stays(plane: ControlPlane) -> opkit::Result {
+async fn a_quota_of_another_client_is_kept(plane: ControlPlane) -> opkit::Result {
     plane.start(operator()).await?;
     let foreign: ResourceQuota = object(json!({
         "metadata": {"name": NAME}, "spec": {"hard": {"requests.cpu": "1"}},
     }));
     plane.apply(foreign).await?;
     resize(&plane, Some("small")).await?;
-    let said = format!(
+    let expected_error = format!(
         "ResourceQuota {}/{NAME} exists and is not controlled by",
         plane.namespace()
     );
     let refused = |_: &ResourceQuota| {
         let records = plane.reconciles().records();
         let mut records = records.iter();
-        records.any(|record| record.to_string().contains(&said))
+        records.any(|record| record.to_string().contains(&expected_error))
     };
     let same = plane.eventually(NAME, refused).await?;
     assert_eq!(cpu(&same), Some("1"));
@@ -98,23 +98,23 @@ async fn a_quota_of_somebody_else_stays(plane: ControlPlane) -> opkit::Result {
         .await?;
     assert!(
         plane.get::<ResourceQuota>(NAME).await?.is_some(),
-        "not pruned either"
+        "the quota is not pruned either"
     );
     Ok(())
 }
 
 #[opkit::test]
-async fn a_namespace_that_goes_takes_its_children_along(plane: ControlPlane) -> opkit::Result {
+async fn a_deleted_namespace_is_deleted_with_its_children(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::ControllerManager)?;
     let team = format!("{}-team", plane.namespace());
-    let running = Running::start(&plane, operator(), &[&team]).await?;
+    let running = RunningOperator::start(&plane, operator(), &[&team]).await?;
     let namespace = json!({"metadata": {"name": team, "labels": {SIZE: "small"}}});
     plane.apply(object::<Namespace>(namespace)).await?;
     let key = (team.as_str(), NAME);
     plane.eventually(key, |_: &NetworkPolicy| true).await?;
     plane.delete::<Namespace>(team.as_str()).await?;
-    // It could not go if children were made anew for ever. Of a reconcile on the way, a request may
-    // fail.
+    // The namespace could not be deleted if children were created again forever. During the
+    // deletion a request of a reconcile may fail.
     plane.eventually_gone::<Namespace>(team.as_str()).await?;
     assert!(plane.get::<ResourceQuota>(key).await?.is_none());
     running.stop().await
@@ -122,12 +122,12 @@ async fn a_namespace_that_goes_takes_its_children_along(plane: ControlPlane) -> 
 
 #[opkit::test]
 async fn a_restart_writes_nothing(plane: ControlPlane) -> opkit::Result {
-    let running = Running::start(&plane, operator(), &[]).await?;
+    let running = RunningOperator::start(&plane, operator(), &[]).await?;
     resize(&plane, Some("small")).await?;
     plane.eventually(NAME, |_: &NetworkPolicy| true).await?;
     running.stop().await?;
 
-    let running = Running::start(&plane, operator(), &[]).await?;
+    let running = RunningOperator::start(&plane, operator(), &[]).await?;
     let key = ObjectKey::from(plane.namespace());
     let reconciled = |_: &NetworkPolicy| {
         let last = plane.reconciles().last("namespace", &key);

@@ -1,4 +1,4 @@
-//! The secret operator: references across namespaces, granted, refused and taken back.
+//! The secret operator: references across namespaces, granted, refused and revoked.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
@@ -6,13 +6,13 @@ use opkit::prelude::*;
 use secret_operator::{SHARE_WITH, SecretCopy, SecretCopySpec, SecretReference, operator};
 use serde_json::json;
 
-use super::{Running, condition, golden_rules, object};
+use super::{RunningOperator, condition, golden_rules, object};
 
-/// A namespace that keeps secrets, beside that of the test; taken down with `end`.
+/// Namespace with secrets, beside the namespace of the test; `end` deletes it.
 struct Vault {
     plane: ControlPlane,
     name: String,
-    running: Running,
+    running: RunningOperator,
 }
 
 impl Vault {
@@ -20,7 +20,7 @@ impl Vault {
         let name = format!("{}-vault", plane.namespace());
         let namespace: Namespace = object(json!({"metadata": {"name": name}}));
         plane.apply(namespace).await?;
-        let running = Running::start(plane, operator(), &[&name]).await?;
+        let running = RunningOperator::start(plane, operator(), &[&name]).await?;
         let plane = plane.clone();
         Ok(Self {
             plane,
@@ -29,7 +29,7 @@ impl Vault {
         })
     }
 
-    /// Keeps the secret `token`, shared with these namespaces.
+    /// Applies the secret `token`, shared with these namespaces.
     async fn keep(&self, token: &str, share_with: &str) -> opkit::Result {
         let mut secret: Secret = object(json!({"metadata": {
             "name": "token", "namespace": self.name, "annotations": {SHARE_WITH: share_with},
@@ -40,7 +40,7 @@ impl Vault {
         Ok(())
     }
 
-    /// Asks for a copy of it under another name.
+    /// Applies a SecretCopy of the secret under another name.
     async fn copy(&self, name: &str) -> opkit::Result {
         let from = SecretReference {
             namespace: self.name.clone(),
@@ -68,7 +68,7 @@ fn holds(secret: &Secret, token: &str) -> bool {
 }
 
 #[opkit::test]
-async fn a_copy_follows_its_original_and_goes_with_its_object(
+async fn a_copy_follows_its_original_and_is_deleted_with_its_object(
     plane: ControlPlane,
 ) -> opkit::Result {
     let vault = Vault::start(&plane).await?;
@@ -94,11 +94,11 @@ async fn a_copy_follows_its_original_and_goes_with_its_object(
 }
 
 #[opkit::test]
-async fn without_a_grant_nothing_is_copied_and_the_condition_says_why(
+async fn without_a_grant_nothing_is_copied_and_the_condition_has_a_reason(
     plane: ControlPlane,
 ) -> opkit::Result {
     let vault = Vault::start(&plane).await?;
-    vault.keep("one", "somebody,else").await?;
+    vault.keep("one", "other,another").await?;
     vault.copy("mine").await?;
     let refused = plane
         .eventually("mine", |copy: &SecretCopy| {
@@ -106,19 +106,19 @@ async fn without_a_grant_nothing_is_copied_and_the_condition_says_why(
         })
         .await?;
     let status = refused.status.unwrap();
-    let said = &status.conditions.get("Ready").unwrap().message;
+    let message = &status.conditions.get("Ready").unwrap().message;
     let want = format!(
         "{}/token is not shared with {}",
         vault.name,
         plane.namespace()
     );
     assert!(
-        said.starts_with(&want) && said.contains(SHARE_WITH),
-        "{said}"
+        message.starts_with(&want) && message.contains(SHARE_WITH),
+        "{message}"
     );
     assert!(plane.get::<Secret>("mine").await?.is_none());
 
-    // Granted beside others.
+    // Granted to several namespaces.
     vault
         .keep("one", &format!("else, {}", plane.namespace()))
         .await?;
@@ -130,7 +130,7 @@ async fn without_a_grant_nothing_is_copied_and_the_condition_says_why(
 }
 
 #[opkit::test]
-async fn a_grant_taken_back_takes_the_copy_away(plane: ControlPlane) -> opkit::Result {
+async fn a_revoked_grant_deletes_the_copy(plane: ControlPlane) -> opkit::Result {
     let vault = Vault::start(&plane).await?;
     vault.keep("one", plane.namespace()).await?;
     vault.copy("mine").await?;
@@ -142,7 +142,7 @@ async fn a_grant_taken_back_takes_the_copy_away(plane: ControlPlane) -> opkit::R
     plane.eventually("mine", taken_back).await?;
     plane.eventually_gone::<Secret>("mine").await?;
 
-    // So does the end of the original, which then grants nothing either.
+    // So does the deletion of the original, which also revokes the grant.
     vault.keep("one", plane.namespace()).await?;
     plane
         .eventually("mine", |copy: &SecretCopy| copy.is_ready())
@@ -156,7 +156,7 @@ async fn a_grant_taken_back_takes_the_copy_away(plane: ControlPlane) -> opkit::R
 }
 
 #[opkit::test]
-async fn a_secret_of_somebody_else_is_not_overwritten(plane: ControlPlane) -> opkit::Result {
+async fn a_secret_of_another_client_is_not_overwritten(plane: ControlPlane) -> opkit::Result {
     let vault = Vault::start(&plane).await?;
     vault.keep("one", plane.namespace()).await?;
     let foreign: Secret = object(json!({"metadata": {"name": "mine"}}));
@@ -173,7 +173,7 @@ async fn a_secret_of_somebody_else_is_not_overwritten(plane: ControlPlane) -> op
         foreign.metadata.resource_version
     );
 
-    // Nobody waits for a timer once the name is free.
+    // The copy is created as soon as the name is free, without a timer.
     plane.delete::<Secret>("mine").await?;
     plane
         .eventually("mine", |secret: &Secret| holds(secret, "one"))
@@ -190,7 +190,7 @@ async fn a_restart_writes_nothing(plane: ControlPlane) -> opkit::Result {
         .eventually("mine", |copy: &SecretCopy| copy.is_ready())
         .await?;
     vault.running.stop().await?;
-    vault.running = Running::start(&plane, operator(), &[&vault.name]).await?;
+    vault.running = RunningOperator::start(&plane, operator(), &[&vault.name]).await?;
     let again = |_: &SecretCopy| vault.running.has_reconciled("secretcopy", "mine");
     plane.eventually("mine", again).await?;
     assert_eq!(vault.running.writes(), [""; 0]);

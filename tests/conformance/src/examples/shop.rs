@@ -1,4 +1,4 @@
-//! The shop operator: six kinds of children, one after the other, and a second controller.
+//! The shop operator: six kinds of children, applied in order, and a second controller.
 
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service, ServiceAccount};
@@ -11,7 +11,7 @@ use opkit::prelude::*;
 use serde_json::{Value, json};
 use shop_operator::{Database, SHOP, Shop, ShopSpec, operator};
 
-use super::{Running, condition, golden_rules, merge, object};
+use super::{RunningOperator, condition, golden_rules, merge, object};
 
 fn shop() -> Shop {
     let spec = ShopSpec {
@@ -41,15 +41,15 @@ fn waits_for(child: &str) -> impl Fn(&Shop) -> bool {
     move |shop| ready(shop) == Some((false, reason.as_str()))
 }
 
-/// Open, and with all web servers.
+/// Reports whether the shop is open and has all web servers.
 fn is_settled(shop: &Shop) -> bool {
     let conditions = shop.status.as_ref().map(|status| &status.conditions);
     let scaled = condition(shop.metadata.generation, conditions, "Scaled");
     shop.is_ready() && scaled.is_some_and(|(scaled, _)| scaled)
 }
 
-/// Lets the database run: on the embedded control plane nothing follows from a StatefulSet, so the
-/// test says what its controller would. Real ones have it.
+/// Sets the database to ready: the embedded control plane has no StatefulSet controller; real
+/// control planes do.
 async fn run_database(plane: &ControlPlane) -> opkit::Result {
     if plane.require(Capability::OwnServer).is_err() {
         return Ok(());
@@ -65,7 +65,7 @@ async fn run_database(plane: &ControlPlane) -> opkit::Result {
     Ok(())
 }
 
-/// Starts the operator with everything that the shop needs, and waits until it is open.
+/// Starts the operator with all objects that the shop needs, and waits until it is open.
 async fn open(plane: &ControlPlane) -> opkit::Result {
     plane.start(operator()).await?;
     plane.apply(settings("EUR")).await?;
@@ -79,7 +79,7 @@ async fn open(plane: &ControlPlane) -> opkit::Result {
 }
 
 #[opkit::test]
-async fn children_come_one_after_the_other(plane: ControlPlane) -> opkit::Result {
+async fn children_are_applied_in_order(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::ControllerManager)?;
     plane.start(operator()).await?;
     plane.apply(shop()).await?;
@@ -88,7 +88,7 @@ async fn children_come_one_after_the_other(plane: ControlPlane) -> opkit::Result
 
     plane.apply(settings("EUR")).await?;
     if plane.require(Capability::OwnServer).is_ok() {
-        // It waits, until the test lets the database run.
+        // The shop waits until the test sets the database to ready.
         plane.eventually("one", waits_for("Database")).await?;
         assert!(plane.get::<Service>("one").await?.is_some());
         assert!(plane.get::<Deployment>("one").await?.is_none());
@@ -109,7 +109,7 @@ async fn children_come_one_after_the_other(plane: ControlPlane) -> opkit::Result
 }
 
 #[opkit::test]
-async fn what_is_no_longer_asked_for_is_pruned(plane: ControlPlane) -> opkit::Result {
+async fn children_that_the_spec_drops_are_pruned(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::ControllerManager)?;
     open(&plane).await?;
     let off = json!({"spec": {"host": null, "database": null}});
@@ -144,7 +144,7 @@ async fn settings_and_pull_secrets_reach_the_pods(plane: ControlPlane) -> opkit:
     plane
         .eventually("one", |account: &ServiceAccount| pulls(account) == 1)
         .await?;
-    // The label goes: the map function is called with the Secret before and after.
+    // The label is removed: the map function is called with the Secret before and after.
     plane.apply(object::<Secret>(secret(None))).await?;
     plane
         .eventually("one", |account: &ServiceAccount| pulls(account) == 0)
@@ -164,7 +164,7 @@ async fn the_scaler_keeps_its_own_field_and_condition(plane: ControlPlane) -> op
 
     let sale = json!({"spec": {"sale": true, "image": "nginx:1.28"}});
     merge::<Shop>(&plane, "one", sale).await?;
-    // Both controllers write: the template is the one's, the number the other's.
+    // Both controllers write: one owns the template, the other the number of replicas.
     plane
         .eventually("one", |web: &Deployment| {
             replicas(web) == Some(4) && web.is_ready()
@@ -187,7 +187,7 @@ async fn the_scaler_keeps_its_own_field_and_condition(plane: ControlPlane) -> op
 }
 
 #[opkit::test]
-async fn a_service_of_somebody_else_is_named_and_left_alone(plane: ControlPlane) -> opkit::Result {
+async fn a_service_of_another_client_is_reported_and_kept(plane: ControlPlane) -> opkit::Result {
     plane.start(operator()).await?;
     plane.apply(settings("EUR")).await?;
     let foreign: Service = object(json!({
@@ -201,12 +201,12 @@ async fn a_service_of_somebody_else_is_named_and_left_alone(plane: ControlPlane)
         })
         .await?;
     let status = refused.status.unwrap();
-    let said = &status.conditions.get("Ready").unwrap().message;
+    let message = &status.conditions.get("Ready").unwrap().message;
     let want = format!(
         "Service {}/one exists and is not controlled by",
         plane.namespace()
     );
-    assert!(said.starts_with(&want), "{said}");
+    assert!(message.starts_with(&want), "{message}");
     let same = plane.get::<Service>("one").await?.unwrap();
     assert_eq!(same.spec, foreign.spec);
     assert!(plane.get::<StatefulSet>("one-database").await?.is_none());
@@ -216,7 +216,7 @@ async fn a_service_of_somebody_else_is_named_and_left_alone(plane: ControlPlane)
 #[opkit::test]
 async fn a_restart_writes_nothing(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::ControllerManager)?;
-    let running = Running::start(&plane, operator(), &[]).await?;
+    let running = RunningOperator::start(&plane, operator(), &[]).await?;
     plane.apply(settings("EUR")).await?;
     plane.apply(shop()).await?;
     plane
@@ -226,7 +226,7 @@ async fn a_restart_writes_nothing(plane: ControlPlane) -> opkit::Result {
     plane.eventually("one", is_settled).await?;
     running.stop().await?;
 
-    let running = Running::start(&plane, operator(), &[]).await?;
+    let running = RunningOperator::start(&plane, operator(), &[]).await?;
     let again =
         |_: &Shop| running.has_reconciled("shop", "one") && running.has_reconciled("scaler", "one");
     plane.eventually("one", again).await?;

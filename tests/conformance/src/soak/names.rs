@@ -1,7 +1,8 @@
-//! Names that come and go: whatever an operator remembers by name is forgotten with the object.
+//! Many objects that are created and deleted: all state that an operator keeps by name is removed
+//! with the object.
 //!
-//! Each name is a config map with a finalizer that two controllers reconcile, a native one with
-//! children and events, and one by key. Some reconciles fail first, and some clean-ups take two
+//! Each name is a config map with a finalizer that two controllers reconcile: one of opkit's shape
+//! with children and events, and one by key. Some reconciles fail first, and some cleanups take two
 //! calls. `cargo test` runs it with few names, `cargo xtask soak --names 1000000` with many, and
 //! then measures memory.
 
@@ -22,25 +23,26 @@ use super::resident_kib;
 
 /// Default number of names; `OPKIT_SOAK_NAMES` overrides it.
 const NAMES: usize = 300;
-/// From so many on memory is compared; with fewer, what is bounded has not reached its bound.
+/// Number of names from which memory is compared; with fewer, bounded structures have not reached
+/// their bound.
 const MANY: usize = 1_000_000;
-/// How many objects there are at a time.
+/// Number of objects that exist at the same time.
 const AT_A_TIME: usize = 100;
 
-/// What the reconcilers have done; it holds nothing of names that are gone.
+/// Counters of the reconcilers' work, without the names of deleted objects.
 #[derive(Debug, Default)]
 struct Done {
     count: AtomicUsize,
-    /// The names that are there and were reconciled.
+    /// Names of existing objects that were reconciled.
     reconciled: Mutex<HashSet<String>>,
     cleaned: AtomicUsize,
-    gone: AtomicUsize,
-    /// Names that were seen once: the second time they succeed.
+    deleted: AtomicUsize,
+    /// Names that were called once; the second call succeeds.
     seen: Mutex<HashSet<(&'static str, String)>>,
 }
 
 impl Done {
-    /// Whether it is the first of two calls.
+    /// Reports whether this is the first of two calls.
     fn is_first(&self, what: &'static str, name: &str) -> bool {
         let seen = (what, name.to_owned());
         let mut all = self.seen.lock();
@@ -63,7 +65,8 @@ async fn reconcile(map: Arc<ConfigMap>, cx: Context<Arc<Done>>) -> Result<Action
     if number.is_multiple_of(3) && done.is_first("reconcile", &name) {
         return Err(Error::msg("away"));
     }
-    // A child takes the server more time than all else.
+    // Only some objects have a child, because a child costs the server more time than everything
+    // else.
     if number.is_multiple_of(5) {
         let mut secret = Secret::default();
         secret.metadata.name = Some(name.clone());
@@ -97,7 +100,7 @@ async fn by_key(request: Request, cx: Context<Arc<Done>>) -> Result<Action> {
     if number(&request.name).is_multiple_of(2) && done.is_first("gone", &request.name) {
         return Err(Error::msg("away"));
     }
-    done.gone.fetch_add(1, SeqCst);
+    done.deleted.fetch_add(1, SeqCst);
     Ok(Action::await_change())
 }
 
@@ -126,8 +129,9 @@ async fn reached(count: &AtomicUsize, expected: usize, what: &str) -> Result {
     Err(Error::msg(format!("{what}: {found} of {expected}")))
 }
 
-/// Creates some objects, has them reconciled, deletes them, and waits until nothing is left.
-async fn come_and_go(
+/// Creates some objects, waits until they are reconciled, deletes them, and waits until nothing is
+/// left.
+async fn create_and_delete(
     client: &Client,
     namespace: &str,
     names: std::ops::Range<usize>,
@@ -150,18 +154,21 @@ async fn come_and_go(
     }))
     .await?;
     reached(&done.cleaned, end, "cleaned up").await?;
-    reached(&done.gone, end, "seen to be gone").await?;
+    reached(&done.deleted, end, "reported as deleted").await?;
     while !client.list::<Secret>(&all).await?.items.is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // A server forgets events after an hour; this one has no such hours.
+    // A server deletes events after an hour; in this test that hour does not pass.
     client.delete_all::<Event>(&all, &options).await?;
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "the figures are what it is run for")]
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures are the purpose of the run"
+)]
 #[tokio::test(start_paused = true)]
-async fn names_that_come_and_go_leave_nothing() -> opkit::Result {
+async fn deleted_names_leave_no_state() -> opkit::Result {
     let names = std::env::var("OPKIT_SOAK_NAMES").ok();
     let names = names.map_or(NAMES, |names| names.parse().unwrap());
     let plane = ControlPlane::embedded()?;
@@ -177,7 +184,7 @@ async fn names_that_come_and_go_leave_nothing() -> opkit::Result {
     let mut early = 0;
     for (n, first) in (0..names).step_by(AT_A_TIME).enumerate() {
         let some = first..names.min(first + AT_A_TIME);
-        come_and_go(&client, &namespace, some, &done).await?;
+        create_and_delete(&client, &namespace, some, &done).await?;
         if n.is_multiple_of(100) && names >= 10_000 {
             println!("{first} names: {} KiB", resident_kib());
         }
@@ -197,7 +204,7 @@ async fn names_that_come_and_go_leave_nothing() -> opkit::Result {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let last: Vec<_> = log.last_of_each().iter().map(ToString::to_string).collect();
-    assert_eq!(last, [""; 0], "nothing is remembered of what is gone");
+    assert_eq!(last, [""; 0], "no state of deleted objects is left");
     assert_eq!(done.reconciled.lock().len() + done.seen.lock().len(), 0);
     let text = metrics.encode();
     for queue in ["configmap", "by-key"] {

@@ -1,4 +1,5 @@
-//! Requests that fail or conflict, and watches that break, at random and repeatably.
+//! Faults: requests that fail or conflict, and watches that break, at random and repeatable by a
+//! seed.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,13 +16,14 @@ use opkit_random::Random;
 use parking_lot::Mutex;
 use serde_json::json;
 
-/// In a hundred.
+/// Percentage of writes that fail.
 const FAILS: u64 = 5;
+/// Percentage of writes that conflict.
 const CONFLICTS: u64 = 5;
 
-/// What can go wrong between an operator and its server.
+/// Faults between an operator and its server.
 #[derive(Clone, Debug)]
-pub(crate) struct Weather {
+pub(crate) struct Faults {
     dice: Arc<Mutex<Random>>,
     watches: Arc<AtomicUsize>,
     failed: Arc<AtomicUsize>,
@@ -29,19 +31,19 @@ pub(crate) struct Weather {
     cut: Arc<AtomicUsize>,
 }
 
-type Answer = UnsyncBoxBody<bytes::Bytes, kube::Error>;
+type ResponseBody = UnsyncBoxBody<bytes::Bytes, kube::Error>;
 
-/// What becomes of a write.
+/// Fate of a write.
 enum Fate {
     Passes,
-    /// Does not reach the server.
+    /// The request does not reach the server.
     Fails,
-    /// Reaches it, and its answer is lost.
+    /// The request reaches the server, and the response is lost.
     IsLost,
     Conflicts,
 }
 
-impl Weather {
+impl Faults {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             dice: Arc::new(Mutex::new(Random::new(seed))),
@@ -52,12 +54,12 @@ impl Weather {
         }
     }
 
-    /// How many watches are open.
+    /// Returns the number of open watches.
     pub(crate) fn watches(&self) -> usize {
         self.watches.load(SeqCst)
     }
 
-    /// How many writes failed, how many conflicted, how many watches broke.
+    /// Returns the numbers of failed writes, of conflicts and of broken watches.
     pub(crate) fn count(&self) -> (usize, usize, usize) {
         (
             self.failed.load(SeqCst),
@@ -66,12 +68,12 @@ impl Weather {
         )
     }
 
-    /// A client that is out in it.
+    /// Returns a client whose requests meet the faults.
     pub(crate) fn around(&self, client: kube::Client) -> kube::Client {
-        let (weather, namespace) = (self.clone(), client.default_namespace().to_owned());
+        let (faults, namespace) = (self.clone(), client.default_namespace().to_owned());
         let service = tower::service_fn(move |request: Request<Body>| {
-            let (weather, client) = (weather.clone(), client.clone());
-            async move { weather.send(client, request).await }
+            let (faults, client) = (faults.clone(), client.clone());
+            async move { faults.send(client, request).await }
         });
         kube::Client::new(service, namespace)
     }
@@ -80,7 +82,7 @@ impl Weather {
         self,
         client: kube::Client,
         request: Request<Body>,
-    ) -> Result<Response<Answer>, kube::Error> {
+    ) -> Result<Response<ResponseBody>, kube::Error> {
         let info = RequestInfo::of(&request);
         if info.is_watch() {
             let answer = client.send(request).await?;
@@ -117,14 +119,14 @@ impl Weather {
         }
     }
 
-    /// A watch that breaks after some hundred events.
+    /// Returns a watch body that breaks after some hundred events.
     fn watched(&self, body: Body) -> Watched {
         self.watches.fetch_add(1, SeqCst);
         let left = 50 + self.dice.lock().below(500);
         Watched {
             body,
             left,
-            weather: self.clone(),
+            faults: self.clone(),
         }
     }
 }
@@ -132,7 +134,7 @@ impl Weather {
 struct Watched {
     body: Body,
     left: u64,
-    weather: Weather,
+    faults: Faults,
 }
 
 impl http_body::Body for Watched {
@@ -150,7 +152,7 @@ impl http_body::Body for Watched {
         if polled.is_ready() {
             self.left -= 1;
             if self.left == 0 {
-                self.weather.cut.fetch_add(1, SeqCst);
+                self.faults.cut.fetch_add(1, SeqCst);
             }
         }
         polled
@@ -159,13 +161,13 @@ impl http_body::Body for Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        self.weather.watches.fetch_sub(1, SeqCst);
+        self.faults.watches.fetch_sub(1, SeqCst);
     }
 }
 
-fn refusal(code: u16, reason: &str) -> Response<Answer> {
+fn refusal(code: u16, reason: &str) -> Response<ResponseBody> {
     let status =
-        json!({"kind": "Status", "code": code, "reason": reason, "message": "bad weather"});
+        json!({"kind": "Status", "code": code, "reason": reason, "message": "injected fault"});
     let body = Body::from(status.to_string().into_bytes());
     let mut response = Response::new(body.boxed_unsync());
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap();
