@@ -1,4 +1,5 @@
-//! The embedded control plane, in process: how soon it answers, how fast it writes and lists.
+//! The embedded control plane, in process: time to the first response, and speed of writes and
+//! lists.
 //!
 //! A real kube-apiserver is the peer; it is measured here once the tests can start one.
 
@@ -72,7 +73,7 @@ async fn main() {
         list.push(began.elapsed());
         server.shutdown().await;
     }
-    print("start to first answer", &start, 1);
+    print("start to first response", &start, 1);
     print("create a config map", &create, OBJECTS);
     print(&format!("list {OBJECTS} config maps"), &list, 1);
 }

@@ -1,6 +1,6 @@
-//! Made-up objects, the same on every run: Pods of about 6.4 KB and custom resources of about
-//! 1.7 KB, with what makes real ones large and repetitive. Pods of a deployment share their labels,
-//! images and environment, and there are fewer namespaces and nodes than Pods.
+//! Generated objects, the same in every run: Pods of about 6.4 KB and custom resources of about 1.7
+//! KB, with the parts that make real ones large and repetitive. Pods of a deployment share their
+//! labels, images and environment, and there are fewer namespaces and nodes than Pods.
 
 use opkit_random::Random;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ impl Names {
     }
 }
 
-/// Which made-up objects.
+/// Kind of the generated objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `v1` Pods.
@@ -45,7 +45,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a list of them begins with.
+    /// Returns the start of a list's JSON.
     pub fn list_head(self) -> &'static str {
         match self {
             Self::Pods => r#"{"kind":"PodList","apiVersion":"v1""#,
@@ -53,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// What stands before the fields of an object that is sent alone.
+    /// Returns the JSON that precedes the fields of an object outside of a list.
     pub fn type_meta(self) -> &'static str {
         match self {
             Self::Pods => r#""kind":"Pod","apiVersion":"v1","#,
@@ -61,7 +61,7 @@ impl Kind {
         }
     }
 
-    /// The first `count` objects, without their kind.
+    /// Returns the first `count` objects, without their kind.
     pub fn objects(self, count: u64) -> impl Iterator<Item = Value> {
         let mut names = Names(Random::new(88_172_645_463_325_252));
         (0..count).map(move |number| match self {
@@ -94,7 +94,7 @@ impl std::fmt::Display for Kind {
 
 const TIME: &str = "2026-10-12T08:31:07Z";
 
-/// What all Pods of a deployment have in common.
+/// Common part of all Pods of a deployment.
 struct Deployment {
     number: u64,
     namespace: String,

@@ -1,26 +1,26 @@
-//! What the operating system says of this process.
+//! Figures of this process from the operating system.
 
 use std::time::Duration;
 
-/// Resident memory in bytes.
+/// Returns the resident memory, in bytes.
 pub fn resident() -> u64 {
     status("VmRSS:")
 }
 
-/// The most resident memory in bytes since the start, or since [`forget_peak`].
+/// Returns the peak of the resident memory since the start, or since [`forget_peak`], in bytes.
 pub fn peak() -> u64 {
     status("VmHWM:")
 }
 
-/// Begins to measure the [`peak`] anew.
+/// Resets the [`peak`].
 pub fn forget_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// Processor time used so far, by all threads.
+/// Returns the processor time used so far, by all threads.
 pub fn processor_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The fields after the name, which may hold anything. A tick is 10 ms on Linux.
+    // The fields after the name, which may contain any character. A tick is 10 ms on Linux.
     let fields = stat.rsplit(')').next().unwrap_or_default();
     let ticks = |n| fields.split_whitespace().nth(n)?.parse::<u64>().ok();
     let ticks = ticks(11).unwrap_or_default() + ticks(12).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Figures, what they are compared with, and what they must be.
+//! Figures, their peers and their limits.
 
 use serde_json::{Value, json};
 
@@ -6,36 +6,36 @@ use serde_json::{Value, json};
 pub struct Row {
     pub name: &'static str,
     pub unit: Unit,
-    /// Our measurement: which, and what of it.
+    /// Name of opkit's measurement, and the figure to take from it.
     pub ours: (&'static str, Figure),
     pub limit: Limit,
-    /// What the ratio should be; shown, but nobody is held to it.
+    /// Aim for the ratio; shown, but not required.
     pub stretch: Option<f64>,
 }
 
-/// What to take of a measurement.
+/// Part of a measurement.
 #[derive(Clone, Copy)]
 pub enum Figure {
     Field(&'static str),
-    /// One field divided by another.
+    /// Quotient of two fields.
     Of(&'static str, &'static str),
 }
 
-/// What a figure is held against.
+/// Limit of a figure.
 pub enum Limit {
-    /// Another measurement, which must be so many times worse; without a number it is only shown.
+    /// Another measurement, which must be worse by this factor; without a factor it is only shown.
     Peer {
         peer: &'static str,
         measurement: &'static str,
         must: Option<f64>,
-        /// Whether more is better.
+        /// Whether a higher value is better.
         more: bool,
     },
-    /// A number that must not be passed.
+    /// Maximum value.
     Most(f64),
 }
 
-/// How a figure is printed.
+/// Unit in which a figure is printed.
 #[derive(Clone, Copy)]
 pub enum Unit {
     Seconds,
@@ -48,12 +48,12 @@ pub enum Unit {
     Count,
 }
 
-/// Several runs of one measurement.
+/// Results of several runs of one measurement.
 #[derive(Default)]
 pub struct Runs(pub Vec<Value>);
 
 impl Runs {
-    /// Median, least and most of a figure; `None` if it was not measured.
+    /// Returns median, minimum and maximum of a figure; `None` if it was not measured.
     pub fn figure(&self, figure: Figure) -> Option<[f64; 3]> {
         let value = |run: &Value| match figure {
             Figure::Field(name) => run[name].as_f64(),
@@ -66,7 +66,7 @@ impl Runs {
     }
 }
 
-/// A row with its figures.
+/// Row with its figures.
 pub struct Outcome {
     pub name: &'static str,
     pub unit: Unit,
@@ -80,13 +80,13 @@ pub struct Outcome {
 }
 
 impl Row {
-    /// The same row with an aim beyond what it must reach.
+    /// Returns the row with an aim beyond its limit.
     pub const fn stretch(mut self, stretch: f64) -> Self {
         self.stretch = Some(stretch);
         self
     }
 
-    /// Puts the measurements in.
+    /// Evaluates the row with the measurements.
     pub fn outcome(&self, runs: impl Fn(&str) -> Runs) -> Outcome {
         let (measurement, figure) = self.ours;
         let ours = runs(measurement).figure(figure);
@@ -128,7 +128,7 @@ impl Row {
 }
 
 impl Outcome {
-    /// One object.
+    /// Returns the outcome as a JSON object.
     pub fn json(&self) -> Value {
         let median = |figure: Option<[f64; 3]>| figure.map(|figure| figure[0]);
         let spread = |figure: Option<[f64; 3]>| figure.map(|[_, least, most]| [least, most]);
@@ -146,7 +146,7 @@ impl Outcome {
         })
     }
 
-    /// One line.
+    /// Returns the outcome as a line of text.
     pub fn text(&self) -> String {
         let figure = |figure: Option<[f64; 3]>| match figure {
             Some([median, least, most]) => {
@@ -200,7 +200,8 @@ impl Unit {
     }
 }
 
-/// A figure beside that of a peer, which must be so many times worse.
+/// Returns a row that compares a figure with that of a peer, which must be worse by the factor
+/// `must`.
 pub const fn against(
     name: &'static str,
     unit: Unit,
@@ -222,7 +223,7 @@ pub const fn against(
     }
 }
 
-/// A figure with an upper bound.
+/// Returns a row with an upper bound.
 pub const fn at_most(
     name: &'static str,
     unit: Unit,

@@ -1,4 +1,4 @@
-//! Runs measurements, each in a process of its own and several times around, and prints them.
+//! Execution of measurements, each in a separate process and several times, and their output.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -8,13 +8,14 @@ use serde_json::Value;
 
 use crate::rows::{Outcome, Row, Runs};
 
-/// A measurement: its name, and how it is made.
+/// Measurement: its name, and the function that runs it.
 pub type Measurement<'a> = (String, Box<dyn Fn() -> Result<Value> + 'a>);
 
-/// Makes all measurements so many times and prints the rows.
+/// Runs all measurements `repetitions` times and prints the rows.
 pub fn repeat(measurements: &[Measurement<'_>], repetitions: u32, json: bool, rows: &[Row]) {
     let mut runs: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    // Repetitions outermost, so that what else the machine does spreads over all.
+    // Repetitions are the outer loop, so that other load of the machine spreads over all
+    // measurements.
     for repetition in 1..=repetitions {
         for (name, measure) in measurements {
             note(&format!("{repetition}/{repetitions}: {name}"));
@@ -49,12 +50,12 @@ fn print(json: bool, runs: &BTreeMap<String, Vec<Value>>, rows: &[Row]) {
     ));
 }
 
-/// Progress goes where figures do not.
+/// Prints progress to stderr, because figures go to stdout.
 pub fn note(text: &str) {
     eprintln!("{text}");
 }
 
-/// Runs a measurement and reads the line of JSON that it prints.
+/// Runs a measurement and parses the line of JSON that it prints.
 pub fn measure(command: &mut Command) -> Result<Value> {
     let output = command.output().context("cannot start")?;
     let text = String::from_utf8_lossy(&output.stdout);

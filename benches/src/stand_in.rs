@@ -1,11 +1,11 @@
-//! A stand-in for an API server: lists in pages and streaming, and watches, from bytes that were
-//! written before the first request, over plain HTTP/1.1. It costs its clients next to nothing, so
-//! what is measured is theirs.
+//! Stand-in for an API server: serves lists in pages or streaming, and watches, over plain
+//! HTTP/1.1, from bytes that were prepared before the first request. It costs its clients almost
+//! nothing, so that mostly the client is measured.
 //!
-//! `/go?events=N` sends N changes to every watch, and with `&rate=R` R of them a second, each with
-//! the time at which it was sent, in nanoseconds since 1970, as its resourceVersion; `/expire` ends
-//! every watch with 410; `/ready` answers once there is a watch that has been told all objects it
-//! asked for.
+//! `/go?events=N` sends N changes to every watch. With `&rate=R` it sends R of them per second,
+//! each with the time at which it was sent, in nanoseconds since 1970, as its resourceVersion.
+//! `/expire` ends every watch with 410. `/ready` responds once there is a watch that has received
+//! all objects it requested.
 
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader};
@@ -28,21 +28,21 @@ use crate::data::Kind;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// The version of everything at the begin. The changes come after it.
+/// Version of all objects at the start. The changes come after it.
 const VERSION: u64 = 300_000_000;
 const NOT_FOUND: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"not found","reason":"NotFound","code":404}"#;
-/// How much is written at once.
+/// Number of bytes that are written at once.
 const WRITE: usize = 64 << 10;
 
-/// The version that the last of the first `events` changes has.
+/// Returns the version of the last of the first `events` changes.
 pub fn version_after(events: u64) -> u64 {
     VERSION + events
 }
 
-/// Asks a stand-in server for something other than objects.
+/// Sends a command to a stand-in server.
 ///
 /// # Errors
-/// When it does not answer.
+/// If it does not respond.
 pub async fn order(port: u16, path: &str) -> std::io::Result<()> {
     let mut connection = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
     let request = format!("GET {path} HTTP/1.1\r\nhost: stand-in\r\nconnection: close\r\n\r\n");
@@ -51,18 +51,18 @@ pub async fn order(port: u16, path: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A stand-in server in a process of its own, which ends with this.
+/// Stand-in server in a separate process, which is stopped when this is dropped.
 pub struct Server {
     process: Child,
-    /// Where it listens.
+    /// Port that it listens on.
     pub port: u16,
 }
 
 impl Server {
-    /// Starts `program` with the argument `serve`, which is to [`serve`] `objects` of a kind.
+    /// Starts `program` with the argument `serve`, which must [`serve`] `objects` of a kind.
     ///
     /// # Errors
-    /// When it does not start, or does not say its port.
+    /// If it does not start, or does not print its port.
     pub fn start(program: &Path, kind: Kind, objects: u64) -> std::io::Result<Self> {
         let mut process = Command::new(program)
             .args(["serve", &kind.to_string(), &objects.to_string()])
@@ -86,12 +86,12 @@ impl Drop for Server {
 
 struct State {
     kind: Kind,
-    /// Objects as they stand in a list.
+    /// Objects in the form of list items.
     items: Vec<Bytes>,
-    /// The same as events, up to where the version stands and after it.
+    /// Objects in the form of events, split before and after the version.
     events: Vec<[Bytes; 3]>,
     orders: watch::Sender<Order>,
-    /// How many watches wait for orders.
+    /// Number of watches that wait for commands.
     waiting: watch::Sender<u32>,
     tasks: TaskTracker,
 }
@@ -100,17 +100,18 @@ struct State {
 struct Order {
     number: u64,
     events: u64,
-    /// How many changes there were before.
+    /// Number of earlier changes.
     from: u64,
-    /// Changes a second; none for as fast as they are taken.
+    /// Changes per second; `None` sends them as fast as the client reads.
     rate: Option<u64>,
     expire: bool,
 }
 
-/// Serves `count` objects of a kind on a port until the process ends. Prints the port when ready.
+/// Serves `count` objects of a kind on a free port until the process ends. Prints the port when
+/// ready.
 ///
 /// # Errors
-/// When the port cannot be listened on.
+/// If it cannot listen.
 pub async fn serve(kind: Kind, count: u64) -> std::io::Result<()> {
     let tasks = TaskTracker::new();
     let state = Arc::new(State::new(kind, count, tasks.clone()));
@@ -123,7 +124,7 @@ pub async fn serve(kind: Kind, count: u64) -> std::io::Result<()> {
         tasks.spawn(async move {
             let service = hyper::service::service_fn(move |request| {
                 let state = state.clone();
-                async move { Ok::<_, Infallible>(state.answer(&request).await) }
+                async move { Ok::<_, Infallible>(state.respond(&request).await) }
             });
             let server = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
             let io = TokioIo::new(connection);
@@ -138,7 +139,7 @@ impl State {
         for object in kind.objects(count) {
             let text = object.to_string();
             let fields = &text[1..];
-            // The real server leaves the kind out of the items of built-in kinds only.
+            // The real server omits the kind only in items of built-in kinds.
             items.push(match kind {
                 Kind::Pods => Bytes::from(text.clone()),
                 Kind::Robots => Bytes::from(format!("{{{}{fields}", kind.type_meta())),
@@ -161,7 +162,7 @@ impl State {
         }
     }
 
-    async fn answer(self: &Arc<Self>, request: &Request<Incoming>) -> Response<Body> {
+    async fn respond(self: &Arc<Self>, request: &Request<Incoming>) -> Response<Body> {
         let query = request.uri().query().unwrap_or_default();
         let value = |name: &str| {
             let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -188,7 +189,7 @@ impl State {
                 let _ = waiting.wait_for(|waiting| *waiting > 0).await;
                 return Response::new(Full::default().boxed_unsync());
             }
-            // Whatever an operator asks for is allowed.
+            // Every access review is allowed.
             path if path.ends_with("/selfsubjectaccessreviews") => {
                 return json(Full::from(r#"{"status":{"allowed":true}}"#).boxed_unsync());
             }
@@ -251,7 +252,7 @@ impl State {
 
     fn watch(self: &Arc<Self>, initial: bool) -> Body {
         let (sender, receiver) = mpsc::channel(16);
-        self.tasks.spawn(self.clone().tell(initial, sender));
+        self.tasks.spawn(self.clone().send_events(initial, sender));
         let pieces = stream::unfold(receiver, |mut receiver| async move {
             let piece = receiver.recv().await?;
             Some((Ok(Frame::data(piece)), receiver))
@@ -259,16 +260,17 @@ impl State {
         BodyExt::boxed_unsync(StreamBody::new(pieces))
     }
 
-    /// Sends the objects if wanted, and then what is ordered, until the client is gone.
-    async fn tell(self: Arc<Self>, initial: bool, sender: mpsc::Sender<Bytes>) {
+    /// Sends the objects if `initial` is set, and then the ordered changes, until the client
+    /// disconnects.
+    async fn send_events(self: Arc<Self>, initial: bool, sender: mpsc::Sender<Bytes>) {
         let mut orders = self.orders.subscribe();
-        let begun = *orders.borrow_and_update();
+        let last = *orders.borrow_and_update();
         let mut writer = Writer {
             sender,
             piece: Vec::with_capacity(WRITE * 2),
         };
-        let told = self.initial(initial, begun, &mut writer);
-        if told.await.is_none() {
+        let sent = self.initial(initial, last, &mut writer);
+        if sent.await.is_none() {
             return;
         }
         self.waiting.send_modify(|waiting| *waiting += 1);
@@ -278,21 +280,21 @@ impl State {
                 changed = orders.changed() => if changed.is_err() { break },
             }
             let order = *orders.borrow_and_update();
-            if self.carry_out(order, &mut writer).await.is_none() || order.expire {
+            if self.execute(order, &mut writer).await.is_none() || order.expire {
                 break;
             }
         }
         self.waiting.send_modify(|waiting| *waiting -= 1);
     }
 
-    async fn initial(&self, wanted: bool, begun: Order, writer: &mut Writer) -> Option<()> {
-        if !wanted {
+    async fn initial(&self, expected: bool, last: Order, writer: &mut Writer) -> Option<()> {
+        if !expected {
             return Some(());
         }
         for [before, version, after] in &self.events {
             writer.event("ADDED", &[before, version, after]).await?;
         }
-        let version = VERSION + begun.from + begun.events;
+        let version = VERSION + last.from + last.events;
         let bookmark = format!(
             r#"{{{}"metadata":{{"resourceVersion":"{version}","annotations":{{"k8s.io/initial-events-end":"true"}}}}}}"#,
             self.kind.type_meta()
@@ -301,7 +303,7 @@ impl State {
         writer.flush().await
     }
 
-    async fn carry_out(&self, order: Order, writer: &mut Writer) -> Option<()> {
+    async fn execute(&self, order: Order, writer: &mut Writer) -> Option<()> {
         let period = |rate: u64| Duration::from_nanos(1_000_000_000 / rate);
         let mut pace = order.rate.map(|rate| tokio::time::interval(period(rate)));
         for number in 0..order.events {
@@ -328,7 +330,7 @@ impl State {
     }
 }
 
-/// The time, in nanoseconds since 1970: what several processes on one machine can compare.
+/// Returns the time in nanoseconds since 1970, which several processes on one machine can compare.
 pub fn nanoseconds() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     u64::try_from(now.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX)
@@ -343,7 +345,7 @@ fn json(body: Body) -> Response<Body> {
     response
 }
 
-/// Writes events in large pieces.
+/// Writer of events in large pieces.
 struct Writer {
     sender: mpsc::Sender<Bytes>,
     piece: Vec<u8>,

@@ -1,8 +1,8 @@
-// Client-go's shared informer, measured as the cache is: first sync, memory, events a second, the
-// cost of reading one object. Prints one line of JSON.
+// Client-go's shared informer, with the measurements of the cache: first sync, memory, events per
+// second, cost of reading one object. Prints one line of JSON.
 //
 //	client-go stand-in pods|robots PORT OBJECTS EVENTS [cleared]
-//	client-go real json|protobuf        (KUBECONFIG says where)
+//	client-go real json|protobuf        (the server of KUBECONFIG)
 package main
 
 import (
@@ -114,7 +114,7 @@ func sync(informer cache.SharedIndexInformer, objects int) map[string]float64 {
 	}
 	time.Sleep(time.Second)
 	asIs := status("VmRSS:")
-	// As favourable as can be: no operator collects garbage like this.
+	// As favourable as possible: no operator collects garbage like this.
 	runtime.GC()
 	debug.FreeOSMemory()
 	steady := status("VmRSS:")
@@ -128,14 +128,14 @@ func sync(informer cache.SharedIndexInformer, objects int) map[string]float64 {
 	}
 }
 
-// Asks the stand-in server for something other than objects.
+// Sends a command to the stand-in server.
 func order(port, path string) {
-	answer, err := http.Get("http://127.0.0.1:" + port + path)
+	response, err := http.Get("http://127.0.0.1:" + port + path)
 	check(err)
-	answer.Body.Close()
+	response.Body.Close()
 }
 
-// What a reader of the cache pays who wants to change what it read.
+// Measures the cost of reading an object and copying it, which a reader that changes it must do.
 func deepCopies(informer cache.SharedIndexInformer) float64 {
 	objects := informer.GetStore().List()
 	const reads = 20_000
@@ -156,7 +156,7 @@ func clear(object any) (any, error) {
 	return object, nil
 }
 
-// A field of /proc/self/status, in bytes.
+// Returns a field of /proc/self/status, in bytes.
 func status(field string) float64 {
 	text, err := os.ReadFile("/proc/self/status")
 	check(err)

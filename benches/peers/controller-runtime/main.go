@@ -1,5 +1,5 @@
-// controller-runtime, measured as our controller is: how many reconciles a second it starts and ends,
-// and how long after a change. Prints one line of JSON.
+// controller-runtime, with the measurements of opkit's controller: reconciles per second, and latency
+// after a change. Prints one line of JSON.
 //
 //	controller-runtime controller dispatch|read|flight|burst|latency PORT OBJECTS WORKERS COUNT
 package main
@@ -30,11 +30,11 @@ import (
 )
 
 const (
-	// How long a reconcile waits that only waits.
+	// Duration of a reconcile that only waits.
 	wait = 5 * time.Millisecond
-	// How many changes come in a second when the latency is measured.
+	// Changes per second while the latency is measured.
 	rate = 1_000
-	// Versions above are times: it is after 2001.
+	// First resourceVersion that is a time in nanoseconds (after 2001).
 	firstTime = 1_000_000_000_000_000_000
 )
 
@@ -94,7 +94,7 @@ func (b *bench) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 
 var hot atomic.Pointer[ctrl.Request]
 
-// The object that all read.
+// Object that all reconciles read.
 func (b *bench) hot(request ctrl.Request) *ctrl.Request {
 	if found := hot.Load(); found != nil {
 		return found
@@ -103,7 +103,7 @@ func (b *bench) hot(request ctrl.Request) *ctrl.Request {
 	return hot.Load()
 }
 
-// Waits for so many more reconciles than there were; begin lets them come.
+// Calls begin, and waits for this number of additional reconciles.
 func (b *bench) waitFor(more int64, begin func()) {
 	b.target.Store(b.reconciled.Load() + more)
 	begin()
@@ -180,11 +180,11 @@ func print(row map[string]float64) {
 	fmt.Println(string(line))
 }
 
-// Asks the stand-in server for something other than objects.
+// Sends a command to the stand-in server.
 func order(port, path string) {
-	answer, err := http.Get("http://127.0.0.1:" + port + path)
+	response, err := http.Get("http://127.0.0.1:" + port + path)
 	check(err)
-	answer.Body.Close()
+	response.Body.Close()
 }
 
 func number(text string) int {

@@ -1,5 +1,5 @@
-//! The smallest operator, with everything that every operator has: for how large it is, how soon it
-//! works and what it needs when there is nothing to do. It says when it reconciles.
+//! The smallest operator, with all parts that every operator has, to measure its size, the time to
+//! its first reconcile and its memory when idle. It prints a line at its first reconcile.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use opkit::prelude::*;
@@ -8,7 +8,7 @@ use opkit::prelude::*;
 async fn main() -> opkit::Result {
     let controller = Controller::new(reconcile);
     let mut operator = Operator::new("minimal").controller(controller);
-    // As its peer: outside of a pod there is no namespace for a lease.
+    // As in its peer: outside of a pod there is no namespace for a Lease.
     if std::env::var_os("LEADER_ELECT").is_some() {
         operator = operator.leader_election("minimal.opkit.dev");
     }

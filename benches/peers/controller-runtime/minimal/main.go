@@ -1,5 +1,5 @@
-// The smallest operator of controller-runtime, as its builder makes it: metrics, probes and leader
-// election are in the program, and the election is off as it is by default. It says when it reconciles.
+// The smallest operator of controller-runtime, with its builder: metrics, probes and leader
+// election are in the program, and the election is off as by default. It prints a line at its first reconcile.
 package main
 
 import (

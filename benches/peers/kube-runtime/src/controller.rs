@@ -1,5 +1,4 @@
-//! The controller on the stand-in server: how many reconciles a second it starts and ends, and how
-//! long after a change.
+//! The controller on the stand-in server: reconciles per second, and latency after a change.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,12 +18,12 @@ use tokio::sync::{Notify, mpsc};
 use crate::answers::Answers;
 use crate::stand_in::order;
 
-/// What a reconcile does, and what of it is measured.
+/// Work of a reconcile, and measured part.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum What {
     Dispatch,
     Flight,
-    /// Waits for an answer from outside; they come one at a time and in no order.
+    /// Waits for a response from outside; responses come one at a time and in random order.
     Answers,
     Burst,
     Latency,
@@ -38,21 +37,21 @@ pub(crate) struct Row {
     pub(crate) count: u64,
 }
 
-/// How long a reconcile waits that only waits.
+/// Duration of a reconcile that only waits.
 const WAIT: Duration = Duration::from_millis(5);
-/// How many changes come in a second when the latency is measured.
+/// Changes per second while the latency is measured.
 const RATE: u64 = 1_000;
-/// Versions above are times: it is after 2001.
+/// First resourceVersion that is a time in nanoseconds (after 2001).
 const FIRST_TIME: u64 = 1_000_000_000_000_000_000;
 
 type Key = ObjectRef<Pod>;
 
-/// What the reconciles leave behind.
+/// Results of the reconciles.
 struct App {
     what: What,
     objects: u64,
     reconciled: AtomicU64,
-    /// Who makes the count this tells it.
+    /// Number of reconciles at which `reached` is notified.
     target: AtomicU64,
     reached: Notify,
     first: OnceLock<Instant>,
@@ -62,7 +61,7 @@ struct App {
 }
 
 impl App {
-    /// Waits for so many more reconciles than there were; `begin` lets them come.
+    /// Runs `begin`, and waits for `more` additional reconciles.
     async fn wait_for<F: Future<Output = Result<()>>>(&self, more: u64, begin: F) -> Result<()> {
         let target = self.reconciled.load(Ordering::Relaxed) + more;
         self.target.store(target, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! The faults that the cache is tested for, on kube-runtime: each is the script of the test of the
-//! same name in `crates/cache/src/faults`, and what comes of it is printed. All on a paused clock.
+//! The faults of the cache's tests, on kube-runtime: each runs the script of the test with the same
+//! name in `crates/cache/src/faults` and prints the result. All run on a paused clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,8 +55,8 @@ fn configuration() -> watcher::Config {
     watcher::Config::default()
 }
 
-/// A shared store with one subscriber that is slow at first: an object comes and goes unseen, then
-/// twenty others come.
+/// A shared store with a subscriber that is slow at first: an object is created and deleted unseen,
+/// then twenty others are created.
 async fn shared_stream_stall() -> String {
     let server = Server::new(500);
     let (reader, writer) = reflector::store_shared::<ConfigMap>(8);
@@ -69,7 +69,7 @@ async fn shared_stream_stall() -> String {
     sleep(MOMENT).await;
     let received = Arc::new(AtomicUsize::new(0));
     let count = received.clone();
-    // As a controller polls it: as one of several streams.
+    // Polled as in a controller: as one of several streams.
     let mut streams = futures::stream::SelectAll::new();
     streams.push(subscriber.boxed());
     let reading = tokio::spawn(streams.for_each(move |_| {
@@ -88,7 +88,7 @@ async fn shared_stream_stall() -> String {
     format!("of 20 objects the subscriber received {received} and the store holds {stored}")
 }
 
-/// A shared store with a subscriber: an object is made and later deleted.
+/// A shared store with a subscriber: an object is created and later deleted.
 async fn dropped_deletes() -> String {
     let server = Server::new(500);
     let (reader, writer) = reflector::store_shared::<ConfigMap>(8);
@@ -114,8 +114,8 @@ async fn dropped_deletes() -> String {
     format!("{made} event for the creation, {deleted} for the deletion; the store holds {stored}")
 }
 
-/// A controller, and a gap in which an object changes and another is made. The second page of the
-/// list after the gap is slow.
+/// A controller, and a gap in which an object changes and another is created. The second page of
+/// the list after the gap is slow.
 async fn stale_relist() -> String {
     let server = Server::new(2);
     for name in ["a", "b", "c"] {
@@ -194,8 +194,8 @@ async fn children_deleted_in_a_gap() -> String {
     format!("told {events:?}, where a deletion is due")
 }
 
-/// A controller of config maps that owns secrets, which cannot be watched: how long until a change
-/// of a config map is reconciled?
+/// A controller of config maps that owns secrets, which cannot be watched: measures the time until
+/// a change of a config map is reconciled.
 async fn one_failing_watch() -> String {
     let server = Server::new(500);
     server.fail_watches("secrets");
@@ -226,7 +226,7 @@ async fn one_failing_watch() -> String {
     format!("a change of another kind waits up to {worst:.1?}")
 }
 
-/// A list in which one of three objects does not fit its type.
+/// A list in which one of three objects cannot be decoded.
 async fn one_undecodable_object() -> String {
     let server = Server::new(500);
     server.put("configmaps", "a", json!({}));
@@ -257,7 +257,7 @@ async fn one_undecodable_object() -> String {
     }
 }
 
-/// Five tasks wait for the first list.
+/// Five tasks that wait for the first list.
 async fn lost_wake_up() -> String {
     let server = Server::new(1);
     for name in ["a", "b"] {

@@ -1,4 +1,4 @@
-//! kube-runtime as it is, measured as our rooms are, and put through the same faults.
+//! kube-runtime, unchanged, with the same measurements and faults as opkit's crates.
 //!
 //! ```text
 //! peer-kube-runtime stand-in pods|robots PORT OBJECTS EVENTS paged|streaming [cleared]
@@ -42,7 +42,7 @@ fn main() -> anyhow::Result<()> {
                 "answers" => controller::What::Answers,
                 "burst" => controller::What::Burst,
                 "latency" => controller::What::Latency,
-                other => anyhow::bail!("what is {other:?}?"),
+                other => anyhow::bail!("{other:?} is not a known measurement"),
             },
             port: port.parse()?,
             objects: objects.parse()?,
@@ -50,6 +50,6 @@ fn main() -> anyhow::Result<()> {
             count: count.parse()?,
         }),
         ["faults"] => faults::run(),
-        other => anyhow::bail!("what to do with {other:?}?"),
+        other => anyhow::bail!("{other:?} is not a known command"),
     }
 }

@@ -1,4 +1,4 @@
-//! The scheduler, fed as the controller feeds it.
+//! The scheduler, with requests as the controller sends them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,11 +12,11 @@ use serde_json::json;
 
 type Key = ObjectRef<Pod>;
 
-/// The buffer between the controller's sources and its scheduler.
+/// Size of the buffer between the controller's sources and its scheduler.
 const BUFFER: usize = 100;
 
-/// All keys are added, then all are taken. The stream of requests is always ready, so that the
-/// scheduler alone is measured.
+/// Adds all keys, then takes all. The stream of requests is always ready, so that only the
+/// scheduler is measured.
 pub(crate) fn distinct(count: usize) -> Result<()> {
     let keys = keys(count);
     let elapsed = runtime()?.block_on(async {
@@ -32,7 +32,7 @@ pub(crate) fn distinct(count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Several producers add, each key often, while one worker takes.
+/// Adds each key often, from several producers, while one worker takes keys.
 pub(crate) fn producers(producers: usize, adds: usize, count: usize) -> Result<()> {
     let keys = keys(count);
     let (elapsed, taken) = runtime()?.block_on(async {
@@ -53,13 +53,13 @@ pub(crate) fn producers(producers: usize, adds: usize, count: usize) -> Result<(
         drop(sender);
         let mut scheduled = Box::pin(scheduler(requests));
         let mut taken = 0;
-        // It ends with the requests, and what it has not handed out by then is lost.
+        // The stream ends with the requests, and keys that are still scheduled are lost.
         while scheduled.next().await.is_some() {
             taken += 1;
         }
         (start.elapsed(), taken)
     });
-    ensure!(taken > 0, "no key came out");
+    ensure!(taken > 0, "no key was taken");
     print(adds, elapsed, taken);
     Ok(())
 }

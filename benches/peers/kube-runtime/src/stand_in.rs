@@ -1,4 +1,4 @@
-//! A reflector on the stand-in server: first sync, memory, events a second.
+//! A reflector on the stand-in server: first sync, memory, events per second.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,7 +76,7 @@ where
         })
         .reflect(writer);
     tokio::spawn(stream.for_each(move |event| {
-        // An expired watch is an error that the watcher recovers from.
+        // An expired watch is an error from which the watcher recovers.
         if let Ok(watcher::Event::Apply(_)) = event {
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -102,7 +102,10 @@ where
     order(row.port, &format!("/go?events={}", row.events)).await?;
     while seen.load(Ordering::Relaxed) < row.events {
         tokio::time::sleep(Duration::from_millis(2)).await;
-        ensure!(began.elapsed().as_secs() < 300, "the events do not come");
+        ensure!(
+            began.elapsed().as_secs() < 300,
+            "the events did not arrive in 300 s"
+        );
     }
     let line = json!({
         "objects": reader.len(),
@@ -125,7 +128,7 @@ pub(crate) async fn order(port: u16, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// A field of /proc/self/status, in bytes.
+/// Returns a field of /proc/self/status, in bytes.
 fn status(field: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(field));

@@ -1,4 +1,4 @@
-//! The system's allocator, and how often it was asked.
+//! The system's allocator, with a counter of allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,10 +7,10 @@ thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts allocations by thread, which costs next to nothing.
+/// Allocator that counts allocations by thread, at almost no cost.
 pub(crate) struct Counting;
 
-/// How many allocations this thread has made.
+/// Returns the number of allocations of this thread.
 pub(crate) fn count() -> u64 {
     COUNT.with(Cell::get)
 }
@@ -20,22 +20,22 @@ fn add() {
     let _ = COUNT.try_with(|count| count.set(count.get() + 1));
 }
 
-// SAFETY: everything is left to the system's allocator.
+// SAFETY: all calls are forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add();
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         add();
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }

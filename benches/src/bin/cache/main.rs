@@ -1,7 +1,8 @@
-//! The cache beside kube-runtime and client-go: `cargo xtask bench cache` builds and runs it.
+//! Benchmark of the cache, kube-runtime and client-go; `cargo xtask bench cache` builds and runs
+//! it.
 //!
-//! Every measurement is a process of its own, because memory that was once used is rarely given
-//! back. `run` starts them all, several times around, and prints what came of it.
+//! Every measurement is a separate process, because a process rarely returns memory that it has
+//! used. `run` starts all of them, several times, and prints the results.
 
 mod allocations;
 mod ours;
@@ -24,17 +25,17 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Serve made-up objects; prints the port.
+    /// Serve generated objects; print the port
     Serve { kind: Kind, objects: u64 },
-    /// Measure the cache on a stand-in server.
+    /// Measure the cache on a stand-in server
     Ours(ours::Args),
-    /// Write made-up Pods to the API server that KUBECONFIG names.
+    /// Write generated Pods to the API server of KUBECONFIG
     Load { pods: u64 },
-    /// Measure the cache on the API server that KUBECONFIG names.
+    /// Measure the cache on the API server of KUBECONFIG
     Real,
-    /// Measure how long that server needs for the list alone.
+    /// Measure the time that this server needs for the list alone
     Server,
-    /// Measure everything and print it.
+    /// Run all measurements and print the results
     Run(run::Args),
 }
 

@@ -1,4 +1,4 @@
-//! The cache on the stand-in server: first sync, memory, relist, events a second, reads.
+//! The cache on the stand-in server: first sync, memory, relist, events per second, reads.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     events: u64,
 }
 
-/// The custom resource, with a type as an operator has it.
+/// Custom resource, with a Rust type as in an operator.
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "example.com", version = "v1", kind = "Robot", namespaced)]
 #[kube(status = "RobotStatus")]
@@ -43,7 +43,7 @@ pub(crate) struct RobotSpec {
     node_selector: Map<String, Value>,
 }
 
-/// Its status.
+/// Status of the custom resource.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RobotStatus {
@@ -62,7 +62,7 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// A fifth of the objects for each value, about.
+/// Returns one of five index values, each for about a fifth of the objects.
 fn fifth(meta: &Meta<'_>) -> Vec<String> {
     let sum: u64 = meta.name().bytes().map(u64::from).sum();
     vec![(sum % 5).to_string()]
@@ -71,14 +71,14 @@ fn fifth(meta: &Meta<'_>) -> Vec<String> {
 async fn measure<K: Object>(args: &Args, client: RestClient) -> Result<()> {
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let factory = InformerFactory::new(client, Scope::All, tasks.clone(), stop.clone());
-    // Versions begin anew, so that what is waited for below is known.
+    // Versions start again, so that the last one is known.
     stand_in::order(args.port, "/reset").await?;
     let base = process::resident();
-    let began = Instant::now();
+    let started = Instant::now();
     let options = InformerOptions::default().index(Index::meta("fifth", fifth));
     let lister = factory.informer_with::<K>(options);
     let listener = lister.informer().listen();
-    // Somebody listens, as always.
+    // A listener, as there always is.
     tasks.spawn(stop.clone().run_until_cancelled_owned(async move {
         let mut listener = listener;
         loop {
@@ -86,7 +86,7 @@ async fn measure<K: Object>(args: &Args, client: RestClient) -> Result<()> {
         }
     }));
     lister.informer().wait_for_sync().await;
-    let seconds = began.elapsed().as_secs_f64();
+    let seconds = started.elapsed().as_secs_f64();
     ensure!(lister.len() == args.objects, "{} objects", lister.len());
     let peak = process::peak();
     settle().await;
@@ -134,10 +134,11 @@ async fn settle() {
     tokio::time::sleep(Duration::from_millis(500)).await;
 }
 
-/// Keys and metadata of a fifth of all objects: how many, how many were decoded, how long.
+/// Lists keys and metadata of a fifth of all objects; returns their number, the number of decoded
+/// objects, and the time.
 fn list_by_index<K: Object>(lister: &Lister<K>) -> (usize, u64, f64) {
     let before = lister.informer().stats().decodes;
-    let began = Instant::now();
+    let started = Instant::now();
     let selection = Selection::default().by_index("fifth", "3");
     let keys = lister.keys(&selection);
     let stored = lister.stored(&selection);
@@ -145,33 +146,34 @@ fn list_by_index<K: Object>(lister: &Lister<K>) -> (usize, u64, f64) {
         .iter()
         .filter(|stored| !stored.meta().labels().is_empty());
     black_box(labels.count());
-    let micros = began.elapsed().as_secs_f64() * 1e6;
+    let micros = started.elapsed().as_secs_f64() * 1e6;
     let decodes = lister.informer().stats().decodes - before;
     (keys.len().min(stored.len()), decodes, micros)
 }
 
-/// Microseconds to read an object that nobody has read before.
+/// Returns the time in microseconds to read an object for the first time.
 fn cold_reads<K: Object>(lister: &Lister<K>) -> Result<f64> {
     let keys = keys(lister, COLD_READS);
-    let began = Instant::now();
+    let started = Instant::now();
     for key in &keys {
-        black_box(lister.get(key)?.context("an object is gone")?);
+        black_box(lister.get(key)?.context("an object is missing")?);
     }
-    Ok(began.elapsed().as_secs_f64() * 1e6 / keys.len() as f64)
+    Ok(started.elapsed().as_secs_f64() * 1e6 / keys.len() as f64)
 }
 
-/// Nanoseconds to read an object that is read all the time, and allocations for all reads.
+/// Returns the time in nanoseconds to read an object that is read all the time, and the number of
+/// allocations of all reads.
 fn hot_reads<K: Object>(lister: &Lister<K>) -> Result<(f64, u64)> {
     let keys = keys(lister, 64);
     for key in &keys {
         black_box(lister.get(key)?);
     }
     let allocated = allocations::count();
-    let began = Instant::now();
+    let started = Instant::now();
     for key in keys.iter().cycle().take(HOT_READS as usize) {
-        black_box(lister.get(key)?.context("an object is gone")?);
+        black_box(lister.get(key)?.context("an object is missing")?);
     }
-    let nanos = began.elapsed().as_secs_f64() * 1e9 / f64::from(HOT_READS);
+    let nanos = started.elapsed().as_secs_f64() * 1e9 / f64::from(HOT_READS);
     Ok((nanos, allocations::count() - allocated))
 }
 
@@ -181,7 +183,7 @@ fn keys<K: Object>(lister: &Lister<K>, count: usize) -> Vec<ObjectKey> {
     keys
 }
 
-/// Changes of objects per second, until the last is in the store.
+/// Returns the changes of objects per second, until the last is in the store.
 async fn events<K: Object>(args: &Args, lister: &Lister<K>) -> Result<f64> {
     settle().await;
     let last = (args.events + args.objects as u64 - 1) % args.objects as u64;
@@ -194,15 +196,18 @@ async fn events<K: Object>(args: &Args, lister: &Lister<K>) -> Result<f64> {
     };
     let key = ObjectKey::from((text("namespace"), text("name")));
     let version = stand_in::version_after(args.events).to_string();
-    let began = Instant::now();
+    let started = Instant::now();
     stand_in::order(args.port, &format!("/go?events={}", args.events)).await?;
     loop {
         let stored = lister.informer().stored(&key);
         let seen = stored.and_then(|stored| Some(stored.meta().resource_version()?.into_owned()));
         if seen.as_deref() == Some(version.as_str()) {
-            return Ok(args.events as f64 / began.elapsed().as_secs_f64());
+            return Ok(args.events as f64 / started.elapsed().as_secs_f64());
         }
-        ensure!(began.elapsed().as_secs() < 300, "the events do not come");
+        ensure!(
+            started.elapsed().as_secs() < 300,
+            "the events did not arrive in 300 s"
+        );
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

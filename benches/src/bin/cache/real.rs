@@ -1,4 +1,4 @@
-//! The cache on a real API server, which answers built-in kinds in protobuf.
+//! The cache on a real API server, which sends built-in kinds in protobuf.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn connect() -> Result<RestClient> {
     Ok(RestClient::new(opkit_client::connect(None).await?))
 }
 
-/// Makes the Pods and gives them their status.
+/// Creates the Pods and sets their status.
 pub(crate) async fn load(pods: u64) -> Result<()> {
     let client = connect().await?;
     let kind = Kind::of::<Pod>();
@@ -55,16 +55,16 @@ pub(crate) async fn load(pods: u64) -> Result<()> {
         .await
 }
 
-/// The first sync.
+/// Measures the first sync.
 pub(crate) async fn sync() -> Result<()> {
     let client = connect().await?;
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let factory = InformerFactory::new(client, Scope::All, tasks.clone(), stop.clone());
     let base = process::resident();
-    let began = Instant::now();
+    let started = Instant::now();
     let pods = factory.informer::<Pod>();
     pods.informer().wait_for_sync().await;
-    let seconds = began.elapsed().as_secs_f64();
+    let seconds = started.elapsed().as_secs_f64();
     let (peak, count) = (process::peak(), pods.len());
     tokio::time::sleep(Duration::from_millis(500)).await;
     let steady = process::resident();
@@ -82,7 +82,7 @@ pub(crate) async fn sync() -> Result<()> {
     Ok(())
 }
 
-/// How long the server needs for the list, read and thrown away.
+/// Measures the time that the server needs for the list, which is read and dropped.
 pub(crate) async fn server_alone() -> Result<()> {
     let client = connect().await?;
     let options = ListOptions::new().version("0", VersionMatch::NotOlderThan);
@@ -90,12 +90,15 @@ pub(crate) async fn server_alone() -> Result<()> {
         protobuf: true,
         ..Default::default()
     };
-    let began = Instant::now();
+    let started = Instant::now();
     let list = client.list(&Kind::of::<Pod>(), &options, format).await;
     let list = list.context("cannot list")?;
-    ensure!(list.encoding == Encoding::Protobuf, "not protobuf");
+    ensure!(
+        list.encoding == Encoding::Protobuf,
+        "the server did not send protobuf"
+    );
     let line = json!({
-        "sync_seconds": began.elapsed().as_secs_f64(),
+        "sync_seconds": started.elapsed().as_secs_f64(),
         "bytes": list.body.len(),
     });
     println!("{line}");

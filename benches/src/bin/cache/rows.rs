@@ -1,4 +1,4 @@
-//! The figures of the cache, what they are compared with, and what they must be.
+//! Figures of the cache, their peers and their limits.
 
 use opkit_benches::rows::{Figure, Row, Unit, against, at_most};
 

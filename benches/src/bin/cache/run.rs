@@ -1,4 +1,4 @@
-//! Runs all measurements, each in a process of its own and several times around, and prints them.
+//! Execution of all measurements, each in a separate process and several times, and their output.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,22 +12,22 @@ use crate::rows::ROWS;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Print one JSON object a row.
+    /// Print one JSON object per row
     #[arg(long)]
     json: bool,
-    /// Fewer objects and one repetition: whether it works, not how fast it is.
+    /// Use fewer objects and one repetition, to check that the benchmark works
     #[arg(long)]
     quick: bool,
-    /// How often everything is measured.
+    /// Number of repetitions
     #[arg(long)]
     repetitions: Option<u32>,
-    /// The peer of kube-runtime.
+    /// Executable of the kube-runtime peer
     #[arg(long)]
     kube_runtime: Option<PathBuf>,
-    /// The peer of client-go.
+    /// Executable of the client-go peer
     #[arg(long)]
     client_go: Option<PathBuf>,
-    /// A kubeconfig of a real API server that holds nothing.
+    /// Kubeconfig of an empty real API server
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
 }
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         },
     };
     size.repetitions = args.repetitions.unwrap_or(size.repetitions);
-    let this = std::env::current_exe().context("where is this program?")?;
+    let this = std::env::current_exe().context("cannot find the path of this program")?;
     let servers = [Kind::Pods, Kind::Robots].map(|kind| Server::start(&this, kind, size.objects));
     let [pods, robots] = servers;
     let pods = pods.context("cannot start the stand-in server")?;

@@ -1,34 +1,35 @@
-//! Something outside that answers requests one at a time and in no order, as servers do: while
-//! fewer wait than shall be in flight, nobody is answered.
+//! Simulated server that responds to one request at a time, in random order. While fewer requests
+//! wait than should be in flight, it does not respond.
 
 use std::sync::{Arc, Mutex};
 
 use opkit_random::Random;
 use tokio::sync::oneshot;
 
-/// Who waits for an answer.
+/// Requests that wait for a response.
 #[derive(Default)]
 pub(crate) struct Answers {
     waiting: Mutex<Vec<oneshot::Sender<()>>>,
 }
 
 impl Answers {
-    /// Waits for an answer.
+    /// Waits for a response.
     pub(crate) async fn ask(&self) {
-        let (sender, answer) = oneshot::channel();
+        let (sender, response) = oneshot::channel();
         self.lock().push(sender);
-        // Nobody answers any more when the measurement ends.
-        let _ = answer.await;
+        // The sender is dropped when the measurement ends.
+        let _ = response.await;
     }
 
-    /// Answers for ever. `wanted` says how many shall be waiting.
-    pub(crate) async fn serve(self: Arc<Self>, wanted: impl Fn() -> usize) {
+    /// Sends responses until it is dropped; `expected` returns the number of requests that should be
+    /// waiting.
+    pub(crate) async fn serve(self: Arc<Self>, expected: impl Fn() -> usize) {
         let mut random = Random::new(1);
         loop {
             let answered = {
                 let mut waiting = self.lock();
                 let count = waiting.len();
-                let enough = count > 0 && count >= wanted();
+                let enough = count > 0 && count >= expected();
                 enough.then(|| waiting.swap_remove(random.below(count as u64) as usize))
             };
             if let Some(waiter) = answered {

@@ -1,8 +1,8 @@
-//! The controller and its queue beside kube-runtime and controller-runtime:
+//! Benchmark of the controller and its queue, kube-runtime and controller-runtime;
 //! `cargo xtask bench controller` builds and runs it.
 //!
-//! Every measurement is a process of its own. `run` starts them all, several times around, and
-//! prints what came of it.
+//! Every measurement is a separate process. `run` starts all of them, several times, and prints the
+//! results.
 
 mod answers;
 mod ours;
@@ -23,14 +23,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Serve made-up objects; prints the port.
+    /// Serve generated objects; print the port
     Serve { kind: Kind, objects: u64 },
-    /// Measure a controller on a stand-in server.
+    /// Measure a controller on a stand-in server
     Controller(ours::Args),
-    /// Measure the work queue.
+    /// Measure the work queue
     #[command(subcommand)]
     Queue(queue::Task),
-    /// Measure everything and print it.
+    /// Run all measurements and print the results
     Run(run::Args),
 }
 

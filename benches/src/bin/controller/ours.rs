@@ -1,5 +1,5 @@
-//! An operator on the stand-in server, with all that is on by default: how many reconciles a second
-//! it starts and ends, and how long after a change.
+//! An operator on the stand-in server, with all defaults: reconciles per second, and latency after
+//! a change.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -21,24 +21,24 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answers::Answers;
 
-/// What a reconcile does, and what of it is measured.
+/// Work of a reconcile, and measured part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum What {
-    /// Nothing, by key.
+    /// No work, by key
     Dispatch,
-    /// Nothing, with the object, which is made of its compact form.
+    /// No work, with the object decoded from its compact form
     Object,
-    /// Nothing, with the object, which is stored as it is.
+    /// No work, with the object stored as a Rust object
     Typed,
-    /// Reads one object that all others read as well.
+    /// Read one object that all reconciles read
     Read,
-    /// Waits a while.
+    /// Wait for a fixed time
     Flight,
-    /// Waits for an answer from outside; they come one at a time and in no order.
+    /// Wait for a response from outside; responses come one at a time and in random order
     Answers,
-    /// Reads its object, after all have changed.
+    /// Read the object, after all objects have changed
     Burst,
-    /// Reads its object, after it has changed; the changes come one after the other.
+    /// Read the object, after it has changed; changes come one after the other
     Latency,
 }
 
@@ -47,29 +47,29 @@ pub(crate) struct Args {
     what: What,
     port: u16,
     objects: u64,
-    /// How many reconciles at once.
+    /// Number of concurrent reconciles
     workers: usize,
-    /// How often all objects are reconciled or changed; for the latency, how many changes.
+    /// Number of reconciles or changes of each object; for the latency, number of changes
     count: u64,
 }
 
-/// How long a reconcile waits that only waits.
+/// Duration of a reconcile that only waits.
 const WAIT: Duration = Duration::from_millis(5);
-/// How many changes come in a second when the latency is measured.
+/// Changes per second while the latency is measured.
 const RATE: u64 = 1_000;
 
-/// What the reconciles leave behind.
+/// Results of the reconciles.
 #[derive(Default)]
 struct App {
     answers: Arc<Answers>,
     objects: u64,
     reconciled: AtomicU64,
-    /// Who makes the count this tells it.
+    /// Number of reconciles at which `reached` is notified.
     target: AtomicU64,
     reached: Notify,
     first: OnceLock<Instant>,
     keys: Mutex<Vec<Request>>,
-    /// The object that all read.
+    /// Object that all reconciles read.
     hot: OnceLock<ObjectKey>,
     latencies: Mutex<Vec<u64>>,
 }
@@ -86,13 +86,13 @@ impl App {
         }
     }
 
-    /// How many reconciles are still to come.
+    /// Returns the number of outstanding reconciles.
     fn outstanding(&self) -> usize {
         let target = self.target.load(Ordering::Relaxed);
         target.saturating_sub(self.reconciled.load(Ordering::Relaxed)) as usize
     }
 
-    /// Waits for so many more reconciles than there were; `begin` lets them come.
+    /// Runs `begin`, and waits for `more` additional reconciles.
     async fn wait_for<F: Future<Output = Result<()>>>(&self, more: u64, begin: F) -> Result<()> {
         let target = self.reconciled.load(Ordering::Relaxed) + more;
         self.target.store(target, Ordering::Relaxed);
@@ -102,8 +102,8 @@ impl App {
                 self.reached.notified().await;
             }
         };
-        let patience = Duration::from_secs(120);
-        let reached = tokio::time::timeout(patience, reached).await;
+        let limit = Duration::from_secs(120);
+        let reached = tokio::time::timeout(limit, reached).await;
         reached.with_context(|| format!("{:?} of {target}", self.reconciled))
     }
 }
@@ -151,7 +151,7 @@ async fn with_version(pod: Arc<Pod>, cx: Context<Arc<App>>) -> opkit::Result<Act
     Ok(Action::await_change())
 }
 
-/// Versions above are times: it is after 2001.
+/// First resourceVersion that is a time in nanoseconds (after 2001).
 const FIRST_TIME: u64 = 1_000_000_000_000_000_000;
 
 fn controller(args: &Args, rounds: impl Stream<Item = Request> + Send + 'static) -> AnyController {
@@ -170,7 +170,7 @@ fn controller(args: &Args, rounds: impl Stream<Item = Request> + Send + 'static)
 pub(crate) async fn run(args: &Args) -> Result<()> {
     let url = format!("http://127.0.0.1:{}", args.port).parse()?;
     let client = Client::try_from(Config::new(url))?;
-    // Versions begin anew.
+    // Versions start again.
     stand_in::order(args.port, "/reset").await?;
     let app = Arc::new(App {
         objects: args.objects,
@@ -194,8 +194,8 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
     let (workers, shared) = (args.workers, app.clone());
     let mut servers = tokio::task::JoinSet::new();
     if args.what == What::Answers {
-        let wanted = move || workers.min(shared.outstanding());
-        servers.spawn(app.answers.clone().serve(wanted));
+        let expected = move || workers.min(shared.outstanding());
+        servers.spawn(app.answers.clone().serve(expected));
     }
     let measured = async {
         let line = measure(args, &app, &rounds).await;
@@ -228,7 +228,7 @@ async fn measure(args: &Args, app: &App, rounds: &mpsc::Sender<Vec<Request>>) ->
     let mut elapsed = Duration::ZERO;
     for _ in 0..args.count {
         let keys = keys.clone();
-        let began = Instant::now();
+        let started = Instant::now();
         let begin = async {
             match args.what {
                 What::Burst => {
@@ -239,7 +239,7 @@ async fn measure(args: &Args, app: &App, rounds: &mpsc::Sender<Vec<Request>>) ->
             }
         };
         app.wait_for(args.objects, begin).await?;
-        elapsed += began.elapsed();
+        elapsed += started.elapsed();
     }
     let per_second = (args.objects * args.count) as f64 / elapsed.as_secs_f64();
     Ok(json!({"per_second": per_second, "initial_per_second": initial}))

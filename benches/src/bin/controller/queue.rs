@@ -1,5 +1,5 @@
-//! The work queue with every feature on: priorities with ageing, turns between namespaces, reasons,
-//! metrics, limiter.
+//! The work queue with all features: priorities with ageing, fairness between namespaces, reasons,
+//! metrics, rate limiter.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// What to measure.
+/// Measurement to run.
 #[derive(clap::Subcommand)]
 pub(crate) enum Task {
-    /// All keys are added, then all are taken and done, in order.
+    /// Add all keys, then take and finish all, in order
     Distinct { keys: usize },
-    /// Several producers add, each key often, while one worker takes.
+    /// Add each key often, from several producers, while one worker takes keys
     Producers {
         producers: usize,
         adds: usize,
@@ -24,7 +24,7 @@ pub(crate) enum Task {
     },
 }
 
-/// A key as controllers have it: cheap to clone, equal by namespace and name.
+/// Key as in controllers: cheap to clone, equal by namespace and name.
 #[derive(Clone, PartialEq, Eq)]
 struct Key(Arc<Names>);
 
@@ -77,7 +77,7 @@ fn queue() -> Work {
     })
 }
 
-/// Names of the length that Pods have, in 200 namespaces in turn.
+/// Returns keys with names as long as those of Pods, in 200 namespaces in turn.
 fn keys(count: usize) -> Arc<[Key]> {
     let names = |n: usize| Names {
         namespace: format!("team-{:03}-prod", n % 200).into(),
@@ -98,7 +98,10 @@ async fn distinct(count: usize) -> Result<Duration> {
         in_order += usize::from(item.is_some_and(|item| Arc::ptr_eq(&item.key().0, &key.0)));
     }
     let elapsed = start.elapsed();
-    ensure!(in_order == count, "{in_order} of {count} came in order");
+    ensure!(
+        in_order == count,
+        "{in_order} of {count} keys were in order"
+    );
     Ok(elapsed)
 }
 
@@ -112,7 +115,7 @@ async fn many(producers: usize, adds: usize, count: usize) -> Result<(Duration, 
             for n in 0..adds / producers {
                 let key = &keys[(producer * 7919 + n) % keys.len()];
                 queue.add(key.clone(), Reasons::from(Cause::Changed));
-                // A source of events waits now and then, too.
+                // A real source of events yields now and then, too.
                 if n % 256 == 255 {
                     tokio::task::yield_now().await;
                 }
@@ -135,6 +138,6 @@ async fn many(producers: usize, adds: usize, count: usize) -> Result<(Duration, 
     queue.shut_down();
     let taken = working.join_all().await.into_iter().sum();
     let elapsed = start.elapsed();
-    ensure!(taken >= count, "{taken} of {count} keys came out");
+    ensure!(taken >= count, "{taken} of {count} keys were taken");
     Ok((elapsed, taken))
 }

@@ -1,11 +1,11 @@
-//! The figures of the queue and the controller, what they are compared with, and what they must be.
+//! Figures of the queue and the controller, their peers and their limits.
 
 use opkit_benches::rows::{Figure, Row, Unit, against, at_most};
 
 const KUBE: &str = "kube-runtime 5.0.0";
 const GO: &str = "controller-runtime 0.25.2";
 
-/// Figures that say how much of something a second.
+/// Returns a row of a rate per second.
 const fn per_second(
     name: &'static str,
     ours: &'static str,
@@ -15,7 +15,7 @@ const fn per_second(
     against(name, Unit::PerSecond, (ours, "per_second"), peer, must)
 }
 
-/// Figures of the smallest operator.
+/// Returns a row of the smallest operator.
 const fn smallest(name: &'static str, unit: Unit, field: &'static str, must: Option<f64>) -> Row {
     against(
         name,

@@ -1,4 +1,4 @@
-//! Which measurements there are.
+//! List of the measurements.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,52 +13,52 @@ use crate::smallest;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Print one JSON object a row.
+    /// Print one JSON object per row
     #[arg(long)]
     json: bool,
-    /// Fewer operations and one repetition: whether it works, not how fast it is.
+    /// Use fewer operations and one repetition, to check that the benchmark works
     #[arg(long)]
     quick: bool,
-    /// How often everything is measured.
+    /// Number of repetitions
     #[arg(long)]
     repetitions: Option<u32>,
-    /// The peer of kube-runtime.
+    /// Executable of the kube-runtime peer
     #[arg(long)]
     kube_runtime: Option<PathBuf>,
-    /// The smallest operator, built as one that is to be small.
+    /// Executable of the smallest operator, built with the profile `operator`
     #[arg(long)]
     minimal: Option<PathBuf>,
-    /// The peer of controller-runtime.
+    /// Executable of the controller-runtime peer
     #[arg(long)]
     controller_runtime: Option<PathBuf>,
-    /// The smallest operator of controller-runtime.
+    /// Executable of the smallest operator of controller-runtime
     #[arg(long)]
     controller_runtime_minimal: Option<PathBuf>,
-    /// A kubeconfig of a real API server, for the smallest operators.
+    /// Kubeconfig of a real API server, for the smallest operators
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
-    /// Only measurements whose names contain this, such as `burst`.
+    /// Run only measurements whose names contain this text, such as `burst`
     #[arg(long)]
     only: Option<String>,
 }
 
-/// Who measures what: ours and the peers, where they are there.
+/// Names and executables of opkit's benchmark and of the peers that are available.
 type Programs<'a> = [(&'static str, Option<&'a Path>); 3];
 
-/// How many reconciles at once, unless that is what is measured.
+/// Number of concurrent reconciles, unless it is part of the measurement.
 const WORKERS: u64 = 4;
 const IN_FLIGHT: u64 = 2_000;
 
 struct Size {
     objects: u64,
-    /// How often all objects are reconciled.
+    /// Number of reconciles of each object.
     rounds: u64,
-    /// How often all objects change.
+    /// Number of changes of each object.
     bursts: u64,
-    /// How many changes come one after the other.
+    /// Number of changes that come one after the other.
     changes: u64,
     repetitions: u32,
-    /// The queue gets so many times fewer keys.
+    /// Divisor of the number of keys in the queue.
     scale: u64,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             scale: 1,
         },
     };
-    let this = std::env::current_exe().context("where is this program?")?;
+    let this = std::env::current_exe().context("cannot find the path of this program")?;
     let server = Server::start(&this, Kind::Pods, size.objects);
     let server = server.context("cannot start the stand-in server")?;
     let mut measurements = Vec::new();
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     controllers(args, &size, &this, server.port, &mut measurements);
     match &args.kubeconfig {
         Some(kubeconfig) => smallest(args, kubeconfig, &mut measurements),
-        None => note("there is no API server: the smallest operators are not measured"),
+        None => note("there is no kubeconfig: the smallest operators are not measured"),
     }
     if let Some(only) = &args.only {
         measurements.retain(|(name, _)| name.contains(only.as_str()));

@@ -1,4 +1,4 @@
-//! The smallest operator: how soon it reconciles, what it needs when it is idle, how large it is.
+//! The smallest operator: time to the first reconcile, memory when idle, size.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,37 +10,44 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 use tokio::time::Instant;
 
-/// After so long an operator is idle.
+/// Time after which an operator is idle.
 const SETTLE: Duration = Duration::from_secs(3);
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit for the first reconcile.
+const START_MAX: Duration = Duration::from_secs(30);
 
-/// Starts `program` on the API server of `kubeconfig`, waits until it says that it reconciles, and
-/// looks at it when it has nothing to do any more.
+/// Starts `program` on the API server of `kubeconfig`, waits until it prints that it reconciles,
+/// and measures it when it is idle.
 pub(crate) fn measure(program: &Path, kubeconfig: &Path) -> Result<Value> {
     let binary_bytes = stripped_size(program)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let (first, idle) = runtime.block_on(async {
-        let began = Instant::now();
+        let started = Instant::now();
         let mut process = Command::new(program)
             .env("KUBECONFIG", kubeconfig)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()?;
-        let output = process.stdout.take().context("it has no output")?;
+        let output = process
+            .stdout
+            .take()
+            .context("the operator has no output")?;
         let mut lines = BufReader::new(output).lines();
-        let line = tokio::time::timeout(PATIENCE, lines.next_line()).await;
-        let line = line.context("it does not reconcile")??;
-        ensure!(line.as_deref() == Some("reconciled"), "it said {line:?}");
-        let first = began.elapsed();
+        let line = tokio::time::timeout(START_MAX, lines.next_line()).await;
+        let line = line.context("the operator does not reconcile")??;
+        ensure!(
+            line.as_deref() == Some("reconciled"),
+            "the operator printed {line:?}"
+        );
+        let first = started.elapsed();
         tokio::time::sleep(SETTLE).await;
-        let id = process.id().context("it has ended")?;
+        let id = process.id().context("the operator has ended")?;
         let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kilobytes = resident.and_then(|line| line.split_whitespace().next());
-        let kilobytes: u64 = kilobytes.context("it has ended")?.parse()?;
+        let kilobytes: u64 = kilobytes.context("the operator has ended")?.parse()?;
         process.kill().await?;
         Ok::<_, anyhow::Error>((first, kilobytes * 1024))
     })?;
@@ -51,7 +58,7 @@ pub(crate) fn measure(program: &Path, kubeconfig: &Path) -> Result<Value> {
     }))
 }
 
-/// The size of a program without its symbols.
+/// Returns the size of a program without its symbols.
 fn stripped_size(program: &Path) -> Result<u64> {
     let stripped = program.with_extension("stripped");
     let mut strip = std::process::Command::new("strip");
