@@ -5,7 +5,8 @@ use std::{
 };
 
 use opkit_client::{DeleteOptions, Kind, Object, ObjectKey, Patch, RestClient, WriteOptions};
-use opkit_operator::{Error, MetricsRegistry, Operator, ReconcileLog, Result, RunOptions};
+use opkit_controller::{Error, MetricsRegistry, ReconcileLog, Result};
+use opkit_operator::{Operator, RunOptions};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedMutexGuard, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};

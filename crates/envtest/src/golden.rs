@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use opkit_operator::Result;
+use opkit_controller::Result;
 use serde::Serialize;
 use serde_json::{Map, Value};
 

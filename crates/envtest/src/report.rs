@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Event;
 use opkit_apimachinery::redact::redact;
 use opkit_client::{Kind, ListOptions, ObjectKey, ResponseFormat, RestClient};
-use opkit_operator::ReconcileLog;
+use opkit_controller::ReconcileLog;
 use serde_json::Value;
 
 /// Number of reconciles in a report.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures::FutureExt;
-use opkit_operator::Result;
+use opkit_controller::Result;
 
 use crate::{ControlPlane, TestError};
 

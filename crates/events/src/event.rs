@@ -64,9 +64,9 @@ pub enum EventApi {
 ///
 /// # Examples
 /// ```
-/// # use opkit_events as opkit;
+/// # mod opkit { pub use opkit_events as events; }
 /// use k8s_openapi::api::core::v1::Node;
-/// use opkit::ObjectReference;
+/// use opkit::events::ObjectReference;
 ///
 /// let mut node = Node::default();
 /// node.metadata.name = Some("n1".to_owned());

@@ -16,9 +16,9 @@ const QUEUE_CAPACITY: usize = 1000;
 ///
 /// # Examples
 /// ```
-/// # use opkit_events as opkit;
+/// # mod opkit { pub use opkit_events as events; }
 /// use k8s_openapi::api::core::v1::Node;
-/// use opkit::{EventRecorder, EventType};
+/// use opkit::events::{EventRecorder, EventType};
 ///
 /// fn warn(recorder: &EventRecorder, node: &Node) {
 ///     recorder.event(node, EventType::Warning, "DiskFull", "no space is left on the disk");

@@ -24,8 +24,8 @@ use crate::{
 ///
 /// # Examples
 /// ```
-/// # use opkit_leaderelection as opkit;
-/// use opkit::Leadership;
+/// # mod opkit { pub use opkit_leaderelection as leaderelection; }
+/// use opkit::leaderelection::Leadership;
 /// assert_eq!(Leadership::Standby.term(), None);
 /// assert_eq!(Leadership::Leading { term: 2 }.term(), Some(2));
 /// ```

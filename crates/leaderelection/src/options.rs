@@ -19,9 +19,9 @@ const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/name
 ///
 /// # Examples
 /// ```
-/// # use opkit_leaderelection as opkit;
+/// # mod opkit { pub use opkit_leaderelection as leaderelection; }
 /// use std::time::Duration;
-/// use opkit::LeaderElectionOptions;
+/// use opkit::leaderelection::LeaderElectionOptions;
 ///
 /// let options = LeaderElectionOptions::new("shop-operator.opkit.dev");
 /// assert_eq!(options.lease_duration, Duration::from_secs(15));
@@ -95,9 +95,9 @@ impl LeaderElectionOptions {
     ///
     /// # Examples
     /// ```
-    /// # use opkit_leaderelection as opkit;
+    /// # mod opkit { pub use opkit_leaderelection as leaderelection; }
     /// use std::time::Duration;
-    /// use opkit::LeaderElectionOptions;
+    /// use opkit::leaderelection::LeaderElectionOptions;
     ///
     /// let seconds = Duration::from_secs;
     /// let options = LeaderElectionOptions::new("shop").timings(seconds(60), seconds(40), seconds(5));

@@ -37,7 +37,7 @@ type RegisterMetrics = Box<dyn FnOnce(&MetricsRegistry) + Send>;
 ///
 /// # Examples
 /// ```
-/// # use opkit_operator as opkit;
+/// # mod opkit { pub use opkit_controller::*; pub use opkit_operator::*; }
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use opkit::{Action, Context, Controller, Operator, Result};
@@ -148,7 +148,7 @@ impl Operator {
     ///
     /// # Examples
     /// ```
-    /// # use opkit_operator as opkit;
+    /// # mod opkit { pub use opkit_controller::*; pub use opkit_operator::*; }
     /// use opkit::{Operator, Result, clap};
     ///
     /// #[derive(clap::Args)]
@@ -183,7 +183,7 @@ impl Operator {
     ///
     /// # Examples
     /// ```
-    /// # use opkit_operator as opkit;
+    /// # mod opkit { pub use opkit_controller::*; pub use opkit_operator::*; }
     /// use std::sync::Arc;
     /// use k8s_openapi::api::core::v1::ConfigMap;
     /// use opkit::{Action, Context, Controller, Operator, Result};
@@ -228,8 +228,9 @@ impl Operator {
     ///
     /// # Examples
     /// ```
-    /// # use opkit_operator as opkit;
-    /// use opkit::{EventRecorder, Operator, Result, StateContext};
+    /// # mod opkit { pub use opkit_controller::*; pub use opkit_operator::*; pub use opkit_controller as events; }
+    /// use opkit::events::EventRecorder;
+    /// use opkit::{Operator, Result, StateContext};
     ///
     /// struct App {
     ///     client: kube::Client,
@@ -292,9 +293,10 @@ impl Operator {
     ///
     /// # Examples
     /// ```
-    /// # use opkit_operator as opkit;
+    /// # mod opkit { pub use opkit_controller as leaderelection; pub use opkit_operator::*; }
     /// use std::time::Duration;
-    /// use opkit::{LeaderElectionOptions, Operator};
+    /// use opkit::Operator;
+    /// use opkit::leaderelection::LeaderElectionOptions;
     ///
     /// let lease = "map-operator.opkit.dev";
     /// let operator = Operator::new("map-operator").leader_election(lease);
@@ -318,7 +320,7 @@ impl Operator {
     ///
     /// # Examples
     /// ```
-    /// # use opkit_operator as opkit;
+    /// # mod opkit { pub use opkit_controller::*; pub use opkit_operator::*; }
     /// use kube::config::{KubeConfigOptions, Kubeconfig};
     /// use opkit::{Operator, Result};
     ///
@@ -349,7 +351,7 @@ impl Operator {
     ///
     /// # Examples
     /// ```
-    /// # use opkit_operator as opkit;
+    /// # mod opkit { pub use opkit_controller::*; pub use opkit_operator::*; }
     /// use opkit::Operator;
     /// use opkit::metrics::Counter;
     ///
@@ -367,9 +369,9 @@ impl Operator {
     ///
     /// # Examples
     /// ```
-    /// # use opkit_operator as opkit;
+    /// # mod opkit { pub use opkit_operator as metrics; pub use opkit_operator::*; }
     /// use opkit::Operator;
-    /// use opkit::prometheus_client::metrics::info::Info;
+    /// use opkit::metrics::prometheus_client::metrics::info::Info;
     ///
     /// let build = Info::new(vec![("commit", "5ab757c")]);
     /// let operator = Operator::new("shop-operator").metrics(|registry| {
@@ -390,7 +392,7 @@ impl Operator {
     ///
     /// # Examples
     /// ```
-    /// # use opkit_operator as opkit;
+    /// # mod opkit { pub use opkit_controller::*; pub use opkit_operator::*; }
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicBool, Ordering};
     /// use opkit::{Error, Operator, Result};

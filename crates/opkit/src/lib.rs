@@ -67,11 +67,11 @@
 //! | read other objects | [`Context::get`], [`Context::list`]; without the cache [`Context::live`] |
 //! | reconcile when an object that the spec names changes | [`Controller::references`] |
 //! | reconcile when anything else changes | [`Controller::watches`], [`Controller::watches_metadata`] |
-//! | ignore some changes | [`Controller::primary`], [`Controller::owns_with`] with [`Source::only`] and a [`predicate`] |
-//! | handle creates, updates and deletes differently | [`Source::on_create`], [`Source::on_update`], [`Source::on_delete`] |
+//! | ignore some changes | [`Controller::primary`], [`Controller::owns_with`] with [`Source::only`](controller::Source::only) and a [`predicate`] |
+//! | handle creates, updates and deletes differently | [`Source::on_create`](controller::Source::on_create), [`on_update`](controller::Source::on_update), [`on_delete`](controller::Source::on_delete) |
 //! | wait for a child to be ready | [`Readiness::is_ready`], then [`Action::await_change`]: its change triggers the next reconcile |
 //! | reconcile again later, or periodically | [`Action::requeue`] |
-//! | react to a change outside of the cluster | [`trigger`], [`Controller::watches_stream`] |
+//! | react to a change outside of the cluster | [`trigger`](controller::trigger), [`Controller::watches_stream`] |
 //! | clean up outside of the cluster | [`Controller::finalizer`], [`Cleanup`] |
 //! | report progress | [`Context::update_status`], [`Condition`], [`Context::event`] |
 //! | retry errors in different ways | [`Error::retry_after`], [`Error::terminal`], [`Controller::error_policy`] |
@@ -79,12 +79,12 @@
 //! | declare my own flags | [`Operator::args`], [`clap`] |
 //! | declare my own metrics | [`Operator::metric`], [`metrics`] |
 //! | run a task beside the controllers | [`Operator::runnable`], [`Runnable`] |
-//! | run several replicas | [`Operator::leader_election`], [`LeaderElectionOptions`] |
+//! | run several replicas | [`Operator::leader_election`], [`leaderelection`] |
 //! | reconcile objects of several clusters | [`Operator::cluster`], [`Context::cluster`] |
-//! | limit how fast failing objects are retried | [`Controller::backoff`], [`Controller::rate_limiter`], [`limiter`] |
+//! | limit how fast failing objects are retried | [`Controller::backoff`], [`Controller::rate_limiter`], [`limiter`](controller::limiter) |
 //! | reconcile objects of a kind known at run time | [`Controller::dynamic`] |
 //! | find out which part of a reconcile function's signature is wrong | [`#[opkit::reconcile]`](macro@reconcile) |
-//! | test it | [`#[opkit::test]`](macro@test), `ControlPlane` (feature `test`) |
+//! | test it | [`#[opkit::test]`](macro@test), `testing::ControlPlane` (feature `test`) |
 //! | print CRDs and roles | the binary's `manifests` |
 //!
 //! The documentation of each method states its guarantees.
@@ -100,23 +100,36 @@
 //!
 //! # Guides
 //!
-//! In the repository: `docs/kinds.md`, `docs/controller.md`, `docs/testing.md`,
-//! `docs/observability.md`, `docs/client.md`, `docs/cache.md`. Complete operators are in `examples`:
-//! `robot-operator` (a Deployment), `database-operator` (six kinds of children, flags, metrics, a
+//! | guide | |
+//! |---|---|
+//! | [`guides::kinds`] | kinds, their schemas and the CRDs that follow from them |
+//! | [`guides::controller`] | sources, reconciles, children, finalizers, states, leader election |
+//! | [`guides::testing`] | tests on the embedded control plane and on real Kubernetes |
+//! | [`guides::observability`] | logs, metrics, traces, health, and `opkit explain` |
+//! | [`guides::client`] | requests without a controller |
+//! | [`guides::cache`] | informers and listers without a controller |
+//!
+//! Complete operators are in the repository's `examples`: `robot-operator` (a Deployment), `database-operator` (six kinds of children, flags, metrics, a
 //! finalizer with a Job), `shop-operator` (children in order), `bucket-operator` (a resource
 //! outside of the cluster), `namespace-operator` (a built-in kind), `secret-operator` (references to
 //! other namespaces), `demo-operator` (kube's derive).
+
+#[cfg(all(doc, not(doctest)))]
+pub mod guides;
 
 pub use k8s_openapi;
 pub use kube;
 /// Derive of a schema with CEL validations, for kinds of kube's derive.
 pub use kube::KubeSchema;
-/// Kubernetes' object rules: identity, schemes, selectors, patches, protobuf.
-pub use opkit_apimachinery as apimachinery;
 /// Informers, stores, indexes, listers, and the client that reads through them.
 pub use opkit_cache as cache;
 /// Clients, discovery, the HTTP stack and the seam that intercepts requests.
 pub use opkit_client as client;
+pub use opkit_controller::{
+    Action, Cleanup, Condition, ConditionStatus, Conditions, Context, Controller, Error,
+    MapContext, ObjectKey, Quantity, QuantityExt, Readiness, Reference, Request, Result,
+    RunContext, Runnable, Selection, StateContext, predicate,
+};
 /// Generates a typed client for a custom resource, with only the listed verbs.
 ///
 /// # Examples
@@ -169,26 +182,63 @@ pub use opkit_client as client;
 /// ```
 pub use opkit_derive::TypedClient;
 pub use opkit_derive::{kind, main, reconcile, schema, status, test};
-#[cfg(feature = "test")]
-pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, golden};
-pub use opkit_operator::{
-    Action, AnyController, AnyRunnable, ApplyError, CancellationToken, Cause, Cleanup, Condition,
-    ConditionStatus, Conditions, Context, Controller, DynamicObject, Error, EventApi,
-    EventRecorder, EventType, EverySource, HotLoop, InformerOptions, Kind, LeaderElectionOptions,
-    Leadership, Live, MakeState, MakeStateWith, ManagerError, MapContext, MetricsRegistry,
-    MissingPermissions, Object, ObjectKey, Operator, OperatorError, Outcome, Permission,
-    PolicyRule, Quantity, QuantityError, QuantityExt, ReadError, Readiness, Reads, Reasons,
-    Reconcile, ReconcileLog, ReconcileRecord, RecordError, Reference, Request, Result, RunContext,
-    RunOptions, Runnable, Scope, Selection, ServerAddresses, Source, StateContext, Stored, Trigger,
-    TriggerError, Triggers, Write, WriteError, clap, event, finalizer, limiter, metrics, predicate,
-    prometheus_client, trigger,
-};
+pub use opkit_events::EventType;
+pub use opkit_operator::{Operator, PolicyRule, clap};
 
 pub use schemars;
 pub use serde;
 pub use serde_json;
 
-/// Names that most modules of an operator use: `use opkit::prelude::*`.
+/// Names and versions of kinds, the registry of types, conditions and quantities.
+pub mod apimachinery {
+    pub use opkit_apimachinery::{conditions, identity, quantity, scheme, selector};
+}
+
+/// Controllers: sources, reconcile functions, their context, and the log of reconciles.
+pub mod controller {
+    pub use opkit_controller::{
+        Action, AnyController, ApplyError, Cause, Cleanup, Context, Controller, EverySource,
+        HotLoop, Live, MapContext, Outcome, ReadError, Reads, Reasons, Reconcile, ReconcileLog,
+        ReconcileRecord, RecordError, Reference, Request, Source, Trigger, TriggerError, Triggers,
+        Write, WriteError, event, finalizer, limiter, predicate, trigger,
+    };
+}
+
+/// Events that an operator records on objects.
+pub mod events {
+    pub use opkit_events::{EventApi, EventRecorder, EventType, ObjectReference};
+}
+
+/// Leader election among the replicas of an operator.
+pub mod leaderelection {
+    pub use opkit_leaderelection::{LeaderElectionOptions, Leadership};
+}
+
+/// Metrics: the registry, and metrics with labels for an operator's own.
+pub mod metrics {
+    pub use opkit_operator::prometheus_client;
+    pub use opkit_servers::metrics::{Counter, Gauge, Histogram, Labelled, MetricsRegistry};
+}
+
+/// The operator: options of a run, runnables, states, and the errors that end a run.
+pub mod operator {
+    pub use opkit_controller::{
+        AnyRunnable, ManagerError, MissingPermissions, Permission, RunContext, Runnable,
+        StateContext,
+    };
+    pub use opkit_operator::{
+        CancellationToken, MakeState, MakeStateWith, Operator, OperatorError, PolicyRule,
+        RunOptions, ServerAddresses,
+    };
+}
+
+/// Control planes for tests, and golden files.
+#[cfg(feature = "test")]
+pub mod testing {
+    pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, golden};
+}
+
+/// Names that the modules of an operator use; `use opkit::prelude::*`.
 pub mod prelude {
     pub use std::collections::BTreeMap;
     pub use std::sync::Arc;
@@ -198,22 +248,23 @@ pub mod prelude {
     pub use opkit_derive::TypedClient;
 
     pub use crate::EventType::{Normal, Warning};
+    #[cfg(feature = "test")]
+    pub use crate::testing::{Capability, ControlPlane};
     pub use crate::{
         Action, Cleanup, Condition, ConditionStatus, Conditions, Context, Controller, Error,
         EventType, MapContext, ObjectKey, Operator, PolicyRule, Quantity, QuantityExt, Readiness,
         Reference, Request, Result, RunContext, Runnable, Selection, StateContext, predicate,
     };
-    #[cfg(feature = "test")]
-    pub use crate::{Capability, ControlPlane};
 }
 
 /// Names that generated code uses. Not part of the API.
 #[doc(hidden)]
 pub mod __private {
     pub use opkit_client::{TypedClient, verbs};
+    pub use opkit_controller::signature;
     #[cfg(feature = "test")]
     pub use opkit_envtest::run as test;
     pub use opkit_operator::entry::main;
-    pub use opkit_operator::{kinds, signature};
+    pub use opkit_operator::kinds;
     pub use {k8s_openapi, kube, schemars, serde};
 }

@@ -8,7 +8,8 @@ mod bucket;
 mod store;
 mod web_hook;
 
-use opkit::{prelude::*, trigger};
+use opkit::controller::trigger;
+use opkit::prelude::*;
 
 pub use bucket::{Bucket, BucketSpec, BucketStatus};
 pub use store::{Deletion, MemoryStore, ObjectStore, Put, Settings, StoreError, StoreFuture};

@@ -1,6 +1,7 @@
 //! The web hook of the store.
 
-use opkit::{Trigger, prelude::*};
+use opkit::controller::Trigger;
+use opkit::prelude::*;
 
 use crate::App;
 

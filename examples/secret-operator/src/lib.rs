@@ -8,9 +8,10 @@
 
 mod secret_copy;
 
+use opkit::controller::ReadError;
 use opkit::k8s_openapi::api::core::v1::Secret;
 use opkit::k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use opkit::{ReadError, prelude::*};
+use opkit::prelude::*;
 
 pub use secret_copy::{SecretCopy, SecretCopySpec, SecretCopyStatus, SecretReference};
 

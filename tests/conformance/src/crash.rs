@@ -6,7 +6,9 @@ mod unowned;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use opkit::{Capability, RunOptions, prelude::*};
+use opkit::operator::RunOptions;
+use opkit::prelude::*;
+use opkit::testing::Capability;
 use robot_operator::{Robot, operator};
 use tokio_util::sync::CancellationToken;
 

@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use k8s_openapi::api::rbac::v1::Role;
-use opkit::EventApi;
 use opkit::client::{Client, ListOptions};
+use opkit::events::EventApi;
 use opkit::prelude::*;
 use serde_json::json;
 

@@ -12,9 +12,10 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::client::Body;
+use opkit::client::Object;
 use opkit::client::Seam;
+use opkit::operator::RunOptions;
 use opkit::prelude::*;
-use opkit::{Object, RunOptions};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -150,7 +151,7 @@ fn rules(operator: &Operator) -> Vec<Value> {
 /// Compares the permissions of an operator with the reviewed golden file.
 fn golden_rules(operator: &Operator) -> opkit::Result {
     let path = format!("../../examples/{}/config/rbac/rules.yaml", operator.name());
-    opkit::golden(path, &Value::from(rules(operator)))
+    opkit::testing::golden(path, &Value::from(rules(operator)))
 }
 
 /// Decodes an object from JSON.

@@ -9,7 +9,8 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, CustomResourceExt};
-use opkit::{Capability, prelude::*};
+use opkit::prelude::*;
+use opkit::testing::Capability;
 use serde_json::{Value, json};
 
 use self::declared::{Mode, Mower, MowerSpec, MowerStatus, Region, Tool};

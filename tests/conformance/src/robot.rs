@@ -11,7 +11,8 @@ use kube::{
     Api,
     api::{ListParams, Patch, PatchParams},
 };
-use opkit::{Capability, prelude::*};
+use opkit::prelude::*;
+use opkit::testing::Capability;
 use robot_operator::{Robot, RobotSpec, operator};
 use serde_json::{Value, json};
 
@@ -37,7 +38,7 @@ pub(crate) fn has_ready(robot: &Robot, replicas: i32) -> bool {
 
 async fn merge<K>(plane: &ControlPlane, name: &str, patch: Value) -> opkit::Result
 where
-    K: opkit::Object<Scope = k8s_openapi::NamespaceResourceScope> + std::fmt::Debug,
+    K: opkit::client::Object<Scope = k8s_openapi::NamespaceResourceScope> + std::fmt::Debug,
 {
     let api: Api<K> = Api::default_namespaced(plane.client());
     api.patch(name, &PatchParams::default(), &Patch::Merge(patch))

@@ -6,8 +6,8 @@ use http::{Request, header};
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::client::Body;
+use opkit::operator::{RunOptions, ServerAddresses};
 use opkit::prelude::*;
-use opkit::{RunOptions, ServerAddresses};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

@@ -9,8 +9,9 @@ mod names;
 
 use faults::Faults;
 use opkit::client::{Client, DeleteOptions, ListOptions, Patch};
+use opkit::operator::RunOptions;
 use opkit::prelude::*;
-use opkit::{Capability, RunOptions};
+use opkit::testing::Capability;
 use opkit_random::Random;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

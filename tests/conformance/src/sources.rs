@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
-use opkit::event::Event;
+use opkit::controller::event::Event;
 use opkit::prelude::*;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;

@@ -1,7 +1,7 @@
 //! A reconcile that does not return is reported while the operator runs, and named at shutdown.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use opkit::RunOptions;
+use opkit::operator::RunOptions;
 use opkit::prelude::*;
 use tokio_util::sync::CancellationToken;
 

@@ -3,8 +3,11 @@
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use opkit::clap;
+use opkit::controller::Reads;
+use opkit::events::EventRecorder;
 use opkit::prelude::*;
-use opkit::{Capability, EventRecorder, Reads, clap};
+use opkit::testing::Capability;
 use serde_json::json;
 
 /// Runs the backup that a config map describes.

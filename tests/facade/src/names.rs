@@ -1,9 +1,12 @@
 //! Names of types, in signatures that a user would write.
 
+use opkit::controller::{event, limiter};
 use opkit::k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use opkit::leaderelection::LeaderElectionOptions;
+use opkit::metrics;
+use opkit::operator::CancellationToken;
 use opkit::predicate::Predicate;
 use opkit::prelude::*;
-use opkit::{CancellationToken, LeaderElectionOptions, event, limiter, metrics};
 
 async fn reconcile(_: Arc<ConfigMap>, _: Context) -> Result<Action> {
     Ok(Action::await_change())
@@ -24,7 +27,7 @@ impl limiter::RateLimiter<Request> for Steady {
     }
 }
 
-fn controllers() -> [opkit::AnyController; 2] {
+fn controllers() -> [opkit::controller::AnyController; 2] {
     let bucket = limiter::TokenBucket::new(10.0, 100);
     let backoff = limiter::ItemExponential::new(Duration::from_millis(5), Duration::from_secs(60));
     let limited = limiter::MaxOf::new(vec![Box::new(backoff), Box::new(bucket)]);
@@ -35,7 +38,7 @@ fn controllers() -> [opkit::AnyController; 2] {
     [
         Controller::new(reconcile)
             .rate_limiter(limited)
-            .watches_with::<Secret>(|secrets: opkit::Source<Secret>| {
+            .watches_with::<Secret>(|secrets: opkit::controller::Source<Secret>| {
                 secrets.only(seen).on_create(is_new)
             })
             .into(),
@@ -62,18 +65,18 @@ fn operator() -> Operator {
         .cluster("edge", edge)
         .metric(&calls)
         .state_with(|cx: StateContext| async move { Ok::<_, Error>(cx.recorder()) })
-        .cache::<Secret>(opkit::InformerOptions::default())
+        .cache::<Secret>(opkit::cache::InformerOptions::default())
         .controller(one)
         .controller(other)
 }
 
 /// Reads the parts of a reconcile's record.
 fn shown(
-    record: &opkit::ReconcileRecord,
+    record: &opkit::controller::ReconcileRecord,
 ) -> (
-    opkit::Reasons<opkit::Cause>,
-    opkit::Outcome,
-    Option<opkit::HotLoop>,
+    opkit::controller::Reasons<opkit::controller::Cause>,
+    opkit::controller::Outcome,
+    Option<opkit::controller::HotLoop>,
 ) {
     (
         record.causes.clone(),
@@ -91,7 +94,7 @@ fn an_operator_needs_only_opkit() {
 
 #[opkit::test]
 async fn a_test_needs_only_opkit(plane: ControlPlane) -> opkit::Result {
-    plane.require(opkit::Capability::ControllerManager)?;
+    plane.require(opkit::testing::Capability::ControllerManager)?;
     plane
         .start(Operator::new("facade").controller(Controller::new(reconcile)))
         .await?;

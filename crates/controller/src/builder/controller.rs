@@ -215,9 +215,11 @@ impl<S: Send + Sync + 'static> Controller<DynamicObject, S> {
     ///
     /// # Examples
     /// ```
-    /// # use opkit_controller as opkit;
+    /// # mod opkit { pub use opkit_controller::*; pub use opkit_cache as cache; pub use opkit_client as client; }
     /// use std::sync::Arc;
-    /// use opkit::{Action, Context, Controller, DynamicObject, Kind, Result};
+    /// use opkit::cache::DynamicObject;
+    /// use opkit::client::Kind;
+    /// use opkit::{Action, Context, Controller, Result};
     ///
     /// async fn reconcile(object: Arc<DynamicObject>, cx: Context) -> Result<Action> {
     ///     println!("{} has {:?}", object.name(), object.get(&["spec", "replicas"]));

@@ -16,7 +16,7 @@ use opkit_apimachinery::quantity::{Quantity, QuantityError};
 /// assert!(asked.to_number()? >= present.to_number()?); // not "10Gi" < "8192Mi", as texts
 /// let more = ApiQuantity::from_number(asked.to_number()? * 2);
 /// assert_eq!(more.0, "20Gi");
-/// # Ok::<(), opkit::QuantityError>(())
+/// # Ok::<(), opkit_controller::QuantityError>(())
 /// ```
 pub trait QuantityExt: Sized {
     /// Returns the number.

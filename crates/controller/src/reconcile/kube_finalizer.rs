@@ -48,12 +48,12 @@ pub enum Error<E: StdError + 'static> {
 ///
 /// # Examples
 /// ```
-/// # use opkit_controller as opkit;
+/// # mod opkit { pub use opkit_controller::*; pub use opkit_controller as controller; }
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use kube::Api;
 /// use opkit::Action;
-/// use opkit::finalizer::{Error, Event, finalizer};
+/// use opkit::controller::finalizer::{Error, Event, finalizer};
 ///
 /// struct Ctx {
 ///     client: kube::Client,

@@ -95,8 +95,8 @@ impl fmt::Display for ReconcileRecord {
 ///
 /// # Examples
 /// ```
-/// # use opkit_controller as opkit;
-/// let log = opkit::ReconcileLog::default();
+/// # mod opkit { pub use opkit_controller as controller; }
+/// let log = opkit::controller::ReconcileLog::default();
 /// for record in log.records() {
 ///     println!("{record}");
 /// }

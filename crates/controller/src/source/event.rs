@@ -48,9 +48,9 @@ pub struct GenericEvent<'a, K = Stored> {
 ///
 /// # Examples
 /// ```
-/// # use opkit_controller as opkit;
+/// # mod opkit { pub use opkit_controller as controller; }
 /// use k8s_openapi::api::core::v1::Node;
-/// use opkit::event::Event;
+/// use opkit::controller::event::Event;
 ///
 /// fn describe(event: &Event<Node>) -> String {
 ///     let name = event.object().metadata.name.clone().unwrap_or_default();

@@ -23,10 +23,11 @@ const WAITING: usize = 1024;
 /// # Examples
 /// A web server that has an object reconciled when somebody calls:
 /// ```
-/// # use opkit_controller as opkit;
+/// # mod opkit { pub use opkit_controller::*; pub use opkit_controller as controller; }
 /// use std::sync::Arc;
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use opkit::{Action, Context, Controller, Error, trigger};
+/// use opkit::controller::trigger;
+/// use opkit::{Action, Context, Controller, Error};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {

@@ -4,7 +4,8 @@ use std::sync::{Arc, LazyLock};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use opkit_client::{Kind, ListOptions, ResponseFormat};
-use opkit_operator::{Operator, Result};
+use opkit_controller::Result;
+use opkit_operator::Operator;
 
 use super::ControlPlane;
 use crate::TestError;

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{Event, Pod};
 use k8s_openapi::{api::batch::v1::Job, jiff::Timestamp};
 use opkit_client::{Kind, ListOptions, Object, ObjectKey, Patch, ResponseFormat, WriteOptions};
-use opkit_operator::{Error, Result};
+use opkit_controller::{Error, Result};
 use serde::Serialize;
 use serde_json::{Value, json};
 

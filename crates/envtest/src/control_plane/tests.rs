@@ -1,6 +1,7 @@
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use opkit_operator::{Action, Context, Controller, Operator, Result, clap};
+use opkit_controller::{Action, Context, Controller, Result};
+use opkit_operator::{Operator, clap};
 use serde_json::json;
 
 use super::*;
@@ -12,7 +13,7 @@ fn config_map(name: &str) -> ConfigMap {
 }
 
 async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
-    cx.event(opkit_operator::EventType::Normal, "Seen", "it was seen");
+    cx.event(opkit_controller::EventType::Normal, "Seen", "it was seen");
     assert_ne!(map.metadata.name.as_deref(), Some("bad"), "a bad map");
     Ok(Action::await_change())
 }
@@ -283,7 +284,7 @@ async fn flags_are_given_by_the_test() {
     }
     async fn reconcile(map: Arc<ConfigMap>, cx: Context<String>) -> Result<Action> {
         let _ = map;
-        cx.event(opkit_operator::EventType::Normal, "Stored", cx.state());
+        cx.event(opkit_controller::EventType::Normal, "Stored", cx.state());
         Ok(Action::await_change())
     }
     let operator = || {

@@ -4,7 +4,7 @@ use std::{future::Future, time::Duration};
 
 use k8s_openapi::api::core::v1::Event;
 use opkit_client::{Kind, Object, ObjectKey};
-use opkit_operator::Result;
+use opkit_controller::Result;
 use tokio::time::Instant;
 
 use super::ControlPlane;

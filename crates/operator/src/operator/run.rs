@@ -25,8 +25,8 @@ use crate::{OperatorError, entry, logging, manifests, namespaces};
 ///
 /// # Examples
 /// ```
-/// # use opkit_operator as opkit;
-/// let mut options = opkit::RunOptions::default();
+/// # mod opkit { pub use opkit_operator as operator; }
+/// let mut options = opkit::operator::RunOptions::default();
 /// options.namespaces = vec!["test-one".to_owned()];
 /// let (log, mut ready) = (options.log.clone(), options.ready.subscribe());
 /// assert!(!*ready.borrow_and_update());
@@ -73,8 +73,8 @@ pub struct RunOptions {
 ///
 /// # Examples
 /// ```
-/// # use opkit_operator as opkit;
-/// let options = opkit::RunOptions::default();
+/// # mod opkit { pub use opkit_operator as operator; }
+/// let options = opkit::operator::RunOptions::default();
 /// assert_eq!(options.servers.borrow().metrics, None);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use opkit::Capability;
 use opkit::cache::{
     Change, Event, InformerOptions, Listener, Lister, Selection, ShardKey, ShardSelector, Shards,
 };
 use opkit::client::{Kind, ListOptions, ResponseFormat, RestClient};
 use opkit::prelude::*;
+use opkit::testing::Capability;
 use serde_json::Value;
 
 use super::{Cache, client, eventually, map};

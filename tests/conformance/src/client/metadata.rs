@@ -3,7 +3,7 @@
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::core::WatchEvent;
-use opkit::Kind;
+use opkit::client::Kind;
 use opkit::client::{DeleteOptions, MetadataClient, Patch, VersionMatch};
 use opkit::prelude::*;
 use serde_json::json;

@@ -3,9 +3,10 @@
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use opkit::client::Kind;
 use opkit::client::{DeleteOptions, FieldValidation, Patch, Propagation, retry_on_conflict};
 use opkit::prelude::*;
-use opkit::{Capability, Kind};
+use opkit::testing::Capability;
 use serde_json::{Value, json};
 
 use super::{client, map};

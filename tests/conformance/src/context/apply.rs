@@ -1,7 +1,7 @@
 //! `cx.apply`: its requests, and the children that it refuses.
 
 use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, Namespace, Secret, ServiceAccount};
-use opkit::ApplyError;
+use opkit::controller::ApplyError;
 use opkit::prelude::*;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! `cx.delete`: deletes only the version that was read.
 
 use k8s_openapi::api::core::v1::Secret;
-use opkit::WriteError;
+use opkit::controller::WriteError;
 use opkit::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Warnings at the start about fields that a status lacks.
 
-use opkit::RunOptions;
+use opkit::operator::RunOptions;
 use opkit::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

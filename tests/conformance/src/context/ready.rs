@@ -2,7 +2,8 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
-use opkit::{Capability, prelude::*};
+use opkit::prelude::*;
+use opkit::testing::Capability;
 use robot_operator::{Robot, RobotStatus, operator};
 use serde_json::json;
 

@@ -4,7 +4,8 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
-use opkit::{RunOptions, prelude::*};
+use opkit::operator::RunOptions;
+use opkit::prelude::*;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

@@ -3,7 +3,7 @@
 use bucket_operator::{
     Bucket, BucketSpec, MemoryStore, Settings, StoreError, operator, operator_with,
 };
-use opkit::Outcome;
+use opkit::controller::Outcome;
 use opkit::prelude::*;
 use serde_json::json;
 

@@ -5,8 +5,9 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use namespace_operator::{NAME, SIZE, operator};
+use opkit::controller::Outcome;
 use opkit::prelude::*;
-use opkit::{Capability, Outcome};
+use opkit::testing::Capability;
 use serde_json::json;
 
 use super::{RunningOperator, event, golden_rules, merge, object};

@@ -6,8 +6,8 @@ use k8s_openapi::api::networking::v1::Ingress;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
-use opkit::Capability;
 use opkit::prelude::*;
+use opkit::testing::Capability;
 use serde_json::{Value, json};
 use shop_operator::{Database, SHOP, Shop, ShopSpec, operator};
 
