@@ -1,5 +1,5 @@
-//! The elector: the async shell around the `engine`, which decides, and the `lock`, which is the
-//! Lease on the wire.
+//! The elector: async code around the `engine`, which decides, and the `lock`, which reads and
+//! writes the Lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use crate::engine::{Elector, Input, Phase, Request};
-use crate::lock::{Lock, Reply};
-use crate::watchdog::Pulse;
+use crate::engine::{ElectionEngine, Input, Phase, Request};
+use crate::lock::{LeaseLock, RequestOutcome};
+use crate::watchdog::RenewalStatus;
 use crate::{
     LeaderElectionError, LeaderElectionMetrics, LeaderElectionOptions, LeaderWatchdog, LeaderWork,
 };
 
-/// Whether this process leads.
+/// Leadership of this process.
 ///
 /// # Examples
 /// ```
@@ -31,17 +31,17 @@ use crate::{
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leadership {
-    /// Somebody else does, or nobody.
+    /// This process is not the leader.
     Standby,
-    /// This process does.
+    /// This process is the leader.
     Leading {
-        /// Its how many-th term, counted from 1.
+        /// Number of this process's term, counted from 1.
         term: u64,
     },
 }
 
 impl Leadership {
-    /// The term, if this process leads.
+    /// Returns the number of the term, or `None` if this process is not the leader.
     pub fn term(self) -> Option<u64> {
         match self {
             Self::Standby => None,
@@ -50,29 +50,33 @@ impl Leadership {
     }
 }
 
-/// Stands for a Lease, again and again.
+/// Candidate for a Lease. It acquires the Lease, renews it, and tries to acquire it again after it
+/// was lost.
 ///
-/// It speaks client-go's protocol, so Go and Rust candidates can stand for one lease. It tells of
-/// its terms through [`leadership`](LeaderElector::leadership), and keeps two promises:
+/// It uses client-go's protocol, so Go and Rust candidates can compete for one Lease. It reports
+/// its terms through [`leadership`](LeaderElector::leadership), and guarantees:
 ///
-/// - **It does not end.** Who loses the lease stops the work of the term, waits until that has
-///   ended, and stands again, in the same process, with its caches warm.
-/// - **It fences writes.** Its [`fence`](LeaderElector::fence) closes by itself when the lease was
-///   not renewed in time, so that no write of leader-only work leaves the process after the local
-///   deadline, and the deadlines of two leaders do not overlap while no clock runs more than 10 %
-///   too fast or too slow. The time of day plays no part: it may be wrong and may jump.
+/// - **It does not exit.** When it loses the Lease, it waits until the work of the term has stopped
+///   and tries to acquire the Lease again, in the same process, so that caches are kept.
+/// - **It fences writes.** Its [`fence`](LeaderElector::fence) closes when the Lease was not
+///   renewed in time, so no write of leader-only work leaves the process after the local deadline.
+///   The deadlines of two leaders do not overlap while no clock runs more than 10 % too fast or too
+///   slow. The wall clock has no influence: it may be wrong and may jump.
 ///
-/// With the default durations there are 2.5 s between the end of a term and the earliest begin of
-/// the next one, clocks at their worst, and 5 s with good ones; a write that was checked in time
-/// and is held up for less than that still comes before the next leader's. A fence cannot hold back
-/// what has left the process: a write that a network delivers later still needs a precondition,
-/// such as the resourceVersion. The bound on clocks does not hold for a machine that is stopped as
-/// a whole, clock and all, such as a virtual machine that is paused from outside or a laptop that
-/// sleeps: on waking it believes in its lease until that would have ended had there been no pause.
-/// Nor does it hold when somebody else edits or deletes the Lease.
+/// With the default durations, at least 2.5 s pass between the end of a term and the start of the
+/// next one with the worst clocks, and 5 s with accurate clocks. A write that passes the fence and
+/// is delayed for less than that still arrives before writes of the next leader.
+///
+/// # Limits
+/// - A fence cannot stop a request that has left the process. A write that the network delivers
+///   late needs a precondition, such as the `resourceVersion`.
+/// - The limit on clocks does not hold for a machine whose monotonic clock stops, such as a paused
+///   virtual machine or a sleeping laptop. After it resumes, it treats its Lease as valid for the
+///   time that was left before the pause.
+/// - The guarantees do not hold if another client edits or deletes the Lease.
 ///
 /// # Examples
-/// Who runs leader-only work follows the leadership, and holds a guard while the work lasts:
+/// Leader-only work follows the leadership and holds a guard while it runs:
 /// ```
 /// use opkit_client::RestClient;
 /// use opkit_leaderelection::{LeaderElectionError, LeaderElectionOptions, LeaderElector, Leadership};
@@ -90,7 +94,7 @@ impl Leadership {
 ///                 continue;
 ///             };
 ///             let client = fence.for_term(term).layer(client.clone());
-///             // The work: it writes through `client` until the leadership changes, and then ends.
+///             // The work writes through `client` until the leadership changes, and then stops.
 ///             let _ = leadership.wait_for(|now| now.term() != Some(term)).await;
 ///             drop((client, guard));
 ///         }
@@ -101,20 +105,20 @@ impl Leadership {
 /// ```
 #[derive(Debug)]
 pub struct LeaderElector {
-    engine: Elector,
-    lock: Lock,
+    engine: ElectionEngine,
+    lock: LeaseLock,
     request_timeout: Duration,
     lease_duration: Duration,
-    announcer: Announcer,
+    publisher: StatusPublisher,
 }
 
 impl LeaderElector {
-    /// A candidate. `client` must not be behind a fence of this election, and is better without a
-    /// rate limit: a renewal that waits behind other requests may come too late.
+    /// Creates a candidate. `client` must not be behind the fence of this election. It should have
+    /// no rate limit, because a renewal that waits behind other requests may be late.
     ///
     /// # Errors
-    /// When a duration, the name or the identity cannot be, or when no namespace is given and this
-    /// process does not run in a pod.
+    /// Returns an error if an option is not valid, or if no namespace is set and this process does
+    /// not run in a pod.
     pub fn try_new(
         client: RestClient,
         options: LeaderElectionOptions,
@@ -125,7 +129,7 @@ impl LeaderElector {
         let identity = options.identity()?;
         let request_timeout = (timing.renew_deadline / 2).max(Duration::from_secs(1));
         let lease_duration = Duration::from_secs(timing.lease_seconds.into());
-        let announcer = Announcer {
+        let publisher = StatusPublisher {
             lease: Arc::from(format!("{namespace}/{}", options.lease_name)),
             name: options.lease_name.clone(),
             identity: identity.clone(),
@@ -134,115 +138,122 @@ impl LeaderElector {
             holder: watch::Sender::new(String::new()),
             work: LeaderWork::default(),
             metrics: options.metrics,
-            pulse: Arc::default(),
+            renewal: Arc::default(),
             slow_paths: 0,
         };
-        announcer.metrics.off(&announcer.name);
+        publisher.metrics.set_standby(&publisher.name);
         Ok(Self {
-            engine: Elector::new(identity, timing, options.release_on_cancel, Random::seed()),
-            lock: Lock::new(client, &namespace, &options.lease_name, options.labels),
+            engine: ElectionEngine::new(
+                identity,
+                timing,
+                options.release_on_cancel,
+                Random::seed(),
+            ),
+            lock: LeaseLock::new(client, &namespace, &options.lease_name, options.labels),
             request_timeout,
             lease_duration,
-            announcer,
+            publisher,
         })
     }
 
-    /// Who this candidate is in the lease.
+    /// Returns the identity of this candidate in the Lease.
     pub fn identity(&self) -> &str {
-        &self.announcer.identity
+        &self.publisher.identity
     }
 
-    /// Follows whether this process leads.
+    /// Returns a receiver of the leadership of this process.
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
-        self.announcer.leadership.subscribe()
+        self.publisher.leadership.subscribe()
     }
 
-    /// Follows who holds the lease, as far as was seen; empty if nobody. For people: between two
-    /// looks at the lease it may be wrong.
+    /// Returns a receiver of the identity of the Lease's holder at the last read; empty without a
+    /// holder. Use it for display only: it may be out of date between two reads.
     pub fn holder(&self) -> watch::Receiver<String> {
-        self.announcer.holder.subscribe()
+        self.publisher.holder.subscribe()
     }
 
-    /// Where leader-only work signs on and off: the elector does not stand again, and does not
-    /// release the lease, before all of it has ended.
+    /// Returns the tracker of leader-only work. The elector neither releases the Lease nor acquires
+    /// it again before all tracked work has ended.
     pub fn work(&self) -> LeaderWork {
-        self.announcer.work.clone()
+        self.publisher.work.clone()
     }
 
-    /// The fence of this election: open while the lease is held.
+    /// Returns the fence of this election, which is open while this process holds the Lease.
     pub fn fence(&self) -> Fence {
-        self.announcer.fence.clone()
+        self.publisher.fence.clone()
     }
 
-    /// A health check that fails when a term is neither renewed nor ended for the lease's duration
-    /// and `tolerance`.
+    /// Returns a health check that fails if a term is neither renewed nor ended for longer than the
+    /// Lease's duration plus `tolerance`.
     pub fn watchdog(&self, tolerance: Duration) -> LeaderWatchdog {
         LeaderWatchdog {
-            lease: self.announcer.lease.clone(),
-            fence: self.announcer.fence.clone(),
-            pulse: self.announcer.pulse.clone(),
+            lease: self.publisher.lease.clone(),
+            fence: self.publisher.fence.clone(),
+            renewal: self.publisher.renewal.clone(),
             limit: self.lease_duration.saturating_add(tolerance),
         }
     }
 
-    /// Stands for the lease until `stop`. Then no new work may begin; the lease is renewed until
-    /// what is under way has ended, and released.
+    /// Acquires and renews the Lease until `stop` is cancelled. Then no new work can start; the
+    /// Lease is renewed until the running work has ended, and then released.
     ///
     /// # Cancel safety
-    /// Dropping it closes the fence at once and leaves the lease to run out. Cancel `stop` to
-    /// release it.
+    /// Dropping the future closes the fence immediately and lets the Lease expire. Cancel `stop` to
+    /// release the Lease.
     pub async fn run(mut self, stop: CancellationToken) {
-        let (lease, identity) = (self.announcer.lease.clone(), self.identity());
-        info!(%lease, identity, "standing for leader");
-        let mut flight: OptionFuture<BoxFuture<'static, Reply>> = None.into();
-        let mut stopping = false;
+        let (lease, identity) = (self.publisher.lease.clone(), self.identity());
+        info!(%lease, identity, "attempting to acquire the lease");
+        let mut in_flight: OptionFuture<BoxFuture<'static, RequestOutcome>> = None.into();
+        let mut is_stopping = false;
         let mut input = Input::Wake;
         loop {
-            let fence = &self.announcer.fence;
-            let wall = Timestamp::now().as_microsecond();
-            let output = self.engine.step(fence.now(), wall, input);
-            self.announcer.announce(&self.engine);
+            let fence = &self.publisher.fence;
+            let wall_micros = Timestamp::now().as_microsecond();
+            let output = self.engine.step(fence.now(), wall_micros, input);
+            self.publisher.publish(&self.engine);
             if self.engine.phase() == Phase::Done {
                 return;
             }
             match output.send {
-                Some(request) => flight = Some(self.send(request)).into(),
-                None if !self.engine.is_in_flight() => flight = None.into(),
+                Some(request) => in_flight = Some(self.send(request)).into(),
+                None if !self.engine.is_in_flight() => in_flight = None.into(),
                 None => {}
             }
-            let now = self.announcer.fence.now();
+            let now = self.publisher.fence.now();
             let wake = output.wake.map(|wake| sleep(wake.saturating_sub(now)));
-            let work = &self.announcer.work;
+            let work = &self.publisher.work;
             input = tokio::select! {
                 biased;
-                () = stop.cancelled(), if !stopping => {
-                    stopping = true;
+                () = stop.cancelled(), if !is_stopping => {
+                    is_stopping = true;
                     work.close();
                     Input::Stop
                 }
-                Some(reply) = &mut flight => Input::Answer(self.lock.take_in(reply)),
-                () = work.idle(), if self.engine.awaits_work() => Input::WorkEnded,
+                Some(outcome) = &mut in_flight => Input::Response(self.lock.handle_outcome(outcome)),
+                () = work.wait_idle(), if self.engine.awaits_work_end() => Input::WorkEnded,
                 Some(()) = OptionFuture::from(wake) => Input::Wake,
             };
         }
     }
 
-    fn send(&self, request: Request) -> BoxFuture<'static, Reply> {
-        let (limit, reply) = (self.request_timeout, self.lock.send(request));
+    /// Sends a request with a timeout.
+    fn send(&self, request: Request) -> BoxFuture<'static, RequestOutcome> {
+        let (limit, outcome) = (self.request_timeout, self.lock.send(request));
         Box::pin(async move {
-            match timeout(limit, reply).await {
-                Ok(reply) => reply,
-                Err(_) => Reply::late(limit),
+            match timeout(limit, outcome).await {
+                Ok(outcome) => outcome,
+                Err(_) => RequestOutcome::TimedOut(limit),
             }
         })
     }
 }
 
-/// Tells everybody who asked.
+/// Publishes the state of the engine: fence, leadership, holder, metrics, watchdog and log.
 #[derive(Debug)]
-struct Announcer {
-    /// Namespace and name.
+struct StatusPublisher {
+    /// Namespace and name of the Lease.
     lease: Arc<str>,
+    /// Name of the Lease, for metrics.
     name: String,
     identity: String,
     fence: Fence,
@@ -250,36 +261,37 @@ struct Announcer {
     holder: watch::Sender<String>,
     work: LeaderWork,
     metrics: LeaderElectionMetrics,
-    pulse: Arc<Pulse>,
+    renewal: Arc<RenewalStatus>,
+    /// Number of slow paths that the metrics have counted.
     slow_paths: u64,
 }
 
-impl Announcer {
-    /// Tells what the engine says now. A term begins behind an open fence, and ends behind a closed
-    /// one.
-    fn announce(&mut self, engine: &Elector) {
+impl StatusPublisher {
+    /// Publishes the present state of the engine. The fence opens before the start of a term is
+    /// published, and closes before its end is.
+    fn publish(&mut self, engine: &ElectionEngine) {
         let before = *self.leadership.borrow();
         let now = match engine.phase() {
             Phase::Leading { deadline } => {
                 let term = engine.term();
                 self.fence.open(term, deadline);
-                self.pulse.renewed(engine.renewed());
+                self.renewal.set_renewed(engine.renewed());
                 Leadership::Leading { term }
             }
             phase => {
                 self.fence.close();
                 match phase {
-                    Phase::Ending { since } => self.pulse.ending(since),
-                    _ => self.pulse.rest(),
+                    Phase::Ending { since } => self.renewal.set_ending(since),
+                    _ => self.renewal.clear(),
                 }
                 Leadership::Standby
             }
         };
         let slow = engine.slow_paths().saturating_sub(self.slow_paths);
-        self.metrics.slow_path(&self.name, slow);
+        self.metrics.add_slow_paths(&self.name, slow);
         self.slow_paths = engine.slow_paths();
         if before != now {
-            self.change(now, engine.phase());
+            self.publish_change(now, engine.phase());
         }
         if *self.holder.borrow() != engine.holder() {
             let (lease, leader) = (&self.lease, engine.holder());
@@ -288,16 +300,17 @@ impl Announcer {
         }
     }
 
-    fn change(&self, now: Leadership, phase: Phase) {
+    /// Publishes a change of the leadership.
+    fn publish_change(&self, now: Leadership, phase: Phase) {
         let (lease, identity) = (&self.lease, &self.identity);
         match now {
             Leadership::Leading { term } => {
-                self.metrics.on(&self.name);
+                self.metrics.set_leading(&self.name);
                 self.work.open(term);
                 info!(%lease, identity, term, "became leader");
             }
             Leadership::Standby => {
-                self.metrics.off(&self.name);
+                self.metrics.set_standby(&self.name);
                 self.work.close();
                 match phase {
                     Phase::Ending { .. } => warn!(%lease, identity, "lost the lease"),
@@ -309,13 +322,13 @@ impl Announcer {
     }
 }
 
-impl Drop for Announcer {
+impl Drop for StatusPublisher {
     fn drop(&mut self) {
         self.fence.close();
-        self.pulse.rest();
+        self.renewal.clear();
         if self.leadership.borrow().term().is_some() {
-            debug!(lease = %self.lease, "the lease is left to run out");
-            self.change(Leadership::Standby, Phase::Done);
+            debug!(lease = %self.lease, "the lease was not released and will expire");
+            self.publish_change(Leadership::Standby, Phase::Done);
         }
     }
 }

@@ -1,15 +1,16 @@
-//! The elector's state machine: no clock, no tasks, no I/O.
+//! The state machine of an election, without a clock, tasks or I/O.
 //!
-//! Time comes in as a [`Duration`] since an origin of the caller's choice, by a clock that never
-//! goes back; the time of day, in microseconds, is written into the lease and never compared with
-//! anything. The protocol is client-go's: a holder renews every retry period, without reading first
-//! while it knows the lease; a candidate reads the lease every jittered retry period and takes it
-//! once it has not seen it change for the lease's duration.
+//! The caller passes the time as a [`Duration`] on a monotonic clock, since any origin. The wall
+//! clock, in microseconds, is written into the Lease and never compared with anything. The protocol
+//! is client-go's: a holder renews every retry period, without a read while it knows the Lease. A
+//! candidate reads the Lease every jittered retry period, and acquires it after it has not seen it
+//! change for the Lease's duration.
 //!
-//! It differs in three ways. It never ends by itself: who loses the lease waits until the work of
-//! the lost term has ended and stands again. It gives up as soon as it reads that somebody else
-//! holds the lease, and not only at the deadline. And its deadline counts from the moment at which
-//! the renewal was *sent*, which is what keeps two leaders apart; see [`Timing::term`].
+//! There are three differences to client-go. The engine never ends by itself: after it has lost the
+//! Lease, it waits until the work of the term has ended and tries to acquire the Lease again. It
+//! gives up leadership as soon as it reads another holder, and not only at the deadline. Its
+//! deadline counts from the time at which the renewal was *sent*, which keeps the terms of two
+//! leaders apart; see [`Timing::term`].
 
 mod protocol;
 mod timing;
@@ -18,175 +19,194 @@ use std::time::Duration;
 
 use opkit_random::Random;
 
-pub(crate) use self::protocol::{Answer, Record, Request, Stored};
+pub(crate) use self::protocol::{LeaseRecord, Request, Response, StoredRecord};
 #[cfg(test)]
 pub(crate) use self::timing::CLOCK_DRIFT_PERCENT;
 pub(crate) use self::timing::{JITTER_TENTHS, Timing};
 
-/// What happened.
+/// Event that the engine reacts to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// The time to wake up has come.
+    /// The time of [`Output::wake`] has come.
     Wake,
-    /// The request that is under way has ended.
-    Answer(Answer),
-    /// The work of the term that ended, or that is to end, has ended.
+    /// The request in flight has completed.
+    Response(Response),
+    /// All leader-only work of the term has ended.
     WorkEnded,
-    /// Leadership is to be given up for good.
+    /// The election is to stop, and the Lease to be released.
     Stop,
 }
 
-/// Who leads, as far as this process is concerned.
+/// Phase of the election in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// A candidate.
-    Standing,
+    /// The process is a candidate.
+    Acquiring,
+    /// The process is the leader.
     Leading {
-        /// Until when, unless it is renewed.
+        /// End of the term, unless the Lease is renewed.
         deadline: Duration,
     },
-    /// No leader any more; the work of the term has not ended yet.
+    /// The process is no longer the leader, and the work of the term has not ended yet.
     Ending {
+        /// Time at which the Lease was lost.
         since: Duration,
     },
+    /// The process releases the Lease because of a stop.
     Releasing {
+        /// Time at which the release is given up.
         until: Duration,
     },
+    /// The election has stopped.
     Done,
 }
 
-/// The request that is under way.
+/// Request in flight.
 #[derive(Debug, Clone, Copy)]
-struct Flight {
+struct InFlight {
     sent: Duration,
-    is_fast: bool,
+    /// Whether the request renews the Lease without a read.
+    is_fast_path: bool,
 }
 
-/// The lease as it was seen last.
+/// Last observed state of the Lease.
 #[derive(Debug, Clone)]
-struct Seen {
-    stored: Stored,
-    /// When it was last seen to change.
+struct ObservedLease {
+    stored: StoredRecord,
+    /// Time at which the record was last observed to change.
     changed: Duration,
 }
 
-/// What an elector does next.
+/// Next action of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Output {
+    /// Request to send. It replaces the request in flight.
     pub(crate) send: Option<Request>,
-    /// When to wake it, at the latest; none if only an answer or an end of work matters.
+    /// Latest time of the next [`Input::Wake`]; `None` if the engine only waits for other inputs.
     pub(crate) wake: Option<Duration>,
 }
 
-/// One candidate for one lease.
+/// State of one candidate for one Lease.
 #[derive(Debug)]
-pub(crate) struct Elector {
+pub(crate) struct ElectionEngine {
     identity: String,
     timing: Timing,
-    release: bool,
+    /// Whether the Lease is released on a stop.
+    releases: bool,
     random: Random,
     phase: Phase,
-    stopping: bool,
+    is_stopping: bool,
     term: u64,
-    seen: Option<Seen>,
-    /// Whether a write of ours may have been done without our knowing.
-    doubt: bool,
-    flight: Option<Flight>,
-    attempt: Duration,
-    next: Duration,
+    observed: Option<ObservedLease>,
+    /// Whether a write of this process may have succeeded although no response has confirmed it.
+    has_unconfirmed_write: bool,
+    in_flight: Option<InFlight>,
+    /// Start of the current or last attempt to acquire or renew the Lease.
+    attempt_started: Duration,
+    /// Time of the next attempt.
+    next_attempt: Duration,
+    /// Time of the last successful acquisition or renewal.
     renewed: Duration,
     slow_paths: u64,
 }
 
-impl Elector {
-    /// A candidate that has not read the lease yet. A lease that names `identity` is its own, so no
-    /// two living processes may share one.
-    pub(crate) fn new(identity: String, timing: Timing, release: bool, seed: u64) -> Self {
+impl ElectionEngine {
+    /// Creates a candidate that has not read the Lease yet. A Lease with the holder `identity` is
+    /// taken to be its own, so no two running processes may have the same identity.
+    pub(crate) fn new(identity: String, timing: Timing, releases: bool, seed: u64) -> Self {
         Self {
             identity,
             timing,
-            release,
+            releases,
             random: Random::new(seed),
-            phase: Phase::Standing,
-            stopping: false,
+            phase: Phase::Acquiring,
+            is_stopping: false,
             term: 0,
-            seen: None,
-            doubt: false,
-            flight: None,
-            attempt: Duration::ZERO,
-            next: Duration::ZERO,
+            observed: None,
+            has_unconfirmed_write: false,
+            in_flight: None,
+            attempt_started: Duration::ZERO,
+            next_attempt: Duration::ZERO,
             renewed: Duration::ZERO,
             slow_paths: 0,
         }
     }
 
+    /// Returns the phase of the election.
     pub(crate) fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// The term that leads, or that led last; 0 before the first.
+    /// Returns the number of the current or last term; 0 before the first term.
     pub(crate) fn term(&self) -> u64 {
         self.term
     }
 
-    /// Whether a request is under way; else the one that is may be dropped.
+    /// Reports whether the engine waits for a response. If not, the caller may drop a request in
+    /// flight.
     pub(crate) fn is_in_flight(&self) -> bool {
-        self.flight.is_some()
+        self.in_flight.is_some()
     }
 
-    /// Whether [`Input::WorkEnded`] is waited for.
-    pub(crate) fn awaits_work(&self) -> bool {
+    /// Reports whether the engine waits for [`Input::WorkEnded`].
+    pub(crate) fn awaits_work_end(&self) -> bool {
         match self.phase {
             Phase::Ending { .. } => true,
-            Phase::Leading { .. } => self.stopping,
+            Phase::Leading { .. } => self.is_stopping,
             _ => false,
         }
     }
 
-    /// Who holds the lease, as far as was seen; empty if nobody.
+    /// Returns the last observed holder of the Lease; empty without a holder.
     pub(crate) fn holder(&self) -> &str {
-        let seen = self.seen.as_ref();
-        seen.map_or("", |seen| &seen.stored.record.holder)
+        let observed = self.observed.as_ref();
+        observed.map_or("", |observed| &observed.stored.record.holder)
     }
 
-    /// When the lease was last acquired or renewed by us.
+    /// Returns the time at which this process last acquired or renewed the Lease.
     pub(crate) fn renewed(&self) -> Duration {
         self.renewed
     }
 
-    /// How often a lease of our own had to be read before it was renewed.
+    /// Returns the number of times that a holder had to read the Lease before it could renew it.
     pub(crate) fn slow_paths(&self) -> u64 {
         self.slow_paths
     }
 
-    /// Takes in what happened at `now`, when the time of day is `wall`.
-    pub(crate) fn step(&mut self, now: Duration, wall: i64, input: Input) -> Output {
-        // First, because an answer that comes after the deadline does not bring the term back.
-        self.give_up_late(now);
+    /// Handles an input at the time `now`, when the wall clock shows `wall_micros`.
+    pub(crate) fn step(&mut self, now: Duration, wall_micros: i64, input: Input) -> Output {
+        // This comes first because a response after the deadline does not restore the term.
+        self.check_deadline(now);
         let mut send = match input {
             Input::Wake => None,
-            Input::Answer(answer) => self.answered(now, wall, answer),
+            Input::Response(response) => self.handle_response(now, wall_micros, response),
             Input::WorkEnded => self.work_ended(now),
             Input::Stop => self.stop(now),
         };
-        if self.flight.is_none() && send.is_none() && self.tries() && now >= self.next {
-            send = Some(self.try_acquire_or_renew(now, wall));
+        if self.in_flight.is_none()
+            && send.is_none()
+            && self.makes_attempts()
+            && now >= self.next_attempt
+        {
+            send = Some(self.try_acquire_or_renew(now, wall_micros));
         }
         if let Some(request) = &send {
-            self.doubt |= !matches!(request, Request::Get);
+            self.has_unconfirmed_write |= !matches!(request, Request::Get);
         }
         Output {
             send,
-            wake: self.wake(),
+            wake: self.next_wake(),
         }
     }
 
-    fn tries(&self) -> bool {
-        matches!(self.phase, Phase::Standing | Phase::Leading { .. })
+    /// Reports whether the engine tries to acquire or renew the Lease.
+    fn makes_attempts(&self) -> bool {
+        matches!(self.phase, Phase::Acquiring | Phase::Leading { .. })
     }
 
-    fn wake(&self) -> Option<Duration> {
-        let next = (self.tries() && self.flight.is_none()).then_some(self.next);
+    /// Returns the time of the next wake-up.
+    fn next_wake(&self) -> Option<Duration> {
+        let next = (self.makes_attempts() && self.in_flight.is_none()).then_some(self.next_attempt);
         let limit = match self.phase {
             Phase::Leading { deadline } => Some(deadline),
             Phase::Releasing { until } => Some(until),
@@ -195,7 +215,8 @@ impl Elector {
         next.into_iter().chain(limit).min()
     }
 
-    fn give_up_late(&mut self, now: Duration) {
+    /// Ends the term, or gives up the release, if its deadline has passed.
+    fn check_deadline(&mut self, now: Duration) {
         match self.phase {
             Phase::Leading { deadline } if now >= deadline => self.lose(now),
             Phase::Releasing { until } if now >= until => self.finish(),
@@ -203,146 +224,168 @@ impl Elector {
         }
     }
 
+    /// Ends the term because the Lease was lost.
     fn lose(&mut self, now: Duration) {
         self.phase = Phase::Ending { since: now };
-        self.flight = None;
+        self.in_flight = None;
     }
 
+    /// Ends the election.
     fn finish(&mut self) {
         self.phase = Phase::Done;
-        self.flight = None;
+        self.in_flight = None;
     }
 
+    /// Handles [`Input::Stop`].
     fn stop(&mut self, now: Duration) -> Option<Request> {
-        self.stopping = true;
+        self.is_stopping = true;
         match self.phase {
-            Phase::Standing => self.release(now),
-            // The work may still write, so the lease is renewed until it has ended.
+            Phase::Acquiring => self.release(now),
+            // The work may still write, so the Lease is renewed until the work has ended.
             Phase::Leading { .. } | Phase::Ending { .. } => None,
             Phase::Releasing { .. } | Phase::Done => None,
         }
     }
 
+    /// Handles [`Input::WorkEnded`].
     fn work_ended(&mut self, now: Duration) -> Option<Request> {
         match self.phase {
-            Phase::Leading { .. } | Phase::Ending { .. } if self.stopping => self.release(now),
+            Phase::Leading { .. } | Phase::Ending { .. } if self.is_stopping => self.release(now),
             Phase::Ending { .. } => {
-                self.phase = Phase::Standing;
-                self.next = now;
+                self.phase = Phase::Acquiring;
+                self.next_attempt = now;
                 None
             }
             _ => None,
         }
     }
 
-    /// Gives the lease up, if it is, or may be, ours.
+    /// Releases the Lease if this process holds it or may hold it.
     fn release(&mut self, now: Duration) -> Option<Request> {
-        self.flight = None;
-        let may_hold = self.doubt || self.holder() == self.identity;
-        if !self.release || !may_hold {
+        self.in_flight = None;
+        let may_hold = self.has_unconfirmed_write || self.holder() == self.identity;
+        if !self.releases || !may_hold {
             self.finish();
             return None;
         }
         let until = now.saturating_add(self.timing.renew_deadline);
         self.phase = Phase::Releasing { until };
-        Some(self.fly(now, Request::Get, false))
+        Some(self.start_request(now, Request::Get, false))
     }
 
-    fn fly(&mut self, now: Duration, request: Request, is_fast: bool) -> Request {
-        self.flight = Some(Flight { sent: now, is_fast });
+    /// Records that `request` is in flight, and returns it.
+    fn start_request(&mut self, now: Duration, request: Request, is_fast_path: bool) -> Request {
+        self.in_flight = Some(InFlight {
+            sent: now,
+            is_fast_path,
+        });
         request
     }
 
-    /// Begins an attempt: a holder writes at once, a candidate reads first.
-    fn try_acquire_or_renew(&mut self, now: Duration, wall: i64) -> Request {
-        self.attempt = now;
-        match &self.seen {
-            Some(seen) if self.is_ours(seen) && is_valid(seen, now) => {
-                let record = self.renewal(&seen.stored.record, wall);
-                let update = Request::Update(record, seen.stored.version.clone());
-                self.fly(now, update, true)
+    /// Starts an attempt: a holder writes immediately, a candidate reads first.
+    fn try_acquire_or_renew(&mut self, now: Duration, wall_micros: i64) -> Request {
+        self.attempt_started = now;
+        match &self.observed {
+            Some(observed) if self.is_holder(observed) && is_valid(observed, now) => {
+                let record = self.renewed_record(&observed.stored.record, wall_micros);
+                let update = Request::Update(record, observed.stored.version.clone());
+                self.start_request(now, update, true)
             }
-            _ => self.fly(now, Request::Get, false),
+            _ => self.start_request(now, Request::Get, false),
         }
     }
 
-    fn answered(&mut self, now: Duration, wall: i64, answer: Answer) -> Option<Request> {
-        let Some(flight) = self.flight.take() else {
-            // It came together with the end of the term. What it says of the lease is still true.
-            if let Answer::Read(Some(stored)) | Answer::Written(stored) = answer {
-                self.see(now, stored);
+    /// Handles [`Input::Response`].
+    fn handle_response(
+        &mut self,
+        now: Duration,
+        wall_micros: i64,
+        response: Response,
+    ) -> Option<Request> {
+        let Some(in_flight) = self.in_flight.take() else {
+            // The term ended at the same time. The response still shows the state of the Lease.
+            if let Response::Read(Some(stored)) | Response::Written(stored) = response {
+                self.observe(now, stored);
             }
             return None;
         };
         if let Phase::Releasing { .. } = self.phase {
-            return self.answered_release(now, wall, answer);
+            return self.handle_release_response(now, wall_micros, response);
         }
-        match answer {
-            Answer::Written(stored) => {
-                self.acquired(now, flight.sent, stored);
+        match response {
+            Response::Written(stored) => {
+                self.acquired(now, in_flight.sent, stored);
                 None
             }
-            Answer::Read(stored) => self.read(now, wall, stored),
-            Answer::Conflict | Answer::Failed if flight.is_fast => {
-                Some(self.fly(now, Request::Get, false))
+            Response::Read(stored) => self.handle_read(now, wall_micros, stored),
+            Response::Conflict | Response::Failed if in_flight.is_fast_path => {
+                Some(self.start_request(now, Request::Get, false))
             }
-            Answer::Conflict | Answer::Failed => {
-                self.failed(now);
+            Response::Conflict | Response::Failed => {
+                self.schedule_retry(now);
                 None
             }
         }
     }
 
-    fn read(&mut self, now: Duration, wall: i64, stored: Option<Stored>) -> Option<Request> {
-        self.doubt = false;
+    /// Handles the response to a read: acquires, renews, or waits.
+    fn handle_read(
+        &mut self,
+        now: Duration,
+        wall_micros: i64,
+        stored: Option<StoredRecord>,
+    ) -> Option<Request> {
+        self.has_unconfirmed_write = false;
         let Some(stored) = stored else {
-            self.seen = None;
-            let record = self.first(wall);
-            return Some(self.fly(now, Request::Create(record), false));
+            self.observed = None;
+            let record = self.new_record(wall_micros);
+            return Some(self.start_request(now, Request::Create(record), false));
         };
-        let seen = self.see(now, stored).clone();
-        let is_ours = self.is_ours(&seen);
-        if !is_ours && matches!(self.phase, Phase::Leading { .. }) {
+        let observed = self.observe(now, stored).clone();
+        let is_holder = self.is_holder(&observed);
+        if !is_holder && matches!(self.phase, Phase::Leading { .. }) {
             self.lose(now);
             return None;
         }
-        let record = &seen.stored.record;
-        if !is_ours && !record.holder.is_empty() && is_valid(&seen, now) {
-            self.failed(now);
+        let record = &observed.stored.record;
+        if !is_holder && !record.holder.is_empty() && is_valid(&observed, now) {
+            self.schedule_retry(now);
             return None;
         }
-        let record = if is_ours {
+        let record = if is_holder {
             self.slow_paths = self.slow_paths.saturating_add(1);
-            self.renewal(record, wall)
+            self.renewed_record(record, wall_micros)
         } else {
-            Record {
+            LeaseRecord {
                 transitions: record.transitions.saturating_add(1),
-                ..self.first(wall)
+                ..self.new_record(wall_micros)
             }
         };
-        let update = Request::Update(record, seen.stored.version);
-        Some(self.fly(now, update, false))
+        let update = Request::Update(record, observed.stored.version);
+        Some(self.start_request(now, update, false))
     }
 
-    /// Keeps what was read; it has changed when its content has, whatever the version.
-    fn see(&mut self, now: Duration, stored: Stored) -> &Seen {
-        let changed = match &self.seen {
-            Some(seen) if seen.stored.record == stored.record => seen.changed,
+    /// Stores what was read. The Lease has changed if its record has, whatever its version.
+    fn observe(&mut self, now: Duration, stored: StoredRecord) -> &ObservedLease {
+        let changed = match &self.observed {
+            Some(observed) if observed.stored.record == stored.record => observed.changed,
             _ => now,
         };
-        self.seen.insert(Seen { stored, changed })
+        self.observed.insert(ObservedLease { stored, changed })
     }
 
-    fn acquired(&mut self, now: Duration, sent: Duration, stored: Stored) {
-        self.doubt = false;
-        self.seen = Some(Seen {
+    /// Handles a successful write: starts or extends the term.
+    fn acquired(&mut self, now: Duration, sent: Duration, stored: StoredRecord) {
+        self.has_unconfirmed_write = false;
+        self.observed = Some(ObservedLease {
             stored,
             changed: now,
         });
         let deadline = sent.saturating_add(self.timing.term());
         if now >= deadline {
-            // It was done too late to be of use. The lease is ours, so the next try is quick.
-            self.next = now;
+            // The write succeeded too late for a term. This process holds the Lease, so the next
+            // attempt starts immediately.
+            self.next_attempt = now;
             return;
         }
         if !matches!(self.phase, Phase::Leading { .. }) {
@@ -350,43 +393,51 @@ impl Elector {
         }
         self.phase = Phase::Leading { deadline };
         self.renewed = now;
-        self.next = now.saturating_add(self.timing.retry_period);
+        self.next_attempt = now.saturating_add(self.timing.retry_period);
     }
 
-    fn failed(&mut self, now: Duration) {
+    /// Schedules the next attempt after a failed one.
+    fn schedule_retry(&mut self, now: Duration) {
         let retry = self.timing.retry_period;
-        self.next = match self.phase {
-            Phase::Leading { .. } => self.attempt.saturating_add(retry).max(now),
+        self.next_attempt = match self.phase {
+            Phase::Leading { .. } => self.attempt_started.saturating_add(retry).max(now),
             _ => now.saturating_add(self.acquire_interval()),
         };
     }
 
+    /// Returns the jittered time between two attempts of a candidate.
     fn acquire_interval(&mut self) -> Duration {
         let retry = self.timing.retry_period;
         let jitter = retry.saturating_mul(JITTER_TENTHS) / 10;
         retry.saturating_add(jitter.mul_f64(self.random.unit()))
     }
 
-    fn answered_release(&mut self, now: Duration, wall: i64, answer: Answer) -> Option<Request> {
-        match answer {
-            Answer::Read(Some(stored)) if stored.record.holder == self.identity => {
-                let record = Record {
+    /// Handles a response during the release.
+    fn handle_release_response(
+        &mut self,
+        now: Duration,
+        wall_micros: i64,
+        response: Response,
+    ) -> Option<Request> {
+        match response {
+            Response::Read(Some(stored)) if stored.record.holder == self.identity => {
+                let record = LeaseRecord {
                     holder: String::new(),
-                    // A Lease cannot last 0 s.
+                    // The API server rejects 0 s.
                     lease_seconds: 1,
-                    acquire_time: wall,
-                    renew_time: wall,
+                    acquire_time: wall_micros,
+                    renew_time: wall_micros,
                     transitions: stored.record.transitions,
                 };
                 let update = Request::Update(record, stored.version.clone());
-                self.see(now, stored);
-                Some(self.fly(now, update, false))
+                self.observe(now, stored);
+                Some(self.start_request(now, update, false))
             }
-            // A renewal that was under way when the stop came may have been done in between.
-            Answer::Conflict => Some(self.fly(now, Request::Get, false)),
-            answer => {
-                if let Answer::Read(Some(stored)) | Answer::Written(stored) = answer {
-                    self.see(now, stored);
+            // A renewal that was in flight at the stop may have succeeded in between.
+            Response::Conflict => Some(self.start_request(now, Request::Get, false)),
+            response => {
+                if let Response::Read(Some(stored)) | Response::Written(stored) = response {
+                    self.observe(now, stored);
                 }
                 self.finish();
                 None
@@ -394,38 +445,40 @@ impl Elector {
         }
     }
 
-    fn is_ours(&self, seen: &Seen) -> bool {
-        seen.stored.record.holder == self.identity
+    /// Reports whether this process holds the observed Lease.
+    fn is_holder(&self, observed: &ObservedLease) -> bool {
+        observed.stored.record.holder == self.identity
     }
 
-    /// The record of somebody who begins.
-    fn first(&self, wall: i64) -> Record {
-        Record {
+    /// Returns the record of a new holder.
+    fn new_record(&self, wall_micros: i64) -> LeaseRecord {
+        LeaseRecord {
             holder: self.identity.clone(),
             lease_seconds: self.timing.lease_seconds,
-            acquire_time: wall,
-            renew_time: wall,
+            acquire_time: wall_micros,
+            renew_time: wall_micros,
             transitions: 0,
         }
     }
 
-    /// The record of somebody who goes on. Its time is later than that of the record it replaces:
-    /// one that came back to an earlier content, by a time of day that stands still or goes back,
-    /// would look to others as if nobody had renewed it.
-    fn renewal(&self, record: &Record, wall: i64) -> Record {
-        Record {
+    /// Returns the record of a holder that renews the Lease. Its renew time is always later than in
+    /// `record`: if the wall clock stops or goes back, a record equal to an earlier one would look
+    /// to other candidates as if the Lease was not renewed.
+    fn renewed_record(&self, record: &LeaseRecord, wall_micros: i64) -> LeaseRecord {
+        LeaseRecord {
             acquire_time: record.acquire_time,
-            renew_time: wall.max(record.renew_time.saturating_add(1)),
+            renew_time: wall_micros.max(record.renew_time.saturating_add(1)),
             transitions: record.transitions,
-            ..self.first(wall)
+            ..self.new_record(wall_micros)
         }
     }
 }
 
-/// Whether the lease has not run out, by our own clock since it was last seen to change.
-fn is_valid(seen: &Seen, now: Duration) -> bool {
-    let lease = Duration::from_secs(seen.stored.record.lease_seconds.into());
-    seen.changed.saturating_add(lease) > now
+/// Reports whether the Lease has not expired: less than its duration has passed on the local clock
+/// since the record was last observed to change.
+fn is_valid(observed: &ObservedLease, now: Duration) -> bool {
+    let lease = Duration::from_secs(observed.stored.record.lease_seconds.into());
+    observed.changed.saturating_add(lease) > now
 }
 
 #[cfg(test)]

@@ -1,10 +1,34 @@
-//! Leader election on a Lease: at most one process of several does the work that is for one.
+//! Leader election on a Lease: at most one of several processes is the leader.
 //!
-//! [`LeaderElector`] documents the guarantees. `engine` is the state machine without a clock or a
-//! network, `lock` the Lease on the wire, `elector` the async shell around both; [`LeaderWork`]
-//! counts the work that the elector waits for before it releases the lease. `simulate` is the
-//! model test. This crate does not know controllers: callers follow [`Leadership`] and write
-//! through the elector's fence.
+//! [`LeaderElector`] documents the guarantees. Callers follow [`Leadership`], hold a [`WorkGuard`]
+//! of [`LeaderWork`] while leader-only work runs, and write through the elector's fence. The crate
+//! does not depend on controllers.
+//!
+//! The module `engine` is the state machine, without a clock or a network. `lock` reads and writes
+//! the Lease. `elector` is the async code around both. `simulate` is the model test.
+//!
+//! # Examples
+//! ```
+//! use opkit_client::RestClient;
+//! use opkit_leaderelection::{LeaderElectionError, LeaderElectionOptions, LeaderElector};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! async fn log_leadership(
+//!     client: RestClient,
+//!     stop: CancellationToken,
+//! ) -> Result<(), LeaderElectionError> {
+//!     let options = LeaderElectionOptions::new("shop-operator.opkit.dev");
+//!     let elector = LeaderElector::try_new(client, options)?;
+//!     let mut leadership = elector.leadership();
+//!     let log = async {
+//!         while leadership.changed().await.is_ok() {
+//!             println!("{:?}", *leadership.borrow_and_update());
+//!         }
+//!     };
+//!     tokio::join!(elector.run(stop), log);
+//!     Ok(())
+//! }
+//! ```
 
 mod elector;
 mod engine;

@@ -1,4 +1,4 @@
-//! The Lease on the wire.
+//! Reads and writes the Lease.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,33 +10,30 @@ use opkit_client::{Kind, ObjectKey, RequestError, RestClient, one_line};
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
-use crate::engine::{Answer, Record, Request, Stored};
+use crate::engine::{LeaseRecord, Request, Response, StoredRecord};
 
-/// The Lease, read and written through a client.
+/// Lease of the election, read and written through a client.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct LeaseLock {
     client: RestClient,
     key: ObjectKey,
     labels: BTreeMap<String, String>,
-    /// As it was read or written last, with whatever others keep in it.
+    /// Lease at the last read or write, including fields of other clients.
     lease: Option<Value>,
 }
 
-/// What became of a request.
+/// Outcome of an HTTP request for the Lease.
 #[derive(Debug)]
-pub(crate) enum Reply {
+pub(crate) enum RequestOutcome {
+    /// Result of a GET.
     Read(Result<Value, RequestError>),
+    /// Result of a POST or PUT.
     Written(Result<Value, RequestError>),
-    Late(Duration),
+    /// No response came within this time.
+    TimedOut(Duration),
 }
 
-impl Reply {
-    pub(crate) fn late(limit: Duration) -> Self {
-        Self::Late(limit)
-    }
-}
-
-impl Lock {
+impl LeaseLock {
     pub(crate) fn new(
         client: RestClient,
         namespace: &str,
@@ -51,7 +48,8 @@ impl Lock {
         }
     }
 
-    pub(crate) fn send(&self, request: Request) -> BoxFuture<'static, Reply> {
+    /// Returns a future that sends a request.
+    pub(crate) fn send(&self, request: Request) -> BoxFuture<'static, RequestOutcome> {
         let kind = lease_kind();
         let collection = kind.path(self.key.namespace.as_deref());
         let object = collection.clone().name(&self.key.name);
@@ -63,12 +61,12 @@ impl Lock {
                     "kind": kind.kind,
                     "metadata": {"name": self.key.name, "namespace": self.key.namespace},
                 });
-                let lease = written(lease, &record, &self.labels);
+                let lease = with_record(lease, &record, &self.labels);
                 (http::Method::POST, collection, Some(lease))
             }
             Request::Update(record, version) => {
                 let lease = self.lease.clone().unwrap_or_default();
-                let mut lease = written(lease, &record, &self.labels);
+                let mut lease = with_record(lease, &record, &self.labels);
                 if let Some(metadata) = lease.get_mut("metadata").and_then(Value::as_object_mut) {
                     metadata.insert("resourceVersion".to_owned(), json!(version));
                 }
@@ -78,51 +76,59 @@ impl Lock {
         let request = self.client.resource_request(method, &path);
         async move {
             match (body, request) {
-                (None, Ok(request)) => Reply::Read(request.typed().await),
-                (None, Err(error)) => Reply::Read(Err(error)),
-                (Some(lease), Ok(request)) => Reply::Written(request.json(&lease).typed().await),
-                (Some(_), Err(error)) => Reply::Written(Err(error)),
+                (None, Ok(request)) => RequestOutcome::Read(request.typed().await),
+                (None, Err(error)) => RequestOutcome::Read(Err(error)),
+                (Some(lease), Ok(request)) => {
+                    RequestOutcome::Written(request.json(&lease).typed().await)
+                }
+                (Some(_), Err(error)) => RequestOutcome::Written(Err(error)),
             }
         }
         .boxed()
     }
 
-    /// Keeps the lease that came, and says what the reply means.
-    pub(crate) fn take_in(&mut self, reply: Reply) -> Answer {
+    /// Stores the Lease of a successful request, logs an error, and returns the response for the
+    /// engine.
+    pub(crate) fn handle_outcome(&mut self, outcome: RequestOutcome) -> Response {
         let lease = self.key.to_string();
-        match reply {
-            Reply::Read(Ok(value)) => Answer::Read(Some(self.keep(value))),
-            Reply::Read(Err(error)) if error.is_not_found() => {
+        match outcome {
+            RequestOutcome::Read(Ok(value)) => Response::Read(Some(self.store(value))),
+            RequestOutcome::Read(Err(error)) if error.is_not_found() => {
                 self.lease = None;
-                Answer::Read(None)
+                Response::Read(None)
             }
-            Reply::Written(Ok(value)) => Answer::Written(self.keep(value)),
-            Reply::Written(Err(error))
+            RequestOutcome::Written(Ok(value)) => Response::Written(self.store(value)),
+            RequestOutcome::Written(Err(error))
                 if error.is_conflict() || error.is_already_exists() || error.is_not_found() =>
             {
-                Answer::Conflict
+                Response::Conflict
             }
-            Reply::Read(Err(error)) => {
+            RequestOutcome::Read(Err(error)) => {
                 let error = one_line(&error);
                 warn!(lease, error, "cannot read the lease");
-                Answer::Failed
+                Response::Failed
             }
-            Reply::Written(Err(error)) => {
+            RequestOutcome::Written(Err(error)) => {
                 let error = one_line(&error);
                 warn!(lease, error, "cannot write the lease");
-                Answer::Failed
+                Response::Failed
             }
-            Reply::Late(limit) => {
-                warn!(lease, ?limit, "no answer about the lease in time");
-                Answer::Failed
+            RequestOutcome::TimedOut(limit) => {
+                warn!(
+                    lease,
+                    ?limit,
+                    "no response to a request for the lease in time"
+                );
+                Response::Failed
             }
         }
     }
 
-    fn keep(&mut self, lease: Value) -> Stored {
+    /// Stores a Lease and returns its record.
+    fn store(&mut self, lease: Value) -> StoredRecord {
         let version = lease.pointer("/metadata/resourceVersion");
         let version = version.and_then(Value::as_str).unwrap_or_default();
-        let stored = Stored {
+        let stored = StoredRecord {
             record: record_of(&lease),
             version: version.to_owned(),
         };
@@ -131,7 +137,8 @@ impl Lock {
     }
 }
 
-/// Written as a value, because k8s-openapi's type would tie this room to one Kubernetes version.
+/// Returns the kind of Leases. Leases are JSON values because k8s-openapi's type would tie this
+/// crate to one Kubernetes version.
 fn lease_kind() -> Kind {
     Kind {
         group: "coordination.k8s.io".into(),
@@ -142,8 +149,8 @@ fn lease_kind() -> Kind {
     }
 }
 
-/// What a lease says; what it leaves out is empty or zero, as in client-go.
-fn record_of(lease: &Value) -> Record {
+/// Returns the record of a Lease. Missing fields are empty or zero, as in client-go.
+fn record_of(lease: &Value) -> LeaseRecord {
     let field = |name: &str| lease.get("spec").and_then(|spec| spec.get(name));
     let number = |name: &str| {
         let number = field(name).and_then(Value::as_u64);
@@ -155,7 +162,7 @@ fn record_of(lease: &Value) -> Record {
         time.map_or(0, Timestamp::as_microsecond)
     };
     let holder = field("holderIdentity").and_then(Value::as_str);
-    Record {
+    LeaseRecord {
         holder: holder.unwrap_or_default().to_owned(),
         lease_seconds: number("leaseDurationSeconds").unwrap_or_default(),
         acquire_time: time("acquireTime"),
@@ -164,8 +171,8 @@ fn record_of(lease: &Value) -> Record {
     }
 }
 
-/// The lease with the record and the labels in it, and all else as it was.
-fn written(mut lease: Value, record: &Record, labels: &BTreeMap<String, String>) -> Value {
+/// Returns the Lease with its record and labels set, and all other fields unchanged.
+fn with_record(mut lease: Value, record: &LeaseRecord, labels: &BTreeMap<String, String>) -> Value {
     let Value::Object(fields) = &mut lease else {
         return lease;
     };
@@ -176,19 +183,19 @@ fn written(mut lease: Value, record: &Record, labels: &BTreeMap<String, String>)
         ("renewTime", micro_time(record.renew_time)),
         ("leaseTransitions", json!(record.transitions)),
     ];
-    set(fields, "spec", spec);
+    set_fields(fields, "spec", spec);
     if let Some(Value::Object(metadata)) = fields.get_mut("metadata")
         && !labels.is_empty()
     {
         let labels = labels.iter();
         let labels = labels.map(|(name, value)| (name.as_str(), json!(value)));
-        set(metadata, "labels", labels);
+        set_fields(metadata, "labels", labels);
     }
     lease
 }
 
-/// Sets fields of the object at `name`, which is made if there is none.
-fn set<'a>(
+/// Sets fields of the object in the field `name`, after creating the object if it is missing.
+fn set_fields<'a>(
     fields: &mut Map<String, Value>,
     name: &str,
     values: impl IntoIterator<Item = (&'a str, Value)>,
@@ -204,7 +211,7 @@ fn set<'a>(
     }
 }
 
-/// Kubernetes' MicroTime has exactly six digits.
+/// Formats a Kubernetes MicroTime, which has exactly six digits after the decimal point.
 fn micro_time(micros: i64) -> Value {
     match Timestamp::from_microsecond(micros) {
         Ok(time) => json!(time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()),

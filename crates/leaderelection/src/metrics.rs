@@ -1,4 +1,4 @@
-//! What leader elections tell Prometheus, with client-go's names.
+//! Metrics of leader elections, with client-go's names.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -7,9 +7,10 @@ use prometheus_client::registry::Registry;
 
 type Labels = Vec<(&'static str, String)>;
 
-/// `leader_election_master_status{name}`, 1 while this process leads, and
-/// `leader_election_slowpath_total{name}`, how often a leader had to read its lease before it could
-/// renew it. The name is that of the lease. Cloning gives another handle on the same figures.
+/// Metrics of leader elections. `leader_election_master_status{name}` is 1 while this process is
+/// the leader. `leader_election_slowpath_total{name}` counts how many times a leader had to read
+/// its Lease before it could renew it. `name` is the name of the Lease. A clone is another handle
+/// to the same metrics.
 ///
 /// # Examples
 /// ```
@@ -27,7 +28,7 @@ pub struct LeaderElectionMetrics {
 }
 
 impl LeaderElectionMetrics {
-    /// Adds the figures to a registry.
+    /// Adds the metrics to a registry.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "leader_election_master_status",
@@ -37,22 +38,25 @@ impl LeaderElectionMetrics {
         // The encoder appends `_total`.
         registry.register(
             "leader_election_slowpath",
-            "How often a leader had to read the lease of this name before it could renew it",
+            "Number of times that a leader had to read the lease of this name before it could renew it",
             self.slow_paths.clone(),
         );
     }
 
-    pub(crate) fn on(&self, name: &str) {
+    /// Sets the status of the Lease `name` to 1.
+    pub(crate) fn set_leading(&self, name: &str) {
         self.status.get_or_create(&labels(name)).set(1);
     }
 
-    pub(crate) fn off(&self, name: &str) {
+    /// Sets the status of the Lease `name` to 0.
+    pub(crate) fn set_standby(&self, name: &str) {
         self.status.get_or_create(&labels(name)).set(0);
     }
 
-    pub(crate) fn slow_path(&self, name: &str, times: u64) {
-        if times > 0 {
-            self.slow_paths.get_or_create(&labels(name)).inc_by(times);
+    /// Adds `count` to the number of slow paths of the Lease `name`.
+    pub(crate) fn add_slow_paths(&self, name: &str, count: u64) {
+        if count > 0 {
+            self.slow_paths.get_or_create(&labels(name)).inc_by(count);
         }
     }
 }

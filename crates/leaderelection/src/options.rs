@@ -1,4 +1,4 @@
-//! What a leader election needs to know.
+//! Options of a leader election.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,10 +12,11 @@ use opkit_random::uuid;
 use crate::engine::{JITTER_TENTHS, Timing};
 use crate::{LeaderElectionError, LeaderElectionMetrics};
 
-/// Where a pod finds its namespace.
+/// File with the namespace of the pod, from its service account.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// How a [`LeaderElector`](crate::LeaderElector) stands. The durations are controller-runtime's.
+/// Options of a [`LeaderElector`](crate::LeaderElector). The default durations are
+/// controller-runtime's.
 ///
 /// # Examples
 /// ```
@@ -32,31 +33,32 @@ const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/name
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LeaderElectionOptions {
-    /// The name of the Lease, the same for all candidates.
+    /// Name of the Lease; the same for all candidates.
     pub lease_name: String,
-    /// Its namespace; that of the pod by default.
+    /// Namespace of the Lease; the namespace of the pod by default.
     pub namespace: Option<String>,
-    /// Who this candidate is; `hostname_uuid` by default. No two living processes may share one: a
-    /// lease that names it is taken for this candidate's own.
+    /// Identity of this candidate; `hostname_uuid` by default. No two running processes may have
+    /// the same identity: a candidate takes a Lease with its identity to be its own.
     pub identity: Option<String>,
-    /// How long candidates wait after they last saw the lease change before they take it; rounded
-    /// up to whole seconds, because the lease holds no others.
+    /// Time without a renewal after which another candidate may acquire the Lease. It is rounded up
+    /// to whole seconds, because a Lease stores whole seconds.
     pub lease_duration: Duration,
-    /// How long a leader stays one without renewing the lease. Where that is so close to the
-    /// lease's duration that two clocks, one 10 % too fast and one 10 % too slow, could not tell
-    /// them apart, it is cut to 9/11 of the lease's duration.
+    /// Time without a renewal after which the leader gives up. At most 9/11 of the Lease's duration
+    /// is used, so that two terms do not overlap if one clock is 10 % too fast and another one 10 %
+    /// too slow.
     pub renew_deadline: Duration,
-    /// How often the lease is renewed, and at least how long candidates wait between two tries.
+    /// Time between two renewals, and minimum time between two attempts to acquire the Lease.
     pub retry_period: Duration,
-    /// Whether the lease is released on a stop. On by default, other than in controller-runtime,
-    /// where it is safe only if the process ends at once: here the lease is released after the work
-    /// has ended, behind a closed fence, and the next leader need not wait for it to run out.
+    /// Whether the Lease is released on a stop, so that the next leader need not wait until it
+    /// expires. The default is `true`. In controller-runtime it is `false`, because a release there
+    /// is safe only if the process exits immediately; here the Lease is released after the work has
+    /// ended and the fence is closed.
     pub release_on_cancel: bool,
-    /// Labels that the lease shall have, beside any others.
+    /// Labels to set on the Lease, in addition to its existing ones.
     pub labels: BTreeMap<String, String>,
-    /// What is counted, and where.
+    /// Metrics of the election.
     pub metrics: LeaderElectionMetrics,
-    /// What the election opens and closes; a closed one of its own by default.
+    /// Fence that the election opens and closes; a new one, which is closed, by default.
     pub fence: Fence,
 }
 
@@ -73,7 +75,7 @@ impl From<String> for LeaderElectionOptions {
 }
 
 impl LeaderElectionOptions {
-    /// The defaults for the lease of this name.
+    /// Creates the default options for the Lease with this name.
     pub fn new(lease_name: impl Into<String>) -> Self {
         Self {
             lease_name: lease_name.into(),
@@ -89,8 +91,8 @@ impl LeaderElectionOptions {
         }
     }
 
-    /// Sets how long a leader may be silent before others take the lease, how long it stays one
-    /// without renewing, and how often it renews; 15 s, 10 s and 2 s by default, as in
+    /// Sets [`lease_duration`](Self::lease_duration), [`renew_deadline`](Self::renew_deadline) and
+    /// [`retry_period`](Self::retry_period); 15 s, 10 s and 2 s by default, as in
     /// controller-runtime.
     ///
     /// # Examples
@@ -115,7 +117,10 @@ impl LeaderElectionOptions {
         self
     }
 
-    /// The durations, if they can be: lease > renew > 1.2 x retry > 0, client-go's rule.
+    /// Returns the durations.
+    ///
+    /// # Errors
+    /// Returns an error unless lease > renew > 1.2 x retry > 0, client-go's rule.
     pub(crate) fn timing(&self) -> Result<Timing, LeaderElectionError> {
         let durations = [
             ("lease_duration", self.lease_duration),
@@ -144,7 +149,7 @@ impl LeaderElectionOptions {
         let part = u64::from(self.lease_duration.subsec_nanos() > 0);
         let seconds = i32::try_from(whole.saturating_add(part)).ok();
         let Some(lease_seconds) = seconds.and_then(|seconds| u32::try_from(seconds).ok()) else {
-            return Err(invalid("lease_duration", "is longer than a lease can be"));
+            return Err(invalid("lease_duration", "must be at most 2147483647 s"));
         };
         let timing = Timing {
             lease_seconds,
@@ -161,17 +166,18 @@ impl LeaderElectionOptions {
         Ok(timing)
     }
 
-    /// Checks everything that can be checked without a request.
+    /// Checks all options, without a request.
     ///
     /// # Errors
-    /// The first option that is not valid, or a missing namespace.
+    /// Returns an error for the first option that is not valid, or if the namespace is not known.
     pub fn check(&self) -> Result<(), LeaderElectionError> {
-        check_dns_subdomain(&self.lease_name)
-            .map_err(|why| invalid("lease_name", format!("{:?}: {why}", self.lease_name)))?;
+        check_dns_subdomain(&self.lease_name).map_err(|problem| {
+            invalid("lease_name", format!("{:?}: {problem}", self.lease_name))
+        })?;
         for (key, value) in &self.labels {
-            let wrong = [label_key_errors(key), label_value_errors(value)].concat();
-            if !wrong.is_empty() {
-                let problem = format!("\"{key}={value}\": {}", wrong.join("; "));
+            let problems = [label_key_errors(key), label_value_errors(value)].concat();
+            if !problems.is_empty() {
+                let problem = format!("\"{key}={value}\": {}", problems.join("; "));
                 return Err(invalid("labels", problem));
             }
         }
@@ -180,13 +186,15 @@ impl LeaderElectionOptions {
         self.namespace().map(drop)
     }
 
+    /// Returns the namespace of the Lease: the option, or the namespace of the pod.
     pub(crate) fn namespace(&self) -> Result<String, LeaderElectionError> {
         let namespace = self.namespace_or(Path::new(NAMESPACE_FILE))?;
         check_dns_label(&namespace)
-            .map_err(|why| invalid("namespace", format!("{namespace:?}: {why}")))?;
+            .map_err(|problem| invalid("namespace", format!("{namespace:?}: {problem}")))?;
         Ok(namespace)
     }
 
+    /// Returns the option `namespace`, or the content of `file` if the option is not set.
     pub(crate) fn namespace_or(&self, file: &Path) -> Result<String, LeaderElectionError> {
         if let Some(namespace) = self.namespace.as_ref().filter(|it| !it.is_empty()) {
             return Ok(namespace.clone());
@@ -201,6 +209,7 @@ impl LeaderElectionOptions {
         }
     }
 
+    /// Returns the option `identity`, or a new identity.
     pub(crate) fn identity(&self) -> Result<String, LeaderElectionError> {
         match &self.identity {
             Some(identity) if identity.is_empty() => Err(invalid("identity", "is empty")),

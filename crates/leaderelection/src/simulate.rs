@@ -1,18 +1,18 @@
-//! The model test: several candidates with clocks of their own, one server, a network that loses
-//! requests and answers or holds them back, processes that stand still at any point, crash, stop
-//! and come back. Everything is drawn from one seed and runs without a clock, so that a failure can
-//! be repeated: `cargo xtask simulate --only leader-election --seed N`.
+//! The model test of elections. It simulates several candidates with different clocks, one server,
+//! a network that loses or delays requests and responses, and processes that pause at any point,
+//! crash, stop and restart. All random values come from one seed, and no real clock is used, so
+//! that a failure can be repeated: `cargo xtask simulate --only leader-election --seed N`.
 //!
-//! What must hold, whatever happens:
+//! The simulation checks four properties:
 //!
-//! - No write leaves after the deadline of its term by its process' clock, or in a later term. A
-//!   process that stands still between the last check and the sending is the exception that nobody
-//!   can exclude; its write still comes before any other term if it stood for less than the slack.
-//! - The deadlines of two candidates do not overlap in true time.
-//! - Once a candidate reaches the server, somebody leads within the lease's duration and two
-//!   acquire intervals of the last write of the lease, as slow as clocks may be; within one of a
-//!   release.
-//! - No candidate ends unless it was told to.
+//! - No write leaves after the deadline of its term by the clock of its process, or in a later
+//!   term. A pause between the last check of the fence and the send cannot be excluded; if it is
+//!   shorter than the slack, the write must still leave before any other term.
+//! - The terms of two candidates do not overlap in true time.
+//! - Once a candidate reaches the server, there is a leader within the Lease's duration and two
+//!   acquire intervals after the last write of the Lease, or within one acquire interval after a
+//!   release, by the slowest clock.
+//! - No candidate ends without a stop.
 
 mod candidate;
 mod clock;
@@ -29,99 +29,106 @@ use opkit_random::Random;
 use self::candidate::{Candidate, Link};
 use self::server::Server;
 use self::writes::Write;
-use crate::engine::{Answer, CLOCK_DRIFT_PERCENT, Input, JITTER_TENTHS, Phase, Request, Timing};
+use crate::engine::{CLOCK_DRIFT_PERCENT, Input, JITTER_TENTHS, Phase, Request, Response, Timing};
 
-/// How long the server and a good network take together, at most.
+/// Maximum round-trip time of a request on a good network.
 const LATENCY_MAX: Duration = Duration::from_millis(100);
 
-/// What is done wrong on purpose, to see that the simulation finds it.
+/// Bug to simulate, to verify that the simulation finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum Bug {
     None,
-    /// The deadline counts from the answer, as the age of a lease does for those who watch it.
-    DeadlineFromAnswer,
-    /// A term lasts as long as the lease.
-    TermOfLease,
-    /// Writes are not checked.
+    /// The deadline counts from the response instead of the request.
+    DeadlineFromResponse,
+    /// A term has the length of the Lease's duration.
+    TermEqualsLease,
+    /// Writes are not fenced.
     NoFence,
-    /// Writes are checked when they begin and not when they leave.
+    /// Writes are checked when they start and not when they leave.
     NoLastCheck,
-    /// Work of an earlier term writes in a later one.
-    NoTerms,
-    /// Clocks are worse than the bound.
+    /// Work of an earlier term can write in a later one.
+    NoTermCheck,
+    /// Clocks are less accurate than the limit.
     BadClocks,
-    /// Who loses the lease never stands again.
-    Dies,
+    /// A candidate that has lost the Lease never tries to acquire it again.
+    NeverAcquiresAgain,
 }
 
-/// What happens at some time. The number is a candidate's.
+/// Event at a time of the simulation. The first number is the index of a candidate.
 #[derive(Debug)]
 enum Event {
+    /// The timer with this number fires.
     Wake(usize, u64),
     /// A request reaches the server.
     Arrive(usize, u64, Request),
-    /// An answer reaches its candidate.
-    Answer(usize, u64, Answer),
+    /// A response reaches its candidate.
+    Response(usize, u64, Response),
+    /// The request with this number times out.
     Timeout(usize, u64),
+    /// The work of this generation of the process has ended.
     WorkEnded(usize, u64),
-    /// A worker begins a write.
+    /// A worker starts a write.
     Write(usize, u64),
-    /// It comes to the last check.
+    /// A write reaches the last check of the fence.
     LastCheck(usize, Write),
-    /// It leaves, so long after the last check.
-    Leaves(usize, Write, Duration),
-    /// Something goes wrong.
-    Trouble,
-    Mend(usize, u64),
+    /// A write leaves the process, at this time after the last check.
+    SendWrite(usize, Write, Duration),
+    /// A random fault is injected.
+    InjectFault,
+    /// The outage with this number ends.
+    RestoreLink(usize, u64),
+    /// A process restarts after this generation of it has ended.
     Restart(usize, u64),
-    /// The laws of time are checked.
-    Look,
+    /// The simulation checks that there is a leader.
+    CheckLiveness,
 }
 
-struct Entry(Duration, u64, Event);
+/// Event with its time, and a number that orders events of the same time.
+struct ScheduledEvent(Duration, u64, Event);
 
-impl PartialEq for Entry {
+impl PartialEq for ScheduledEvent {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Entry {}
+impl Eq for ScheduledEvent {}
 
-impl PartialOrd for Entry {
+impl PartialOrd for ScheduledEvent {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Entry {
+impl Ord for ScheduledEvent {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.0, self.1).cmp(&(other.0, other.1))
     }
 }
 
-/// One run.
-struct World {
+/// State of one run.
+struct Simulation {
     random: Random,
-    fault: Fault,
+    bug: Bug,
     timing: Timing,
-    /// True time.
+    /// Current true time.
     now: Duration,
-    events: BinaryHeap<Reverse<Entry>>,
-    number: u64,
+    events: BinaryHeap<Reverse<ScheduledEvent>>,
+    sequence: u64,
     server: Server,
     candidates: Vec<Candidate>,
-    /// Whether things still go wrong.
-    is_troubled: bool,
-    /// How many writes left, and how many terms began.
+    /// Whether faults are injected.
+    has_faults: bool,
+    /// Number of writes that left their process.
     writes: u64,
+    /// Number of terms that started.
     terms: u64,
 }
 
-impl World {
-    fn new(seed: u64, fault: Fault) -> Self {
+impl Simulation {
+    fn new(seed: u64, bug: Bug) -> Self {
         let mut random = Random::new(seed);
-        // The defaults, short ones, and ones that are as close to each other as they may be.
+        // The default durations, short ones, and a renew deadline close to the Lease's duration.
         let (lease_seconds, renew, retry) =
             [(15, 10_000, 2000), (3, 2000, 500), (12, 11_900, 2000)][random.below(3) as usize];
         let timing = Timing {
@@ -129,151 +136,162 @@ impl World {
             renew_deadline: Duration::from_millis(renew),
             retry_period: Duration::from_millis(retry),
         };
-        let mut world = Self {
-            fault,
+        let mut simulation = Self {
+            bug,
             timing,
             now: Duration::from_secs(1000),
             events: BinaryHeap::new(),
-            number: 0,
+            sequence: 0,
             server: Server::default(),
             candidates: Vec::new(),
-            is_troubled: true,
+            has_faults: true,
             writes: 0,
             terms: 0,
             random,
         };
-        for number in 0..2 + world.random.below(3) as usize {
-            let candidate = world.candidate(format!("candidate-{number}"), 1);
-            world.candidates.push(candidate);
-            world.at(Duration::ZERO, Event::Wake(number, 0));
+        for number in 0..2 + simulation.random.below(3) as usize {
+            let candidate = simulation.new_candidate(format!("candidate-{number}"), 1);
+            simulation.candidates.push(candidate);
+            simulation.schedule(Duration::ZERO, Event::Wake(number, 0));
         }
-        world.at(Duration::ZERO, Event::Trouble);
-        world.at(Duration::ZERO, Event::Look);
-        world
+        simulation.schedule(Duration::ZERO, Event::InjectFault);
+        simulation.schedule(Duration::ZERO, Event::CheckLiveness);
+        simulation
     }
 
+    /// Returns the Lease's duration.
     fn lease(&self) -> Duration {
         Duration::from_secs(self.timing.lease_seconds.into())
     }
 
-    /// The longest time between two tries of a candidate.
+    /// Returns the maximum time between two attempts of a candidate.
     fn acquire_interval_max(&self) -> Duration {
         self.timing.retry_period * (10 + JITTER_TENTHS) / 10
     }
 
-    /// So long as `local` by the slowest clock.
+    /// Returns the true time that passes while the slowest clock advances by `local`.
     fn slowest(local: Duration) -> Duration {
         local * 100 / (100 - CLOCK_DRIFT_PERCENT)
     }
 
-    /// How long after the end of a term another one may begin at the earliest.
+    /// Returns the minimum time between the end of a term and the start of the next one.
     fn slack(&self) -> Duration {
         let earliest = self.lease() * 100 / (100 + CLOCK_DRIFT_PERCENT);
         earliest.saturating_sub(Self::slowest(self.timing.term()))
     }
 
-    fn at(&mut self, delay: Duration, event: Event) {
-        self.number += 1;
-        let entry = Entry(self.now + delay, self.number, event);
+    /// Schedules an event after a delay.
+    fn schedule(&mut self, delay: Duration, event: Event) {
+        self.sequence += 1;
+        let entry = ScheduledEvent(self.now + delay, self.sequence, event);
         self.events.push(Reverse(entry));
     }
 
-    /// A random time up to `max`.
-    fn some(&mut self, max: Duration) -> Duration {
+    /// Returns a random time up to `max`.
+    fn random_duration(&mut self, max: Duration) -> Duration {
         max.mul_f64(self.random.unit())
     }
 
+    /// Handles all events up to the time `end`.
     fn run_until(&mut self, end: Duration) -> Result<(), String> {
         while let Some(Reverse(entry)) = self.events.peek()
             && entry.0 <= end
         {
-            let Some(Reverse(Entry(now, _, event))) = self.events.pop() else {
+            let Some(Reverse(ScheduledEvent(now, _, event))) = self.events.pop() else {
                 break;
             };
             self.now = now;
-            self.happen(event)
+            self.handle_event(event)
                 .map_err(|failure| format!("at {now:?}: {failure}"))?;
         }
         self.now = end;
         Ok(())
     }
 
-    fn happen(&mut self, event: Event) -> Result<(), String> {
-        // A process that stands still takes nothing in; what came meanwhile it finds when it goes
-        // on.
-        if let Event::Wake(who, _)
-        | Event::Answer(who, ..)
-        | Event::Timeout(who, _)
-        | Event::WorkEnded(who, _)
-        | Event::Write(who, _)
-        | Event::LastCheck(who, ..) = &event
-            && self.candidates[*who].paused_until > self.now
+    /// Handles one event.
+    fn handle_event(&mut self, event: Event) -> Result<(), String> {
+        // A paused process handles its events when it resumes.
+        if let Event::Wake(index, _)
+        | Event::Response(index, ..)
+        | Event::Timeout(index, _)
+        | Event::WorkEnded(index, _)
+        | Event::Write(index, _)
+        | Event::LastCheck(index, ..) = &event
+            && self.candidates[*index].paused_until > self.now
         {
-            let delay = self.candidates[*who].paused_until - self.now;
-            let delay = delay + self.some(Duration::from_millis(1));
-            self.at(delay, event);
+            let delay = self.candidates[*index].paused_until - self.now;
+            let delay = delay + self.random_duration(Duration::from_millis(1));
+            self.schedule(delay, event);
             return Ok(());
         }
         match event {
-            Event::Wake(who, timer) if self.candidates[who].timer == timer => {
-                self.step(who, Input::Wake)
+            Event::Wake(index, timer) if self.candidates[index].timer == timer => {
+                self.step(index, Input::Wake)
             }
-            Event::Arrive(who, flight, request) => {
-                self.arrive(who, flight, request);
+            Event::Arrive(index, request_id, request) => {
+                self.arrive(index, request_id, request);
                 Ok(())
             }
-            Event::Answer(who, flight, answer) if self.candidates[who].flight == flight => {
-                self.answer(who, answer)
+            Event::Response(index, request_id, response)
+                if self.candidates[index].request_id == request_id =>
+            {
+                self.deliver_response(index, response)
             }
-            Event::Timeout(who, flight) if self.candidates[who].flight == flight => {
-                self.step(who, Input::Answer(Answer::Failed))
+            Event::Timeout(index, request_id)
+                if self.candidates[index].request_id == request_id =>
+            {
+                self.step(index, Input::Response(Response::Failed))
             }
-            Event::WorkEnded(who, life) if self.candidates[who].life == life => {
-                self.candidates[who].work_ends = false;
-                if self.fault == Fault::Dies && !self.candidates[who].stopping {
+            Event::WorkEnded(index, generation)
+                if self.candidates[index].generation == generation =>
+            {
+                self.candidates[index].is_work_ending = false;
+                if self.bug == Bug::NeverAcquiresAgain && !self.candidates[index].is_stopping {
                     return Ok(());
                 }
-                self.step(who, Input::WorkEnded)
+                self.step(index, Input::WorkEnded)
             }
-            Event::Write(who, life) => self.write(who, life),
-            Event::LastCheck(who, write) => self.last_check(who, write),
-            Event::Leaves(who, write, gap) => self.leaves(who, &write, gap),
-            Event::Trouble => self.trouble(),
-            Event::Mend(who, breach) => self.mend(who, breach),
-            Event::Restart(who, life) => self.restart(who, life),
-            Event::Look => {
-                self.at(self.timing.retry_period / 4, Event::Look);
-                self.look()
+            Event::Write(index, generation) => self.write(index, generation),
+            Event::LastCheck(index, write) => self.last_check(index, write),
+            Event::SendWrite(index, write, gap) => self.send_write(index, &write, gap),
+            Event::InjectFault => self.inject_fault(),
+            Event::RestoreLink(index, outage) => self.restore_link(index, outage),
+            Event::Restart(index, generation) => self.restart(index, generation),
+            Event::CheckLiveness => {
+                self.schedule(self.timing.retry_period / 4, Event::CheckLiveness);
+                self.check_liveness()
             }
             _ => Ok(()),
         }
     }
 
-    /// Lets the engine of a candidate take something in, and does what it says.
-    fn step(&mut self, who: usize, input: Input) -> Result<(), String> {
-        let (fault, lease, now) = (self.fault, self.lease(), self.now);
-        let candidate = &mut self.candidates[who];
+    /// Passes an input to the engine of a candidate, and executes its output.
+    fn step(&mut self, index: usize, input: Input) -> Result<(), String> {
+        let (bug, lease, now) = (self.bug, self.lease(), self.now);
+        let candidate = &mut self.candidates[index];
         if candidate.is_dead {
             return Ok(());
         }
         let before = candidate.engine.phase();
-        let answered = matches!(input, Input::Answer(Answer::Written(_)));
+        let is_written = matches!(input, Input::Response(Response::Written(_)));
         let local = candidate.clock.local(now);
-        let output = candidate.engine.step(local, candidate.wall(now), input);
+        let output = candidate
+            .engine
+            .step(local, candidate.wall_micros(now), input);
         match candidate.engine.phase() {
             Phase::Leading { deadline } => {
-                let deadline = match fault {
-                    Fault::DeadlineFromAnswer if answered => local + self.timing.term(),
-                    Fault::TermOfLease if answered => deadline - self.timing.term() + lease,
-                    Fault::DeadlineFromAnswer | Fault::TermOfLease => candidate.deadline,
+                let deadline = match bug {
+                    Bug::DeadlineFromResponse if is_written => local + self.timing.term(),
+                    Bug::TermEqualsLease if is_written => deadline - self.timing.term() + lease,
+                    Bug::DeadlineFromResponse | Bug::TermEqualsLease => candidate.deadline,
                     _ => deadline,
                 };
                 candidate.deadline = deadline;
                 candidate.fence.open(candidate.engine.term(), deadline);
             }
-            // The right deadline has passed; the wrong one may not have.
-            Phase::Ending { .. } | Phase::Standing
-                if matches!(fault, Fault::DeadlineFromAnswer | Fault::TermOfLease) => {}
+            // The correct deadline has passed; the simulated wrong one may not have.
+            Phase::Ending { .. } | Phase::Acquiring
+                if matches!(bug, Bug::DeadlineFromResponse | Bug::TermEqualsLease) => {}
             _ => {
                 candidate.deadline = Duration::ZERO;
                 candidate.fence.close();
@@ -283,40 +301,41 @@ impl World {
         let leads = |phase: Phase| matches!(phase, Phase::Leading { .. });
         if leads(phase) && !leads(before) {
             self.terms += 1;
-            let life = candidate.life;
-            self.at(Duration::ZERO, Event::Write(who, life));
+            let generation = candidate.generation;
+            self.schedule(Duration::ZERO, Event::Write(index, generation));
         }
-        self.exclusive()?;
+        self.check_exclusive()?;
         if phase == Phase::Done {
-            return self.ended(who);
+            return self.handle_end(index);
         }
         if let Some(request) = output.send {
-            self.send(who, request);
-        } else if !self.candidates[who].engine.is_in_flight() {
-            self.candidates[who].flight += 1;
+            self.send(index, request);
+        } else if !self.candidates[index].engine.is_in_flight() {
+            self.candidates[index].request_id += 1;
         }
-        let candidate = &mut self.candidates[who];
+        let candidate = &mut self.candidates[index];
         candidate.timer += 1;
         if let Some(wake) = output.wake {
             let (timer, delay) = (candidate.timer, candidate.clock.until(now, wake));
-            self.at(delay, Event::Wake(who, timer));
+            self.schedule(delay, Event::Wake(index, timer));
         }
-        let candidate = &mut self.candidates[who];
-        if candidate.engine.awaits_work() && !candidate.work_ends {
-            candidate.work_ends = true;
-            let life = candidate.life;
+        let candidate = &mut self.candidates[index];
+        if candidate.engine.awaits_work_end() && !candidate.is_work_ending {
+            candidate.is_work_ending = true;
+            let generation = candidate.generation;
             let max = match self.random.percent(20) {
                 true => self.lease() * 2,
                 false => Duration::from_millis(500),
             };
-            let delay = self.some(max);
-            self.at(delay, Event::WorkEnded(who, life));
+            let delay = self.random_duration(max);
+            self.schedule(delay, Event::WorkEnded(index, generation));
         }
         Ok(())
     }
 
-    /// At most one fence is open. A fence opens only in a step, so this is looked at after each.
-    fn exclusive(&self) -> Result<(), String> {
+    /// Checks that at most one fence is open. A fence opens only in a step, so this is checked
+    /// after each step.
+    fn check_exclusive(&self) -> Result<(), String> {
         let open = self.candidates.iter().filter(|it| it.is_open(self.now));
         let open: Vec<_> = open.map(|it| &it.identity).collect();
         match open.len() {
@@ -325,8 +344,8 @@ impl World {
         }
     }
 
-    /// Whether somebody leads as soon as somebody must.
-    fn look(&self) -> Result<(), String> {
+    /// Checks that there is a leader if there must be one.
+    fn check_liveness(&self) -> Result<(), String> {
         if self.candidates.iter().any(|it| it.is_open(self.now)) {
             return Ok(());
         }
@@ -339,13 +358,13 @@ impl World {
         };
         let bound = Self::slowest(bound) + LATENCY_MAX * 4;
         for candidate in &self.candidates {
-            let Some(since) = candidate.reaches_since else {
+            let Some(since) = candidate.reachable_since else {
                 continue;
             };
             let from = since.max(self.server.written);
             if self.now > from + bound {
                 return Err(format!(
-                    "nobody leads {:?} after the last write of the lease, and {} reached the server {:?} ago ({lease:?})",
+                    "there is no leader {:?} after the last write of the lease, and {} reached the server {:?} ago ({lease:?})",
                     self.now - self.server.written,
                     candidate.identity,
                     self.now - since,
@@ -356,29 +375,33 @@ impl World {
     }
 }
 
-/// One run from `seed`; how many terms and writes there were.
-fn run(seed: u64, fault: Fault) -> Result<(u64, u64), String> {
-    let mut world = World::new(seed, fault);
-    let lease = world.lease();
-    let leases = 5 + world.random.below(20) as u32;
-    world.run_until(world.now + lease * leases)?;
-    // Nothing goes wrong any more: all of them stand, and one of them leads.
-    world.calm();
-    world.run_until(world.now + lease * 8)?;
-    let leads = world.candidates.iter().any(|it| it.is_open(world.now));
+/// Executes one run from `seed`, and returns the numbers of terms and writes.
+fn run(seed: u64, bug: Bug) -> Result<(u64, u64), String> {
+    let mut simulation = Simulation::new(seed, bug);
+    let lease = simulation.lease();
+    let leases = 5 + simulation.random.below(20) as u32;
+    simulation.run_until(simulation.now + lease * leases)?;
+    // Without further faults, one of the candidates must lead.
+    simulation.end_faults();
+    simulation.run_until(simulation.now + lease * 8)?;
+    let leads = simulation
+        .candidates
+        .iter()
+        .any(|it| it.is_open(simulation.now));
     match leads {
-        true => Ok((world.terms, world.writes)),
-        false => Err("all is well and nobody leads".to_owned()),
+        true => Ok((simulation.terms, simulation.writes)),
+        false => Err("there is no leader although no faults are injected".to_owned()),
     }
 }
 
+/// Executes the runs from all `seeds`, and panics with the seed of a failure.
 fn check(seeds: std::ops::Range<u64>) {
     for seed in seeds {
-        let run = std::panic::catch_unwind(|| run(seed, Fault::None));
+        let run = std::panic::catch_unwind(|| run(seed, Bug::None));
         let failure = match run {
             Ok(Ok(_)) => continue,
             Ok(Err(failure)) => failure,
-            Err(_) => "it panicked".to_owned(),
+            Err(_) => "the run panicked".to_owned(),
         };
         panic!(
             "seed {seed}: {failure}\nrepeat it with: cargo xtask simulate --only leader-election --seed {seed}"

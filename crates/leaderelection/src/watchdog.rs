@@ -8,9 +8,9 @@ use opkit_client::Fence;
 
 use crate::LeaderElectionError;
 
-/// Fails when the elector no longer does its duty: a lease that is held and not renewed, or work
-/// that goes on after its lease was lost. Either way a restart of the process is what helps. A
-/// standby is healthy, whether or not it reaches the server. Made by
+/// Health check of an election. It fails if this process holds the Lease and does not renew it, or
+/// if leader-only work has not ended long after the Lease was lost. In both cases the process
+/// should be restarted. A standby is healthy, whether or not it reaches the server. Create one with
 /// [`LeaderElector::watchdog`](crate::LeaderElector::watchdog).
 ///
 /// # Examples
@@ -26,20 +26,21 @@ use crate::LeaderElectionError;
 pub struct LeaderWatchdog {
     pub(crate) lease: Arc<str>,
     pub(crate) fence: Fence,
-    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) renewal: Arc<RenewalStatus>,
     pub(crate) limit: Duration,
 }
 
 impl LeaderWatchdog {
-    /// The name of the check, client-go's.
+    /// Name of the check, as in client-go.
     pub const NAME: &str = "leaderElection";
 
-    /// Whether all is well.
+    /// Checks the election.
     ///
     /// # Errors
-    /// What is not.
+    /// Returns an error if the Lease is not renewed, or if work has not ended after a loss of the
+    /// Lease.
     pub fn check(&self) -> Result<(), LeaderElectionError> {
-        let Some(since) = self.pulse.since() else {
+        let Some(since) = self.renewal.since() else {
             return Ok(());
         };
         let elapsed = self.fence.now().saturating_sub(since);
@@ -47,31 +48,35 @@ impl LeaderWatchdog {
             return Ok(());
         }
         let (lease, seconds) = (self.lease.to_string(), elapsed.as_secs());
-        Err(match self.pulse.is_ending.load(Relaxed) {
-            true => LeaderElectionError::WorkGoesOn { lease, seconds },
+        Err(match self.renewal.is_ending.load(Relaxed) {
+            true => LeaderElectionError::WorkNotEnded { lease, seconds },
             false => LeaderElectionError::NotRenewed { lease, seconds },
         })
     }
 }
 
-/// What the elector did last.
+/// Time and kind of the elector's last state, for the watchdog.
 #[derive(Debug, Default)]
-pub(crate) struct Pulse {
-    /// Nanoseconds since the fence's origin, and one more; 0 for a standby.
+pub(crate) struct RenewalStatus {
+    /// Nanoseconds since the fence's origin plus 1; 0 for a standby.
     since: AtomicU64,
+    /// Whether `since` is the time of the loss of the Lease, and not of the last renewal.
     is_ending: AtomicBool,
 }
 
-impl Pulse {
-    pub(crate) fn renewed(&self, at: Duration) {
+impl RenewalStatus {
+    /// Records a renewal.
+    pub(crate) fn set_renewed(&self, at: Duration) {
         self.set(at, false);
     }
 
-    pub(crate) fn ending(&self, at: Duration) {
+    /// Records the loss of the Lease.
+    pub(crate) fn set_ending(&self, at: Duration) {
         self.set(at, true);
     }
 
-    pub(crate) fn rest(&self) {
+    /// Records that this process is a standby.
+    pub(crate) fn clear(&self) {
         self.since.store(0, Relaxed);
     }
 

@@ -1,66 +1,71 @@
-//! Who works as the leader: the elector waits for all of it to end before it stands again or
-//! releases the lease.
+//! The tracker of leader-only work. The elector waits until all work has ended before it releases
+//! the Lease or acquires it again.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Where work that is for the leader alone signs on. Cloning gives another handle.
+/// Tracker of leader-only work. A clone is another handle to the same tracker.
 ///
 /// # Examples
 /// ```
 /// use opkit_leaderelection::LeaderWork;
 /// let work = LeaderWork::default();
-/// // Nobody leads yet, so no work may begin.
+/// // This process is not the leader, so no work can start.
 /// assert!(work.begin(1).is_none());
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct LeaderWork {
-    shared: Arc<Shared>,
+    tracker: Arc<WorkTracker>,
 }
 
+/// State that all handles and guards share.
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct WorkTracker {
+    state: Mutex<WorkState>,
+    /// Notified when the last guard is dropped.
     idle: Notify,
 }
 
+/// Term and number of guards.
 #[derive(Debug, Default)]
-struct State {
-    /// The term in which work may begin.
+struct WorkState {
+    /// Term in which work can start; `None` if no work can start.
     term: Option<u64>,
+    /// Number of guards that exist.
     guards: usize,
 }
 
 impl LeaderWork {
-    /// Signs on for work of `term`; none if that term is over. The work has ended when the guard is
-    /// dropped, so it is kept until the last task of the work is gone.
+    /// Registers work of `term`, or returns `None` if `term` is not the current term. Dropping the
+    /// guard reports the end of the work, so hold it until the last task of the work has ended.
     pub fn begin(&self, term: u64) -> Option<WorkGuard> {
-        let mut state = self.shared.state.lock();
+        let mut state = self.tracker.state.lock();
         if state.term != Some(term) {
             return None;
         }
         state.guards = state.guards.saturating_add(1);
         drop(state);
-        let shared = self.shared.clone();
-        Some(WorkGuard { shared })
+        let tracker = self.tracker.clone();
+        Some(WorkGuard { tracker })
     }
 
+    /// Allows work of `term` to start.
     pub(crate) fn open(&self, term: u64) {
-        self.shared.state.lock().term = Some(term);
+        self.tracker.state.lock().term = Some(term);
     }
 
-    /// No work may begin any more.
+    /// Allows no more work to start.
     pub(crate) fn close(&self) {
-        self.shared.state.lock().term = None;
+        self.tracker.state.lock().term = None;
     }
 
-    /// Waits until no guard is left.
-    pub(crate) async fn idle(&self) {
+    /// Waits until there is no guard.
+    pub(crate) async fn wait_idle(&self) {
         loop {
-            let idle = self.shared.idle.notified();
-            if self.shared.state.lock().guards == 0 {
+            let idle = self.tracker.idle.notified();
+            if self.tracker.state.lock().guards == 0 {
                 return;
             }
             idle.await;
@@ -68,7 +73,7 @@ impl LeaderWork {
     }
 }
 
-/// Work of the leader that has not ended yet; see [`LeaderWork::begin`].
+/// Guard of leader-only work that has not ended yet; see [`LeaderWork::begin`].
 ///
 /// # Examples
 /// ```
@@ -76,32 +81,32 @@ impl LeaderWork {
 /// async fn work(work: &LeaderWork, term: u64) {
 ///     let guard: Option<WorkGuard> = work.begin(term);
 ///     if guard.is_some() {
-///         // What only the leader does.
+///         // Leader-only work.
 ///     }
 /// }
 /// ```
 #[derive(Debug)]
 pub struct WorkGuard {
-    shared: Arc<Shared>,
+    tracker: Arc<WorkTracker>,
 }
 
 impl Clone for WorkGuard {
     fn clone(&self) -> Self {
-        // Work under way may split up, also after its term.
-        let mut state = self.shared.state.lock();
+        // Running work may start further tasks, also after the end of its term.
+        let mut state = self.tracker.state.lock();
         state.guards = state.guards.saturating_add(1);
         drop(state);
-        let shared = self.shared.clone();
-        Self { shared }
+        let tracker = self.tracker.clone();
+        Self { tracker }
     }
 }
 
 impl Drop for WorkGuard {
     fn drop(&mut self) {
-        let mut state = self.shared.state.lock();
+        let mut state = self.tracker.state.lock();
         state.guards = state.guards.saturating_sub(1);
         if state.guards == 0 {
-            self.shared.idle.notify_waiters();
+            self.tracker.idle.notify_waiters();
         }
     }
 }

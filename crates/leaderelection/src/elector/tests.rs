@@ -12,57 +12,57 @@ use super::*;
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/shops/leases";
 
-/// How a client reaches the server.
+/// Connection of a client to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Connection {
     Good,
-    /// Nothing arrives, and nothing says so.
-    Silent,
-    /// The server acts, and its answers are lost.
-    Mute,
+    /// Requests are lost without an error.
+    LosesRequests,
+    /// The server executes requests, and its responses are lost.
+    LosesResponses,
 }
 
-/// A server with one lease, and a count of all other writes.
+/// Server with one Lease that counts all other writes.
 #[derive(Debug, Clone, Default)]
 struct Cluster {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ClusterState>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ClusterState {
     lease: Option<Value>,
     version: u64,
-    /// How often each method came for the lease.
+    /// Methods of the requests for the Lease, in order.
     requests: Vec<Method>,
     writes: usize,
 }
 
 impl Cluster {
-    fn client(&self) -> (kube::Client, watch::Sender<Way>) {
-        let (way, seen) = watch::channel(Way::Good);
+    fn client(&self) -> (kube::Client, watch::Sender<Connection>) {
+        let (connection, seen) = watch::channel(Connection::Good);
         let cluster = self.clone();
         let service = tower::service_fn(move |request: HttpRequest<Body>| {
-            let (cluster, way) = (cluster.clone(), *seen.borrow());
+            let (cluster, connection) = (cluster.clone(), *seen.borrow());
             async move {
-                if way == Way::Silent {
+                if connection == Connection::LosesRequests {
                     std::future::pending::<()>().await;
                 }
                 let (head, body) = request.into_parts();
                 let body = body.collect().await.unwrap().to_bytes();
-                let (code, body) = cluster.act(&head.method, head.uri.path(), &body);
-                if way == Way::Mute {
+                let (code, body) = cluster.handle(&head.method, head.uri.path(), &body);
+                if connection == Connection::LosesResponses {
                     std::future::pending::<()>().await;
                 }
                 let body = Body::from(serde_json::to_vec(&body).unwrap());
-                let answer = Response::builder().status(code).body(body).unwrap();
-                Ok::<_, std::convert::Infallible>(answer)
+                let response = Response::builder().status(code).body(body).unwrap();
+                Ok::<_, std::convert::Infallible>(response)
             }
         });
         let options = ClientOptions::default();
-        (options.in_process(service, "shops"), way)
+        (options.in_process(service, "shops"), connection)
     }
 
-    fn act(&self, method: &Method, path: &str, body: &[u8]) -> (u16, Value) {
+    fn handle(&self, method: &Method, path: &str, body: &[u8]) -> (u16, Value) {
         let mut state = self.state.lock();
         if !path.starts_with(LEASES) {
             state.writes += 1;
@@ -108,10 +108,10 @@ impl Cluster {
     }
 }
 
-/// One process: its elector in a task of its own, and what it can do.
+/// Simulated process whose elector runs in a task.
 struct Process {
     client: kube::Client,
-    way: watch::Sender<Way>,
+    connection: watch::Sender<Connection>,
     leadership: watch::Receiver<Leadership>,
     work: LeaderWork,
     fence: Fence,
@@ -123,7 +123,7 @@ struct Process {
 
 impl Process {
     fn start(cluster: &Cluster, identity: &str) -> Self {
-        let (client, way) = cluster.client();
+        let (client, connection) = cluster.client();
         let mut options = LeaderElectionOptions::new("lease");
         options.namespace = Some("shops".to_owned());
         options.identity = Some(identity.to_owned());
@@ -137,7 +137,7 @@ impl Process {
         run.spawn(elector.run(stop.clone()));
         Self {
             client,
-            way,
+            connection,
             leadership,
             work,
             fence,
@@ -148,7 +148,7 @@ impl Process {
         }
     }
 
-    /// Waits until it leads, or no longer does; how long that took.
+    /// Waits for a leadership, and returns the time that this took.
     async fn until(&mut self, wanted: Leadership) -> Duration {
         let start = Instant::now();
         let wait = self.leadership.wait_for(|now| *now == wanted);
@@ -157,14 +157,14 @@ impl Process {
         start.elapsed()
     }
 
-    /// A write of leader-only work that began in `term`.
+    /// Sends a write of leader-only work that started in `term`.
     async fn write(&self, term: u64) -> Result<(), RequestError> {
         let client = RestClient::new(self.fence.for_term(term).layer(self.client.clone()));
         let request = client.request(Method::POST, "/api/v1/namespaces/shops/configmaps");
         request.json(&json!({})).bytes().await.map(drop)
     }
 
-    fn figures(&self) -> String {
+    fn metrics_text(&self) -> String {
         let mut registry = prometheus_client::registry::Registry::default();
         self.metrics.register(&mut registry);
         let mut text = String::new();
@@ -180,7 +180,7 @@ async fn the_first_one_leads_and_renews() {
     let cluster = Cluster::default();
     let mut one = Process::start(&cluster, "one");
     assert!(
-        one.figures()
+        one.metrics_text()
             .contains(r#"leader_election_master_status{name="lease"} 0"#)
     );
     one.until(LEADING(1)).await;
@@ -191,18 +191,18 @@ async fn the_first_one_leads_and_renews() {
     assert_eq!(lease["spec"]["leaseDurationSeconds"], 15);
     assert_eq!(lease["spec"]["leaseTransitions"], 0);
     assert!(
-        one.figures()
+        one.metrics_text()
             .contains(r#"leader_election_master_status{name="lease"} 1"#)
     );
     one.write(1).await.unwrap();
-    // For minutes, with one write every two seconds.
+    // There is one renewal every 2 s.
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(*one.leadership.borrow(), LEADING(1));
     let requests = cluster.requests();
     assert!((299..=300).contains(&requests.len()), "{}", requests.len());
     assert!(requests.iter().all(|method| method == Method::PUT));
     one.watchdog.check().unwrap();
-    // Somebody writes a label behind its back.
+    // Another client writes a label.
     cluster.state.lock().version += 1;
     let version = cluster.state.lock().version.to_string();
     cluster.state.lock().lease.as_mut().unwrap()["metadata"]["resourceVersion"] = json!(version);
@@ -210,13 +210,13 @@ async fn the_first_one_leads_and_renews() {
     let requests = cluster.requests();
     assert!(requests.starts_with(&[Method::PUT, Method::GET, Method::PUT]));
     assert!(
-        one.figures()
+        one.metrics_text()
             .contains(r#"leader_election_slowpath_total{name="lease"} 1"#)
     );
 }
 
-/// On a stop the lease is renewed until the work has ended, and then released; the next one leads
-/// within one acquire interval.
+/// Checks that after a stop the Lease is renewed until the work has ended, and then released; the
+/// next candidate leads within one acquire interval.
 #[tokio::test(start_paused = true)]
 async fn a_stop_releases_the_lease_after_the_work() {
     let cluster = Cluster::default();
@@ -229,7 +229,7 @@ async fn a_stop_releases_the_lease_after_the_work() {
     assert_eq!(*one.leadership.borrow(), LEADING(1));
     assert_eq!(cluster.holder(), "one");
     one.write(1).await.unwrap();
-    // No new work may begin, but what is there may split up.
+    // No new work can start, but guards of running work can be cloned.
     assert!(one.work.begin(1).is_none());
     let more = work.clone();
     drop(work);
@@ -246,26 +246,27 @@ async fn a_stop_releases_the_lease_after_the_work() {
     assert_eq!(cluster.lease()["spec"]["leaseTransitions"], 1);
 }
 
-/// cilium#42920: the leader could not renew, its work did not end, and it went on writing while
-/// another one led. Here it is fenced, reports itself, and stands again once the work has ended.
+/// cilium#42920: the leader could not renew, its work did not end, and it wrote while another
+/// process was the leader. Here it is fenced, its watchdog fails, and it becomes a candidate again
+/// once the work has ended.
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_cannot_renew_is_fenced_and_stands_again() {
+async fn a_leader_that_cannot_renew_is_fenced_and_acquires_again() {
     let cluster = Cluster::default();
     let mut one = Process::start(&cluster, "one");
     one.until(LEADING(1)).await;
     let mut two = Process::start(&cluster, "two");
     let work = one.work.begin(1).unwrap();
-    one.way.send_replace(Way::Silent);
+    one.connection.send_replace(Connection::LosesRequests);
     let start = Instant::now();
     one.until(Leadership::Standby).await;
-    // It renewed at most a retry period before.
+    // The last renewal was at most one retry period before.
     let lost = start.elapsed();
     assert!(
         lost >= Duration::from_secs(8) && lost <= Duration::from_secs(10),
         "{lost:?}"
     );
     assert!(
-        one.figures()
+        one.metrics_text()
             .contains(r#"leader_election_master_status{name="lease"} 0"#)
     );
     two.until(LEADING(1)).await;
@@ -274,8 +275,8 @@ async fn a_leader_that_cannot_renew_is_fenced_and_stands_again() {
         taken <= Duration::from_secs(15) + Duration::from_millis(2 * 4400),
         "{taken:?}"
     );
-    // The way is good again, and the work of before still goes on.
-    one.way.send_replace(Way::Good);
+    // The connection is good again, and the work of the first term still runs.
+    one.connection.send_replace(Connection::Good);
     let before = cluster.state.lock().writes;
     assert!(one.write(1).await.unwrap_err().is_fenced());
     assert_eq!(cluster.state.lock().writes, before);
@@ -288,45 +289,45 @@ async fn a_leader_that_cannot_renew_is_fenced_and_stands_again() {
     tokio::time::sleep(Duration::from_secs(10)).await;
     one.watchdog.check().unwrap();
     assert_eq!(*one.leadership.borrow(), Leadership::Standby);
-    // It is a candidate like any other.
+    // The process can become the leader again.
     two.stop.cancel();
     one.until(LEADING(2)).await;
     assert!(one.write(1).await.unwrap_err().is_fenced());
     one.write(2).await.unwrap();
 }
 
-/// A server that acts and does not answer: nobody else may lead, and the one who holds the lease
-/// finds out when it can read again.
+/// Checks a server that executes requests and whose responses are lost: no other process may lead,
+/// and the holder leads again when it can read the Lease.
 #[tokio::test(start_paused = true)]
-async fn answers_that_are_lost_cost_the_term_and_not_the_process() {
+async fn lost_responses_end_the_term_but_not_the_elector() {
     let cluster = Cluster::default();
     let mut one = Process::start(&cluster, "one");
     one.until(LEADING(1)).await;
-    one.way.send_replace(Way::Mute);
+    one.connection.send_replace(Connection::LosesResponses);
     one.until(Leadership::Standby).await;
     assert!(one.write(1).await.unwrap_err().is_fenced());
-    // Hours without the server end nothing.
+    // The elector does not end after hours without a response.
     tokio::time::sleep(Duration::from_secs(7200)).await;
-    one.way.send_replace(Way::Good);
+    one.connection.send_replace(Connection::Good);
     let waited = one.until(LEADING(2)).await;
     assert!(waited < Duration::from_secs(10), "{waited:?}");
     assert_eq!(cluster.lease()["spec"]["leaseTransitions"], 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_away_is_not_asked_in_a_hurry() {
+async fn requests_to_an_unavailable_server_are_rate_limited() {
     let cluster = Cluster::default();
     let (mut one, mut two) = (
         Process::start(&cluster, "one"),
         Process::start(&cluster, "two"),
     );
     one.until(LEADING(1)).await;
-    let asked = Arc::new(Mutex::new(0_u64));
-    let counter = asked.clone();
+    let requests = Arc::new(Mutex::new(0_u64));
+    let counter = requests.clone();
     let service = tower::service_fn(move |_: HttpRequest<Body>| {
         *counter.lock() += 1;
-        let answer = Response::builder().status(503).body(Body::empty()).unwrap();
-        async { Ok::<_, std::convert::Infallible>(answer) }
+        let response = Response::builder().status(503).body(Body::empty()).unwrap();
+        async { Ok::<_, std::convert::Infallible>(response) }
     });
     let mut options = ClientOptions::default();
     options.retry = RetryOptions::never();
@@ -337,18 +338,18 @@ async fn a_server_that_is_away_is_not_asked_in_a_hurry() {
     let stop = CancellationToken::new();
     let run = elector.run(stop.clone());
     assert!(timeout(Duration::from_secs(600), run).await.is_err());
-    // Ten minutes at 2 s to 4.4 s.
-    let asked = *asked.lock();
-    assert!((130..=300).contains(&asked), "{asked}");
+    // One request every 2 s to 4.4 s for 10 minutes.
+    let requests = *requests.lock();
+    assert!((130..=300).contains(&requests), "{requests}");
     one.stop.cancel();
     two.until(LEADING(1)).await;
 }
 
-/// An elector that is dropped, or whose task is stuck, leaves no open fence behind.
+/// Checks that the fence closes if an elector is dropped or its task is stuck.
 #[tokio::test(start_paused = true)]
 async fn an_elector_that_does_not_run_does_not_lead() {
     let cluster = Cluster::default();
-    let (client, _way) = cluster.client();
+    let (client, _connection) = cluster.client();
     let elector = |identity: &str| {
         let mut options = LeaderElectionOptions::new("lease");
         options.namespace = Some("shops".to_owned());
@@ -365,10 +366,10 @@ async fn an_elector_that_does_not_run_does_not_lead() {
     {
         let mut run = pin!(one.run(stop.clone()));
         tokio::select! {
-            () = &mut run => panic!("it ended"),
+            () = &mut run => panic!("the elector ended"),
             led = leadership.wait_for(|now| now.term().is_some()) => drop(led.unwrap()),
         }
-        // Nobody polls it.
+        // The future is not polled.
         assert!(fence.check().is_ok());
         tokio::time::advance(Duration::from_secs(10)).await;
         assert!(fence.check().is_err());
@@ -383,9 +384,9 @@ async fn an_elector_that_does_not_run_does_not_lead() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_is_not_to_be_released_runs_out() {
+async fn a_lease_that_is_not_released_expires() {
     let cluster = Cluster::default();
-    let (client, _way) = cluster.client();
+    let (client, _connection) = cluster.client();
     let mut options = LeaderElectionOptions::new("lease");
     options.namespace = Some("shops".to_owned());
     options.release_on_cancel = false;
@@ -409,13 +410,13 @@ async fn a_lease_that_is_not_to_be_released_runs_out() {
 }
 
 #[test]
-fn no_option_is_taken_that_cannot_be() {
+fn options_that_are_not_valid_are_rejected() {
     let cluster = Cluster::default();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
     let _guard = runtime.enter();
-    let (client, _way) = cluster.client();
+    let (client, _connection) = cluster.client();
     let mut options = LeaderElectionOptions::new("lease");
     options.retry_period = Duration::from_secs(20);
     let error = LeaderElector::try_new(RestClient::new(client), options).unwrap_err();

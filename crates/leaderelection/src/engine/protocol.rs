@@ -1,44 +1,47 @@
-//! What is said about the lease, to the server and back.
+//! Requests and responses of the election protocol.
 
-/// What a Lease says.
+/// Content of a Lease; client-go's `LeaderElectionRecord`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Record {
-    /// Who holds it; empty when it was released.
+pub(crate) struct LeaseRecord {
+    /// Identity of the holder; empty if the Lease was released.
     pub(crate) holder: String,
+    /// Duration of the Lease in seconds.
     pub(crate) lease_seconds: u32,
-    /// Microseconds since 1970, as the holder's time of day had it.
+    /// Time of the acquisition in microseconds since 1970, by the holder's wall clock.
     pub(crate) acquire_time: i64,
+    /// Time of the last renewal in microseconds since 1970, by the holder's wall clock.
     pub(crate) renew_time: i64,
-    /// How often the holder changed.
+    /// Number of changes of the holder.
     pub(crate) transitions: u32,
 }
 
-/// A record, and the resourceVersion at which it was read or written.
+/// Record with the `resourceVersion` at which it was read or written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stored {
-    pub(crate) record: Record,
+pub(crate) struct StoredRecord {
+    pub(crate) record: LeaseRecord,
     pub(crate) version: String,
 }
 
-/// What is to be sent. At most one request is under way; a new one replaces it.
+/// Request for the Lease. At most one request is in flight; a new one replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
+    /// Reads the Lease.
     Get,
-    Create(Record),
-    /// Replaces the lease, if it still has the version at which the record that this one follows
-    /// was seen.
-    Update(Record, String),
+    /// Creates the Lease with a record.
+    Create(LeaseRecord),
+    /// Replaces the record of the Lease if its `resourceVersion` still is the given one.
+    Update(LeaseRecord, String),
 }
 
-/// How a request ended.
+/// Result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// What was read; none if there is no lease.
-    Read(Option<Stored>),
-    /// The write was done.
-    Written(Stored),
-    /// The write was not done: the lease has changed, exists already, or is gone.
+pub(crate) enum Response {
+    /// The read succeeded; `None` if the Lease does not exist.
+    Read(Option<StoredRecord>),
+    /// The write succeeded.
+    Written(StoredRecord),
+    /// The write had no effect: the Lease has changed, exists already, or was deleted.
     Conflict,
-    /// Nothing is known: no answer in time, or a refusal. A write may have been done.
+    /// The request timed out or was rejected. A write may have succeeded.
     Failed,
 }

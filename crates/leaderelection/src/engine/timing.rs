@@ -1,14 +1,14 @@
-//! The durations, and what follows from them for clocks that are not exact.
+//! The durations of an election, and the length of a term that is safe with inaccurate clocks.
 
 use std::time::Duration;
 
-/// How much faster or slower than true time a clock may run: a tenth.
+/// Maximum deviation of a clock's rate from true time, in percent; far more than real clocks have.
 pub(crate) const CLOCK_DRIFT_PERCENT: u32 = 10;
-/// client-go's `JitterFactor`, in tenths: an acquire interval is the retry period and up to 1.2 of
-/// it more.
+/// client-go's `JitterFactor` of 1.2, in tenths: an acquire interval is between 1 and 2.2 retry
+/// periods.
 pub(crate) const JITTER_TENTHS: u32 = 12;
 
-/// The durations, checked.
+/// Validated durations of an election.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timing {
     pub(crate) lease_seconds: u32,
@@ -17,18 +17,19 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// How long a term lasts from the sending of the request that renewed it.
+    /// Returns the length of a term, from the time at which the request that renewed it was sent.
     ///
-    /// A candidate takes the lease when it has not seen it change for the lease's duration L by its
-    /// own clock. It can see the renewal only after it was sent, and its clock runs too fast by at
-    /// most the drift d, so it takes the lease, in true time, no sooner than L / (1 + d) after the
-    /// sending. The holder's clock runs too slow by at most d, so a term of R ends, in true time,
-    /// at most R / (1 - d) after the sending. The two stay apart while R (1 + d) <= L (1 - d). The
-    /// renew deadline is R, cut to that where the durations are too close to each other.
+    /// A candidate acquires the Lease when it has not seen it change for the Lease's duration L on
+    /// its own clock. It can see a renewal only after the request was sent, and its clock is too
+    /// fast by at most the drift d. So in true time it acquires the Lease at least L / (1 + d)
+    /// after the request was sent. The holder's clock is too slow by at most d, so a term of length
+    /// R ends in true time at most R / (1 - d) after the request was sent. The terms do not overlap
+    /// if R (1 + d) <= L (1 - d). R is the renew deadline, or the greatest R that satisfies this if
+    /// the renew deadline is greater.
     pub(crate) fn term(&self) -> Duration {
         let lease = Duration::from_secs(self.lease_seconds.into());
         let (fast, slow) = (100 + CLOCK_DRIFT_PERCENT, 100 - CLOCK_DRIFT_PERCENT);
-        let apart = lease.saturating_mul(slow) / fast;
-        self.renew_deadline.min(apart)
+        let safe = lease.saturating_mul(slow) / fast;
+        self.renew_deadline.min(safe)
     }
 }

@@ -11,7 +11,7 @@ fn options(lease_ms: u64, renew_ms: u64, retry_ms: u64) -> LeaderElectionOptions
 
 /// client-go's `TestLeaderElectionConfigValidation`.
 #[test]
-fn durations_that_cannot_be_are_named() {
+fn errors_name_the_duration_that_is_not_valid() {
     let check = |options: LeaderElectionOptions, expected: &str| {
         let error = options.timing().unwrap_err().to_string();
         assert_eq!(error, format!("the leader election option {expected}"));
@@ -38,19 +38,19 @@ fn durations_that_cannot_be_are_named() {
         options(15_000, 10_000, 0),
         "retry_period must be greater than zero",
     );
-    // Two clocks could not tell these apart, and 9/11 of the lease leave no time to renew it.
+    // The term is 9/11 of the Lease's duration, which leaves no time to renew the Lease.
     check(
         options(3000, 2900, 2400),
         "lease_duration leaves no time to renew the lease: 9/11 of it must be greater than 1.2 times retry_period (2.454545454s <= 2.88s)",
     );
-    let mut nobody = options(15_000, 10_000, 2000);
-    nobody.identity = Some(String::new());
-    let error = nobody.identity().unwrap_err().to_string();
+    let mut unnamed = options(15_000, 10_000, 2000);
+    unnamed.identity = Some(String::new());
+    let error = unnamed.identity().unwrap_err().to_string();
     assert_eq!(error, "the leader election option identity is empty");
 }
 
 #[test]
-fn names_that_kubernetes_would_refuse_are_named() {
+fn errors_name_the_option_that_is_not_a_valid_name() {
     let check = |change: fn(&mut LeaderElectionOptions), expected: &str| {
         let mut options = options(15_000, 10_000, 2000);
         options.namespace = Some("shops".to_owned());
@@ -71,7 +71,8 @@ fn names_that_kubernetes_would_refuse_are_named() {
     );
 }
 
-/// A lease of part of a second would be shorter for those who read it than for its holder.
+/// Checks the rounding: other candidates read whole seconds, which must not be shorter than the
+/// holder's own duration.
 #[test]
 fn a_lease_is_rounded_up_to_seconds() {
     let timing = options(1500, 1000, 200).timing().unwrap();
@@ -88,7 +89,7 @@ fn a_lease_is_rounded_up_to_seconds() {
 }
 
 #[test]
-fn the_namespace_is_given_or_that_of_the_pod() {
+fn the_namespace_is_the_option_or_that_of_the_pod() {
     let directory = std::env::temp_dir().join(format!("opkit-lease-{}", uuid()));
     std::fs::create_dir(&directory).unwrap();
     let file = directory.join("namespace");

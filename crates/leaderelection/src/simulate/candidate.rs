@@ -1,111 +1,118 @@
-//! A process that stands for the lease, and its way to the server.
+//! A simulated process that is a candidate for the Lease, and its link to the server.
 
 use std::time::Duration;
 
 use opkit_client::Fence;
 
 use super::clock::Clock;
-use super::{Answer, Event, Fault, LATENCY_MAX, Request, World};
-use crate::engine::{CLOCK_DRIFT_PERCENT, Elector, Input, Phase};
+use super::{Bug, Event, LATENCY_MAX, Request, Response, Simulation};
+use crate::engine::{CLOCK_DRIFT_PERCENT, ElectionEngine, Input, Phase};
 
-/// The way to the server and back.
+/// Network link between a candidate and the server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Link {
-    /// Of a hundred, how many are lost.
-    pub(super) requests_lost: u64,
-    pub(super) answers_lost: u64,
-    /// How long each way may take.
+    /// Share of requests that are lost, in percent.
+    pub(super) request_loss_percent: u64,
+    /// Share of responses that are lost, in percent.
+    pub(super) response_loss_percent: u64,
+    /// Maximum delay in each direction.
     pub(super) delay_max: Duration,
 }
 
 impl Link {
     pub(super) const GOOD: Self = Self {
-        requests_lost: 0,
-        answers_lost: 0,
+        request_loss_percent: 0,
+        response_loss_percent: 0,
         delay_max: Duration::from_millis(50),
     };
 }
 
+/// Simulated process.
 pub(super) struct Candidate {
     pub(super) identity: String,
-    pub(super) engine: Elector,
+    pub(super) engine: ElectionEngine,
     pub(super) fence: Fence,
     pub(super) clock: Clock,
-    /// What the time of day is off by, in microseconds.
-    pub(super) wall_offset: i64,
-    /// Whether the time of day stands still.
+    /// Offset of the wall clock, in microseconds.
+    pub(super) wall_offset_micros: i64,
+    /// Whether the wall clock is stopped.
     pub(super) is_frozen: bool,
-    /// The deadline of the present term by its own clock; zero without one.
+    /// Deadline of the current term by the local clock; zero without a term.
     pub(super) deadline: Duration,
-    /// Which process it is, under this number.
-    pub(super) life: u64,
+    /// Number of the process with this index; a restart adds 1.
+    pub(super) generation: u64,
     pub(super) is_dead: bool,
-    pub(super) stopping: bool,
+    pub(super) is_stopping: bool,
     pub(super) paused_until: Duration,
     pub(super) link: Link,
-    /// Counts what happens to the link, so that an earlier mending does not undo a later breach.
-    pub(super) breach: u64,
-    /// Since when it has reached the server without a failure, seen from its first read.
-    pub(super) reaches_since: Option<Duration>,
+    /// Number of outages of the link, so that the end of one does not end a later one.
+    pub(super) outage: u64,
+    /// Time of the first read since which the candidate has reached the server without a failure.
+    pub(super) reachable_since: Option<Duration>,
+    /// Number of the current timer.
     pub(super) timer: u64,
-    pub(super) flight: u64,
-    pub(super) work_ends: bool,
+    /// Number of the request in flight.
+    pub(super) request_id: u64,
+    /// Whether the end of the work is scheduled.
+    pub(super) is_work_ending: bool,
 }
 
 impl Candidate {
-    pub(super) fn wall(&self, now: Duration) -> i64 {
+    /// Returns the time of the wall clock, in microseconds.
+    pub(super) fn wall_micros(&self, now: Duration) -> i64 {
         match self.is_frozen {
-            true => self.wall_offset,
-            false => self.clock.local(now).as_micros() as i64 + self.wall_offset,
+            true => self.wall_offset_micros,
+            false => self.clock.local(now).as_micros() as i64 + self.wall_offset_micros,
         }
     }
 
-    /// Whether its term lasts, by its own clock.
+    /// Reports whether the candidate is the leader by its local clock.
     pub(super) fn is_open(&self, now: Duration) -> bool {
         !self.is_dead && self.clock.local(now) < self.deadline
     }
 
-    /// Whether it is still the process of that number.
-    pub(super) fn lives(&self, life: u64) -> bool {
-        self.life == life && !self.is_dead
+    /// Reports whether the process of this generation is running.
+    pub(super) fn is_running(&self, generation: u64) -> bool {
+        self.generation == generation && !self.is_dead
     }
 
-    /// It does not see the server all the time.
-    pub(super) fn is_disturbed(&mut self) {
-        self.reaches_since = None;
+    /// Records that the candidate may not reach the server.
+    pub(super) fn reset_reachability(&mut self) {
+        self.reachable_since = None;
     }
 }
 
-impl World {
-    pub(super) fn candidate(&mut self, identity: String, life: u64) -> Candidate {
+impl Simulation {
+    /// Creates a candidate with a random clock.
+    pub(super) fn new_candidate(&mut self, identity: String, generation: u64) -> Candidate {
         let rate = self.rate();
         let seed = self.random.bits();
         Candidate {
-            engine: Elector::new(identity.clone(), self.timing, true, seed),
+            engine: ElectionEngine::new(identity.clone(), self.timing, true, seed),
             identity,
             fence: Fence::new(),
             clock: Clock::new(self.now, rate),
-            wall_offset: self.random.below(1 << 40) as i64,
+            wall_offset_micros: self.random.below(1 << 40) as i64,
             is_frozen: self.random.percent(10),
             deadline: Duration::ZERO,
-            life,
+            generation,
             is_dead: false,
-            stopping: false,
+            is_stopping: false,
             paused_until: Duration::ZERO,
             link: Link::GOOD,
-            breach: 0,
-            reaches_since: None,
+            outage: 0,
+            reachable_since: None,
             timer: 0,
-            flight: 0,
-            work_ends: false,
+            request_id: 0,
+            is_work_ending: false,
         }
     }
 
-    /// How fast a clock runs: often as badly as it may.
+    /// Returns a random rate of a clock, often at the limits.
     pub(super) fn rate(&mut self) -> f64 {
         let bound = f64::from(CLOCK_DRIFT_PERCENT) / 100.0;
-        let bound = match self.fault {
-            Fault::BadClocks => bound * 4.0,
+        let bound = match self.bug {
+            Bug::BadClocks => bound * 4.0,
             _ => bound,
         };
         match self.random.below(4) {
@@ -116,60 +123,65 @@ impl World {
         }
     }
 
-    /// A request leaves, perhaps after the process stood still, and perhaps does not arrive.
-    pub(super) fn send(&mut self, who: usize, request: Request) {
-        self.candidates[who].flight += 1;
+    /// Sends a request. The process may pause before, and the request may be lost.
+    pub(super) fn send(&mut self, index: usize, request: Request) {
+        self.candidates[index].request_id += 1;
         let mut delay = Duration::ZERO;
         let risk = match request {
             Request::Get => 1,
             _ => 4,
         };
-        let link = self.candidates[who].link;
-        if self.is_troubled && self.random.percent(risk) {
-            // It stands still before the request has left, or after that; then perhaps it finds the
-            // way gone when it goes on.
-            let pause = self.some(self.lease() * 2);
-            self.pause(who, pause);
+        let link = self.candidates[index].link;
+        if self.has_faults && self.random.percent(risk) {
+            // The process pauses before or after the request leaves; in the latter case the link
+            // may fail during the pause.
+            let pause = self.random_duration(self.lease() * 2);
+            self.pause(index, pause);
             match self.random.below(3) {
                 0 => delay = pause,
-                1 => self.breach(who),
+                1 => self.start_outage(index),
                 _ => {}
             }
         }
         let timeout = (self.timing.renew_deadline / 2).max(Duration::from_secs(1));
-        let candidate = &self.candidates[who];
-        let flight = candidate.flight;
+        let candidate = &self.candidates[index];
+        let request_id = candidate.request_id;
         let local = candidate.clock.local(self.now) + timeout;
         let timeout = candidate.clock.until(self.now, local);
-        self.at(timeout, Event::Timeout(who, flight));
-        if !self.random.percent(link.requests_lost) {
-            delay += self.some(link.delay_max);
-            self.at(delay, Event::Arrive(who, flight, request));
+        self.schedule(timeout, Event::Timeout(index, request_id));
+        if !self.random.percent(link.request_loss_percent) {
+            delay += self.random_duration(link.delay_max);
+            self.schedule(delay, Event::Arrive(index, request_id, request));
         }
     }
 
-    /// A request reaches the server, be its sender still there or not.
-    pub(super) fn arrive(&mut self, who: usize, flight: u64, request: Request) {
-        let answer = self.server.act(self.now, request);
-        let link = self.candidates[who].link;
-        if !self.random.percent(link.answers_lost) {
-            let delay = self.some(link.delay_max);
-            self.at(delay, Event::Answer(who, flight, answer));
+    /// Delivers a request to the server, whether or not its sender still runs.
+    pub(super) fn arrive(&mut self, index: usize, request_id: u64, request: Request) {
+        let response = self.server.handle(self.now, request);
+        let link = self.candidates[index].link;
+        if !self.random.percent(link.response_loss_percent) {
+            let delay = self.random_duration(link.delay_max);
+            self.schedule(delay, Event::Response(index, request_id, response));
         }
     }
 
-    pub(super) fn answer(&mut self, who: usize, answer: Answer) -> Result<(), String> {
-        let reads = matches!(answer, Answer::Read(_));
-        self.step(who, Input::Answer(answer))?;
-        let (now, candidate) = (self.now, &mut self.candidates[who]);
-        let stands = candidate.engine.phase() == Phase::Standing && !candidate.stopping;
-        let is_good = candidate.link.requests_lost == 0
-            && candidate.link.answers_lost == 0
+    /// Delivers a response to its candidate.
+    pub(super) fn deliver_response(
+        &mut self,
+        index: usize,
+        response: Response,
+    ) -> Result<(), String> {
+        let reads = matches!(response, Response::Read(_));
+        self.step(index, Input::Response(response))?;
+        let (now, candidate) = (self.now, &mut self.candidates[index]);
+        let is_candidate = candidate.engine.phase() == Phase::Acquiring && !candidate.is_stopping;
+        let is_link_good = candidate.link.request_loss_percent == 0
+            && candidate.link.response_loss_percent == 0
             && candidate.link.delay_max <= LATENCY_MAX / 2;
-        if !stands || candidate.is_dead {
-            candidate.reaches_since = None;
-        } else if reads && is_good && candidate.paused_until <= now {
-            candidate.reaches_since.get_or_insert(now);
+        if !is_candidate || candidate.is_dead {
+            candidate.reachable_since = None;
+        } else if reads && is_link_good && candidate.paused_until <= now {
+            candidate.reachable_since.get_or_insert(now);
         }
         Ok(())
     }

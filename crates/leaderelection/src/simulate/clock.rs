@@ -1,8 +1,8 @@
-//! The clocks of a candidate.
+//! The monotonic clock of a simulated candidate.
 
 use std::time::Duration;
 
-/// A clock that runs at a rate of its own and never goes back.
+/// Monotonic clock with a rate that differs from true time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     true_origin: Duration,
@@ -19,17 +19,17 @@ impl Clock {
         }
     }
 
-    /// What it shows at a true time.
+    /// Returns the time of the clock at the true time `now`.
     pub(super) fn local(&self, now: Duration) -> Duration {
         self.local_origin + now.saturating_sub(self.true_origin).mul_f64(self.rate)
     }
 
-    /// How long until it shows `local`.
+    /// Returns the true time until the clock shows `local`.
     pub(super) fn until(&self, now: Duration, local: Duration) -> Duration {
         local.saturating_sub(self.local(now)).div_f64(self.rate)
     }
 
-    /// It goes on at another rate.
+    /// Changes the rate at the true time `now`.
     pub(super) fn set_rate(&mut self, now: Duration, rate: f64) {
         self.local_origin = self.local(now);
         self.true_origin = now;

@@ -1,146 +1,148 @@
-//! What goes wrong.
+//! Faults that the simulation injects.
 
 use std::time::Duration;
 
-use super::{Event, Input, Link, World};
+use super::{Event, Input, Link, Simulation};
 
-impl World {
-    /// Something goes wrong, and something else after a while.
-    pub(super) fn trouble(&mut self) -> Result<(), String> {
-        if !self.is_troubled {
+impl Simulation {
+    /// Injects a random fault, and schedules the next one.
+    pub(super) fn inject_fault(&mut self) -> Result<(), String> {
+        if !self.has_faults {
             return Ok(());
         }
-        let next = self.some(self.lease());
-        self.at(next, Event::Trouble);
-        let who = self.random.below(self.candidates.len() as u64) as usize;
+        let next = self.random_duration(self.lease());
+        self.schedule(next, Event::InjectFault);
+        let index = self.random.below(self.candidates.len() as u64) as usize;
         match self.random.below(10) {
-            0..3 => self.breach(who),
-            // The server, or the way to it, is gone for all.
-            3 => (0..self.candidates.len()).for_each(|who| self.breach(who)),
+            0..3 => self.start_outage(index),
+            // The server is not reachable for any candidate.
+            3 => (0..self.candidates.len()).for_each(|index| self.start_outage(index)),
             4..6 => {
-                let pause = self.some(self.lease() * 2);
-                self.pause(who, pause);
+                let pause = self.random_duration(self.lease() * 2);
+                self.pause(index, pause);
             }
             6 => {
                 let offset = self.random.below(1 << 40) as i64;
-                self.candidates[who].wall_offset = offset;
-                self.candidates[who].is_frozen = self.random.percent(10);
+                self.candidates[index].wall_offset_micros = offset;
+                self.candidates[index].is_frozen = self.random.percent(10);
                 let rate = self.rate();
-                self.candidates[who].clock.set_rate(self.now, rate);
+                self.candidates[index].clock.set_rate(self.now, rate);
             }
             7 => self.server.touch(self.now),
             8 => {
-                // The leader rather than anybody.
+                // The leader, if there is one.
                 let leader = self.candidates.iter().position(|it| it.is_open(self.now));
-                self.crash(leader.unwrap_or(who));
+                self.crash(leader.unwrap_or(index));
             }
             _ => {
                 let leader = self.candidates.iter().position(|it| it.is_open(self.now));
-                return self.stop(leader.unwrap_or(who));
+                return self.stop(leader.unwrap_or(index));
             }
         }
         Ok(())
     }
 
-    /// The process stands still for a while.
-    pub(super) fn pause(&mut self, who: usize, pause: Duration) {
-        let candidate = &mut self.candidates[who];
+    /// Pauses the process.
+    pub(super) fn pause(&mut self, index: usize, pause: Duration) {
+        let candidate = &mut self.candidates[index];
         candidate.paused_until = candidate.paused_until.max(self.now + pause);
-        candidate.is_disturbed();
+        candidate.reset_reachability();
     }
 
-    /// The way to the server is bad for a while, in one direction or both.
-    pub(super) fn breach(&mut self, who: usize) {
-        let some = [0, 30, 100, 100];
-        let (requests, answers) = (self.random.below(4), self.random.below(4));
+    /// Starts an outage of the link to the server, in one direction or both.
+    pub(super) fn start_outage(&mut self, index: usize) {
+        let percents = [0, 30, 100, 100];
+        let (requests, responses) = (self.random.below(4), self.random.below(4));
         let slow = match self.random.percent(50) {
-            true => self.some(self.lease()),
+            true => self.random_duration(self.lease()),
             false => Link::GOOD.delay_max,
         };
-        let lasts = self.some(self.lease() * 3);
-        let candidate = &mut self.candidates[who];
+        let duration = self.random_duration(self.lease() * 3);
+        let candidate = &mut self.candidates[index];
         candidate.link = Link {
-            requests_lost: some[requests as usize],
-            answers_lost: some[answers as usize],
+            request_loss_percent: percents[requests as usize],
+            response_loss_percent: percents[responses as usize],
             delay_max: slow,
         };
-        candidate.breach += 1;
-        candidate.is_disturbed();
-        let breach = candidate.breach;
-        self.at(lasts, Event::Mend(who, breach));
+        candidate.outage += 1;
+        candidate.reset_reachability();
+        let outage = candidate.outage;
+        self.schedule(duration, Event::RestoreLink(index, outage));
     }
 
-    pub(super) fn mend(&mut self, who: usize, breach: u64) -> Result<(), String> {
-        let candidate = &mut self.candidates[who];
-        if candidate.breach == breach {
+    /// Ends an outage.
+    pub(super) fn restore_link(&mut self, index: usize, outage: u64) -> Result<(), String> {
+        let candidate = &mut self.candidates[index];
+        if candidate.outage == outage {
             candidate.link = Link::GOOD;
-            candidate.is_disturbed();
+            candidate.reset_reachability();
         }
         Ok(())
     }
 
-    fn crash(&mut self, who: usize) {
-        let candidate = &mut self.candidates[who];
+    /// Crashes a process, and schedules its restart.
+    fn crash(&mut self, index: usize) {
+        let candidate = &mut self.candidates[index];
         if candidate.is_dead {
             return;
         }
         candidate.is_dead = true;
-        candidate.is_disturbed();
-        let life = candidate.life;
-        let delay = self.some(self.lease());
-        self.at(delay, Event::Restart(who, life));
+        candidate.reset_reachability();
+        let generation = candidate.generation;
+        let delay = self.random_duration(self.lease());
+        self.schedule(delay, Event::Restart(index, generation));
     }
 
-    /// Somebody asks the process to end.
-    fn stop(&mut self, who: usize) -> Result<(), String> {
-        let candidate = &mut self.candidates[who];
-        if candidate.is_dead || candidate.stopping || candidate.paused_until > self.now {
+    /// Stops a process gracefully.
+    fn stop(&mut self, index: usize) -> Result<(), String> {
+        let candidate = &mut self.candidates[index];
+        if candidate.is_dead || candidate.is_stopping || candidate.paused_until > self.now {
             return Ok(());
         }
-        candidate.stopping = true;
-        candidate.is_disturbed();
-        self.step(who, Input::Stop)
+        candidate.is_stopping = true;
+        candidate.reset_reachability();
+        self.step(index, Input::Stop)
     }
 
-    /// An elector has ended.
-    pub(super) fn ended(&mut self, who: usize) -> Result<(), String> {
-        let candidate = &mut self.candidates[who];
-        if !candidate.stopping {
-            return Err(format!("{} ended by itself", candidate.identity));
+    /// Handles the end of an elector, which is an error without a stop.
+    pub(super) fn handle_end(&mut self, index: usize) -> Result<(), String> {
+        let candidate = &mut self.candidates[index];
+        if !candidate.is_stopping {
+            return Err(format!("{} ended without a stop", candidate.identity));
         }
-        self.crash(who);
+        self.crash(index);
         Ok(())
     }
 
-    /// Another process comes in the place of one that ended, sometimes under the same name.
-    pub(super) fn restart(&mut self, who: usize, life: u64) -> Result<(), String> {
-        let former = &self.candidates[who];
-        if former.life != life || !former.is_dead {
+    /// Starts a new process in place of one that ended, sometimes with the same identity.
+    pub(super) fn restart(&mut self, index: usize, generation: u64) -> Result<(), String> {
+        let former = &self.candidates[index];
+        if former.generation != generation || !former.is_dead {
             return Ok(());
         }
         let identity = match self.random.percent(30) {
             true => former.identity.clone(),
-            false => format!("candidate-{who}-{}", life + 1),
+            false => format!("candidate-{index}-{}", generation + 1),
         };
-        let (link, breach, timer, flight) =
-            (former.link, former.breach, former.timer, former.flight);
-        let mut candidate = self.candidate(identity, life + 1);
+        let (link, outage, timer, request_id) =
+            (former.link, former.outage, former.timer, former.request_id);
+        let mut candidate = self.new_candidate(identity, generation + 1);
         candidate.link = link;
-        candidate.breach = breach;
-        // What was meant for the former process does not reach this one.
+        candidate.outage = outage;
+        // Timers and responses of the former process do not reach the new one.
         candidate.timer = timer + 1;
-        candidate.flight = flight + 1;
-        self.candidates[who] = candidate;
-        self.step(who, Input::Wake)
+        candidate.request_id = request_id + 1;
+        self.candidates[index] = candidate;
+        self.step(index, Input::Wake)
     }
 
-    /// Nothing goes wrong from here on.
-    pub(super) fn calm(&mut self) {
-        self.is_troubled = false;
+    /// Ends all faults, and injects no more.
+    pub(super) fn end_faults(&mut self) {
+        self.has_faults = false;
         for candidate in &mut self.candidates {
             candidate.link = Link::GOOD;
             candidate.paused_until = candidate.paused_until.min(self.now);
-            candidate.is_disturbed();
+            candidate.reset_reachability();
         }
     }
 }

@@ -1,45 +1,46 @@
-//! The server: one lease with optimistic locking.
+//! The simulated server: one Lease with optimistic locking.
 
 use std::time::Duration;
 
-use crate::engine::{Answer, Record, Request, Stored};
+use crate::engine::{LeaseRecord, Request, Response, StoredRecord};
 
+/// Server that stores one Lease.
 #[derive(Debug, Default)]
 pub(crate) struct Server {
-    lease: Option<Stored>,
+    lease: Option<StoredRecord>,
     version: u64,
-    /// When the lease was last written, in true time.
+    /// True time of the last write of the Lease.
     pub(crate) written: Duration,
 }
 
 impl Server {
-    pub(crate) fn lease(&self) -> Option<&Stored> {
+    pub(crate) fn lease(&self) -> Option<&StoredRecord> {
         self.lease.as_ref()
     }
 
-    /// Acts on a request.
-    pub(crate) fn act(&mut self, now: Duration, request: Request) -> Answer {
+    /// Executes a request and returns the response.
+    pub(crate) fn handle(&mut self, now: Duration, request: Request) -> Response {
         let present = self.lease.as_ref().map(|lease| &lease.version);
         match request {
-            Request::Get => Answer::Read(self.lease.clone()),
+            Request::Get => Response::Read(self.lease.clone()),
             Request::Create(record) if present.is_none() => self.store(now, record),
             Request::Update(record, version) if present == Some(&version) => {
                 self.store(now, record)
             }
-            _ => Answer::Conflict,
+            _ => Response::Conflict,
         }
     }
 
-    fn store(&mut self, now: Duration, record: Record) -> Answer {
+    fn store(&mut self, now: Duration, record: LeaseRecord) -> Response {
         self.version += 1;
         self.written = now;
         let version = self.version.to_string();
-        let stored = Stored { record, version };
+        let stored = StoredRecord { record, version };
         self.lease = Some(stored.clone());
-        Answer::Written(stored)
+        Response::Written(stored)
     }
 
-    /// Somebody changes a label of the lease.
+    /// Changes a label of the Lease as another client.
     pub(crate) fn touch(&mut self, now: Duration) {
         self.version += 1;
         self.written = now;

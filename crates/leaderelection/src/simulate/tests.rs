@@ -1,37 +1,37 @@
 use super::*;
 
 #[test]
-fn there_is_one_leader_at_most_and_soon_one() {
+fn there_is_at_most_one_leader_and_soon_one() {
     check(0..1000);
 }
 
-/// The simulation would be worth nothing if it could not fail.
+/// Checks that the simulation fails for each simulated bug.
 #[test]
-fn what_is_done_wrong_is_found() {
-    let found = |fault: Fault, word: &str| {
+fn simulated_bugs_are_found() {
+    let found = |bug: Bug, word: &str| {
         let seeds = 0..2000;
-        let mut failures = seeds.filter_map(|seed| run(seed, fault).err());
+        let mut failures = seeds.filter_map(|seed| run(seed, bug).err());
         let found = failures.any(|failure| failure.contains(word));
-        assert!(found, "{fault:?} is not found");
+        assert!(found, "{bug:?} is not found");
     };
-    found(Fault::DeadlineFromAnswer, "overlap");
-    found(Fault::TermOfLease, "overlap");
-    found(Fault::BadClocks, "overlap");
-    found(Fault::NoFence, "after its deadline");
-    found(Fault::NoLastCheck, "after its deadline");
-    found(Fault::NoTerms, "after its deadline");
-    found(Fault::Dies, "nobody leads");
+    found(Bug::DeadlineFromResponse, "overlap");
+    found(Bug::TermEqualsLease, "overlap");
+    found(Bug::BadClocks, "overlap");
+    found(Bug::NoFence, "after its deadline");
+    found(Bug::NoLastCheck, "after its deadline");
+    found(Bug::NoTermCheck, "after its deadline");
+    found(Bug::NeverAcquiresAgain, "there is no leader");
 }
 
-/// What happens in the runs, lest they be idle.
+/// Checks that the runs contain enough terms and writes to be useful.
 #[test]
-fn there_is_much_to_see() {
-    let runs = (0..100).map(|seed| run(seed, Fault::None).unwrap());
+fn the_runs_contain_many_terms_and_writes() {
+    let runs = (0..100).map(|seed| run(seed, Bug::None).unwrap());
     let (terms, writes) = runs.fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1));
     assert!(terms > 500 && writes > 10_000, "{terms} {writes}");
 }
 
-/// For `cargo xtask simulate`, which says how many and from where.
+/// Entry point of `cargo xtask simulate`, which sets the first seed and the number of seeds.
 #[test]
 #[ignore = "takes minutes"]
 fn many() {
@@ -45,9 +45,9 @@ fn many() {
     let share = seeds.div_ceil(threads);
     std::thread::scope(|scope| {
         let each = (0..threads).map(|thread| {
-            let begin = first + thread * share;
-            let end = (begin + share).min(first + seeds);
-            scope.spawn(move || check(begin..end))
+            let start = first + thread * share;
+            let end = (start + share).min(first + seeds);
+            scope.spawn(move || check(start..end))
         });
         let each: Vec<_> = each.collect();
         for thread in each {

@@ -3,11 +3,11 @@ use super::*;
 /// client-go's `TestLeaderElectionHealthChecker`.
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_is_not_renewed_is_unhealthy() {
-    let pulse = Arc::new(Pulse::default());
+    let renewal = Arc::new(RenewalStatus::default());
     let watchdog = LeaderWatchdog {
         lease: "shops/lease".into(),
         fence: Fence::new(),
-        pulse: pulse.clone(),
+        renewal: renewal.clone(),
         limit: Duration::from_secs(15 + 20),
     };
     let check = || watchdog.check().map_err(|error| error.to_string());
@@ -15,19 +15,19 @@ async fn a_lease_that_is_not_renewed_is_unhealthy() {
     assert_eq!(check(), Ok(()));
     tokio::time::advance(Duration::from_secs(100)).await;
     assert_eq!(check(), Ok(()));
-    // Led: within the lease, beyond it but within the tolerance, and beyond both.
-    pulse.renewed(Duration::from_secs(100));
+    // As the leader: at a renewal, at the end of the tolerance, and 1 s later.
+    renewal.set_renewed(Duration::from_secs(100));
     assert_eq!(check(), Ok(()));
     tokio::time::advance(Duration::from_secs(35)).await;
     assert_eq!(check(), Ok(()));
     tokio::time::advance(Duration::from_secs(1)).await;
     let late = "the lease shops/lease is held by this process and was not renewed for 36 s";
     assert_eq!(check(), Err(late.to_owned()));
-    // Lost, and the work does not end.
-    pulse.ending(Duration::from_secs(100));
+    // The Lease was lost, and the work does not end.
+    renewal.set_ending(Duration::from_secs(100));
     let late = "the lease shops/lease was lost 36 s ago, and the work of that term has not ended";
     assert_eq!(check(), Err(late.to_owned()));
-    // Somebody else leads.
-    pulse.rest();
+    // As a standby.
+    renewal.clear();
     assert_eq!(check(), Ok(()));
 }
