@@ -12,7 +12,7 @@
 //!    after 6 minutes without a repetition. In `core` every repetition is posted.
 //! 3. Spam filter: 25 posts for each object, and then one more every 5 minutes.
 //!
-//! There are two differences to client-go, both in `events.k8s.io`, where client-go only counts:
+//! There are two differences from client-go, both in `events.k8s.io`, where client-go only counts:
 //! aggregation and the spam filter apply there as well, and events with different notes are not
 //! counted as one, which would lose the notes.
 
@@ -28,18 +28,18 @@ use crate::{EventApi, EventType};
 
 /// Maximum number of entries in each of the three caches; client-go's value.
 const CACHE_CAPACITY: usize = 4096;
-/// Number of similar events from which on they are combined; client-go's value.
+/// Number of similar events at which they start to be combined; client-go's value.
 const AGGREGATE_THRESHOLD: usize = 10;
 /// Time without a similar event after which aggregation ends; client-go's value.
-const AGGREGATE_IDLE: Duration = Duration::from_secs(600);
+const AGGREGATE_IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 /// Number of events about one object that may be posted in a burst; client-go's value.
 const SPAM_BURST: f64 = 25.0;
 /// Number of further events about one object per second: one every 5 minutes, as in client-go.
 const SPAM_REFILL_PER_SECOND: f64 = 1.0 / 300.0;
 /// Time between two posts of the count of a series; client-go's value.
-const SERIES_REFRESH: Duration = Duration::from_secs(30 * 60);
+const SERIES_REFRESH_INTERVAL: Duration = Duration::from_secs(30 * 60);
 /// Time without a repetition after which a series has ended; client-go's value.
-const SERIES_IDLE: Duration = Duration::from_secs(6 * 60);
+const SERIES_IDLE_TIMEOUT: Duration = Duration::from_secs(6 * 60);
 /// Time without a repetition after which an event in `core` is no longer counted: API servers
 /// delete events after 1 hour by default.
 const CORE_EVENT_TTL: Duration = Duration::from_secs(3600);
@@ -86,7 +86,7 @@ impl AggregateKey {
     }
 }
 
-/// Similar events that were seen so far.
+/// Notes of similar events, and the time of the last event.
 #[derive(Debug)]
 struct Aggregate {
     /// Distinct notes of the events; at most nine, because the tenth is combined.
@@ -97,13 +97,13 @@ struct Aggregate {
 
 /// Token bucket of the spam filter; posting an event takes one token.
 #[derive(Debug)]
-struct TokenBucket {
+struct SpamBucket {
     tokens: f64,
     /// Time at which `tokens` was computed.
     at: Duration,
 }
 
-impl TokenBucket {
+impl SpamBucket {
     /// Returns the number of tokens at the time `now`.
     fn refilled(&self, now: Duration) -> f64 {
         let since = now.saturating_sub(self.at);
@@ -149,7 +149,7 @@ pub(crate) struct Correlator {
     api: EventApi,
     aggregates: Lru<AggregateKey, Aggregate>,
     counted: Lru<EventKey, CountedEvent>,
-    buckets: Lru<ObjectId, TokenBucket>,
+    buckets: Lru<ObjectId, SpamBucket>,
     refresh_at: Duration,
     finish_at: Duration,
 }
@@ -161,8 +161,8 @@ impl Correlator {
             aggregates: Lru::new(CACHE_CAPACITY),
             counted: Lru::new(CACHE_CAPACITY),
             buckets: Lru::new(CACHE_CAPACITY),
-            refresh_at: now.saturating_add(SERIES_REFRESH),
-            finish_at: now.saturating_add(SERIES_IDLE),
+            refresh_at: now.saturating_add(SERIES_REFRESH_INTERVAL),
+            finish_at: now.saturating_add(SERIES_IDLE_TIMEOUT),
         }
     }
 
@@ -208,14 +208,14 @@ impl Correlator {
         let mut posts = Vec::new();
         let (refreshes, finishes) = (now >= self.refresh_at, now >= self.finish_at);
         if refreshes {
-            self.refresh_at = now.saturating_add(SERIES_REFRESH);
+            self.refresh_at = now.saturating_add(SERIES_REFRESH_INTERVAL);
         }
         if finishes {
-            self.finish_at = now.saturating_add(SERIES_IDLE);
+            self.finish_at = now.saturating_add(SERIES_IDLE_TIMEOUT);
         }
         let is_series = self.api == EventApi::EventsV1;
         let ttl = if is_series {
-            SERIES_IDLE
+            SERIES_IDLE_TIMEOUT
         } else {
             CORE_EVENT_TTL
         };
@@ -227,7 +227,7 @@ impl Correlator {
             !has_ended
         });
         if finishes {
-            (self.aggregates).retain(|it| now.saturating_sub(it.last) <= AGGREGATE_IDLE);
+            (self.aggregates).retain(|it| now.saturating_sub(it.last) <= AGGREGATE_IDLE_TIMEOUT);
             self.buckets
                 .retain(|bucket| bucket.refilled(now) < SPAM_BURST);
         }
@@ -242,7 +242,7 @@ impl Correlator {
             last: now,
         };
         let Aggregate { notes, last } = self.aggregates.get_or_insert_with(key, new);
-        if now.saturating_sub(*last) > AGGREGATE_IDLE {
+        if now.saturating_sub(*last) > AGGREGATE_IDLE_TIMEOUT {
             notes.clear();
         }
         *last = now;
@@ -258,7 +258,7 @@ impl Correlator {
 
     /// Takes a token of the object's bucket, and reports whether there was one.
     fn take_token(&mut self, now: Duration, object: &ObjectId) -> bool {
-        let new = || TokenBucket {
+        let new = || SpamBucket {
             tokens: SPAM_BURST,
             at: now,
         };

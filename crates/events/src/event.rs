@@ -20,7 +20,7 @@ pub(crate) const NOTE_MAX_BYTES: usize = 1024;
 /// most 253 bytes, and the time follows.
 const OBJECT_NAME_MAX_BYTES: usize = 200;
 
-/// Type of an event: expected, or a problem.
+/// Type of an event, as in its `type` field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventType {
     /// Something expected happened.

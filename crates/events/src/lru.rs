@@ -6,11 +6,11 @@ use std::hash::Hash;
 /// Map of at most `capacity` entries.
 #[derive(Debug)]
 pub(crate) struct Lru<K, V> {
-    /// Values, each with the number of its last use.
+    /// Values, each with the sequence number of its last use.
     values: HashMap<K, (u64, V)>,
-    /// Keys by the number of their last use, the least recent one first.
+    /// Keys by the sequence number of their last use, the least recent one first.
     uses: BTreeMap<u64, K>,
-    /// Number of the last use of any entry.
+    /// Sequence number of the last use of any entry.
     last_use: u64,
     capacity: usize,
 }

@@ -188,8 +188,8 @@ impl EventPoster {
     }
 
     /// Switches to `core` if the server does not have `events.k8s.io`, and reports whether it did.
-    /// The server is asked because a missing namespace is "not found" too; once `events.k8s.io` was
-    /// found, it is not asked again.
+    /// A request to the server is needed because a missing namespace is "not found" too. Once it
+    /// has found `events.k8s.io`, no further request is sent.
     async fn fall_back_to_core(&mut self) -> bool {
         if self.is_api_known || self.correlator.api() != EventApi::EventsV1 {
             return false;

@@ -181,15 +181,15 @@ fn a_series_that_has_ended_is_posted_once_and_removed() {
         correlator.observe(Duration::from_secs(second), old.clone());
     }
     correlator.observe(SECOND, single);
-    assert_eq!(correlator.wake_at(), SERIES_IDLE);
-    assert!(correlator.wake(SERIES_IDLE - SECOND).is_empty());
+    assert_eq!(correlator.wake_at(), SERIES_IDLE_TIMEOUT);
+    assert!(correlator.wake(SERIES_IDLE_TIMEOUT - SECOND).is_empty());
     // All events are less than 6 minutes old at the first wake-up.
-    assert!(correlator.wake(SERIES_IDLE).is_empty());
+    assert!(correlator.wake(SERIES_IDLE_TIMEOUT).is_empty());
     assert_eq!(correlator.counted.len(), 2);
     for _ in 0..2 {
-        correlator.observe(2 * SERIES_IDLE - SECOND, young.clone());
+        correlator.observe(2 * SERIES_IDLE_TIMEOUT - SECOND, young.clone());
     }
-    let ended = correlator.wake(2 * SERIES_IDLE);
+    let ended = correlator.wake(2 * SERIES_IDLE_TIMEOUT);
     let ended: Vec<_> = ended
         .iter()
         .map(|post| (&*post.event.reason, post.count))
@@ -198,7 +198,9 @@ fn a_series_that_has_ended_is_posted_once_and_removed() {
     assert_eq!(correlator.counted.len(), 1);
     // The event starts a new series.
     assert_eq!(
-        posted(correlator.observe(2 * SERIES_IDLE, old)).unwrap().1,
+        posted(correlator.observe(2 * SERIES_IDLE_TIMEOUT, old))
+            .unwrap()
+            .1,
         1
     );
 }
