@@ -44,7 +44,7 @@ struct User {
 #[derive(Debug)]
 pub(crate) struct AuthFilter {
     client: RestClient,
-    /// Zero of the times in the caches.
+    /// Origin of the times in the caches.
     origin: Instant,
     /// Users by token; `None` for a token that is not valid.
     users: Mutex<TtlCache<String, Option<User>>>,

@@ -24,7 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Certificate of a server, which changes when its files change.
 #[derive(Debug)]
-pub(crate) struct Certificates {
+pub(crate) struct ServerCertificate {
     current: RwLock<Arc<CertifiedKey>>,
     /// Files of the certificate; `None` if it is self-signed.
     files: Option<Files>,
@@ -43,7 +43,7 @@ struct Files {
     contents: Mutex<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Certificates {
+impl ServerCertificate {
     /// Reads `tls.crt` and `tls.key` in `directory`, the file names of a mounted Secret of the type
     /// `kubernetes.io/tls`.
     pub(crate) fn read(directory: &Path) -> Result<Self, ServerError> {
@@ -125,9 +125,9 @@ impl Certificates {
         }
         loop {
             sleep(POLL_INTERVAL).await;
-            let certificates = self.clone();
+            let certificate = self.clone();
             // The files are small, but the disk may be slow.
-            let _ = tokio::task::spawn_blocking(move || certificates.reload()).await;
+            let _ = tokio::task::spawn_blocking(move || certificate.reload()).await;
         }
     }
 
@@ -161,7 +161,7 @@ impl Certificates {
     }
 }
 
-impl ResolvesServerCert for Certificates {
+impl ResolvesServerCert for ServerCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.current.read().clone())
     }

@@ -250,7 +250,7 @@ impl HealthServer {
     /// Dropping the future closes all connections immediately.
     pub async fn serve(self: Arc<Self>, stop: CancellationToken) {
         let server = self.clone();
-        let handler: listen::Handler = Arc::new(move |request| {
+        let handler: listen::RequestHandler = Arc::new(move |request| {
             let server = server.clone();
             async move { server.respond(&request).await }.boxed()
         });

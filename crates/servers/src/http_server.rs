@@ -65,7 +65,7 @@ impl HttpServer {
         F: Fn(Parts) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Response<String>> + Send + 'static,
     {
-        let handler: listen::Handler = Arc::new(move |request| {
+        let handler: listen::RequestHandler = Arc::new(move |request| {
             let response = handler(request);
             async move { response.await.map(|body| Full::new(body.into())) }.boxed()
         });

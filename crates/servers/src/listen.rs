@@ -58,7 +58,8 @@ const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 pub(crate) type HttpResponse = Response<Full<Bytes>>;
 /// Function that returns the response to a request, whose body is not read.
-pub(crate) type Handler = Arc<dyn Fn(Parts) -> BoxFuture<'static, HttpResponse> + Send + Sync>;
+pub(crate) type RequestHandler =
+    Arc<dyn Fn(Parts) -> BoxFuture<'static, HttpResponse> + Send + Sync>;
 
 /// Binds an address and returns the listener with its actual address. Errors name the server as
 /// `server`.
@@ -95,7 +96,7 @@ fn without_ipv6(address: SocketAddr, error: ErrorKind) -> Option<SocketAddr> {
 pub(crate) async fn serve(
     listener: &TcpListener,
     tls: Option<TlsAcceptor>,
-    handler: Handler,
+    handler: RequestHandler,
     stop: CancellationToken,
 ) {
     serve_within(CONNECTION_LIMITS, listener, tls, handler, stop).await;
@@ -106,7 +107,7 @@ async fn serve_within(
     limits: ConnectionLimits,
     listener: &TcpListener,
     tls: Option<TlsAcceptor>,
-    handler: Handler,
+    handler: RequestHandler,
     stop: CancellationToken,
 ) {
     let server = Arc::new(ServerState {
@@ -150,7 +151,7 @@ struct ServerState {
     table: Mutex<ConnectionTable>,
     /// Notified when a new connection may be admitted.
     changed: Notify,
-    handler: Handler,
+    handler: RequestHandler,
     stop: CancellationToken,
 }
 

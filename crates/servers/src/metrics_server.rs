@@ -18,15 +18,15 @@ use tracing::info;
 
 use crate::ServerError;
 use crate::auth::AuthFilter;
-use crate::certificates::Certificates;
+use crate::certificates::ServerCertificate;
 use crate::listen::{self, HttpResponse, not_found, text, typed};
 use crate::metrics::MetricsRegistry;
 use crate::process::ProcessMetrics;
 
 /// Content type of the OpenMetrics text format.
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const OPENMETRICS_CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Content type of Prometheus' text format.
-const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Address, access control and certificate of a [`MetricsServer`].
 ///
@@ -91,7 +91,7 @@ impl MetricsServerOptions {
 pub struct MetricsServer {
     listener: TcpListener,
     address: SocketAddr,
-    certificates: Option<Arc<Certificates>>,
+    certificates: Option<Arc<ServerCertificate>>,
 }
 
 impl MetricsServer {
@@ -107,8 +107,8 @@ impl MetricsServer {
     pub async fn listen(options: MetricsServerOptions) -> Result<Self, ServerError> {
         let certificates = match (options.is_secure, &options.certificates) {
             (false, _) => None,
-            (true, Some(directory)) => Some(Certificates::read(directory)?),
-            (true, None) => Some(Certificates::self_signed("metrics")?),
+            (true, Some(directory)) => Some(ServerCertificate::read(directory)?),
+            (true, None) => Some(ServerCertificate::self_signed("metrics")?),
         };
         let (listener, address) = listen::bind("metrics", options.address).await?;
         Ok(Self {
@@ -147,7 +147,7 @@ impl MetricsServer {
         }
         let is_secure = filter.is_some();
         let scrape = Arc::new(ScrapeHandler { filter, registry });
-        let handler: listen::Handler = Arc::new(move |request| {
+        let handler: listen::RequestHandler = Arc::new(move |request| {
             let scrape = scrape.clone();
             async move { scrape.respond(&request).await }.boxed()
         });
@@ -209,7 +209,11 @@ impl ScrapeHandler {
                 false => Ok(text.into_bytes()),
             }
         });
-        let content_type = if openmetrics { OPENMETRICS } else { PROMETHEUS };
+        let content_type = if openmetrics {
+            OPENMETRICS_CONTENT_TYPE
+        } else {
+            PROMETHEUS_CONTENT_TYPE
+        };
         match encoded.await {
             Ok(Ok(body)) => {
                 let mut response = typed(StatusCode::OK, content_type, body);

@@ -34,7 +34,7 @@ impl ProcessStats {
     fn read() -> Option<Self> {
         let fds = fs::read_dir("/proc/self/fd").ok()?.count();
         Some(Self {
-            // Does not count the directory that is open during the count.
+            // The directory itself is open during the count, so it is subtracted.
             open_fds: fds.saturating_sub(1) as f64,
             ..Self::parse(
                 &fs::read_to_string("/proc/self/stat").ok()?,

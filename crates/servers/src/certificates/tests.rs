@@ -12,7 +12,7 @@ fn write(directory: &Path, name: &str) -> CertificateDer<'static> {
     generated.cert.der().clone()
 }
 
-fn current(certificates: &Certificates) -> CertificateDer<'static> {
+fn current(certificates: &ServerCertificate) -> CertificateDer<'static> {
     certificates.current.read().cert[0].clone().into_owned()
 }
 
@@ -20,7 +20,7 @@ fn current(certificates: &Certificates) -> CertificateDer<'static> {
 fn a_certificate_that_changes_is_read_again() {
     let directory = tempfile::tempdir().unwrap();
     let first = write(directory.path(), "first");
-    let certificates = Certificates::read(directory.path()).unwrap();
+    let certificates = ServerCertificate::read(directory.path()).unwrap();
     assert_eq!(current(&certificates), first);
     certificates.reload();
     assert_eq!(current(&certificates), first);
@@ -54,7 +54,7 @@ fn a_certificate_that_changes_is_read_again() {
 async fn files_are_polled_every_10_seconds() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "first");
-    let certificates = Arc::new(Certificates::read(directory.path()).unwrap());
+    let certificates = Arc::new(ServerCertificate::read(directory.path()).unwrap());
     let mut watch = tokio::task::JoinSet::new();
     watch.spawn(certificates.clone().watch());
     let second = write(directory.path(), "second");
@@ -72,7 +72,7 @@ fn errors_name_the_file() {
         directory.path().join("tls.key"),
     );
     let check = |expected: String| {
-        let error = Certificates::read(directory.path()).unwrap_err();
+        let error = ServerCertificate::read(directory.path()).unwrap_err();
         assert_eq!(error.to_string(), expected);
     };
     check(format!("cannot read {}", certificate.display()));
@@ -94,7 +94,7 @@ fn errors_name_the_file() {
 
 #[test]
 fn a_self_signed_certificate_is_created() {
-    let certificates = Arc::new(Certificates::self_signed("metrics").unwrap());
+    let certificates = Arc::new(ServerCertificate::self_signed("metrics").unwrap());
     certificates.acceptor().unwrap();
     let mut registry = Registry::default();
     certificates.register(&mut registry);

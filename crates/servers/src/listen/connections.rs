@@ -1,5 +1,5 @@
-//! The table of a server's connections, which decides which one to close when there are too many.
-//! It has no clock.
+//! The table of a server's connections. It selects the connection to close when there are too
+//! many, and has no clock.
 //!
 //! A connection is *busy* while one of its requests is being handled. Otherwise it *waits* for its
 //! first request, for the next one, or for a client that does not read. When a limit is reached, a

@@ -15,7 +15,7 @@ async fn start_within(
     permits: Arc<Semaphore>,
 ) -> (SocketAddr, CancellationToken, JoinSet<()>) {
     let (listener, address) = bind("tests", ([127, 0, 0, 1], 0).into()).await.unwrap();
-    let handler: Handler = Arc::new(move |request| {
+    let handler: RequestHandler = Arc::new(move |request| {
         let permits = permits.clone();
         arrived.add_permits(1);
         async move {

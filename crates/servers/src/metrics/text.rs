@@ -68,7 +68,7 @@ pub(super) fn to_prometheus(openmetrics: &str) -> String {
     text
 }
 
-/// Escapes help texts, which prometheus-client does not do. It writes the TYPE line after each help
+/// Escapes help texts, which prometheus-client does not do. The TYPE line follows each help
 /// text, so all lines up to that line belong to the help text.
 fn escape_help(openmetrics: String) -> String {
     let needs_escape = |line: &str| line.contains(['\\', '"']);

@@ -49,10 +49,17 @@ async fn each_format_has_its_content_type() {
         assert_eq!(String::from_utf8_lossy(&received), body);
     };
     let prometheus = "# HELP orders_total Orders.\n# TYPE orders_total counter\norders_total 1\n";
-    check("/metrics", "*/*", 200, PROMETHEUS, prometheus).await;
+    check("/metrics", "*/*", 200, PROMETHEUS_CONTENT_TYPE, prometheus).await;
     let openmetrics = "# HELP orders Orders.\n# TYPE orders counter\norders_total 1\n# EOF\n";
     let accept = "application/openmetrics-text";
-    check("/metrics", accept, 200, OPENMETRICS, openmetrics).await;
+    check(
+        "/metrics",
+        accept,
+        200,
+        OPENMETRICS_CONTENT_TYPE,
+        openmetrics,
+    )
+    .await;
     let plain = "text/plain; charset=utf-8";
     check("/other", "*/*", 404, plain, "404 page not found\n").await;
     let request = http::Request::post("/metrics").body(()).unwrap();
