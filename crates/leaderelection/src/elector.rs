@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use crate::engine::{ElectionEngine, Input, Phase, Request};
+use crate::engine::{ElectionEngine, Input, LeaseRequest, Phase};
 use crate::lock::{LeaseLock, RequestOutcome};
 use crate::watchdog::RenewalStatus;
 use crate::{
@@ -72,7 +72,7 @@ impl Leadership {
 ///   late needs a precondition, such as the `resourceVersion`.
 /// - The limit on clocks does not hold for a machine whose monotonic clock stops, such as a paused
 ///   virtual machine or a sleeping laptop. After it resumes, it treats its Lease as valid for the
-///   time that was left before the pause.
+///   time that was left when the pause started.
 /// - The guarantees do not hold if another client edits or deletes the Lease.
 ///
 /// # Examples
@@ -237,7 +237,7 @@ impl LeaderElector {
     }
 
     /// Sends a request with a timeout.
-    fn send(&self, request: Request) -> BoxFuture<'static, RequestOutcome> {
+    fn send(&self, request: LeaseRequest) -> BoxFuture<'static, RequestOutcome> {
         let (limit, outcome) = (self.request_timeout, self.lock.send(request));
         Box::pin(async move {
             match timeout(limit, outcome).await {
@@ -267,8 +267,8 @@ struct StatusPublisher {
 }
 
 impl StatusPublisher {
-    /// Publishes the present state of the engine. The fence opens before the start of a term is
-    /// published, and closes before its end is.
+    /// Publishes the current state of the engine. The fence opens before the start of a term is
+    /// published, and closes before its end is published.
     fn publish(&mut self, engine: &ElectionEngine) {
         let before = *self.leadership.borrow();
         let now = match engine.phase() {

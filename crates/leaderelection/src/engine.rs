@@ -6,9 +6,9 @@
 //! candidate reads the Lease every jittered retry period, and acquires it after it has not seen it
 //! change for the Lease's duration.
 //!
-//! There are three differences to client-go. The engine never ends by itself: after it has lost the
-//! Lease, it waits until the work of the term has ended and tries to acquire the Lease again. It
-//! gives up leadership as soon as it reads another holder, and not only at the deadline. Its
+//! There are three differences from client-go. The engine never ends by itself: after it has lost
+//! the Lease, it waits until the work of the term has ended and tries to acquire the Lease again.
+//! It gives up leadership as soon as it reads another holder, and not only at the deadline. Its
 //! deadline counts from the time at which the renewal was *sent*, which keeps the terms of two
 //! leaders apart; see [`Timing::term`].
 
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use opkit_random::Random;
 
-pub(crate) use self::protocol::{LeaseRecord, Request, Response, StoredRecord};
+pub(crate) use self::protocol::{LeaseRecord, LeaseRequest, LeaseResponse, StoredRecord};
 #[cfg(test)]
 pub(crate) use self::timing::CLOCK_DRIFT_PERCENT;
 pub(crate) use self::timing::{JITTER_TENTHS, Timing};
@@ -30,7 +30,7 @@ pub(crate) enum Input {
     /// The time of [`Output::wake`] has come.
     Wake,
     /// The request in flight has completed.
-    Response(Response),
+    Response(LeaseResponse),
     /// All leader-only work of the term has ended.
     WorkEnded,
     /// The election is to stop, and the Lease to be released.
@@ -81,7 +81,7 @@ struct ObservedLease {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Output {
     /// Request to send. It replaces the request in flight.
-    pub(crate) send: Option<Request>,
+    pub(crate) send: Option<LeaseRequest>,
     /// Latest time of the next [`Input::Wake`]; `None` if the engine only waits for other inputs.
     pub(crate) wake: Option<Duration>,
 }
@@ -191,7 +191,7 @@ impl ElectionEngine {
             send = Some(self.try_acquire_or_renew(now, wall_micros));
         }
         if let Some(request) = &send {
-            self.has_unconfirmed_write |= !matches!(request, Request::Get);
+            self.has_unconfirmed_write |= !matches!(request, LeaseRequest::Get);
         }
         Output {
             send,
@@ -237,7 +237,7 @@ impl ElectionEngine {
     }
 
     /// Handles [`Input::Stop`].
-    fn stop(&mut self, now: Duration) -> Option<Request> {
+    fn stop(&mut self, now: Duration) -> Option<LeaseRequest> {
         self.is_stopping = true;
         match self.phase {
             Phase::Acquiring => self.release(now),
@@ -248,7 +248,7 @@ impl ElectionEngine {
     }
 
     /// Handles [`Input::WorkEnded`].
-    fn work_ended(&mut self, now: Duration) -> Option<Request> {
+    fn work_ended(&mut self, now: Duration) -> Option<LeaseRequest> {
         match self.phase {
             Phase::Leading { .. } | Phase::Ending { .. } if self.is_stopping => self.release(now),
             Phase::Ending { .. } => {
@@ -261,7 +261,7 @@ impl ElectionEngine {
     }
 
     /// Releases the Lease if this process holds it or may hold it.
-    fn release(&mut self, now: Duration) -> Option<Request> {
+    fn release(&mut self, now: Duration) -> Option<LeaseRequest> {
         self.in_flight = None;
         let may_hold = self.has_unconfirmed_write || self.holder() == self.identity;
         if !self.releases || !may_hold {
@@ -270,11 +270,16 @@ impl ElectionEngine {
         }
         let until = now.saturating_add(self.timing.renew_deadline);
         self.phase = Phase::Releasing { until };
-        Some(self.start_request(now, Request::Get, false))
+        Some(self.start_request(now, LeaseRequest::Get, false))
     }
 
     /// Records that `request` is in flight, and returns it.
-    fn start_request(&mut self, now: Duration, request: Request, is_fast_path: bool) -> Request {
+    fn start_request(
+        &mut self,
+        now: Duration,
+        request: LeaseRequest,
+        is_fast_path: bool,
+    ) -> LeaseRequest {
         self.in_flight = Some(InFlight {
             sent: now,
             is_fast_path,
@@ -283,15 +288,15 @@ impl ElectionEngine {
     }
 
     /// Starts an attempt: a holder writes immediately, a candidate reads first.
-    fn try_acquire_or_renew(&mut self, now: Duration, wall_micros: i64) -> Request {
+    fn try_acquire_or_renew(&mut self, now: Duration, wall_micros: i64) -> LeaseRequest {
         self.attempt_started = now;
         match &self.observed {
             Some(observed) if self.is_holder(observed) && is_valid(observed, now) => {
                 let record = self.renewed_record(&observed.stored.record, wall_micros);
-                let update = Request::Update(record, observed.stored.version.clone());
+                let update = LeaseRequest::Update(record, observed.stored.version.clone());
                 self.start_request(now, update, true)
             }
-            _ => self.start_request(now, Request::Get, false),
+            _ => self.start_request(now, LeaseRequest::Get, false),
         }
     }
 
@@ -300,11 +305,11 @@ impl ElectionEngine {
         &mut self,
         now: Duration,
         wall_micros: i64,
-        response: Response,
-    ) -> Option<Request> {
+        response: LeaseResponse,
+    ) -> Option<LeaseRequest> {
         let Some(in_flight) = self.in_flight.take() else {
             // The term ended at the same time. The response still shows the state of the Lease.
-            if let Response::Read(Some(stored)) | Response::Written(stored) = response {
+            if let LeaseResponse::Read(Some(stored)) | LeaseResponse::Written(stored) = response {
                 self.observe(now, stored);
             }
             return None;
@@ -313,15 +318,15 @@ impl ElectionEngine {
             return self.handle_release_response(now, wall_micros, response);
         }
         match response {
-            Response::Written(stored) => {
+            LeaseResponse::Written(stored) => {
                 self.acquired(now, in_flight.sent, stored);
                 None
             }
-            Response::Read(stored) => self.handle_read(now, wall_micros, stored),
-            Response::Conflict | Response::Failed if in_flight.is_fast_path => {
-                Some(self.start_request(now, Request::Get, false))
+            LeaseResponse::Read(stored) => self.handle_read(now, wall_micros, stored),
+            LeaseResponse::Conflict | LeaseResponse::Failed if in_flight.is_fast_path => {
+                Some(self.start_request(now, LeaseRequest::Get, false))
             }
-            Response::Conflict | Response::Failed => {
+            LeaseResponse::Conflict | LeaseResponse::Failed => {
                 self.schedule_retry(now);
                 None
             }
@@ -334,12 +339,12 @@ impl ElectionEngine {
         now: Duration,
         wall_micros: i64,
         stored: Option<StoredRecord>,
-    ) -> Option<Request> {
+    ) -> Option<LeaseRequest> {
         self.has_unconfirmed_write = false;
         let Some(stored) = stored else {
             self.observed = None;
             let record = self.new_record(wall_micros);
-            return Some(self.start_request(now, Request::Create(record), false));
+            return Some(self.start_request(now, LeaseRequest::Create(record), false));
         };
         let observed = self.observe(now, stored).clone();
         let is_holder = self.is_holder(&observed);
@@ -361,7 +366,7 @@ impl ElectionEngine {
                 ..self.new_record(wall_micros)
             }
         };
-        let update = Request::Update(record, observed.stored.version);
+        let update = LeaseRequest::Update(record, observed.stored.version);
         Some(self.start_request(now, update, false))
     }
 
@@ -417,10 +422,10 @@ impl ElectionEngine {
         &mut self,
         now: Duration,
         wall_micros: i64,
-        response: Response,
-    ) -> Option<Request> {
+        response: LeaseResponse,
+    ) -> Option<LeaseRequest> {
         match response {
-            Response::Read(Some(stored)) if stored.record.holder == self.identity => {
+            LeaseResponse::Read(Some(stored)) if stored.record.holder == self.identity => {
                 let record = LeaseRecord {
                     holder: String::new(),
                     // The API server rejects 0 s.
@@ -429,14 +434,15 @@ impl ElectionEngine {
                     renew_time: wall_micros,
                     transitions: stored.record.transitions,
                 };
-                let update = Request::Update(record, stored.version.clone());
+                let update = LeaseRequest::Update(record, stored.version.clone());
                 self.observe(now, stored);
                 Some(self.start_request(now, update, false))
             }
             // A renewal that was in flight at the stop may have succeeded in between.
-            Response::Conflict => Some(self.start_request(now, Request::Get, false)),
+            LeaseResponse::Conflict => Some(self.start_request(now, LeaseRequest::Get, false)),
             response => {
-                if let Response::Read(Some(stored)) | Response::Written(stored) = response {
+                if let LeaseResponse::Read(Some(stored)) | LeaseResponse::Written(stored) = response
+                {
                     self.observe(now, stored);
                 }
                 self.finish();

@@ -10,7 +10,7 @@ use opkit_client::{Kind, ObjectKey, RequestError, RestClient, one_line};
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
-use crate::engine::{LeaseRecord, Request, Response, StoredRecord};
+use crate::engine::{LeaseRecord, LeaseRequest, LeaseResponse, StoredRecord};
 
 /// Lease of the election, read and written through a client.
 #[derive(Debug)]
@@ -49,13 +49,13 @@ impl LeaseLock {
     }
 
     /// Returns a future that sends a request.
-    pub(crate) fn send(&self, request: Request) -> BoxFuture<'static, RequestOutcome> {
+    pub(crate) fn send(&self, request: LeaseRequest) -> BoxFuture<'static, RequestOutcome> {
         let kind = lease_kind();
         let collection = kind.path(self.key.namespace.as_deref());
         let object = collection.clone().name(&self.key.name);
         let (method, path, body) = match request {
-            Request::Get => (http::Method::GET, object, None),
-            Request::Create(record) => {
+            LeaseRequest::Get => (http::Method::GET, object, None),
+            LeaseRequest::Create(record) => {
                 let lease = json!({
                     "apiVersion": kind.api_version(),
                     "kind": kind.kind,
@@ -64,7 +64,7 @@ impl LeaseLock {
                 let lease = with_record(lease, &record, &self.labels);
                 (http::Method::POST, collection, Some(lease))
             }
-            Request::Update(record, version) => {
+            LeaseRequest::Update(record, version) => {
                 let lease = self.lease.clone().unwrap_or_default();
                 let mut lease = with_record(lease, &record, &self.labels);
                 if let Some(metadata) = lease.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -89,29 +89,29 @@ impl LeaseLock {
 
     /// Stores the Lease of a successful request, logs an error, and returns the response for the
     /// engine.
-    pub(crate) fn handle_outcome(&mut self, outcome: RequestOutcome) -> Response {
+    pub(crate) fn handle_outcome(&mut self, outcome: RequestOutcome) -> LeaseResponse {
         let lease = self.key.to_string();
         match outcome {
-            RequestOutcome::Read(Ok(value)) => Response::Read(Some(self.store(value))),
+            RequestOutcome::Read(Ok(value)) => LeaseResponse::Read(Some(self.store(value))),
             RequestOutcome::Read(Err(error)) if error.is_not_found() => {
                 self.lease = None;
-                Response::Read(None)
+                LeaseResponse::Read(None)
             }
-            RequestOutcome::Written(Ok(value)) => Response::Written(self.store(value)),
+            RequestOutcome::Written(Ok(value)) => LeaseResponse::Written(self.store(value)),
             RequestOutcome::Written(Err(error))
                 if error.is_conflict() || error.is_already_exists() || error.is_not_found() =>
             {
-                Response::Conflict
+                LeaseResponse::Conflict
             }
             RequestOutcome::Read(Err(error)) => {
                 let error = one_line(&error);
                 warn!(lease, error, "cannot read the lease");
-                Response::Failed
+                LeaseResponse::Failed
             }
             RequestOutcome::Written(Err(error)) => {
                 let error = one_line(&error);
                 warn!(lease, error, "cannot write the lease");
-                Response::Failed
+                LeaseResponse::Failed
             }
             RequestOutcome::TimedOut(limit) => {
                 warn!(
@@ -119,7 +119,7 @@ impl LeaseLock {
                     ?limit,
                     "no response to a request for the lease in time"
                 );
-                Response::Failed
+                LeaseResponse::Failed
             }
         }
     }

@@ -29,7 +29,9 @@ use opkit_random::Random;
 use self::candidate::{Candidate, Link};
 use self::server::Server;
 use self::writes::Write;
-use crate::engine::{CLOCK_DRIFT_PERCENT, Input, JITTER_TENTHS, Phase, Request, Response, Timing};
+use crate::engine::{
+    CLOCK_DRIFT_PERCENT, Input, JITTER_TENTHS, LeaseRequest, LeaseResponse, Phase, Timing,
+};
 
 /// Maximum round-trip time of a request on a good network.
 const LATENCY_MAX: Duration = Duration::from_millis(100);
@@ -60,9 +62,9 @@ enum Event {
     /// The timer with this number fires.
     Wake(usize, u64),
     /// A request reaches the server.
-    Arrive(usize, u64, Request),
+    Arrive(usize, u64, LeaseRequest),
     /// A response reaches its candidate.
-    Response(usize, u64, Response),
+    Response(usize, u64, LeaseResponse),
     /// The request with this number times out.
     Timeout(usize, u64),
     /// The work of this generation of the process has ended.
@@ -240,7 +242,7 @@ impl Simulation {
             Event::Timeout(index, request_id)
                 if self.candidates[index].request_id == request_id =>
             {
-                self.step(index, Input::Response(Response::Failed))
+                self.step(index, Input::Response(LeaseResponse::Failed))
             }
             Event::WorkEnded(index, generation)
                 if self.candidates[index].generation == generation =>
@@ -273,7 +275,7 @@ impl Simulation {
             return Ok(());
         }
         let before = candidate.engine.phase();
-        let is_written = matches!(input, Input::Response(Response::Written(_)));
+        let is_written = matches!(input, Input::Response(LeaseResponse::Written(_)));
         let local = candidate.clock.local(now);
         let output = candidate
             .engine

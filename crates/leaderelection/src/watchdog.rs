@@ -27,6 +27,7 @@ pub struct LeaderWatchdog {
     pub(crate) lease: Arc<str>,
     pub(crate) fence: Fence,
     pub(crate) renewal: Arc<RenewalStatus>,
+    /// Time without a renewal, or since the loss of the Lease, after which the check fails.
     pub(crate) limit: Duration,
 }
 

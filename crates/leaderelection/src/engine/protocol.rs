@@ -24,7 +24,7 @@ pub(crate) struct StoredRecord {
 
 /// Request for the Lease. At most one request is in flight; a new one replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Request {
+pub(crate) enum LeaseRequest {
     /// Reads the Lease.
     Get,
     /// Creates the Lease with a record.
@@ -35,7 +35,7 @@ pub(crate) enum Request {
 
 /// Result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Response {
+pub(crate) enum LeaseResponse {
     /// The read succeeded; `None` if the Lease does not exist.
     Read(Option<StoredRecord>),
     /// The write succeeded.

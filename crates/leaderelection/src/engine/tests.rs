@@ -33,7 +33,7 @@ struct Harness {
 impl Harness {
     fn new(lease: Option<LeaseRecord>) -> Self {
         let mut server = Server::default();
-        let lease = lease.map(Request::Create);
+        let lease = lease.map(LeaseRequest::Create);
         if let Some(lease) = lease {
             server.handle(Duration::ZERO, lease);
         }
@@ -56,14 +56,14 @@ impl Harness {
         &mut self,
         now: Duration,
         input: Input,
-        respond: fn(&Request) -> Option<Response>,
+        respond: fn(&LeaseRequest) -> Option<LeaseResponse>,
     ) -> Option<Duration> {
         let mut output = self.engine.step(now, WALL_MICROS, input);
         while let Some(request) = output.send {
             self.sent.push(match &request {
-                Request::Get => "get",
-                Request::Create(_) => "create",
-                Request::Update(..) => "update",
+                LeaseRequest::Get => "get",
+                LeaseRequest::Create(_) => "create",
+                LeaseRequest::Update(..) => "update",
             });
             let response = respond(&request).unwrap_or_else(|| self.server.handle(now, request));
             output = self
@@ -88,12 +88,13 @@ impl Harness {
     /// Writes the Lease as another candidate.
     fn write(&mut self, now: Duration, record: LeaseRecord) {
         let version = self.server.lease().unwrap().version.clone();
-        self.server.handle(now, Request::Update(record, version));
+        self.server
+            .handle(now, LeaseRequest::Update(record, version));
     }
 }
 
-fn failing(_: &Request) -> Option<Response> {
-    Some(Response::Failed)
+fn failing(_: &LeaseRequest) -> Option<LeaseResponse> {
+    Some(LeaseResponse::Failed)
 }
 
 /// client-go's table `TestTryAcquireOrRenewLeases`: the Lease, the time in seconds for which it was
@@ -240,7 +241,7 @@ fn a_late_response_does_not_extend_the_term() {
     );
     let output = harness.engine.step(seconds(7), WALL_MICROS, Input::Wake);
     let response = harness.server.handle(seconds(7), output.send.unwrap());
-    assert!(matches!(response, Response::Written(_)));
+    assert!(matches!(response, LeaseResponse::Written(_)));
     harness
         .engine
         .step(seconds(12), WALL_MICROS, Input::Response(response));
@@ -255,18 +256,18 @@ fn a_late_response_does_not_extend_the_term() {
     // A first write whose response comes after the end of the term starts no term.
     let mut harness = Harness::new(None);
     let get = harness.engine.step(seconds(0), WALL_MICROS, Input::Wake);
-    assert_eq!(get.send, Some(Request::Get));
+    assert_eq!(get.send, Some(LeaseRequest::Get));
     let create = harness.engine.step(
         seconds(0),
         WALL_MICROS,
-        Input::Response(Response::Read(None)),
+        Input::Response(LeaseResponse::Read(None)),
     );
     let response = harness.server.handle(seconds(0), create.send.unwrap());
     let output = harness
         .engine
         .step(seconds(10), WALL_MICROS, Input::Response(response));
     assert_eq!(harness.engine.phase(), Phase::Acquiring);
-    assert!(matches!(output.send, Some(Request::Update(..))));
+    assert!(matches!(output.send, Some(LeaseRequest::Update(..))));
 }
 
 /// Checks that a Lease expires by the time since its last observed change, whatever times it
@@ -324,17 +325,19 @@ fn a_write_with_a_lost_response_is_found() {
         .engine
         .step(seconds(15), WALL_MICROS, Input::Wake)
         .send;
-    assert_eq!(get, Some(Request::Get));
-    let response = harness.server.handle(seconds(15), Request::Get);
+    assert_eq!(get, Some(LeaseRequest::Get));
+    let response = harness.server.handle(seconds(15), LeaseRequest::Get);
     let update = harness
         .engine
         .step(seconds(15), WALL_MICROS, Input::Response(response))
         .send
         .unwrap();
     harness.server.handle(seconds(15), update);
-    let output = harness
-        .engine
-        .step(seconds(20), WALL_MICROS, Input::Response(Response::Failed));
+    let output = harness.engine.step(
+        seconds(20),
+        WALL_MICROS,
+        Input::Response(LeaseResponse::Failed),
+    );
     assert_eq!(harness.engine.phase(), Phase::Acquiring);
     let next = output.wake.unwrap();
     assert!(next >= seconds(22) && next < seconds(25));
@@ -409,9 +412,9 @@ fn a_release_is_retried_after_a_conflict() {
     let release = harness
         .engine
         .step(seconds(1), WALL_MICROS, Input::Response(response));
-    assert!(matches!(release.send, Some(Request::Update(..))));
+    assert!(matches!(release.send, Some(LeaseRequest::Update(..))));
     harness.server.touch(Duration::ZERO);
-    harness.step(seconds(1), Input::Response(Response::Conflict));
+    harness.step(seconds(1), Input::Response(LeaseResponse::Conflict));
     assert_eq!(harness.sent(), ["get", "update"]);
     assert_eq!(harness.engine.phase(), Phase::Done);
     assert_eq!(harness.lease().holder, "");
@@ -468,7 +471,7 @@ fn a_stop_releases_a_lease_that_may_be_held() {
     // The first write is in flight: the engine does not know whether it holds the Lease.
     let mut harness = Harness::new(Some(record("", 0)));
     harness.engine.step(seconds(0), WALL_MICROS, Input::Wake);
-    let response = harness.server.handle(seconds(0), Request::Get);
+    let response = harness.server.handle(seconds(0), LeaseRequest::Get);
     let take = harness
         .engine
         .step(seconds(0), WALL_MICROS, Input::Response(response))

@@ -77,12 +77,12 @@ async fn a_name_that_is_not_a_path_segment_is_rejected() {
     let client = RestClient::new(kube::Client::new(service, "default"));
     for (namespace, name) in [("a/secrets/x?", "l"), ("", "l"), ("a", "../pods/x")] {
         let lock = LeaseLock::new(client.clone(), namespace, name, BTreeMap::new());
-        let RequestOutcome::Read(Err(error)) = lock.send(Request::Get).await else {
+        let RequestOutcome::Read(Err(error)) = lock.send(LeaseRequest::Get).await else {
             panic!("{namespace:?} {name:?} was read");
         };
         let error = one_line(&error);
         assert!(error.contains("cannot be in the path"), "{error}");
-        let update = Request::Update(record_of(&json!({})), "1".to_owned());
+        let update = LeaseRequest::Update(record_of(&json!({})), "1".to_owned());
         let written = lock.send(update).await;
         let is_rejected = matches!(
             written,

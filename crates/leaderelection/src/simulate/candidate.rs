@@ -5,7 +5,7 @@ use std::time::Duration;
 use opkit_client::Fence;
 
 use super::clock::Clock;
-use super::{Bug, Event, LATENCY_MAX, Request, Response, Simulation};
+use super::{Bug, Event, LATENCY_MAX, LeaseRequest, LeaseResponse, Simulation};
 use crate::engine::{CLOCK_DRIFT_PERCENT, ElectionEngine, Input, Phase};
 
 /// Network link between a candidate and the server.
@@ -124,11 +124,11 @@ impl Simulation {
     }
 
     /// Sends a request. The process may pause before, and the request may be lost.
-    pub(super) fn send(&mut self, index: usize, request: Request) {
+    pub(super) fn send(&mut self, index: usize, request: LeaseRequest) {
         self.candidates[index].request_id += 1;
         let mut delay = Duration::ZERO;
         let risk = match request {
-            Request::Get => 1,
+            LeaseRequest::Get => 1,
             _ => 4,
         };
         let link = self.candidates[index].link;
@@ -156,7 +156,7 @@ impl Simulation {
     }
 
     /// Delivers a request to the server, whether or not its sender still runs.
-    pub(super) fn arrive(&mut self, index: usize, request_id: u64, request: Request) {
+    pub(super) fn arrive(&mut self, index: usize, request_id: u64, request: LeaseRequest) {
         let response = self.server.handle(self.now, request);
         let link = self.candidates[index].link;
         if !self.random.percent(link.response_loss_percent) {
@@ -169,9 +169,9 @@ impl Simulation {
     pub(super) fn deliver_response(
         &mut self,
         index: usize,
-        response: Response,
+        response: LeaseResponse,
     ) -> Result<(), String> {
-        let reads = matches!(response, Response::Read(_));
+        let reads = matches!(response, LeaseResponse::Read(_));
         self.step(index, Input::Response(response))?;
         let (now, candidate) = (self.now, &mut self.candidates[index]);
         let is_candidate = candidate.engine.phase() == Phase::Acquiring && !candidate.is_stopping;

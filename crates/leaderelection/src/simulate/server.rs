@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::engine::{LeaseRecord, Request, Response, StoredRecord};
+use crate::engine::{LeaseRecord, LeaseRequest, LeaseResponse, StoredRecord};
 
 /// Server that stores one Lease.
 #[derive(Debug, Default)]
@@ -19,25 +19,25 @@ impl Server {
     }
 
     /// Executes a request and returns the response.
-    pub(crate) fn handle(&mut self, now: Duration, request: Request) -> Response {
+    pub(crate) fn handle(&mut self, now: Duration, request: LeaseRequest) -> LeaseResponse {
         let present = self.lease.as_ref().map(|lease| &lease.version);
         match request {
-            Request::Get => Response::Read(self.lease.clone()),
-            Request::Create(record) if present.is_none() => self.store(now, record),
-            Request::Update(record, version) if present == Some(&version) => {
+            LeaseRequest::Get => LeaseResponse::Read(self.lease.clone()),
+            LeaseRequest::Create(record) if present.is_none() => self.store(now, record),
+            LeaseRequest::Update(record, version) if present == Some(&version) => {
                 self.store(now, record)
             }
-            _ => Response::Conflict,
+            _ => LeaseResponse::Conflict,
         }
     }
 
-    fn store(&mut self, now: Duration, record: LeaseRecord) -> Response {
+    fn store(&mut self, now: Duration, record: LeaseRecord) -> LeaseResponse {
         self.version += 1;
         self.written = now;
         let version = self.version.to_string();
         let stored = StoredRecord { record, version };
         self.lease = Some(stored.clone());
-        Response::Written(stored)
+        LeaseResponse::Written(stored)
     }
 
     /// Changes a label of the Lease as another client.
