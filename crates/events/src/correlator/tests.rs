@@ -237,7 +237,7 @@ fn a_series_takes_no_tokens_from_other_events() {
         correlator.observe(SECOND, other),
         Decision::Post(_)
     ));
-    // Different events do; one that was not posted does not start a series.
+    // Different events take tokens; one that was not posted does not start a series.
     for number in 0..30 {
         let event = event("foo", &format!("reason-{number}"), "c");
         correlator.observe(SECOND, event);

@@ -362,7 +362,7 @@ fn a_reporter_keeps_to_the_limits_of_the_api() {
 }
 
 #[test]
-fn a_note_is_cut_between_characters() {
+fn a_note_is_truncated_at_a_character_boundary() {
     assert_eq!(truncate("short", 1024), "short");
     assert_eq!(truncate("xy\u{e9}", 4), "xy\u{e9}");
     assert_eq!(truncate("xy\u{e9}", 3), "xy");

@@ -25,7 +25,7 @@ fn evicted(connections: &[Admission]) -> Vec<usize> {
 }
 
 #[test]
-fn a_peer_at_its_limit_retable_its_own_oldest_connection() {
+fn a_peer_at_its_limit_replaces_its_own_oldest_connection() {
     let mut table = ConnectionTable::new(LIMITS);
     let mut held = admit(&mut table, &[9, 1, 1]);
     held.push(table.admit(peer(1)).unwrap());

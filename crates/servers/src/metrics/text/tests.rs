@@ -76,7 +76,7 @@ fn an_unknown_type_is_untyped() {
 }
 
 #[test]
-fn families_with_the_same_name_are_merge_families() {
+fn families_with_the_same_name_are_merged() {
     let mut registry = Registry::default();
     for (cluster, value) in [(None, 1), (Some("west"), 2), (Some("east"), 3)] {
         let registry = match cluster {
