@@ -45,6 +45,7 @@ const FILES: &[(&str, &[&str])] = &[
             "crates/controller/src/context/finalizer.rs",
             "crates/controller/src/context/prune.rs",
             "crates/controller/src/worker/dispatch.rs",
+            "crates/controller/src/worker/requeue.rs",
         ],
     ),
     (

@@ -126,7 +126,8 @@ impl<S> Context<S> {
             .await
             .map_err(TakeOverError::Request)?;
         self.trace.wrote("apply", kind, key, "");
-        self.took(desired, &answer).map_err(TakeOverError::Read)
+        self.observe_applied(desired, &answer)
+            .map_err(TakeOverError::Read)
     }
 
     fn failed_to_take(&self, desired: &Desired, error: TakeOverError) -> ApplyError {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use opkit_client::Object;
 
 use crate::context::Context;
-use crate::context::apply::Created;
 use crate::context::apply::desired::Relation;
+use crate::context::apply::send::Created;
 use crate::error::ApplyError;
 
 impl<S> Context<S> {

@@ -9,19 +9,21 @@ use std::time::Duration;
 use futures::FutureExt;
 use jiff::Timestamp;
 use opkit_random::uuid;
-use opkit_workqueue::{AddOptions, Item};
+use opkit_workqueue::Item;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Level, Span, debug, enabled, error, info_span, warn};
 
 use super::RunningController;
-use crate::error::{Error, Result, Retry};
+use super::requeue::Failure;
+use super::turn::Turn;
+use crate::error::Result;
 use crate::object::Request;
 use crate::reconcile::Action;
 use crate::reconcile::function::Reconciler;
 use crate::record::causes::Causes;
 use crate::record::trace::Trace;
-use crate::record::{Cause, Outcome, ReconcileRecord};
+use crate::record::{Outcome, ReconcileRecord};
 
 /// The way in which the user's function ended.
 enum Ended {
@@ -31,29 +33,6 @@ enum Ended {
     TimedOut(Duration),
     /// The object does not exist any more.
     Gone,
-}
-
-/// Message and retry of the user's error.
-struct Failure {
-    message: String,
-    retry: Retry,
-}
-
-impl Failure {
-    /// Creates a failure that is retried with the backoff of the object.
-    fn new(message: String) -> Self {
-        let retry = Retry::Backoff;
-        Self { message, retry }
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self {
-            message: error.to_string(),
-            retry: error.retry(),
-        }
-    }
 }
 
 impl RunningController {
@@ -77,7 +56,7 @@ impl RunningController {
             let started = item.taken_at();
             let duration = self.reconcile(item, started).instrument(span).await;
             // A reconcile that only reads the cache never waits, so the worker yields here.
-            if turn.is_over(started, duration) {
+            if turn.count(started, duration) {
                 tokio::task::yield_now().await;
             }
         }
@@ -188,10 +167,10 @@ impl RunningController {
         cluster.is_some_and(|cluster| cluster.primary().stored(request.key()).is_none())
     }
 
-    /// Calls the user's function. Polled by this worker, so that a panic is caught here and nothing
-    /// outlives the key.
+    /// Calls the user's function. This worker polls it, so that a panic is caught here and nothing
+    /// outlives the request.
     async fn run(&self, request: &Request, trace: &Arc<Trace>) -> Ended {
-        // What a timeout drops, and an error that is printed, is the user's code too.
+        // The future that a timeout drops, and the error that is printed, are the user's code too.
         let reconciled = AssertUnwindSafe(async {
             let reconciled = self.reconcile_request(request, trace);
             let reconciled = match self.options.reconcile_timeout {
@@ -211,114 +190,16 @@ impl RunningController {
             Err(panic) => Ended::Panicked(panic_message(&*panic)),
         }
     }
-
-    /// Queues the key again as the result asks for, and counts it. A delay of zero means soon:
-    /// after the key's rate limiter, as after a failure. That there were failures of a key that is
-    /// not queued again is for the caller to forget.
-    fn requeue(
-        &self,
-        request: &Request,
-        priority: i32,
-        result: Result<Action, Failure>,
-    ) -> Outcome {
-        let add = |cause: Cause, options: AddOptions| {
-            self.sources
-                .queue
-                .add_with(request.clone(), Causes::from(cause), options)
-        };
-        let after = |after: Duration, priority: i32| AddOptions {
-            priority: Some(priority),
-            after,
-            ..Default::default()
-        };
-        let limited = |priority: i32| AddOptions {
-            priority: Some(priority),
-            rate_limited: true,
-            ..Default::default()
-        };
-        let failure = match result {
-            Ok(action) => {
-                let Some(delay) = action.requeue_after() else {
-                    self.metrics.success.inc();
-                    return Outcome::Ok;
-                };
-                self.metrics.requeue_after.inc();
-                let priority = action.priority().unwrap_or(priority);
-                let after = match delay < SOON {
-                    true => add(Cause::Requeued, limited(priority)),
-                    false => {
-                        self.sources.queue.forget(request);
-                        add(Cause::Requeued, after(delay, priority));
-                        delay
-                    }
-                };
-                return Outcome::Requeue { after };
-            }
-            Err(failure) => failure,
-        };
-        self.metrics.error.inc();
-        self.metrics.errors.inc();
-        let failures = self.sources.queue.num_requeues(request).saturating_add(1);
-        let retry_after = match failure.retry {
-            Retry::After(delay) if delay >= SOON => {
-                self.sources.queue.forget(request);
-                add(Cause::Retry(1), after(delay, priority));
-                Some(delay)
-            }
-            Retry::Backoff | Retry::After(_) => {
-                Some(add(Cause::Retry(failures), limited(priority)))
-            }
-            Retry::AtNextChange => {
-                self.metrics.terminal.inc();
-                self.sources.queue.forget(request);
-                None
-            }
-        };
-        Outcome::Error {
-            message: failure.message,
-            retry_after,
-        }
-    }
 }
 
-/// A delay that is asked for and is shorter than this counts as zero: it is the resolution of the
-/// timer.
-const SOON: Duration = Duration::from_millis(1);
-
-/// Whether the step of that number of a loop is logged: each is counted, and some are logged, fewer
-/// the longer it lasts.
+/// Reports whether the reconcile of that number in a loop is logged. Each is counted, and fewer are
+/// logged the longer the loop lasts.
 fn is_logged(count: u32) -> bool {
     count.is_power_of_two() || (count < 1_000 && count % 100 == 10) || count.is_multiple_of(10_000)
 }
 
-/// How long a worker goes on that never waits.
-const TURN: Duration = Duration::from_micros(50);
-/// And how many reconciles, should the clock stand still.
-const RECONCILES: u32 = 64;
-
-/// The time that a worker has had to itself. Giving others a turn after each reconcile would cost
-/// more than a short one does.
-#[derive(Default)]
-struct Turn {
-    began: Option<Instant>,
-    reconciles: u32,
-}
-
-impl Turn {
-    /// Takes in a reconcile; whether others are to have a turn now.
-    fn is_over(&mut self, started: Instant, duration: Duration) -> bool {
-        let began = *self.began.get_or_insert(started);
-        self.reconciles += 1;
-        let is_over = self.reconciles >= RECONCILES || started - began + duration >= TURN;
-        if is_over {
-            *self = Self::default();
-        }
-        is_over
-    }
-}
-
-/// A key in work. If the work is dropped before its end, as when leadership is lost, the key is
-/// queued again as it was.
+/// A request in work. If the work is dropped before its end, as when leadership is lost, the request
+/// is queued again as it was.
 struct Working<'a> {
     controller: &'a RunningController,
     request: Request,
@@ -335,7 +216,7 @@ impl<'a> Working<'a> {
         }
     }
 
-    /// The work has ended by itself.
+    /// Returns the item of a reconcile that has run to its end.
     fn finish(mut self) -> Option<Item<Request, Causes>> {
         self.item.take()
     }

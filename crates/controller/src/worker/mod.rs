@@ -5,5 +5,7 @@ mod controller;
 mod dispatch;
 pub(crate) mod metrics;
 mod objects;
+mod requeue;
+mod turn;
 
 pub(crate) use self::controller::{Functions, RunningController};

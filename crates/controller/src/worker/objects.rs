@@ -1,4 +1,4 @@
-//! Which of the user's functions an object goes to, and the finalizer around them.
+//! Calls the user's function for an object, and handles finalizers and deletion.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,23 +17,22 @@ use crate::reconcile::function::Reconciler;
 use crate::reconcile::{Action, Cleanup};
 use crate::record::trace::Trace;
 
-/// After this time children that are being deleted are looked at again.
-const GOING: Duration = Duration::from_secs(10);
+/// Time until the owner of children that are being deleted is reconciled again.
+const DELETION_INTERVAL: Duration = Duration::from_secs(10);
 
 impl RunningController {
-    /// Runs the user's function for one object; `None` if there is no such object any more.
+    /// Calls the user's function for one object. Returns `None` if the object does not exist.
     pub(super) async fn reconcile_request(
         &self,
         request: &Request,
         trace: &Arc<Trace>,
     ) -> Option<Result<Action>> {
-        // A cluster that nobody knows: a key of a trigger.
+        // The request of a trigger may name any cluster.
         let Some(cluster) = self.cluster(request) else {
             let unknown = format!("there is no cluster {:?}", request.cluster());
             return Some(Err(Error::terminal(Error::msg(unknown))));
         };
-        // By key the object need not be made, there or gone: its metadata is enough, where it is
-        // asked for.
+        // A keyed function needs no decoded object: its metadata is enough, and read on demand.
         if let (Reconciler::Key(function), None) = (&self.reconciler, &self.finalizer)
             && !self.has_unowned
         {
@@ -48,7 +47,7 @@ impl RunningController {
         }
         let found = match cluster.primary().fetch(request.key()).await {
             Ok(found) => found,
-            // Retrying cannot help before it changes.
+            // A retry cannot help before the object changes.
             Err(FetchError::Object(unreadable))
                 if matches!(&*unreadable, ObjectError::Unreadable { .. }) =>
             {
@@ -95,7 +94,7 @@ impl RunningController {
                 cluster.primary().observe(&stored);
                 self.call(request, cluster, stored.any()?, trace).await
             }
-            // Deleted meanwhile: its event is on the way.
+            // The object was deleted meanwhile: its event will be delivered.
             Changed::Not | Changed::Gone => Ok(Action::await_change()),
         }
     }
@@ -142,8 +141,8 @@ impl RunningController {
         };
         match unowned.delete_all().await? {
             true => Ok(action),
-            // Their deletion leads to a reconcile; should that be missed, the object is not stuck.
-            false => Ok(Action::requeue(GOING)),
+            // Their deletion leads to a reconcile. The requeue is for a deletion that is missed.
+            false => Ok(Action::requeue(DELETION_INTERVAL)),
         }
     }
 
@@ -203,8 +202,8 @@ impl RunningController {
 }
 
 impl ClusterTerm {
-    /// Lets reads see at once that the finalizer is gone, and with the last one the object, so that
-    /// no event on its way leads to a second clean-up.
+    /// Puts the removal of the finalizer, and with the last one of the object, into the cache
+    /// immediately, so that no event still to come leads to a second clean-up.
     fn observe_removal(&self, owner: &Owner, version: Option<&str>, removed: Changed) {
         match removed {
             Changed::Written(answer) => self.primary().observe_response(&answer),

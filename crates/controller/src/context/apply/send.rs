@@ -1,0 +1,213 @@
+//! The requests of `Context::apply`: creating, reading and applying a child, and what is done with
+//! the response.
+
+use std::any::TypeId;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use opkit_client::{Object, Patch, RequestError, WriteOptions};
+use serde_json::Value;
+use tracing::debug;
+
+use super::desired::{Desired, upgrade_patch};
+use crate::context::Context;
+use crate::error::ApplyError;
+use crate::object::owner::Head;
+
+/// The result of the creation of a child.
+pub(crate) enum Created {
+    /// The child was created just now; contains the response.
+    Now(bytes::Bytes),
+    /// An object of that name exists; contains the error of the server.
+    Before(RequestError),
+}
+
+/// Metadata of a child before it is applied.
+pub(crate) struct Current {
+    meta: ObjectMeta,
+    /// Whether `managedFields` is complete: the cache keeps only our own entries.
+    is_whole: bool,
+}
+
+impl Current {
+    /// Returns metadata that the server returned.
+    pub(crate) fn whole(meta: ObjectMeta) -> Self {
+        Self {
+            meta,
+            is_whole: true,
+        }
+    }
+
+    /// Returns metadata from the cache.
+    pub(crate) fn cached(meta: ObjectMeta) -> Self {
+        Self {
+            meta,
+            is_whole: false,
+        }
+    }
+}
+
+impl<S> Context<S> {
+    /// Applies `desired` to a child that exists and is ours.
+    pub(crate) async fn apply_onto<C: Object>(
+        &self,
+        desired: &Desired,
+        current: Current,
+    ) -> Result<Arc<C>, ApplyError> {
+        let answer = self.patch(desired, current).await?;
+        self.observe_applied(desired, &answer)
+    }
+
+    /// Puts the response to an application into the cache and the memory of applied children, and
+    /// returns the child.
+    pub(crate) fn observe_applied<C: Object>(
+        &self,
+        desired: &Desired,
+        answer: &[u8],
+    ) -> Result<Arc<C>, ApplyError> {
+        let child: Arc<C> = Arc::new(self.decode(desired, answer)?);
+        if let Ok(lister) = self.term.cluster.reads.lister::<C>() {
+            lister.informer().observe_response(answer);
+            let json = serde_json::to_value(&*child).unwrap_or(Value::Null);
+            let manager = self.field_manager();
+            let kind = TypeId::of::<C>();
+            self.term
+                .cluster
+                .applied
+                .remember(kind, desired, child.meta(), &json, manager);
+            self.drop_gone_children();
+        }
+        Ok(child)
+    }
+
+    /// Drops children that are not in the cache any more from the memory of applied children.
+    pub(crate) fn drop_gone_children(&self) {
+        let declared = &self.term.cluster.reads.declared.typed;
+        self.term.cluster.applied.drop_gone(|kind, key| {
+            let informer = declared.get(&kind);
+            informer.is_some_and(|informer| informer.stored(key).is_some())
+        });
+    }
+
+    /// Creates the child, unless an object of that name exists.
+    pub(crate) async fn create(&self, desired: &Desired) -> Result<Created, ApplyError> {
+        let (kind, key) = (&desired.kind, &desired.key);
+        let options = WriteOptions::for_manager(self.field_manager());
+        let namespace = key.namespace.as_deref();
+        match self
+            .term
+            .client
+            .create(kind, namespace, &desired.content, &options)
+            .await
+        {
+            Ok(answer) => {
+                debug!(kind = kind.kind, %key, "created");
+                self.trace.wrote("create", kind, key, "");
+                Ok(Created::Now(answer))
+            }
+            Err(error) if error.is_already_exists() => Ok(Created::Before(error)),
+            Err(error) => Err(self.failed(desired, error)),
+        }
+    }
+
+    /// Reads the child from the server. Returns `None` if there is no object of that name.
+    pub(crate) async fn live_child<C: Object>(
+        &self,
+        desired: &Desired,
+    ) -> Result<Option<Arc<C>>, ApplyError> {
+        self.trace.read_live();
+        match self.term.client.get(&desired.kind, &desired.key).await {
+            Ok(answer) => Ok(Some(Arc::new(self.decode(desired, &answer)?))),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(self.failed(desired, error)),
+        }
+    }
+
+    /// Makes fields that we own by creation ours by application, if necessary, and applies.
+    async fn patch(&self, desired: &Desired, current: Current) -> Result<bytes::Bytes, ApplyError> {
+        let Current {
+            meta: mut current,
+            mut is_whole,
+        } = current;
+        let (client, manager) = (&self.term.client, self.field_manager());
+        let (kind, key) = (&desired.kind, &desired.key);
+        let options = WriteOptions::for_manager(manager);
+        loop {
+            if !desired.is_at(&current) {
+                return Err(self.not_at_version(desired, current.resource_version));
+            }
+            let Some(upgrade) = upgrade_patch(&current, manager, &[]) else {
+                break;
+            };
+            if !is_whole {
+                current = self.live_meta(desired).await?;
+                is_whole = true;
+                continue;
+            }
+            match client
+                .patch(kind, key, None, Patch::Json(&upgrade), &options)
+                .await
+            {
+                Ok(answer) => {
+                    current = self.decode::<Head>(desired, &answer)?.metadata;
+                    break;
+                }
+                // The child changed since it was read: the patch tests its version.
+                Err(error) if error.is_invalid() || error.is_conflict() => {
+                    let seen = current.resource_version;
+                    current = self.live_meta(desired).await?;
+                    if current.resource_version == seen {
+                        return Err(self.failed(desired, error));
+                    }
+                }
+                Err(error) => return Err(self.failed(desired, error)),
+            }
+        }
+        let version = desired.resource_version.as_ref();
+        let version = version.and(current.resource_version.as_deref());
+        let body = desired.body(current.uid.as_deref(), version);
+        debug!(kind = kind.kind, %key, "applying");
+        let answer = client
+            .patch(kind, key, None, Patch::Apply(&body), &options.force())
+            .await;
+        let answer = answer.map_err(|error| self.failed(desired, error))?;
+        self.trace.wrote("apply", kind, key, "");
+        Ok(answer)
+    }
+
+    /// Reads the metadata of the child from the server.
+    ///
+    /// # Errors
+    /// When the child is not ours, is being deleted, or the request fails.
+    async fn live_meta(&self, desired: &Desired) -> Result<ObjectMeta, ApplyError> {
+        self.trace.read_live();
+        let live = self.term.client.get(&desired.kind, &desired.key).await;
+        let live = live.map_err(|error| self.failed(desired, error))?;
+        let meta = self.decode::<Head>(desired, &live)?.metadata;
+        self.check(desired, &meta)?;
+        Ok(meta)
+    }
+
+    /// Decodes a response.
+    pub(crate) fn decode<T: serde::de::DeserializeOwned>(
+        &self,
+        desired: &Desired,
+        bytes: &[u8],
+    ) -> Result<T, ApplyError> {
+        serde_json::from_slice(bytes).map_err(|cause| ApplyError::Json {
+            kind: Box::new(desired.kind.clone()),
+            key: desired.key.clone(),
+            cause,
+        })
+    }
+
+    /// Returns the error of a request that failed.
+    pub(crate) fn failed(&self, desired: &Desired, cause: RequestError) -> ApplyError {
+        ApplyError::Request {
+            kind: Box::new(desired.kind.clone()),
+            key: desired.key.clone(),
+            manager: self.field_manager().to_owned(),
+            cause,
+        }
+    }
+}

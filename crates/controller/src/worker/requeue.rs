@@ -1,0 +1,108 @@
+//! From the result of a reconcile to the next entry in the queue.
+
+use std::time::Duration;
+
+use opkit_workqueue::AddOptions;
+
+use super::RunningController;
+use crate::error::{Error, Result, Retry};
+use crate::object::Request;
+use crate::reconcile::Action;
+use crate::record::causes::Causes;
+use crate::record::{Cause, Outcome};
+
+/// Shortest delay of a requeue; a shorter one counts as zero. It is the resolution of the timer.
+const SOON: Duration = Duration::from_millis(1);
+
+/// Message and retry of the user's error.
+pub(super) struct Failure {
+    message: String,
+    retry: Retry,
+}
+
+impl Failure {
+    /// Creates a failure that is retried with the backoff of the object.
+    pub(super) fn new(message: String) -> Self {
+        let retry = Retry::Backoff;
+        Self { message, retry }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self {
+            message: error.to_string(),
+            retry: error.retry(),
+        }
+    }
+}
+
+impl RunningController {
+    /// Queues the request again as the result requires, and counts the result. A delay of zero is
+    /// the delay of the rate limiter, as after a failure. The caller resets the rate limiter for a
+    /// request that is not queued again.
+    pub(super) fn requeue(
+        &self,
+        request: &Request,
+        priority: i32,
+        result: Result<Action, Failure>,
+    ) -> Outcome {
+        let add = |cause: Cause, options: AddOptions| {
+            self.sources
+                .queue
+                .add_with(request.clone(), Causes::from(cause), options)
+        };
+        let after = |after: Duration, priority: i32| AddOptions {
+            priority: Some(priority),
+            after,
+            ..Default::default()
+        };
+        let limited = |priority: i32| AddOptions {
+            priority: Some(priority),
+            rate_limited: true,
+            ..Default::default()
+        };
+        let failure = match result {
+            Ok(action) => {
+                let Some(delay) = action.requeue_after() else {
+                    self.metrics.success.inc();
+                    return Outcome::Ok;
+                };
+                self.metrics.requeue_after.inc();
+                let priority = action.priority().unwrap_or(priority);
+                let after = match delay < SOON {
+                    true => add(Cause::Requeued, limited(priority)),
+                    false => {
+                        self.sources.queue.forget(request);
+                        add(Cause::Requeued, after(delay, priority));
+                        delay
+                    }
+                };
+                return Outcome::Requeue { after };
+            }
+            Err(failure) => failure,
+        };
+        self.metrics.error.inc();
+        self.metrics.errors.inc();
+        let failures = self.sources.queue.num_requeues(request).saturating_add(1);
+        let retry_after = match failure.retry {
+            Retry::After(delay) if delay >= SOON => {
+                self.sources.queue.forget(request);
+                add(Cause::Retry(1), after(delay, priority));
+                Some(delay)
+            }
+            Retry::Backoff | Retry::After(_) => {
+                Some(add(Cause::Retry(failures), limited(priority)))
+            }
+            Retry::AtNextChange => {
+                self.metrics.terminal.inc();
+                self.sources.queue.forget(request);
+                None
+            }
+        };
+        Outcome::Error {
+            message: failure.message,
+            retry_after,
+        }
+    }
+}
