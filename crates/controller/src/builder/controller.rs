@@ -306,7 +306,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
     }
 
     /// Reconciles what is sent through the other end of `triggers`; see
-    /// [`trigger`](crate::trigger). The same as [`Source::triggered_by`] on the
+    /// [`trigger`](crate::trigger). The same as
+    /// [`Source::triggered_by`](crate::Source::triggered_by) on the
     /// [`primary`](Controller::primary) source.
     pub fn triggered_by(mut self, triggers: Triggers) -> Self {
         self.triggers.push((0, triggers));

@@ -45,31 +45,32 @@ use crate::reads::cross_namespace::{Grants, Reference};
 use crate::record::ReconcileLog;
 use crate::state::{StateContext, StateMaker, StateType, States};
 
-/// How a [`Manager`] runs.
+/// Options of a [`Manager`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ManagerOptions {
-    /// Which namespaces are watched; all by default.
+    /// Namespaces that are watched; all by default.
     pub scope: Scope,
-    /// How long everything may take to end after a stop; 30 s by default. Zero does not wait,
-    /// [`Duration::MAX`] waits for ever.
+    /// Time for all tasks to end after a stop; 30 s by default. Zero does not wait,
+    /// [`Duration::MAX`] waits without a limit.
     pub grace_period: Duration,
-    /// How long the first lists may take; 2 min by default.
+    /// Time for the first lists; 2 min by default.
     pub cache_sync_timeout: Duration,
-    /// What the operator needs beyond listing and watching, checked before it starts.
+    /// Permissions that the operator needs in addition to listing and watching. They are checked
+    /// before it starts.
     pub permissions: Vec<Permission>,
-    /// Elects a leader among several processes: what needs leadership runs in one of them at a
-    /// time. None for a process that is alone.
+    /// Election of a leader among several processes: tasks that need leadership run in one of them
+    /// at a time. `None` for a single process.
     pub leader_election: Option<LeaderElectionOptions>,
-    /// Where reconciles are recorded.
+    /// Log of the last reconciles.
     pub log: ReconcileLog,
-    /// Where metrics are registered.
+    /// Registry of the metrics.
     pub metrics: MetricsRegistry,
-    /// Becomes true when the caches are filled and the workers run, or stand by for leadership.
+    /// Set to true when the caches are filled and the workers run or wait for leadership.
     pub ready: watch::Sender<bool>,
-    /// Has the health check of the election once that has begun.
+    /// Health check of the election; `None` until the election has started.
     pub watchdog: watch::Sender<Option<LeaderWatchdog>>,
-    /// In which API events are posted.
+    /// API that events are posted in.
     pub event_api: EventApi,
 }
 
@@ -90,7 +91,7 @@ impl Default for ManagerOptions {
     }
 }
 
-/// Runs controllers against a cluster, or several.
+/// Runs controllers against one or several clusters.
 ///
 /// # Examples
 /// ```
@@ -110,7 +111,7 @@ impl Default for ManagerOptions {
 pub struct Manager {
     operator: String,
     client: RestClient,
-    /// Further ones.
+    /// Clusters in addition to the one that the operator runs in.
     clusters: Vec<(Arc<str>, RestClient)>,
     options: ManagerOptions,
     controllers: Vec<AnyController>,
@@ -132,7 +133,7 @@ impl fmt::Debug for Manager {
 }
 
 impl Manager {
-    /// A manager without controllers, for the operator of this name.
+    /// Creates a manager without controllers for the operator of this name.
     pub fn new(operator: impl Into<String>, client: kube::Client, options: ManagerOptions) -> Self {
         Self {
             operator: operator.into(),
@@ -154,32 +155,32 @@ impl Manager {
         self
     }
 
-    /// Runs the controllers against a further cluster as well. Requests of its objects have its
-    /// name.
+    /// Adds a cluster that the controllers run against too. Requests for its objects have its name.
     pub fn cluster(mut self, name: impl Into<Arc<str>>, client: kube::Client) -> Self {
         self.clusters.push((name.into(), RestClient::new(client)));
         self
     }
 
-    /// Adds a task that runs beside the controllers; see [`Runnable`](crate::Runnable). If it
-    /// fails, all stops.
+    /// Adds a task that runs beside the controllers; see [`Runnable`](crate::Runnable). The manager
+    /// stops if the task fails.
     pub fn runnable(mut self, runnable: impl Into<AnyRunnable>) -> Self {
         self.runnables.push(runnable.into());
         self
     }
 
-    /// Gives the controllers that read it their state.
+    /// Adds a state for the controllers that read it.
     pub fn state<S: Send + Sync + 'static>(mut self, state: Arc<S>) -> Self {
         self.states.insert(state);
         self
     }
 
-    /// Gives the controllers that read it a state that `make` creates with a client, the caches and
-    /// a recorder of events.
+    /// Adds a state for the controllers that read it, which `make` creates with a client, the caches
+    /// and a recorder of events.
     ///
-    /// Without leader election it is created once, when the manager starts. With it, what needs
-    /// leadership gets a state of its own for each term, whose client refuses to write once that
-    /// term is over; what needs none gets one at the start, whose client always writes.
+    /// Without leader election the state is created once, when the manager starts. With leader
+    /// election, tasks that need leadership get a new state for each term, whose client refuses to
+    /// write after that term. Tasks that need no leadership get a state at the start, whose client
+    /// always writes.
     pub fn state_with<S, E, Fut>(
         mut self,
         make: impl Fn(StateContext) -> Fut + Send + Sync + 'static,
@@ -193,8 +194,8 @@ impl Manager {
         self
     }
 
-    /// Lets objects refer to objects of kind `C` in other namespaces, and have children of kind `C`
-    /// there ([`apply_unowned`](crate::Context::apply_unowned)), where `grant` returns true.
+    /// Allows references to objects of kind `C` in other namespaces, and children of kind `C` there
+    /// ([`apply_unowned`](crate::Context::apply_unowned)), if `grant` returns true.
     pub fn cross_namespace<C: Object>(
         mut self,
         grant: impl Fn(&Reference, &MapContext) -> bool + Send + Sync + 'static,
@@ -203,19 +204,19 @@ impl Manager {
         self
     }
 
-    /// Caches the kind `K` as `options` say: some of its objects, or without some of their fields.
+    /// Sets the options of the cache of kind `K`, such as a selector or fields that are left out.
     pub fn cache<K: Object>(mut self, options: InformerOptions) -> Self {
         self.cached.insert(TypeId::of::<K>(), options);
         self
     }
 
-    /// Runs until SIGTERM or SIGINT; a second one ends it at once.
+    /// Runs until SIGTERM or SIGINT. A second signal ends it immediately.
     ///
     /// # Errors
-    /// As [`run`](Manager::run); [`ManagerError::Interrupted`] after a second signal.
+    /// Same as [`run`](Manager::run); [`ManagerError::Interrupted`] after a second signal.
     ///
     /// # Cancel safety
-    /// Not cancel safe: dropping it stops everything at once, reconciles in work included.
+    /// Not cancel safe: dropping it aborts all tasks, also reconciles in work.
     pub async fn run_until_signal(self) -> Result<(), ManagerError> {
         until_signal(|stop| self.run(stop)).await
     }
@@ -223,11 +224,11 @@ impl Manager {
     /// Runs until `stop`.
     ///
     /// # Errors
-    /// When the server does not know a kind, a permission is missing, the first lists do not come,
-    /// a runnable fails, or something does not end in time, which is then named.
+    /// When the server does not know a kind, a permission is missing, the first lists take too long,
+    /// a runnable fails, or a task does not end in time; the error names that task.
     ///
     /// # Cancel safety
-    /// Not cancel safe: dropping it stops everything at once, reconciles in work included. Cancel
+    /// Not cancel safe: dropping it aborts all tasks, also reconciles in work. Cancel
     /// `stop` instead.
     pub async fn run(self, stop: CancellationToken) -> Result<(), ManagerError> {
         self.check()?;
@@ -241,7 +242,7 @@ impl Manager {
                 running.wait(&stop).await
             }
             Some(Err(error)) => Err(error),
-            // Stopped before it was ready.
+            // The stop came before the manager was ready.
             None => Ok(()),
         };
         ready.send_replace(false);
@@ -256,7 +257,7 @@ impl Manager {
         }
     }
 
-    /// What can be known to be wrong before anything starts.
+    /// Checks names, states and options before anything starts.
     fn check(&self) -> Result<(), ManagerError> {
         let mut names = HashSet::new();
         for controller in &self.controllers {
@@ -289,7 +290,7 @@ impl Manager {
     async fn make_states(&mut self, context: &StateContext) -> Result<(), ManagerError> {
         let makers = self.state_makers.iter();
         let makers = makers.filter(|maker| self.needs_without_leadership(maker.state));
-        // Collected, because the filter borrows what may not be held over an await.
+        // Collected, because the filter borrows a value that must not be held over an await.
         let makers: Vec<_> = makers.collect();
         let made = self.states.clone().with(makers, context);
         self.states = made.await?;
@@ -315,8 +316,8 @@ impl Manager {
     }
 }
 
-/// Runs what `run` makes of a token that SIGTERM or SIGINT cancels; a second signal ends it at
-/// once.
+/// Runs the future that `run` returns for a token, which SIGTERM or SIGINT cancels. A second signal
+/// ends it immediately.
 ///
 /// # Examples
 /// ```
@@ -333,10 +334,10 @@ impl Manager {
 /// ```
 ///
 /// # Errors
-/// Those of `run`; [`ManagerError::Interrupted`] after a second signal.
+/// The errors of `run`; [`ManagerError::Interrupted`] after a second signal.
 ///
 /// # Cancel safety
-/// As that of what `run` makes.
+/// Same as the future that `run` returns.
 pub async fn until_signal<T, E, Fut>(run: impl FnOnce(CancellationToken) -> Fut) -> Result<T, E>
 where
     E: From<ManagerError>,

@@ -1,5 +1,5 @@
-//! Before anything starts: does the server know each kind, and may we do what we need? A controller
-//! that idles because a CRD or a permission is missing is the worst answer.
+//! Checks before the start: that the server knows each kind and grants each permission. Without
+//! them a controller would idle, because a CRD or a permission is missing, and report nothing.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,13 +13,14 @@ use tracing::debug;
 use super::ManagerOptions;
 use crate::error::{ManagerError, MissingPermissions, Permission};
 
-/// A CRD that was installed a moment ago is served only after a moment.
+/// Attempts for a kind that is not known: the server serves a new CRD only after a moment.
 const ATTEMPTS: u32 = 5;
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long a watch that only asks for the permission lasts at the server, and may take to begin.
+/// Duration of a watch that only checks the permission, and time for it to start.
 const WATCH: Duration = Duration::from_secs(1);
 
-/// What a check found out: what is missing, and the first refusal of the server, which names the
+/// Result of a check: the missing permissions, and the first refusal of the server, which names the
 /// user.
 #[derive(Default)]
 struct Found {
@@ -35,7 +36,7 @@ pub(super) async fn check(
 ) -> Result<(), ManagerError> {
     let kinds: HashSet<_> = kinds.iter().collect();
     let mut kinds: Vec<_> = kinds.into_iter().collect();
-    // Custom kinds first: theirs is the more helpful message.
+    // Custom kinds first, because their message is more helpful.
     kinds.sort_by_key(|kind| (!kind.group.contains('.'), kind.to_string()));
     let known = kinds.into_iter().flat_map(|kind| {
         let namespaces = options.scope.namespaces(kind.namespaced).into_iter();
@@ -45,8 +46,8 @@ pub(super) async fn check(
         let namespaces = options.scope.namespaces(permission.namespaced).into_iter();
         namespaces.map(move |namespace| check_permission(client, permission.clone(), namespace))
     });
-    // Together, so that a start takes no longer than the slowest. A kind that is not known is
-    // reported before permissions, and all missing permissions at once.
+    // All checks run at once, so that a start takes no longer than the slowest one. An unknown kind
+    // is reported before permissions, and all missing permissions in one error.
     let (known, allowed) = futures::join!(join_all(known), join_all(allowed));
     let mut found = Found::default();
     for known in known {
@@ -110,7 +111,7 @@ async fn check_kind(
     }
 }
 
-/// The permission for a verb on a kind.
+/// Returns the permission for a verb on a kind.
 fn permission(kind: &Kind, verb: &str) -> Permission {
     Permission {
         group: kind.group.clone(),
@@ -131,8 +132,8 @@ struct ListMeta {
     resource_version: String,
 }
 
-/// Starts a watch at the version of `list` and ends it at once: an informer that may list but not
-/// watch would miss every change. Returns the refusal, if the watch is forbidden; other failures of
+/// Starts a watch at the version of `list` and ends it immediately: an informer that may list but
+/// not watch would miss every change. Returns the refusal, if the watch is forbidden; other failures of
 /// a watch are retried by the informer.
 async fn check_watch(
     client: &RestClient,
@@ -164,8 +165,8 @@ struct ReviewStatus {
     allowed: bool,
 }
 
-/// Asks the server for a permission, and returns it if it is missing. A server that cannot be
-/// asked, or does not answer, does not keep the operator from starting.
+/// Asks the server for a permission, and returns it if it is missing. If the request fails or gets
+/// no response, the operator starts nevertheless.
 async fn check_permission(
     client: &RestClient,
     permission: Permission,

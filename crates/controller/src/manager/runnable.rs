@@ -1,4 +1,4 @@
-//! Runnables: whatever else an operator runs beside its controllers.
+//! Runnables: tasks that an operator runs beside its controllers.
 
 use std::fmt;
 use std::future::Future;
@@ -16,9 +16,10 @@ use crate::state::States;
 
 /// A long-running task of an operator: a timer, a feed, a web server.
 ///
-/// It runs from the start, or with leader election from the moment the process leads, until its
-/// [stop](RunContext::stopped). One that ends without an error is not started again; an error stops
-/// the operator. When leadership is lost it is stopped, and started again when it is won again.
+/// A runnable starts with the manager, or with leader election when the process starts to lead, and
+/// runs until its [stop](RunContext::stopped). A runnable that returns `Ok` is not started again; an
+/// error stops the operator. When leadership is lost the runnable is stopped, and it is started
+/// again when the process leads again.
 ///
 /// # Examples
 /// ```
@@ -40,23 +41,24 @@ use crate::state::States;
 /// }
 /// ```
 pub trait Runnable: Send + Sync + 'static {
-    /// Runs until `cx` says stop.
+    /// Runs until `cx` is [stopped](RunContext::stopped).
     fn run(&self, cx: RunContext) -> impl Future<Output = Result> + Send;
 
-    /// What it is called in logs and errors.
+    /// Returns the name in logs and errors.
     fn name(&self) -> String {
         let path = std::any::type_name::<Self>();
         path.rsplit("::").next().unwrap_or(path).to_owned()
     }
 
-    /// Whether it waits for leadership, where the operator elects a leader. True by default, as in
-    /// controller-runtime: what does not say that it may run on several replicas at once does not.
+    /// Reports whether the runnable waits for leadership if the operator elects a leader. True by
+    /// default, as in controller-runtime: a runnable has to declare that it may run on several
+    /// replicas at once.
     fn needs_leader_election(&self) -> bool {
         true
     }
 }
 
-/// What a [`Runnable`] works with.
+/// The context of a [`Runnable`].
 #[derive(Clone)]
 pub struct RunContext {
     pub(crate) stop: CancellationToken,
@@ -72,7 +74,7 @@ impl fmt::Debug for RunContext {
 }
 
 impl RunContext {
-    /// Ends when the runnable shall end.
+    /// Waits until the runnable has to end.
     ///
     /// # Cancel safety
     /// May be dropped and called again at any time.
@@ -80,7 +82,7 @@ impl RunContext {
         self.stop.cancelled().await;
     }
 
-    /// Waits for `time`; true if the runnable shall end meanwhile.
+    /// Waits for `time`. Returns true, without further waiting, if the runnable has to end.
     ///
     /// # Cancel safety
     /// May be dropped and called again at any time.
@@ -90,22 +92,22 @@ impl RunContext {
             .is_ok()
     }
 
-    /// Cancelled when the runnable shall end.
+    /// Returns the token that is cancelled when the runnable has to end.
     pub fn stop_token(&self) -> CancellationToken {
         self.stop.clone()
     }
 
-    /// A client. Of a runnable that needs leadership it refuses to write once that is lost.
+    /// Returns a client. For a runnable that needs leadership it refuses to write after the term.
     pub fn client(&self) -> kube::Client {
         self.client.clone()
     }
 
-    /// Where metrics of one's own are registered.
+    /// Returns the registry for the runnable's own metrics.
     pub fn metrics(&self) -> &MetricsRegistry {
         &self.metrics
     }
 
-    /// What the operator's state function made, if it made an `S`.
+    /// Returns the state of type `S`, or `None` if the operator has no such state.
     pub fn state<S: Send + Sync + 'static>(&self) -> Option<Arc<S>> {
         self.states.get()
     }
@@ -113,18 +115,18 @@ impl RunContext {
 
 type Run = dyn Fn(RunContext) -> BoxFuture<'static, Result> + Send + Sync;
 
-/// When a runnable starts, and in which order it stops.
+/// Groups of runnables, in the order in which they start; they stop in the reverse order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// Servers: from before the caches are filled until everything else has ended.
+    /// Servers: they run from before the caches are filled until all other tasks have ended.
     Server,
-    /// From when the caches are filled.
+    /// Runnables that need no leadership: they start when the caches are filled.
     Other,
-    /// From when the process leads.
+    /// Runnables that need leadership: they start when the process leads.
     Leader,
 }
 
-/// A runnable without its type: what a manager takes.
+/// A runnable without its type, as a manager takes it.
 #[derive(Clone)]
 pub struct AnyRunnable {
     pub(crate) name: Arc<str>,
@@ -184,7 +186,8 @@ impl From<MetricsServer> for AnyRunnable {
 }
 
 impl AnyRunnable {
-    /// A server, such as for health checks: it starts first, ends last, and needs no leadership.
+    /// Creates a server, such as for health checks. It starts first, ends last, and needs no
+    /// leadership.
     pub fn server<F, Fut>(name: impl Into<String>, run: F) -> Self
     where
         F: Fn(RunContext) -> Fut + Send + Sync + 'static,
@@ -197,7 +200,7 @@ impl AnyRunnable {
         }
     }
 
-    /// A task that waits for leadership, where the operator elects a leader.
+    /// Creates a task that waits for leadership if the operator elects a leader.
     pub fn task<F, Fut>(name: impl Into<String>, run: F) -> Self
     where
         F: Fn(RunContext) -> Fut + Send + Sync + 'static,

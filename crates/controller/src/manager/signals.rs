@@ -1,4 +1,5 @@
-//! SIGTERM and SIGINT: the only place in the run-side rooms that listens to them.
+//! The signals SIGTERM and SIGINT. No other module of the crates that run operators listens to
+//! them.
 
 pub(super) struct Signals {
     #[cfg(unix)]

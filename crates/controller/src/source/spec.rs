@@ -9,26 +9,26 @@ use super::event::Event;
 use super::predicate::Predicate;
 use crate::reads::{MapContext, Watched};
 
-/// A map from an event to the objects to reconcile.
+/// A function from an event to the objects to reconcile.
 pub(crate) type Map = dyn Fn(&Event<'_>, &MapContext) -> Vec<ObjectKey> + Send + Sync;
 
-/// Why a kind is watched: what follows for permissions, and for what may be read and pruned.
+/// Role of a watched kind. Permissions, reads and pruning depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It is the kind that is reconciled.
+    /// The reconciled kind.
     Primary,
-    /// Its objects are children.
+    /// Kind of children.
     Owned,
-    /// Its objects are children without owner references.
+    /// Kind of children without owner references.
     Unowned,
-    /// Its objects are named by those of the kind.
+    /// Kind of objects that reconciled objects refer to.
     Referenced,
-    /// Anything else.
+    /// Any other kind.
     Watched,
 }
 
-/// A kind whose events lead to reconciles: of the object itself, if it is the kind that is
-/// reconciled, and of what the maps return.
+/// A kind whose events lead to reconciles: of the object itself if it is the reconciled kind, and of
+/// the objects that the maps return.
 pub(crate) struct SourceSpec {
     pub(crate) watched: Watched,
     pub(crate) role: Role,

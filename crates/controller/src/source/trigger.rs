@@ -1,5 +1,5 @@
-//! Requests to reconcile that come from elsewhere than the cluster: a web server, a timer, a queue
-//! of another system.
+//! Requests to reconcile from outside of the cluster: from a web server, a timer, or a queue of
+//! another system.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::object::Request;
 use crate::record::Cause;
 use crate::record::causes::Causes;
 
-/// How many requests may wait in a trigger; controller-runtime's channel source has as many.
+/// Number of requests that may wait in a trigger, as in controller-runtime's channel source.
 const WAITING: usize = 1024;
 
-/// A trigger and its other end, which a controller takes. `name` is told as the reason of the
-/// reconciles.
+/// Creates a trigger and its receiving end, which a controller takes. `name` is recorded as the
+/// cause of the reconciles.
 ///
 /// # Examples
-/// A web server that has an object reconciled when somebody calls:
+/// A web server that requests a reconcile for each call:
 /// ```
 /// # mod opkit { pub use opkit_controller::*; pub use opkit_controller as controller; }
 /// use std::sync::Arc;
@@ -51,44 +51,45 @@ pub fn trigger(name: impl Into<String>) -> (Trigger, Triggers) {
     (Trigger { sender }, Triggers::stream(name, requests))
 }
 
-/// Has objects reconciled; see [`trigger`]. Cloning gives another handle on the same controller.
+/// Requests reconciles of objects; see [`trigger`]. Cloning gives another handle on the same
+/// controller.
 #[derive(Debug, Clone)]
 pub struct Trigger {
     sender: mpsc::Sender<Request>,
 }
 
-/// The controller of a [`Trigger`] does not run any more, or takes no more at present.
+/// Error of a [`Trigger`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TriggerError {
-    /// It has ended.
-    #[error("cannot have {request} reconciled: its controller has ended")]
+    /// The controller has ended.
+    #[error("cannot request a reconcile of {request}: its controller has ended")]
     Ended {
-        /// What was asked for.
+        /// The request.
         request: Request,
     },
-    /// Too many wait.
-    #[error("cannot have {request} reconciled now: {WAITING} requests wait already")]
+    /// Too many requests wait.
+    #[error("cannot request a reconcile of {request} now: {WAITING} requests wait already")]
     Full {
-        /// What was asked for.
+        /// The request.
         request: Request,
     },
 }
 
 impl Trigger {
-    /// Has an object reconciled; waits while too many requests wait.
+    /// Requests a reconcile of an object. Waits while too many requests wait.
     ///
     /// # Errors
     /// When the controller has ended.
     ///
     /// # Cancel safety
-    /// Nothing is sent if it is dropped.
+    /// Nothing is sent if the future is dropped.
     pub async fn send(&self, request: impl Into<Request>) -> Result<(), TriggerError> {
         let sent = self.sender.send(request.into()).await;
         sent.map_err(|refused| TriggerError::Ended { request: refused.0 })
     }
 
-    /// Has an object reconciled, without waiting.
+    /// Requests a reconcile of an object without waiting.
     ///
     /// # Errors
     /// When the controller has ended, or too many requests wait.
@@ -102,13 +103,12 @@ impl Trigger {
     }
 }
 
-/// A stream of keys, or of what can be made one. Implemented for every stream; short for its
-/// bounds.
+/// A stream of keys or requests. Implemented for every such stream; a short form of its bounds.
 pub trait WatchStream<R: Into<Request> + 'static>: Stream<Item = R> + Send + 'static {}
 
 impl<R: Into<Request> + 'static, T: Stream<Item = R> + Send + 'static> WatchStream<R> for T {}
 
-/// Where a controller hears of requests; see [`trigger`] and
+/// The receiving end of a [`trigger`], or a stream of requests; see
 /// [`watches_stream`](crate::Controller::watches_stream).
 pub struct Triggers {
     name: Arc<str>,

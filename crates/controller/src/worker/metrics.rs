@@ -103,7 +103,7 @@ impl ReconcileMetrics {
         metrics
     }
 
-    /// The metrics of one controller, all there from the start with their zeroes.
+    /// Returns the metrics of one controller; all of them exist from the start, with the value 0.
     pub(crate) fn of(
         &self,
         controller: &str,
@@ -117,7 +117,7 @@ impl ReconcileMetrics {
             ];
             self.total.get_or_create_owned(&labels)
         };
-        // Never used here; a dashboard expects it.
+        // This result does not occur here, but dashboards expect its series.
         result("requeue");
         let max = i64::try_from(max_concurrent_reconciles).unwrap_or(i64::MAX);
         self.max.get_or_create(&labels).set(max);
