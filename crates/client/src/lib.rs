@@ -70,9 +70,10 @@ pub use request_info::RequestInfo;
 pub use rest::{Encoding, Response, ResponseFormat, RestClient, RestRequest, WatchFrames};
 pub use retry::{IsConflict, retry_on_conflict, retry_on_conflict_with};
 pub use scale::ScaleClient;
+#[cfg(feature = "unstable-plan")]
+pub use seam::PlannedChange;
 pub use seam::{
-    Effect, Exchange, PlannedChange, RecordedBody, RecordedOutcome, Rule, Seam, SeamLayer,
-    SeamService,
+    Effect, Exchange, RecordedBody, RecordedOutcome, Rule, Seam, SeamLayer, SeamService,
 };
 pub use transport::{
     ClientOptions, LayeredService, Metrics, RateLimit, ResponseBody, RetryOptions, Warning,

@@ -4,7 +4,9 @@
 use std::borrow::Cow;
 
 use http::{Method, Request, Uri};
-use opkit_apimachinery::identity::{IdentityError, ResourcePath};
+#[cfg(feature = "unstable-plan")]
+use opkit_apimachinery::identity::IdentityError;
+use opkit_apimachinery::identity::ResourcePath;
 
 /// Verb, resource and object of a request, in the terms of RBAC rules.
 ///
@@ -92,6 +94,7 @@ impl RequestInfo {
     ///
     /// # Errors
     /// Same as [`ResourcePath::build`].
+    #[cfg(feature = "unstable-plan")]
     pub(crate) fn object_path(&self, name: &str) -> Result<String, IdentityError> {
         let mut path = ResourcePath::new(&self.group, &self.version, &self.plural).name(name);
         let is_namespace = self.group.is_empty() && self.plural == "namespaces";

@@ -10,6 +10,7 @@
 //! Secrets, the tokens in token requests and reviews, and every `Authorization` header.
 
 mod fault;
+#[cfg(feature = "unstable-plan")]
 mod overlay;
 mod record;
 mod rule;
@@ -29,7 +30,9 @@ use tower::{BoxError, Layer, Service, ServiceExt};
 
 use self::fault::{CutBody, status_response};
 pub(crate) use self::fault::{Dropped, Refused};
+#[cfg(feature = "unstable-plan")]
 use self::overlay::Overlay;
+#[cfg(feature = "unstable-plan")]
 pub use self::overlay::PlannedChange;
 use self::record::Recorder;
 pub use self::record::{Exchange, RecordedBody, RecordedOutcome};
@@ -74,6 +77,7 @@ struct Inner {
     numbers: AtomicU64,
     recorder: Recorder,
     rules: Mutex<Vec<Rule>>,
+    #[cfg(feature = "unstable-plan")]
     overlay: Mutex<Option<Arc<Overlay>>>,
 }
 
@@ -106,6 +110,7 @@ impl Seam {
                 numbers: AtomicU64::new(0),
                 recorder: Recorder::new(exchanges_max, body_max),
                 rules: Mutex::default(),
+                #[cfg(feature = "unstable-plan")]
                 overlay: Mutex::default(),
             }),
         }
@@ -163,19 +168,15 @@ impl Seam {
     /// field owners, and removes no fields. Strategic merge patches replace lists. There is no
     /// defaulting, validation or admission. Watches show the objects of the server only. Dry runs
     /// and reviews of access or tokens are sent, since they change nothing.
+    #[cfg(feature = "unstable-plan")]
     pub fn start_plan(&self) {
         *self.inner.overlay.lock() = Some(Arc::default());
     }
 
     /// Ends plan mode and discards its writes. Returns the changes in the order of the writes.
+    #[cfg(feature = "unstable-plan")]
     pub fn end_plan(&self) -> Vec<PlannedChange> {
         let overlay = self.inner.overlay.lock().take();
-        overlay.map(|overlay| overlay.changes()).unwrap_or_default()
-    }
-
-    /// Returns the changes of plan mode so far.
-    pub fn planned(&self) -> Vec<PlannedChange> {
-        let overlay = self.inner.overlay.lock().clone();
         overlay.map(|overlay| overlay.changes()).unwrap_or_default()
     }
 
@@ -294,11 +295,16 @@ where
     S: Service<Request<Body>, Response = HttpResponse, Error = BoxError> + Clone + Send + 'static,
     S::Future: Send,
 {
-    let overlay = seam.inner.overlay.lock().clone();
-    match overlay {
-        Some(overlay) => overlay.respond(inner, request, info, body).await,
-        None => inner.oneshot(request).await,
+    #[cfg(feature = "unstable-plan")]
+    {
+        let overlay = seam.inner.overlay.lock().clone();
+        if let Some(overlay) = overlay {
+            return overlay.respond(inner, request, info, body).await;
+        }
     }
+    #[cfg(not(feature = "unstable-plan"))]
+    let _ = (seam, info, body);
+    inner.oneshot(request).await
 }
 
 #[cfg(test)]
