@@ -39,7 +39,8 @@ pub(crate) enum Authenticator {
 }
 
 impl Authenticator {
-    /// Returns the user of a request with this `Authorization` header, or `None` if it is not valid.
+    /// Returns the user of a request with this `Authorization` header, or `None` if it is not
+    /// valid.
     pub(crate) fn identify(&self, authorization: &str) -> Option<Arc<Identity>> {
         match self {
             Self::Known(identity) => Some(identity.clone()),

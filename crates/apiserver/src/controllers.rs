@@ -167,7 +167,8 @@ fn enqueue_garbage(registry: &Registry, resource: &str, event: &Event, queue: &m
         let key = Key::of(&dependent);
         queue.add(Work::Dependent { resource, key }, 1);
     }
-    // The namespace and the CRD of the object, which may wait for the deletion of their last object.
+    // The namespace and the CRD of the object, which may wait for the deletion of their last
+    // object.
     let namespace = Key::new("", key.namespace.as_str());
     if is_deleting(registry, "namespaces", &namespace) {
         queue.add(Work::Namespace(namespace), 1);

@@ -32,8 +32,8 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 pub struct Options {
     /// Seed of random names and UIDs. `None` uses a random seed.
     pub seed: Option<u64>,
-    /// Maximum number of past events that are kept of each resource. A watch can start at the oldest
-    /// of them.
+    /// Maximum number of past events that are kept of each resource. A watch can start at the
+    /// oldest of them.
     pub history: usize,
     /// Whether lists and watches use `shardSelector`; otherwise they ignore it. In Kubernetes 1.36
     /// this is the feature gate `ShardedListAndWatch`, which is off by default.
@@ -140,8 +140,9 @@ impl Server {
         Ok(endpoint)
     }
 
-    /// Returns the warnings about features that this control plane does not model and stored objects
-    /// rely on: one sentence for each feature. The clients that wrote the objects got them too.
+    /// Returns the warnings about features that this control plane does not model and stored
+    /// objects rely on: one sentence for each feature. The clients that wrote the objects got them
+    /// too.
     #[must_use]
     pub fn unmodelled(&self) -> Vec<String> {
         self.shared.registry.unmodelled.reported()

@@ -124,8 +124,8 @@ impl ApiError {
         Self::new(409, "Conflict", message).about(kind, name)
     }
 
-    /// Returns the error for an object that has changed since the client read it. Clients search for
-    /// this text.
+    /// Returns the error for an object that has changed since the client read it. Clients search
+    /// for this text.
     pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
         let why = "the object has been modified; \
                    please apply your changes to the latest version and try again";

@@ -1,9 +1,9 @@
 //! The objects, their past events and the revision: the part that etcd has for a real server.
 //!
 //! All reads and writes take one short lock, so every reader sees the same order. A write has the
-//! revision that it was prepared for, and fails if the object has changed since. A watch is a cursor
-//! into a ring of past events, and not a queue per watcher: the next read of a cursor that is older
-//! than the ring fails.
+//! revision that it was prepared for, and fails if the object has changed since. A watch is a
+//! cursor into a ring of past events, and not a queue per watcher: the next read of a cursor that
+//! is older than the ring fails.
 
 mod commit;
 mod history;

@@ -1,5 +1,5 @@
-//! The verbs of the API over HTTP: from a request on a target to a call of the registry, and back to
-//! a response.
+//! The verbs of the API over HTTP: from a request on a target to a call of the registry, and back
+//! to a response.
 
 mod body;
 mod delete;

@@ -1,7 +1,7 @@
 //! Watches: the present objects, if requested, and then every event, as frames of JSON or protobuf.
 //!
-//! A watcher reads the history of the store at its own speed. If it is so slow that events have been
-//! dropped from the history, it gets 410 Expired, as from a real server.
+//! A watcher reads the history of the store at its own speed. If it is so slow that events have
+//! been dropped from the history, it gets 410 Expired, as from a real server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,8 +52,8 @@ pub(crate) enum Start {
     Present { end_bookmark: bool },
 }
 
-/// Returns the frames of a watch, which ends at its timeout, when the server stops, or after an error
-/// frame.
+/// Returns the frames of a watch, which ends at its timeout, when the server stops, or after an
+/// error frame.
 pub(crate) fn frames(
     registry: Arc<Registry>,
     request: WatchRequest,
@@ -163,8 +163,8 @@ impl Watcher {
             Ok((events, cursor)) => {
                 for event in events {
                     match self.translate(&event) {
-                        // An object that stops matching has its last matching state, with the version
-                        // of the event.
+                        // An object that stops matching has its last matching state, with the
+                        // version of the event.
                         Some("DELETED") if event.change != Change::Deleted => {
                             let mut last = event.previous.as_deref().cloned().unwrap_or_default();
                             let version =
@@ -256,8 +256,8 @@ impl Watcher {
     }
 }
 
-/// Returns a frame: the length of the `WatchEvent` in four bytes, and the event. The object in it has
-/// its own protobuf envelope.
+/// Returns a frame: the length of the `WatchEvent` in four bytes, and the event. The object in it
+/// has its own protobuf envelope.
 fn protobuf_frame(type_: &str, object: &Value) -> ApiResult<Bytes> {
     let object = Media::Protobuf.encode(object)?;
     let event = WatchEventParts {

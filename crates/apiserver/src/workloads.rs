@@ -46,8 +46,8 @@ pub(crate) fn is_controlled(object: &Value) -> bool {
     controller_reference(object).is_some()
 }
 
-/// Returns the objects of `resource` that `owner` controls. Adopts objects without a controller that
-/// match its selector, and releases those that no longer match.
+/// Returns the objects of `resource` that `owner` controls. Adopts objects without a controller
+/// that match its selector, and releases those that no longer match.
 fn claim(registry: &Registry, owner: &Value, resource: &str) -> ApiResult<Vec<Value>> {
     let selector = LabelSelector::from_object(object::at(owner, &["spec", "selector"]));
     let kind = registry.kind_stored(resource);

@@ -214,7 +214,8 @@ impl Client {
         response.await?.decode()
     }
 
-    /// Replaces an object. Fails with a conflict if it has a resourceVersion that is not the newest.
+    /// Replaces an object. Fails with a conflict if it has a resourceVersion that is not the
+    /// newest.
     ///
     /// # Errors
     /// Same as [`get`](Client::get); [`is_conflict`](RequestError::is_conflict).
@@ -245,8 +246,8 @@ impl Client {
     /// before and that are missing now, and creates the object if it does not exist.
     ///
     /// # Errors
-    /// Same as [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if another manager owns
-    /// a field, unless the client [forces](Client::force).
+    /// Same as [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if another manager
+    /// owns a field, unless the client [forces](Client::force).
     ///
     /// # Cancel safety
     /// Same as [`get`](Client::get).
@@ -275,8 +276,9 @@ impl Client {
     /// now.
     ///
     /// # Errors
-    /// Same as [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if a precondition does
-    /// not hold. Also if the object stays and does not fit its type; it is still being deleted.
+    /// Same as [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if a precondition
+    /// does not hold. Also if the object stays and does not fit its type; it is still being
+    /// deleted.
     ///
     /// # Cancel safety
     /// Same as [`get`](Client::get).

@@ -65,8 +65,8 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ConnectError> 
     Ok(client)
 }
 
-/// Creates a client with `options` for the cluster that [`connect`] selects. Also returns the URL of
-/// the server, for use in messages.
+/// Creates a client with `options` for the cluster that [`connect`] selects. Also returns the URL
+/// of the server, for use in messages.
 ///
 /// # Errors
 /// Same as [`connect`].
@@ -116,8 +116,8 @@ async fn read(files: &[PathBuf]) -> Result<Config, ConnectError> {
     })
 }
 
-/// Returns the first line of the error. A YAML error quotes the file in further lines; the first line
-/// has the problem and its position.
+/// Returns the first line of the error. A YAML error quotes the file in further lines; the first
+/// line has the problem and its position.
 fn first_line(cause: &(dyn std::error::Error + Send + Sync)) -> String {
     cause
         .to_string()

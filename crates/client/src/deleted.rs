@@ -46,8 +46,8 @@ impl<T> Deleted<T> {
 /// Returns whether the server removed an object, given the metadata in the response to a write.
 ///
 /// The server removes an object with the write that removes its last finalizer, or with a deletion
-/// without a grace period, and still returns the object. Such an object has a deletion timestamp, no
-/// finalizers and a grace period of 0 s. An object without a grace period in its metadata still
+/// without a grace period, and still returns the object. Such an object has a deletion timestamp,
+/// no finalizers and a grace period of 0 s. An object without a grace period in its metadata still
 /// exists: a Namespace has none, and exists until the finalizers in its spec are removed.
 pub fn is_removed(meta: &ObjectMeta) -> bool {
     meta.deletion_timestamp.is_some()

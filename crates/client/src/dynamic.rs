@@ -197,7 +197,8 @@ impl DynamicResource {
         response.await?.decode()
     }
 
-    /// Replaces an object. Fails with a conflict if it has a resourceVersion that is not the newest.
+    /// Replaces an object. Fails with a conflict if it has a resourceVersion that is not the
+    /// newest.
     ///
     /// # Errors
     /// Same as [`get`](DynamicResource::get).
@@ -278,7 +279,8 @@ impl DynamicResource {
         )
     }
 
-    /// Deletes the selected objects of one namespace, which is the client's if the options have none.
+    /// Deletes the selected objects of one namespace, which is the client's if the options have
+    /// none.
     ///
     /// # Errors
     /// Same as [`get`](DynamicResource::get).

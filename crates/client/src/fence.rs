@@ -57,8 +57,8 @@ pub enum Fenced {
 }
 
 impl Fenced {
-    /// Returns the `Fenced` among `error` and its causes. `error` may also be a [`kube::Error`] of a
-    /// user's own [`Api`](crate::Api).
+    /// Returns the `Fenced` among `error` and its causes. `error` may also be a [`kube::Error`] of
+    /// a user's own [`Api`](crate::Api).
     pub fn of(error: &(dyn Error + 'static)) -> Option<Self> {
         std::iter::successors(Some(error), |error| (*error).source())
             .find_map(|error| error.downcast_ref().copied())
@@ -95,9 +95,9 @@ struct State {
     origin: Instant,
     /// Number of the latest term; 0 before the first.
     term: AtomicU64,
-    /// Deadline in nanoseconds since `origin`; 0 while the fence is closed. The fence is closed while
-    /// the term changes. A deadline that was read between two reads of the same term therefore
-    /// belongs to that term.
+    /// Deadline in nanoseconds since `origin`; 0 while the fence is closed. The fence is closed
+    /// while the term changes. A deadline that was read between two reads of the same term
+    /// therefore belongs to that term.
     deadline: AtomicU64,
 }
 
@@ -125,8 +125,9 @@ impl Fence {
         self.state.origin.elapsed()
     }
 
-    /// Lets writes of `term` pass until `deadline`, or changes the deadline if `term` is the current
-    /// term. The first term has the number 1. Has no effect if `term` is before the current term.
+    /// Lets writes of `term` pass until `deadline`, or changes the deadline if `term` is the
+    /// current term. The first term has the number 1. Has no effect if `term` is before the current
+    /// term.
     ///
     /// Only the holder of the lease may call this.
     pub fn open(&self, term: u64, deadline: Duration) {
@@ -201,8 +202,8 @@ impl Fence {
     ///
     /// Requests that change nothing always pass: reads, dry runs, and the reviews of
     /// `authentication.k8s.io` and `authorization.k8s.io`. A deletion with `dryRun` in its query is
-    /// a write, because its body may override the query. `exec`, `attach`, `portforward` and `proxy`
-    /// are writes, regardless of their method. If `client` was not created by
+    /// a write, because its body may override the query. `exec`, `attach`, `portforward` and
+    /// `proxy` are writes, regardless of their method. If `client` was not created by
     /// [`ClientOptions`](crate::ClientOptions), only the first of the three checks takes place.
     pub fn layer(&self, client: kube::Client) -> kube::Client {
         let (fence, namespace) = (self.clone(), client.default_namespace().to_owned());

@@ -76,8 +76,8 @@ impl Kind {
         GroupVersionResource::new(&self.group, &self.version, &self.plural)
     }
 
-    /// Returns the name of the kind for messages, or the plural name of the resource if the kind is not
-    /// known.
+    /// Returns the name of the kind for messages, or the plural name of the resource if the kind is
+    /// not known.
     pub fn noun(&self) -> &str {
         if self.kind.is_empty() {
             &self.plural

@@ -7,18 +7,20 @@
 //! - [`RestClient`] is the layer below them: verbs on any kind and requests to any path, with
 //!   responses in bytes. Every error names verb, kind and object.
 //! - [`ListOptions`], [`WriteOptions`] and [`DeleteOptions`] are the options of all clients.
-//! - [`Discovery`] lists the kinds that the server serves, and caches them; [`RestMapper`] finds the
-//!   resource of a name or a kind.
+//! - [`Discovery`] lists the kinds that the server serves, and caches them; [`RestMapper`] finds
+//!   the resource of a name or a kind.
 //! - [`ClientOptions`] configures the HTTP stack: connections, retries, limits, metrics, warnings.
 //! - The [`Seam`] in that stack records requests, makes them fail or responds to them, including
 //!   those of a user's own `kube::Api`.
 //! - The [`Fence`] refuses the writes of a replica that has lost its leadership.
 //!
-//! [`Kind`] and [`ObjectKey`] identify the object of a request; [`retry_on_conflict`] repeats a read
-//! and a write that another client's write interrupted. Logs, and with the feature `ws` exec, attach
-//! and port-forward, are kube's, through [`Api`].
+//! [`Kind`] and [`ObjectKey`] identify the object of a request; [`add_built_in_kinds`] registers
+//! Kubernetes' own kinds in a scheme; [`retry_on_conflict`] repeats a read and a write that another
+//! client's write interrupted. Logs, and with the feature `ws` exec, attach and port-forward, are
+//! kube's, through [`Api`].
 
 mod backoff;
+mod built_in;
 mod client;
 mod codec;
 mod connect;
@@ -41,6 +43,7 @@ mod seam;
 mod transport;
 
 pub use backoff::Backoff;
+pub use built_in::add_built_in_kinds;
 pub use client::{Client, ObjectList, SubresourceClient, TypedClient, verbs};
 pub use connect::{ConnectError, connect, connect_with};
 pub use deleted::{Deleted, is_removed};

@@ -117,8 +117,8 @@ impl RequestInfo {
         )
     }
 
-    /// Returns whether the request is a dry run, or a review of access or tokens. Both change nothing
-    /// even if the verb is a write. `uri` is the request's URI.
+    /// Returns whether the request is a dry run, or a review of access or tokens. Both change
+    /// nothing even if the verb is a write. `uri` is the request's URI.
     pub(crate) fn is_dry_run_or_review(&self, uri: &Uri) -> bool {
         let query = uri.query().unwrap_or_default();
         let dry_run = query.split('&').any(|pair| pair == "dryRun=All");

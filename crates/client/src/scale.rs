@@ -49,9 +49,8 @@ impl ScaleClient {
     /// Reads the scale of an object.
     ///
     /// # Errors
-    /// A [`RequestError`] that names the request;
-    /// [`is_not_found`](RequestError::is_not_found) if the object does not exist, or its kind has no
-    /// scale.
+    /// A [`RequestError`] that names the request; [`is_not_found`](RequestError::is_not_found) if
+    /// the object does not exist, or its kind has no scale.
     ///
     /// # Cancel safety
     /// Same as [`Client::get`](crate::Client::get).
@@ -77,8 +76,8 @@ impl ScaleClient {
         self.patch(key, Patch::Merge(&patch)).await
     }
 
-    /// Replaces the scale of an object. Fails with a conflict if it has a resourceVersion that is not
-    /// the newest.
+    /// Replaces the scale of an object. Fails with a conflict if it has a resourceVersion that is
+    /// not the newest.
     ///
     /// # Errors
     /// Same as [`get`](ScaleClient::get); [`is_conflict`](RequestError::is_conflict).

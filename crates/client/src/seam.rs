@@ -1,10 +1,10 @@
 //! The effect seam, a layer that records requests, injects faults, and responds in place of the
 //! server.
 //!
-//! A [`Seam`] numbers and records requests and responses, injects faults according to [`Rule`]s, and
-//! in plan mode responds to writes without sending them. It is a tower layer, so that all requests
-//! of a [`kube::Client`] pass through it, those of a user's own [`kube::Api`] included. A client
-//! without a seam does not run any of this code.
+//! A [`Seam`] numbers and records requests and responses, injects faults according to [`Rule`]s,
+//! and in plan mode responds to writes without sending them. It is a tower layer, so that all
+//! requests of a [`kube::Client`] pass through it, those of a user's own [`kube::Api`] included. A
+//! client without a seam does not run any of this code.
 //!
 //! Recorded bodies are truncated, and secrets are removed before they are stored: the data of
 //! Secrets, the tokens in token requests and reviews, and every `Authorization` header.
@@ -101,8 +101,8 @@ impl Seam {
         Self::with_limits(1024, 64 << 10)
     }
 
-    /// Creates a seam that keeps the last `exchanges_max` exchanges, with the first `body_max` bytes
-    /// of each body.
+    /// Creates a seam that keeps the last `exchanges_max` exchanges, with the first `body_max`
+    /// bytes of each body.
     pub fn with_limits(exchanges_max: usize, body_max: usize) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -116,7 +116,8 @@ impl Seam {
         }
     }
 
-    /// Returns the layer, for [`ClientOptions::seam`](crate::ClientOptions::seam) or any tower stack.
+    /// Returns the layer, for [`ClientOptions::seam`](crate::ClientOptions::seam) or any tower
+    /// stack.
     pub fn layer(&self) -> SeamLayer {
         SeamLayer { seam: self.clone() }
     }

@@ -121,8 +121,8 @@ impl ClientOptions {
         Ok(kube::Client::new(service, namespace))
     }
 
-    /// Creates a client that sends its requests to `service`, such as an API server in this process,
-    /// through the same layers as a client that connects to a server.
+    /// Creates a client that sends its requests to `service`, such as an API server in this
+    /// process, through the same layers as a client that connects to a server.
     pub fn in_process<S, B>(self, service: S, namespace: &str) -> kube::Client
     where
         S: Service<Request<Body>, Response = http::Response<B>> + Clone + Send + 'static,

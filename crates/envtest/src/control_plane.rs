@@ -42,7 +42,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// ```
 /// # use k8s_openapi::api::core::v1::ConfigMap;
 /// # use opkit_envtest::ControlPlane;
-/// # async fn example(plane: ControlPlane) -> opkit_operator::Result {
+/// # async fn example(plane: ControlPlane) -> opkit_controller::Result {
 /// let mut config_map = ConfigMap::default();
 /// config_map.metadata.name = Some("one".into());
 /// plane.apply(config_map).await?;
@@ -222,7 +222,8 @@ impl ControlPlane {
     /// # Examples
     /// ```
     /// # use opkit_envtest::ControlPlane;
-    /// # use opkit_operator::{Operator, Result, clap};
+    /// # use opkit_controller::Result;
+    /// # use opkit_operator::{Operator, clap};
     /// # #[derive(clap::Args)]
     /// # struct Settings {
     /// #     #[arg(long)]
@@ -351,7 +352,8 @@ impl ControlPlane {
         Ok(removed?)
     }
 
-    /// Runs a test. If a process of the control plane ends meanwhile, the test fails with that cause.
+    /// Runs a test. If a process of the control plane ends meanwhile, the test fails with that
+    /// cause.
     pub(crate) async fn guard(&self, test: impl Future<Output = Result>) -> Result {
         let outcome = tokio::select! {
             outcome = test => outcome,

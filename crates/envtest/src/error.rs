@@ -84,6 +84,14 @@ pub enum TestError {
         /// Text of the operator's error.
         cause: String,
     },
+    /// A fixture cannot be read.
+    #[error("cannot read the objects of {}: {report}", path.display())]
+    Fixture {
+        /// Path of the file.
+        path: PathBuf,
+        /// Reason.
+        report: String,
+    },
     /// An object differs from its golden file.
     #[error("the object differs from {}\n{report}", path.display())]
     Golden {

@@ -1,12 +1,13 @@
 //! Comparison of objects with reviewed golden files.
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 use opkit_controller::Result;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::TestError;
+use crate::{TestError, fixtures};
 
 #[cfg(test)]
 mod tests;
@@ -23,15 +24,17 @@ const VOLATILE: &[&str] = &[
     "uid",
 ];
 
-/// Compares `object` with the YAML in the file `path`, ignoring fields that differ from run to run:
-/// uids, versions, times and managed fields. With `OPKIT_BLESS=1` in the environment the file is
-/// written instead.
+/// Compares `object` with the YAML in the file `path`, without the fields that differ from run to
+/// run: UIDs, versions, times and managed fields. With `OPKIT_BLESS=1` in the environment it writes
+/// the file instead.
 ///
-/// The path is relative to the test's package, in which cargo runs it.
+/// The file may have comments and any order of fields. Objects of built-in kinds in it are decoded
+/// strictly: a field that the kind does not have is an error. The path is relative to the package
+/// of the test, where cargo runs it.
 ///
 /// # Examples
 /// ```
-/// # fn main() -> opkit_operator::Result {
+/// # fn main() -> opkit_controller::Result {
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("settings.yaml");
@@ -45,7 +48,7 @@ const VOLATILE: &[&str] = &[
 /// ```
 ///
 /// # Errors
-/// If the file is missing or differs; the error contains both texts.
+/// If the file is missing, cannot be decoded, or differs; the error has both texts.
 pub fn golden(path: impl AsRef<Path>, object: &impl Serialize) -> Result {
     let path = path.as_ref();
     let found = yaml(object)?;
@@ -56,11 +59,17 @@ pub fn golden(path: impl AsRef<Path>, object: &impl Serialize) -> Result {
         })?);
     }
     let expected = fs::read_to_string(path).unwrap_or_default();
-    if expected == found {
-        return Ok(());
-    }
-    let report =
-        format!("--- expected\n{expected}--- found\n{found}--- {BLESS}=1 rewrites the file");
+    let report = match (
+        fixtures::normalized(&expected),
+        fixtures::normalized(&found),
+    ) {
+        (Ok(expected), Ok(found)) if expected == found => return Ok(()),
+        (Err(error), _) | (_, Err(error)) => format!("{error}\n"),
+        _ => String::new(),
+    };
+    let report = format!(
+        "{report}--- expected\n{expected}--- found\n{found}--- {BLESS}=1 rewrites the file"
+    );
     Err(TestError::Golden {
         path: path.to_owned(),
         report,

@@ -9,6 +9,7 @@ mod binaries;
 mod choice;
 mod control_plane;
 mod error;
+mod fixtures;
 mod golden;
 mod report;
 mod runner;
@@ -17,6 +18,7 @@ pub use backend::Capability;
 pub use binaries::BinariesError;
 pub use control_plane::ControlPlane;
 pub use error::TestError;
+pub use fixtures::fixtures;
 pub use golden::golden;
 #[doc(hidden)]
 pub use runner::run;

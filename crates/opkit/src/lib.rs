@@ -109,10 +109,11 @@
 //! | [`guides::client`] | requests without a controller |
 //! | [`guides::cache`] | informers and listers without a controller |
 //!
-//! Complete operators are in the repository's `examples`: `robot-operator` (a Deployment), `database-operator` (six kinds of children, flags, metrics, a
-//! finalizer with a Job), `shop-operator` (children in order), `bucket-operator` (a resource
-//! outside of the cluster), `namespace-operator` (a built-in kind), `secret-operator` (references to
-//! other namespaces), `demo-operator` (kube's derive).
+//! Complete operators are in the repository's `examples`: `robot-operator` (a Deployment),
+//! `database-operator` (six kinds of children, flags, metrics, a finalizer with a Job),
+//! `shop-operator` (children in order), `bucket-operator` (a resource outside of the cluster),
+//! `namespace-operator` (a built-in kind), `secret-operator` (references to other namespaces),
+//! `demo-operator` (kube's derive).
 
 #[cfg(all(doc, not(doctest)))]
 pub mod guides;
@@ -163,8 +164,8 @@ pub use opkit_controller::{
 /// }
 /// ```
 ///
-/// Neither does access to a status that the kind does not declare, or that `no_status` removes ("this
-/// client has no `status`"):
+/// Neither does access to a status that the kind does not declare, or that `no_status` removes
+/// ("this client has no `status`"):
 ///
 /// ```compile_fail,E0277
 /// # use opkit::prelude::*;
@@ -235,7 +236,7 @@ pub mod operator {
 /// Control planes for tests, and golden files.
 #[cfg(feature = "test")]
 pub mod testing {
-    pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, golden};
+    pub use opkit_envtest::{BinariesError, Capability, ControlPlane, TestError, fixtures, golden};
 }
 
 /// Names that the modules of an operator use; `use opkit::prelude::*`.

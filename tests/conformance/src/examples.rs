@@ -5,8 +5,9 @@ mod namespace;
 mod secret;
 mod shop;
 
+use bucket_operator::Bucket;
 use http::{HeaderValue, Request};
-use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::api::core::v1::{Event, Namespace};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
@@ -16,8 +17,10 @@ use opkit::client::Object;
 use opkit::client::Seam;
 use opkit::operator::RunOptions;
 use opkit::prelude::*;
+use secret_operator::SecretCopy;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use shop_operator::Shop;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -152,6 +155,30 @@ fn rules(operator: &Operator) -> Vec<Value> {
 fn golden_rules(operator: &Operator) -> opkit::Result {
     let path = format!("../../examples/{}/config/rbac/rules.yaml", operator.name());
     opkit::testing::golden(path, &Value::from(rules(operator)))
+}
+
+#[opkit::test]
+async fn samples_are_accepted(plane: ControlPlane) -> opkit::Result {
+    plane.require(Capability::OwnServer)?;
+    async fn check<K: Object>(
+        plane: &ControlPlane,
+        operator: Operator,
+        name: &str,
+    ) -> opkit::Result {
+        plane.install(&operator).await?;
+        let path = format!(
+            "../../examples/{}/config/samples/{name}.yaml",
+            operator.name()
+        );
+        for object in opkit::testing::fixtures::<K>(path)? {
+            plane.apply(object).await?;
+        }
+        Ok(())
+    }
+    check::<Shop>(&plane, shop_operator::operator(), "shop-one").await?;
+    check::<Bucket>(&plane, bucket_operator::operator(), "bucket-one").await?;
+    check::<SecretCopy>(&plane, secret_operator::operator(), "shared").await?;
+    check::<Namespace>(&plane, namespace_operator::operator(), "team-red").await
 }
 
 /// Decodes an object from JSON.

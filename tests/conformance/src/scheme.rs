@@ -4,8 +4,9 @@ use http::{Method, header};
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use opkit::apimachinery::identity::{GroupVersionKind, GroupVersionResource};
 use opkit::apimachinery::scheme::{Format, Scheme};
-use opkit::client::{Client, RestClient};
+use opkit::client::{Client, Discovery, RestClient, add_built_in_kinds};
 use opkit::prelude::*;
+use opkit::testing::Capability;
 
 fn scheme() -> opkit::Result<Scheme> {
     let mut scheme = Scheme::new();
@@ -65,6 +66,21 @@ async fn every_format_decodes_to_the_same_object(plane: ControlPlane) -> opkit::
         read.iter()
             .all(|service| service.spec == read[0].spec && service.metadata == read[0].metadata)
     );
+    Ok(())
+}
+
+#[opkit::test]
+async fn all_built_in_kinds_are_registered_in_one_call(plane: ControlPlane) -> opkit::Result {
+    // Other servers may have another version, or kinds of other tests.
+    plane.require(Capability::OwnServer)?;
+    let mut scheme = Scheme::new();
+    add_built_in_kinds(&mut scheme)?;
+    let discovered = Discovery::new(plane.client()).get().await?;
+    let kinds = discovered.resources.iter();
+    let kinds: Vec<_> = kinds.map(|it| it.kind().group_version_kind()).collect();
+    assert!(kinds.len() > 50, "{kinds:?}");
+    let missing: Vec<_> = kinds.iter().filter(|it| !scheme.recognizes(it)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
     Ok(())
 }
 

@@ -21,8 +21,8 @@ impl Answers {
         let _ = response.await;
     }
 
-    /// Sends responses until it is dropped; `expected` returns the number of requests that should be
-    /// waiting.
+    /// Sends responses until it is dropped; `expected` returns the number of requests that should
+    /// be waiting.
     pub(crate) async fn serve(self: Arc<Self>, expected: impl Fn() -> usize) {
         let mut random = Random::new(1);
         loop {

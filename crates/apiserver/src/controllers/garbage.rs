@@ -1,4 +1,5 @@
-//! Garbage collection: deletes dependents with their last owner, and lets owners wait for dependents.
+//! Garbage collection: deletes dependents with their last owner, and lets owners wait for
+//! dependents.
 
 use serde_json::{Value, json};
 

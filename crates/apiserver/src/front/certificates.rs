@@ -1,4 +1,5 @@
-//! A certificate authority for one server, and the certificates of the server and its administrator.
+//! A certificate authority for one server, and the certificates of the server and its
+//! administrator.
 
 use std::net::IpAddr;
 

@@ -149,8 +149,8 @@ fn key(kind: &Kind) -> Key {
     )
 }
 
-/// Reports whether `path` has a namespace where the kind needs one. Objects of a namespaced kind can
-/// be listed across all namespaces.
+/// Reports whether `path` has a namespace where the kind needs one. Objects of a namespaced kind
+/// can be listed across all namespaces.
 fn is_in_scope(kind: &Kind, path: &ResourcePath<'_>) -> bool {
     match kind.namespaced {
         true => path.namespace.is_some() || path.name.is_none(),

@@ -1,7 +1,7 @@
 //! The OpenAPI definitions of the built-in kinds.
 //!
-//! To parse all of them, 1 MB of text, would slow down the start. The lines are only split into name
-//! and JSON, and each definition is parsed on first use.
+//! To parse all of them, 1 MB of text, would slow down the start. The lines are only split into
+//! name and JSON, and each definition is parsed on first use.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};

@@ -32,8 +32,9 @@ static TABLE: LazyLock<BTreeMap<&'static str, Selectors>> = LazyLock::new(|| {
 });
 
 impl Kind {
-    /// Returns the fields that a selector supports besides `metadata.name` and `metadata.namespace`.
-    /// Custom kinds have none here: `selectableFields` of CRDs are not modelled.
+    /// Returns the fields that a selector supports besides `metadata.name` and
+    /// `metadata.namespace`. Custom kinds have none here: `selectableFields` of CRDs are not
+    /// modelled.
     pub(crate) fn field_selectors(&self) -> &'static [&'static str] {
         self.selectors()
             .map(|selectors| selectors.names.as_slice())

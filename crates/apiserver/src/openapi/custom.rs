@@ -1,4 +1,5 @@
-//! The published schema of a custom kind: that of the CRD, with `apiVersion`, `kind` and `metadata`.
+//! The published schema of a custom kind: that of the CRD, with `apiVersion`, `kind` and
+//! `metadata`.
 
 use serde_json::{Map, Value, json};
 

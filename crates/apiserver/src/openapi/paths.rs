@@ -175,8 +175,8 @@ fn group_id(kind: &Kind) -> String {
     id
 }
 
-/// Returns the name of the schema of a subresource's body: that of the parent, or of the kind in its
-/// response.
+/// Returns the name of the schema of a subresource's body: that of the parent, or of the kind in
+/// its response.
 fn body_of(subresource: &Subresource, parent: &str) -> Option<String> {
     let Some((group, version, name)) = &subresource.response else {
         // A log is text and has no schema.

@@ -1,8 +1,8 @@
 //! Conversion between the version of stored objects and the version of a request.
 //!
 //! For custom resources only `apiVersion` changes (conversion strategy `None`). Events are stored
-//! once for two API groups with different field names. Kinds with other differences between versions
-//! are served in one version only.
+//! once for two API groups with different field names. Kinds with other differences between
+//! versions are served in one version only.
 
 use serde_json::{Value, json};
 

@@ -130,8 +130,8 @@ pub(crate) struct Page {
     pub(crate) revision: u64,
     /// The token for the next page; empty on the last page.
     pub(crate) token: String,
-    /// Number of objects on later pages. `None` if there is a selector: as in Kubernetes, the number
-    /// is not known then.
+    /// Number of objects on later pages. `None` if there is a selector: as in Kubernetes, the
+    /// number is not known then.
     pub(crate) remaining: Option<usize>,
 }
 
@@ -211,8 +211,8 @@ impl Page {
     }
 }
 
-/// Returns the error for a revision that is no longer in the history. For a list with a token it has
-/// a token to continue, though with another state than that of the first pages.
+/// Returns the error for a revision that is no longer in the history. For a list with a token it
+/// has a token to continue, though with another state than that of the first pages.
 fn expired(token: Option<&Token>) -> ApiError {
     match token {
         None => ApiError::expired(TOO_OLD),

@@ -1,5 +1,5 @@
-//! The steps from a changed object to one that can be stored: namespace, the fields that the request
-//! may change, defaults, managed fields, generation.
+//! The steps from a changed object to one that can be stored: namespace, the fields that the
+//! request may change, defaults, managed fields, generation.
 
 use opkit_apimachinery::managedfields::{self, Manager};
 use opkit_apimachinery::structural;
@@ -78,8 +78,8 @@ impl Registry {
             if rules::is_crd(kind) {
                 crd::apply_defaults(object);
             }
-            // The finalizer of a namespace is a default, and `finalize` removes it: it must not come
-            // back.
+            // The finalizer of a namespace is a default, and `finalize` removes it: it must not
+            // come back.
             if !(rules::is_namespace(kind) && object::is_deleting(object)) {
                 kinds::defaults::apply(kind, object);
             }

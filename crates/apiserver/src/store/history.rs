@@ -4,8 +4,8 @@ use super::{Change, Event, Store, Table, TooOld};
 use crate::object;
 
 impl Store {
-    /// Returns the events of a resource after `revision`, oldest first, and the revision up to which
-    /// they are complete.
+    /// Returns the events of a resource after `revision`, oldest first, and the revision up to
+    /// which they are complete.
     pub(crate) fn events_after(
         &self,
         resource: &str,

@@ -192,8 +192,8 @@ pub(super) fn resource_claim_state(claim: &Value) -> String {
     holding.join(",")
 }
 
-/// Returns the parameters of an admission policy binding: by name, with `*` for any namespace, or by
-/// selector. A real server prints a selector in the syntax of Go; here it is in that of kubectl.
+/// Returns the parameters of an admission policy binding: by name, with `*` for any namespace, or
+/// by selector. A real server prints a selector in the syntax of Go; here it is in that of kubectl.
 pub(super) fn param_reference(binding: &Value) -> Option<String> {
     let reference = binding.pointer("/spec/paramRef")?;
     match (string(reference, ".namespace"), string(reference, ".name")) {

@@ -31,8 +31,8 @@ enum Operator {
     GreaterOrEqual,
 }
 
-/// Returns all values that `path` finds in `object`, in order. The path may be in braces, and starts
-/// with `$`, a dot or a bracket: `.spec.replicas`, `{.spec.replicas}`,
+/// Returns all values that `path` finds in `object`, in order. The path may be in braces, and
+/// starts with `$`, a dot or a bracket: `.spec.replicas`, `{.spec.replicas}`,
 /// `.status.conditions[?(@.type=="Ready")].status`.
 pub(crate) fn jsonpath<'a>(object: &'a Value, path: &str) -> Vec<&'a Value> {
     let path = path.trim();

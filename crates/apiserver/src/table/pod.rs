@@ -35,8 +35,8 @@ impl Tally {
 }
 
 impl Summary {
-    /// Summarizes a Pod in the order of the API server: reason, init containers, containers from the
-    /// last to the first, deletion. A later one overrides the status.
+    /// Summarizes a Pod in the order of the API server: reason, init containers, containers from
+    /// the last to the first, deletion. A later one overrides the status.
     pub(super) fn of(pod: &Value) -> Self {
         let mut tally = Tally {
             reason: string(pod, ".status.phase").to_owned(),

@@ -191,7 +191,8 @@ async fn a_replica_set_gets_another_name_if_its_name_is_taken() {
     api.post(DEPLOYMENTS, deployment("web", 1, "nginx:1")).await;
     let path = format!("{DEPLOYMENTS}/web");
     api.until(&path, |d| ready(d, 1)).await;
-    // A user edits the template of the ReplicaSet: it is now an old one with the name of the new one.
+    // A user edits the template of the ReplicaSet: it is now an old one with the name of the new
+    // one.
     let sets = "/apis/apps/v1/namespaces/default/replicasets";
     let (_, list) = api.get(sets).await;
     let name = list["items"][0]["metadata"]["name"].as_str().unwrap();

@@ -96,8 +96,8 @@ pub(super) fn check_watch(query: &Query) -> ApiResult<()> {
     refuse(&errors)
 }
 
-/// Returns the revision in `resourceVersion`. The error of an invalid one starts with `prefix`. As in
-/// Kubernetes it is a 500 if the prefix is empty, and otherwise a 400.
+/// Returns the revision in `resourceVersion`. The error of an invalid one starts with `prefix`. As
+/// in Kubernetes it is a 500 if the prefix is empty, and otherwise a 400.
 pub(super) fn revision(query: &Query, prefix: &str) -> ApiResult<u64> {
     let text = query.get("resourceVersion").unwrap_or("0");
     text.parse().map_err(|_| {

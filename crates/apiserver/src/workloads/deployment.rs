@@ -1,7 +1,7 @@
 //! Deployments: one ReplicaSet for each pod template, and rolling updates between them.
 //!
-//! The numbers are those of Kubernetes' deployment controller, without proportional scaling, pausing,
-//! `minReadySeconds` and progress deadlines.
+//! The numbers are those of Kubernetes' deployment controller, without proportional scaling,
+//! pausing, `minReadySeconds` and progress deadlines.
 
 use serde_json::{Value, json};
 

@@ -79,7 +79,8 @@ impl SubresourceClient {
         client.patch_subresource(key, Some(&self.name), patch).await
     }
 
-    /// Applies the subresource of `object`, which must contain nothing else but its name and namespace.
+    /// Applies the subresource of `object`, which must contain nothing else but its name and
+    /// namespace.
     ///
     /// # Errors
     /// Same as [`Client::apply`].

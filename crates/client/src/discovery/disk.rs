@@ -128,8 +128,8 @@ fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Returns the directory name for a server, formed like kubectl's: the URL without its scheme, and
-/// with special characters replaced. Unlike kubectl's, `..` is replaced too, so that the directory is
-/// always below the one it is joined to.
+/// with special characters replaced. Unlike kubectl's, `..` is replaced too, so that the directory
+/// is always below the one it is joined to.
 fn directory(url: &str) -> String {
     let host = url.split_once("://").map_or(url, |(_, host)| host);
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "_/.()".contains(char);

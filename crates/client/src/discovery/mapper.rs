@@ -19,8 +19,8 @@ const REFRESH_WINDOW: Duration = Duration::from_secs(60);
 /// Finds resources by kind, and by the names that kubectl accepts.
 ///
 /// An unknown name causes a refresh of the discovery cache, since the resource may have been
-/// installed in the meantime. There are at most five such refreshes per minute, so that a wrong name
-/// causes little load on the server.
+/// installed in the meantime. There are at most five such refreshes per minute, so that a wrong
+/// name causes little load on the server.
 ///
 /// # Examples
 /// ```
@@ -60,8 +60,8 @@ impl RestMapper {
     }
 
     /// Returns the resource with a name in the forms that kubectl accepts: plural, singular, short
-    /// name or kind, alone (`deploy`), with the group (`deployments.apps`) or with version and group
-    /// (`deployments.v1.apps`). Without a version, the preferred version is used.
+    /// name or kind, alone (`deploy`), with the group (`deployments.apps`) or with version and
+    /// group (`deployments.v1.apps`). Without a version, the preferred version is used.
     ///
     /// # Errors
     /// Returns [`DiscoveryError::NoMatch`] if there is no such resource, and

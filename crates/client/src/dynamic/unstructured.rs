@@ -245,8 +245,8 @@ impl Unstructured {
         self.items(&["status", "conditions"])
     }
 
-    /// Returns the status of a condition (`True`, `False` or `Unknown`), or `None` if there is no such
-    /// condition.
+    /// Returns the status of a condition (`True`, `False` or `Unknown`), or `None` if there is no
+    /// such condition.
     pub fn condition(&self, type_: &str) -> Option<&str> {
         let list = self.get(&["status", "conditions"])?.as_array()?;
         let is = |condition: &&Value| condition.get("type").and_then(Value::as_str) == Some(type_);

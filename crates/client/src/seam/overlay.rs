@@ -19,8 +19,8 @@ use super::fault::{json, status_response};
 use crate::RequestInfo;
 use crate::transport::{HttpResponse, Next, boxed};
 
-/// Maximum number of changes in a plan, to bound memory. Further writes fail, because a plan must be
-/// complete.
+/// Maximum number of changes in a plan, to bound memory. Further writes fail, because a plan must
+/// be complete.
 const OBJECTS_MAX: usize = 10_000;
 
 /// A write in plan mode.

@@ -49,7 +49,8 @@ const CONNECT_RETRIES_MAX: u32 = 3;
 pub struct RetryOptions {
     /// Maximum number of retries of one request.
     pub retries_max: u32,
-    /// Longest `Retry-After` that is obeyed. A response with a longer one is returned to the caller.
+    /// Longest `Retry-After` that is obeyed. A response with a longer one is returned to the
+    /// caller.
     pub retry_after_max: Duration,
     /// Delays before retries after connection failures.
     pub backoff: Backoff,

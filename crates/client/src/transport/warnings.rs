@@ -15,8 +15,8 @@ use tower::ServiceExt;
 use super::HttpResponse;
 use super::middleware::{Middleware, Next, Outcome};
 
-/// Maximum number of warning texts that are remembered, to bound memory. A warning is reported again
-/// if it recurs after its text was evicted; the oldest text is evicted first.
+/// Maximum number of warning texts that are remembered, to bound memory. A warning is reported
+/// again if it recurs after its text was evicted; the oldest text is evicted first.
 const TEXTS_MAX: usize = 1024;
 
 /// A warning that the server sent with a response.

@@ -31,8 +31,8 @@ use super::dial::{Dialer, dialer};
 use super::{HttpResponse, OnEndBody, boxed};
 use crate::fence::{GuardedBody, guard};
 
-/// Maximum number of concurrent requests on one connection. kube-apiserver's limit is 100; some load
-/// balancers have 128.
+/// Maximum number of concurrent requests on one connection. kube-apiserver's limit is 100; some
+/// load balancers have 128.
 const STREAMS_MAX: usize = 96;
 /// Time without a frame after which the connection is pinged; client-go's value.
 const PING_AFTER: Duration = Duration::from_secs(30);
@@ -40,8 +40,8 @@ const PING_AFTER: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
 /// HTTP/2 flow control window of one request, in bytes; Go's value.
 const STREAM_WINDOW: u32 = 4 << 20;
-/// HTTP/2 flow control window of one connection, in bytes; Go's value. It exceeds the windows of all
-/// its requests together, so that a slow reader of one watch does not delay the other requests.
+/// HTTP/2 flow control window of one connection, in bytes; Go's value. It exceeds the windows of
+/// all its requests together, so that a slow reader of one watch does not delay the other requests.
 const CONNECTION_WINDOW: u32 = 1 << 30;
 /// Time after which an idle connection is closed; Go's default.
 const IDLE_MAX: Duration = Duration::from_secs(90);

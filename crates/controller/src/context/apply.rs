@@ -50,8 +50,8 @@ impl<S> Context<S> {
         self.apply_desired(&desired).await
     }
 
-    /// Returns the content to apply. From now on the child counts as applied by this reconcile, also
-    /// if it is refused here, so that it is not pruned.
+    /// Returns the content to apply. From now on the child counts as applied by this reconcile,
+    /// also if it is refused here, so that it is not pruned.
     pub(crate) fn desired<C: Object>(
         &self,
         child: C,
@@ -169,8 +169,8 @@ impl<S> Context<S> {
         }
     }
 
-    /// Reports whether nothing needs to be sent: by the memory of applied children, or after a start
-    /// by the child itself.
+    /// Reports whether nothing needs to be sent: by the memory of applied children, or after a
+    /// start by the child itself.
     fn is_up_to_date<C: Object>(&self, desired: &Desired, current: &Arc<C>) -> bool {
         let (kind, manager) = (TypeId::of::<C>(), self.field_manager());
         let (meta, applied) = (current.meta(), &self.term.cluster.applied);

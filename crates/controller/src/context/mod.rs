@@ -106,9 +106,10 @@ impl Stateless {
 }
 
 impl<S> Context<S> {
-    /// Returns an object of a declared kind from the cache, or `None` if it is not there. No request
-    /// is sent. Writes of this operator are visible immediately, also before the watch delivers
-    /// them. A key is `name`, in the namespace of the reconciled object, or `(namespace, name)`.
+    /// Returns an object of a declared kind from the cache, or `None` if it is not there. No
+    /// request is sent. Writes of this operator are visible immediately, also before the watch
+    /// delivers them. A key is `name`, in the namespace of the reconciled object, or
+    /// `(namespace, name)`.
     ///
     /// # Errors
     /// When the controller did not declare the kind, the object does not fit its Rust type, or the
@@ -124,8 +125,8 @@ impl<S> Context<S> {
         cross_namespace::check::<K>(&self.term.cluster.reads, &self.owner, key)
     }
 
-    /// Returns an object of a declared kind that is known only at run time from the cache; otherwise
-    /// same as [`get`](Context::get).
+    /// Returns an object of a declared kind that is known only at run time from the cache;
+    /// otherwise same as [`get`](Context::get).
     ///
     /// # Errors
     /// When the controller did not declare the kind, or the object cannot be read.
@@ -177,8 +178,8 @@ impl<S> Context<S> {
         Ok(children)
     }
 
-    /// Records a Kubernetes Event about the reconciled object. Never waits: events are posted in the
-    /// background, and dropped if too many wait.
+    /// Records a Kubernetes Event about the reconciled object. Never waits: events are posted in
+    /// the background, and dropped if too many wait.
     pub fn event(&self, event_type: EventType, reason: impl Into<String>, note: impl Into<String>) {
         self.term.cluster.events.record(
             self.owner.object_reference(),

@@ -174,8 +174,8 @@ impl Manager {
         self
     }
 
-    /// Adds a state for the controllers that read it, which `make` creates with a client, the caches
-    /// and a recorder of events.
+    /// Adds a state for the controllers that read it, which `make` creates with a client, the
+    /// caches and a recorder of events.
     ///
     /// Without leader election the state is created once, when the manager starts. With leader
     /// election, tasks that need leadership get a new state for each term, whose client refuses to
@@ -224,8 +224,8 @@ impl Manager {
     /// Runs until `stop`.
     ///
     /// # Errors
-    /// When the server does not know a kind, a permission is missing, the first lists take too long,
-    /// a runnable fails, or a task does not end in time; the error names that task.
+    /// When the server does not know a kind, a permission is missing, the first lists take too
+    /// long, a runnable fails, or a task does not end in time; the error names that task.
     ///
     /// # Cancel safety
     /// Not cancel safe: dropping it aborts all tasks, also reconciles in work. Cancel

@@ -133,8 +133,8 @@ struct ListMeta {
 }
 
 /// Starts a watch at the version of `list` and ends it immediately: an informer that may list but
-/// not watch would miss every change. Returns the refusal, if the watch is forbidden; other failures of
-/// a watch are retried by the informer.
+/// not watch would miss every change. Returns the refusal, if the watch is forbidden; other
+/// failures of a watch are retried by the informer.
 async fn check_watch(
     client: &RestClient,
     kind: &Kind,

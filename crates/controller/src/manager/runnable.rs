@@ -17,8 +17,8 @@ use crate::state::States;
 /// A long-running task of an operator: a timer, a feed, a web server.
 ///
 /// A runnable starts with the manager, or with leader election when the process starts to lead, and
-/// runs until its [stop](RunContext::stopped). A runnable that returns `Ok` is not started again; an
-/// error stops the operator. When leadership is lost the runnable is stopped, and it is started
+/// runs until its [stop](RunContext::stopped). A runnable that returns `Ok` is not started again;
+/// an error stops the operator. When leadership is lost the runnable is stopped, and it is started
 /// again when the process leads again.
 ///
 /// # Examples

@@ -56,8 +56,8 @@ impl MapContext {
         Ok(self.lister::<K>()?.get(&key.into())?)
     }
 
-    /// Returns an object of a declared kind that is known only at run time from the cache, or `None`
-    /// if it is not there.
+    /// Returns an object of a declared kind that is known only at run time from the cache, or
+    /// `None` if it is not there.
     ///
     /// # Errors
     /// When the kind is not declared, or the object cannot be read.

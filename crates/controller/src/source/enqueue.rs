@@ -222,7 +222,8 @@ impl Targets {
     }
 }
 
-/// Reports whether the object did not change: a list after a gap in the watch delivers such objects.
+/// Reports whether the object did not change: a list after a gap in the watch delivers such
+/// objects.
 fn is_unchanged(delta: &Delta) -> bool {
     match (&delta.old, &delta.new) {
         (Some(old), Some(new)) if !delta.coalesced => {

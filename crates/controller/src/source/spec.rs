@@ -27,8 +27,8 @@ pub(crate) enum Role {
     Watched,
 }
 
-/// A kind whose events lead to reconciles: of the object itself if it is the reconciled kind, and of
-/// the objects that the maps return.
+/// A kind whose events lead to reconciles: of the object itself if it is the reconciled kind, and
+/// of the objects that the maps return.
 pub(crate) struct SourceSpec {
     pub(crate) watched: Watched,
     pub(crate) role: Role,

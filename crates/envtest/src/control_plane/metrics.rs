@@ -21,7 +21,8 @@ impl ControlPlane {
     /// # use std::sync::Arc;
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use opkit_envtest::ControlPlane;
-    /// # use opkit_operator::{Action, Context, Controller, Error, Operator, Result};
+    /// # use opkit_controller::{Action, Context, Controller, Error, Result};
+    /// # use opkit_operator::Operator;
     /// # fn operator() -> Operator {
     /// #     let idle = |_: Arc<ConfigMap>, _: Context| async { Ok::<_, Error>(Action::await_change()) };
     /// #     Operator::new("map-operator").controller(Controller::new(idle))

@@ -21,7 +21,7 @@ impl ControlPlane {
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use opkit_envtest::ControlPlane;
-    /// # async fn example(plane: ControlPlane) -> opkit_operator::Result {
+    /// # async fn example(plane: ControlPlane) -> opkit_controller::Result {
     /// let mut config_map = ConfigMap::default();
     /// config_map.metadata.name = Some("one".into());
     /// plane.apply(config_map).await?;
@@ -96,7 +96,7 @@ impl ControlPlane {
     /// # use k8s_openapi::api::batch::v1::CronJob;
     /// # use opkit_envtest::ControlPlane;
     /// # use serde_json::json;
-    /// # async fn example(plane: ControlPlane) -> opkit_operator::Result {
+    /// # async fn example(plane: ControlPlane) -> opkit_controller::Result {
     /// # let container = json!({"name": "main", "image": "backup"});
     /// # let pod = json!({"restartPolicy": "Never", "containers": [container]});
     /// # let spec = json!({"schedule": "@daily", "jobTemplate": {"spec": {"template": {"spec": pod}}}});

@@ -20,7 +20,7 @@ impl ControlPlane {
     /// # use std::time::Duration;
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use opkit_envtest::ControlPlane;
-    /// # async fn example(plane: ControlPlane) -> opkit_operator::Result {
+    /// # async fn example(plane: ControlPlane) -> opkit_controller::Result {
     /// let soon = plane.with_timeout(Duration::from_millis(50));
     /// let error = soon.eventually("one", |_: &ConfigMap| true).await.unwrap_err();
     /// assert!(error.to_string().contains("within 50ms"));
@@ -125,7 +125,7 @@ impl ControlPlane {
     /// # use std::time::Duration;
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use opkit_envtest::ControlPlane;
-    /// # async fn example(plane: ControlPlane) -> opkit_operator::Result {
+    /// # async fn example(plane: ControlPlane) -> opkit_controller::Result {
     /// let mut config_map = ConfigMap::default();
     /// config_map.metadata.name = Some("one".into());
     /// plane.apply(config_map).await?;

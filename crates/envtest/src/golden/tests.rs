@@ -33,6 +33,23 @@ fn fields_that_differ_from_run_to_run_are_ignored() {
 }
 
 #[test]
+fn the_order_of_fields_does_not_count_and_unknown_fields_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("settings.yaml");
+    let settings = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"},
+    });
+    let reordered =
+        "# reviewed\ndata: {k: v}\nmetadata: {name: a}\nkind: ConfigMap\napiVersion: v1\n";
+    fs::write(&path, reordered).unwrap();
+    golden(&path, &settings).unwrap();
+    fs::write(&path, format!("{reordered}datta: {{}}\n")).unwrap();
+    let error = golden(&path, &settings).unwrap_err();
+    let error = error.downcast_ref::<TestError>().unwrap().to_string();
+    assert!(error.contains("has no field datta"), "{error}");
+}
+
+#[test]
 fn a_missing_file_is_a_difference() {
     let folder = tempfile::tempdir().unwrap();
     assert!(golden(folder.path().join("none.yaml"), &json!({"a": 1})).is_err());

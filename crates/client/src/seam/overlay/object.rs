@@ -27,8 +27,8 @@ pub(super) fn created(object: &mut Value, info: &RequestInfo, name: &str, number
     metadata.insert("resourceVersion".to_owned(), version(number).into());
 }
 
-/// Sets the resourceVersion of a changed object, and increments its generation if more than metadata
-/// and status changed.
+/// Sets the resourceVersion of a changed object, and increments its generation if more than
+/// metadata and status changed.
 pub(super) fn updated(object: &mut Value, before: &Value, number: usize) {
     let intent = |value: &Value| {
         let mut value = value.clone();

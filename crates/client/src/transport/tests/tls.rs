@@ -37,8 +37,8 @@ pub(super) async fn listen(protocols: &[&[u8]]) -> (TlsAcceptor, TcpListener, ku
 }
 
 /// Starts a server that allows 100 concurrent requests per connection, like kube-apiserver. It
-/// responds to `/hang` with a body that never ends, and to other paths with the HTTP version and the
-/// number of connections so far.
+/// responds to `/hang` with a body that never ends, and to other paths with the HTTP version and
+/// the number of connections so far.
 async fn serve(protocols: &'static [&'static [u8]]) -> (kube::Config, JoinSet<()>) {
     let (acceptor, listener, config) = listen(protocols).await;
     let mut tasks = JoinSet::new();
