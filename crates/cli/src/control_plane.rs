@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Result, anyhow};
 use opkit_apiserver::{Endpoint, Options, Server, StartError};
+use opkit_client::DiskCache;
 
 use crate::{ControlPlaneArgs, kubeconfig::KubeconfigFile};
 
@@ -13,6 +14,8 @@ pub(crate) struct ControlPlane {
     pub(crate) server: Server,
     endpoint: Endpoint,
     pub(crate) kubeconfig: KubeconfigFile,
+    /// Whether the user chose the port, so that the next run has the same address.
+    has_fixed_port: bool,
 }
 
 impl ControlPlane {
@@ -32,12 +35,22 @@ impl ControlPlane {
             server,
             endpoint,
             kubeconfig,
+            has_fixed_port: args.port != 0,
         })
     }
 
     /// Returns the address of the API server.
     pub(crate) fn address(&self) -> SocketAddr {
         self.endpoint.address()
+    }
+
+    /// Returns the files that cache discovery between runs, where kubectl has its own. Returns
+    /// `None` for a port that the system chose: tomorrow it may be that of another server.
+    pub(crate) fn discovery_cache(&self) -> Option<DiskCache> {
+        let url = format!("https://{}", self.address());
+        self.has_fixed_port
+            .then(|| DiskCache::for_server(&url))
+            .flatten()
     }
 
     /// Writes the kubeconfig.

@@ -21,6 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "opkit",
             "opkit-apiserver",
+            "opkit-client",
             "opkit-envtest",
             "opkit-manifests",
         ],

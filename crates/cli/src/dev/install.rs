@@ -1,14 +1,13 @@
-//! Application of objects from YAML to the control plane.
+//! Applies objects from YAML to the control plane.
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{
-    Api, Client,
-    api::{DynamicObject, Patch, PatchParams},
-    core::{GroupVersionKind, TypeMeta},
-    discovery::{self, Scope},
+use opkit_client::{
+    Client, Discovery, DynamicClient, GroupVersion, GroupVersionKind, RequestError, RestMapper,
+    Unstructured, WriteOptions, one_line,
 };
 
 /// Field manager of the objects that this command applies.
@@ -17,106 +16,102 @@ const MANAGER: &str = "opkit-dev";
 /// Applies objects to one control plane.
 pub(crate) struct Installer {
     client: Client,
+    dynamic: DynamicClient,
+    mapper: RestMapper,
 }
 
 impl Installer {
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client }
+    /// Creates an installer that finds the resources of objects through `discovery`.
+    pub(crate) fn new(kube: kube::Client, discovery: Discovery) -> Self {
+        // The developer's files win over whatever changed these fields before.
+        let options = WriteOptions::for_manager(MANAGER).force();
+        Self {
+            client: Client::new(kube.clone()),
+            dynamic: DynamicClient::new(kube).with(options),
+            mapper: RestMapper::of(discovery),
+        }
     }
 
-    /// Installs the CRDs in an operator's manifests, waits until they are established, and returns
-    /// them.
+    /// Installs the CRDs among the manifests of an operator, and returns them as established.
     pub(crate) async fn install_crds(&self, yaml: &str) -> Result<Vec<CustomResourceDefinition>> {
         let mut crds = Vec::new();
-        for object in
-            parse(yaml).context("cannot parse the output of the operator's command `manifests`")?
-        {
-            let is_crd = object
-                .types
-                .as_ref()
-                .is_some_and(|t| t.kind == "CustomResourceDefinition");
-            if is_crd {
-                let name = self.apply(object).await?;
-                let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-                crds.push(api.get(&name).await.map_err(|error| plain(&error))?);
+        let objects =
+            parse(yaml).context("cannot parse the output of the operator's command `manifests`")?;
+        for object in objects {
+            if object.kind() == "CustomResourceDefinition" {
+                self.apply(&object).await?;
+                let crd = self.client.get::<CustomResourceDefinition>(object.name());
+                crds.push(crd.await.map_err(|error| message(&error))?);
             }
         }
         for crd in &crds {
             let name = crd.metadata.name.as_deref().unwrap_or_default();
-            let conditions = crd
-                .status
-                .iter()
-                .flat_map(|status| status.conditions.iter().flatten());
-            if !conditions
-                .clone()
-                .any(|c| c.type_ == "Established" && c.status == "True")
-            {
+            let status = crd.status.iter();
+            let mut conditions = status.flat_map(|status| status.conditions.iter().flatten());
+            if !conditions.any(|it| it.type_ == "Established" && it.status == "True") {
                 bail!("the control plane does not establish {name}");
             }
         }
         Ok(crds)
     }
 
-    /// Applies every object in a file; returns `kind/name` of each.
+    /// Applies every object in a file, and returns `kind/name` of each.
     pub(crate) async fn apply_file(&self, path: &Path) -> Result<Vec<String>> {
-        let fail = || format!("cannot apply {}", path.display());
-        let yaml = fs::read_to_string(path).with_context(fail)?;
+        let context = || format!("cannot apply {}", path.display());
+        let yaml = fs::read_to_string(path).with_context(context)?;
         let mut applied = Vec::new();
-        for object in parse(&yaml).with_context(fail)? {
-            let kind = object
-                .types
-                .as_ref()
-                .map(|t| t.kind.to_lowercase())
-                .unwrap_or_default();
-            let name = self.apply(object).await.with_context(fail)?;
+        for object in parse(&yaml).with_context(context)? {
+            self.apply(&object).await.with_context(context)?;
+            let (kind, name) = (object.kind().to_lowercase(), object.name());
             applied.push(format!("{kind}/{name}"));
         }
         Ok(applied)
     }
 
-    async fn apply(&self, object: DynamicObject) -> Result<String> {
-        let types = object
-            .types
-            .clone()
-            .context("an object has no apiVersion and kind")?;
-        let name = object
-            .metadata
-            .name
-            .clone()
-            .context("an object has no name")?;
-        let gvk = GroupVersionKind::try_from(&types)
-            .map_err(|_| anyhow!("{} is not a valid apiVersion", types.api_version))?;
-        let (resource, capabilities) = discovery::pinned_kind(&self.client, &gvk)
-            .await
-            .map_err(|_| anyhow!("the control plane has no kind {}", describe(&types)))?;
-        let client = self.client.clone();
-        let api: Api<DynamicObject> = match (capabilities.scope, &object.metadata.namespace) {
-            (Scope::Cluster, _) => Api::all_with(client, &resource),
-            (Scope::Namespaced, Some(namespace)) => {
-                Api::namespaced_with(client, namespace, &resource)
+    async fn apply(&self, object: &Unstructured) -> Result<()> {
+        if object.api_version().is_empty() || object.kind().is_empty() {
+            bail!("an object has no apiVersion and kind");
+        }
+        if object.name().is_empty() {
+            bail!("an object has no name");
+        }
+        match self.send(object).await? {
+            // Discovery may be of an earlier run, whose CRD had another scope or plural.
+            Err(error) if error.is_not_found() => {
+                self.mapper.discovery().invalidate();
+                self.send(object).await?
             }
-            (Scope::Namespaced, None) => Api::default_namespaced_with(client, &resource),
-        };
-        let params = PatchParams::apply(MANAGER).force();
-        api.patch(&name, &params, &Patch::Apply(&object))
-            .await
-            .map_err(|error| plain(&error))?;
-        Ok(name)
+            outcome => outcome,
+        }
+        .map_err(|error| message(&error))
+    }
+
+    /// Finds the resource of an object and applies the object.
+    async fn send(&self, object: &Unstructured) -> Result<Result<(), RequestError>> {
+        let (api_version, kind) = (object.api_version(), object.kind());
+        let GroupVersion { group, version } = api_version
+            .parse()
+            .map_err(|_| anyhow!("{api_version} is not an apiVersion"))?;
+        let gvk = GroupVersionKind::new(group, version, kind);
+        let resource = self.mapper.of_kind(&gvk).await;
+        let resource = resource
+            .map_err(|_| anyhow!("the control plane has no kind {kind} in {api_version}"))?;
+        let applied = self.dynamic.resource(resource).apply(object).await;
+        Ok(applied.map(drop))
     }
 }
 
-/// Returns the server's message, without the text that the client adds.
-fn plain(error: &kube::Error) -> anyhow::Error {
-    match error {
-        kube::Error::Api(status) => anyhow!("{}", status.message),
-        other => anyhow!("{other}"),
+/// Returns the message of the server without the text of the client around it.
+fn message(error: &RequestError) -> anyhow::Error {
+    match error.status() {
+        Some(status) => anyhow!("{}", status.message),
+        None => anyhow!("{}", one_line(error)),
     }
 }
 
-fn describe(types: &TypeMeta) -> String {
-    format!("{} in {}", types.kind, types.api_version)
-}
-
-fn parse(yaml: &str) -> Result<Vec<DynamicObject>> {
+fn parse(yaml: &str) -> Result<Vec<Unstructured>> {
     Ok(serde_saphyr::from_multiple(yaml)?)
 }
+
+#[cfg(test)]
+mod tests;

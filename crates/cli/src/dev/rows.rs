@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{
-    Api, Client, ResourceExt,
-    api::{DynamicObject, ListParams},
-    core::{ApiResource, GroupVersionKind},
-};
+use opkit_client::{DynamicClient, Kind, ListOptions, Unstructured};
 use serde_json::Value;
 
 use super::activity::Reconcile;
@@ -45,7 +41,7 @@ pub(crate) struct LastReconcile {
 
 /// Returns the objects of the kinds that `crds` define, each with its last reconcile.
 pub(crate) async fn collect(
-    client: &Client,
+    client: &DynamicClient,
     crds: &[CustomResourceDefinition],
     reconciles: &[Reconcile],
 ) -> Vec<Row> {
@@ -55,11 +51,15 @@ pub(crate) async fn collect(
             continue;
         };
         let names = &crd.spec.names;
-        let gvk = GroupVersionKind::gvk(&crd.spec.group, &version.name, &names.kind);
-        let resource = ApiResource::from_gvk_with_plural(&gvk, &names.plural);
-        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-        // A kind that cannot be listed now is listed at the next refresh.
-        let Ok(objects) = api.list(&ListParams::default()).await else {
+        let resource = client.resource(Kind {
+            group: crd.spec.group.clone(),
+            version: version.name.clone(),
+            kind: names.kind.clone(),
+            plural: names.plural.clone(),
+            namespaced: crd.spec.scope == "Namespaced",
+        });
+        // What cannot be listed now is listed at the next look.
+        let Ok(objects) = resource.list(&ListOptions::new()).await else {
             continue;
         };
         rows.extend(
@@ -72,28 +72,28 @@ pub(crate) async fn collect(
     rows
 }
 
-fn row(kind: &str, object: &DynamicObject, reconciles: &[Reconcile]) -> Row {
+fn row(kind: &str, object: &Unstructured, reconciles: &[Reconcile]) -> Row {
     let now = Timestamp::now();
-    let summary = summary(&object.data);
-    let count = |path: &str| object.data.pointer(path).and_then(Value::as_i64);
+    let summary = summary(object);
+    let count = |field: &str, name: &str| object.get_i64(&[field, name]);
     let is_ready = summary.as_ref().and_then(|it| it.ready.clone());
-    let ready = match count("/spec/replicas") {
-        Some(wanted) => format!("{}/{wanted}", count("/status/readyReplicas").unwrap_or(0)),
+    let ready = match count("spec", "replicas") {
+        Some(wanted) => format!("{}/{wanted}", count("status", "readyReplicas").unwrap_or(0)),
         None => is_ready.unwrap_or_else(|| "-".to_owned()),
     };
     let last = reconciles
         .iter()
         .filter(|r| {
             r.kind == kind
-                && r.name == object.name_any()
-                && r.namespace.as_deref() == object.metadata.namespace.as_deref()
+                && r.name == object.name()
+                && r.namespace.as_deref() == object.namespace()
         })
         .max_by_key(|r| r.started)
         .map(|r| last_of(r, now));
     Row {
         kind: kind.to_owned(),
-        namespace: object.metadata.namespace.clone(),
-        name: object.name_any(),
+        namespace: object.namespace().map(str::to_owned),
+        name: object.name().to_owned(),
         ready,
         status: summary.map_or_else(|| "-".to_owned(), |it| it.text),
         last,
@@ -120,8 +120,9 @@ struct Summary {
     text: String,
 }
 
-fn summary(data: &Value) -> Option<Summary> {
-    let conditions = data.pointer("/status/conditions").and_then(Value::as_array);
+fn summary(object: &Unstructured) -> Option<Summary> {
+    let conditions = object.get(&["status", "conditions"]);
+    let conditions = conditions.and_then(Value::as_array);
     let conditions = conditions.map(Vec::as_slice).unwrap_or_default();
     let text = |value: &Value, field: &str| {
         let text = value.get(field).and_then(Value::as_str);
@@ -143,7 +144,7 @@ fn summary(data: &Value) -> Option<Summary> {
             .max_by_key(|it| text(it, "lastTransitionTime"))
     };
     let Some(condition) = available.or_else(last) else {
-        let phase = text(data.get("status")?, "phase")?;
+        let phase = text(object.get(&["status"])?, "phase")?;
         return Some(Summary {
             ready: None,
             text: phase,

@@ -11,7 +11,7 @@ use std::{
 use anyhow::Result;
 use futures::future::{BoxFuture, OptionFuture};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Client;
+use opkit_client::{ClientOptions, Discovery, DynamicClient};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::{
@@ -37,7 +37,7 @@ pub(crate) struct Session {
     arguments: Vec<OsString>,
     plane: ControlPlane,
     view: View,
-    client: Client,
+    client: DynamicClient,
     installer: Installer,
     /// Manifests of the running operator.
     manifests: String,
@@ -63,14 +63,18 @@ impl Session {
         plane: ControlPlane,
         view: View,
     ) -> Self {
-        let client = Client::new(plane.server.service(), "default");
+        let kube = ClientOptions::default().in_process(plane.server.service(), "default");
+        let discovery = match plane.discovery_cache() {
+            Some(disk) => Discovery::with_disk(kube.clone(), disk),
+            None => Discovery::new(kube.clone()),
+        };
         Self {
             package,
             arguments,
             plane,
             view,
-            installer: Installer::new(client.clone()),
-            client,
+            installer: Installer::new(kube.clone(), discovery),
+            client: DynamicClient::new(kube),
             manifests: String::new(),
             crds: Vec::new(),
             sources: Sources::default(),

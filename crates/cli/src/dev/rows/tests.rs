@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_status_without_the_condition_ready_shows_another_condition() {
     let check = |status: Value, ready: &str, text: &str| {
-        let found = summary(&json!({ "status": status }));
+        let found = summary(&Unstructured::from(json!({ "status": status })));
         let (found_ready, found_text) = match &found {
             Some(it) => (it.ready.as_deref().unwrap_or("-"), it.text.as_str()),
             None => ("-", "-"),
