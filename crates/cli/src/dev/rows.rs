@@ -58,7 +58,7 @@ pub(crate) async fn collect(
             plural: names.plural.clone(),
             namespaced: crd.spec.scope == "Namespaced",
         });
-        // What cannot be listed now is listed at the next look.
+        // A kind that cannot be listed now is listed at the next refresh.
         let Ok(objects) = resource.list(&ListOptions::new()).await else {
             continue;
         };

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{LimitRange, Namespace, ResourceQuota};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
-use namespace_operator::{NAME, SIZE, operator};
+use namespace_operator::{APPLIED, NAME, SIZE, operator};
 use opkit::controller::Outcome;
 use opkit::prelude::*;
 use opkit::testing::Capability;
@@ -18,6 +18,16 @@ async fn resize(plane: &ControlPlane, size: Option<&str>) -> opkit::Result {
     let patch = Patch::Merge(json!({"metadata": {"labels": {SIZE: size}}}));
     api.patch(plane.namespace(), &PatchParams::default(), &patch)
         .await?;
+    Ok(())
+}
+
+/// Waits until the namespace of the test has this annotation, or none.
+async fn annotated(plane: &ControlPlane, size: Option<&str>) -> opkit::Result {
+    let is_annotated = |namespace: &Namespace| {
+        let size_now = namespace.annotations().get(APPLIED);
+        size_now.map(String::as_str) == size
+    };
+    plane.eventually(plane.namespace(), is_annotated).await?;
     Ok(())
 }
 
@@ -44,13 +54,15 @@ async fn a_label_adds_and_removes_children(plane: ControlPlane) -> opkit::Result
     plane
         .eventually(NAME, |quota: &ResourceQuota| cpu(quota) == Some("16"))
         .await?;
+    annotated(&plane, Some("large")).await?;
     plane.delete::<LimitRange>(NAME).await?;
     plane.eventually(NAME, |_: &LimitRange| true).await?;
 
     resize(&plane, None).await?;
     plane.eventually_gone::<ResourceQuota>(NAME).await?;
     plane.eventually_gone::<LimitRange>(NAME).await?;
-    plane.eventually_gone::<NetworkPolicy>(NAME).await
+    plane.eventually_gone::<NetworkPolicy>(NAME).await?;
+    annotated(&plane, None).await
 }
 
 #[opkit::test]
@@ -126,6 +138,7 @@ async fn a_restart_writes_nothing(plane: ControlPlane) -> opkit::Result {
     let running = RunningOperator::start(&plane, operator(), &[]).await?;
     resize(&plane, Some("small")).await?;
     plane.eventually(NAME, |_: &NetworkPolicy| true).await?;
+    annotated(&plane, Some("small")).await?;
     running.stop().await?;
 
     let running = RunningOperator::start(&plane, operator(), &[]).await?;
@@ -138,6 +151,7 @@ async fn a_restart_writes_nothing(plane: ControlPlane) -> opkit::Result {
     assert_eq!(running.writes(), [""; 0]);
     resize(&plane, None).await?;
     plane.eventually_gone::<NetworkPolicy>(NAME).await?;
+    annotated(&plane, None).await?;
     running.stop().await
 }
 
