@@ -1,8 +1,9 @@
-//! What a reconcile asks for next.
+//! Results of successful reconciles and cleanups.
 
 use std::time::Duration;
 
-/// What to do after a successful reconcile. Same constructors as kube's `Action`.
+/// Result of a successful reconcile: when to reconcile the object again. Same constructors as
+/// kube's `Action`.
 ///
 /// # Examples
 /// ```
@@ -19,7 +20,7 @@ pub struct Action {
 }
 
 impl Action {
-    /// Nothing until the object, or something it depends on, changes.
+    /// Returns an action that waits until the object, or an object that it depends on, changes.
     pub fn await_change() -> Self {
         Self {
             requeue_after: None,
@@ -27,11 +28,12 @@ impl Action {
         }
     }
 
-    /// Reconcile again after `duration`, or earlier when something changes.
+    /// Returns an action that reconciles the object again after `duration`, or earlier if something
+    /// changes.
     ///
-    /// Zero, and anything below 1 ms, means soon: the object waits as after an error, longer each
-    /// time in a row, so that a computed `deadline - now` neither loses the reconcile nor spins.
-    /// (In controller-runtime zero means never.)
+    /// A duration below 1 ms uses the retry backoff, which grows with each requeue in a row, so
+    /// that a computed `deadline - now` neither loses the reconcile nor runs in a tight loop. (In
+    /// controller-runtime, zero means never.)
     pub fn requeue(duration: Duration) -> Self {
         Self {
             requeue_after: Some(duration),
@@ -39,8 +41,9 @@ impl Action {
         }
     }
 
-    /// This action, to be queued again with a priority of its own instead of that of this
-    /// reconcile. Live changes have 0, the first list -100; higher comes first.
+    /// Sets the priority of the requeue; the default is the priority of this reconcile. Objects
+    /// with higher priority are reconciled first. Live changes have priority 0, the initial list
+    /// -100.
     pub fn with_priority(mut self, priority: i32) -> Self {
         self.priority = Some(priority);
         self
@@ -50,21 +53,21 @@ impl Action {
         self.priority
     }
 
-    /// The delay asked for, if any.
+    /// Returns the requested delay, if any.
     pub fn requeue_after(&self) -> Option<Duration> {
         self.requeue_after
     }
 }
 
-/// What a finalizer's function achieved.
+/// Result of a finalizer's cleanup function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cleanup {
-    /// Everything is cleaned up: the finalizer is removed and the object goes away.
+    /// The cleanup is complete: the finalizer is removed, and the server deletes the object.
     Done,
-    /// It takes longer: the finalizer stays, and the function is called again after the delay; zero
-    /// means soon, as for [`Action::requeue`].
+    /// The cleanup is not complete: the finalizer stays, and the function is called again after the
+    /// delay. A delay below 1 ms uses the retry backoff, as in [`Action::requeue`].
     Pending(Duration),
-    /// It takes longer, and ends with a change of the object or of something that it depends on,
-    /// such as a Job: the finalizer stays, and the function is called again at the next change.
+    /// The cleanup waits for a change of the object or of an object that it depends on, such as a
+    /// Job: the finalizer stays, and the function is called again at the next change.
     AwaitChange,
 }

@@ -1,4 +1,4 @@
-//! When an object is reconciled again after an error, by a function of the user's.
+//! The user's error policy: decides when an object is retried after an error.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::reconcile::Action;
 
 type Erased = dyn Fn(AnyObject, Error, Stateless) -> Error + Send + Sync;
 
-/// A policy without its types.
+/// A type-erased error policy.
 pub(crate) struct ErrorPolicy(Box<Erased>);
 
 impl fmt::Debug for ErrorPolicy {
@@ -32,7 +32,7 @@ impl ErrorPolicy {
         R: Into<Option<Action>>,
     {
         Self(Box::new(move |object, error, context| {
-            // What the function itself decided holds.
+            // A retry that the reconcile function chose itself has precedence.
             if error.retry() != Retry::Backoff {
                 return error;
             }
@@ -52,7 +52,7 @@ impl ErrorPolicy {
         }))
     }
 
-    /// The error, with what the policy decides about its retry.
+    /// Returns the error with the retry that the policy decides.
     pub(crate) fn decide(&self, object: AnyObject, error: Error, context: Stateless) -> Error {
         (self.0)(object, error, context)
     }

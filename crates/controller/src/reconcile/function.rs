@@ -1,4 +1,4 @@
-//! What can be a reconciler, and its type-erased form.
+//! The function shapes of reconcilers, and their type-erased forms.
 
 use std::fmt;
 use std::future::Future;
@@ -15,25 +15,26 @@ use crate::error::{Error, Result};
 use crate::object::Request;
 use crate::reconcile::{Action, Cleanup};
 
-/// A reconciler: `async fn(Arc<K>, Context<S>) -> Result<Action, E>`, or in kube's shape
-/// `async fn(Arc<K>, Arc<S>) -> Result<Action, E>`. `E` is [`Error`], or any type that it can be
-/// made from.
+/// A reconcile function: `async fn(Arc<K>, Context<S>) -> Result<Action, E>`, or in kube's shape
+/// `async fn(Arc<K>, Arc<S>) -> Result<Action, E>`. `E` is [`Error`], or any type that converts
+/// into it.
 ///
-/// `M` is a marker that tells function shapes apart; users never name it.
+/// `M` is a marker type that distinguishes the function shapes; users never name it.
 #[diagnostic::on_unimplemented(
     message = "this is not a reconcile function: `{Self}`",
     label = "neither `async fn(Arc<K>, Context<S>) -> Result<Action>` nor kube's `async fn(Arc<K>, Arc<S>) -> Result<Action, E>`",
     note = "write `#[opkit::reconcile]` above the function: it reports which part of the signature is wrong"
 )]
 pub trait Reconcile<M>: Send + Sync + 'static {
-    /// The kind it reconciles.
+    /// The reconciled kind.
     type Kind: Object;
-    /// The state it reads.
+    /// Type of the state that the function reads.
     type State: Send + Sync + 'static;
-    /// Whether it is called for objects that are being deleted too, where no finalizer is declared.
+    /// Whether the function is also called for objects that are being deleted if the controller
+    /// declares no finalizer.
     const SEES_DELETION: bool;
 
-    /// Brings one object to what its spec asks for.
+    /// Reconciles one object.
     fn reconcile(
         &self,
         object: Arc<Self::Kind>,
@@ -41,7 +42,7 @@ pub trait Reconcile<M>: Send + Sync + 'static {
     ) -> BoxFuture<'static, Result<Action>>;
 }
 
-/// Marks functions that take a [`Context`].
+/// Marker type of functions that take a [`Context`].
 #[derive(Debug)]
 pub struct WithContext<K, S, E>(PhantomData<fn(K, S, E)>);
 
@@ -62,7 +63,7 @@ where
     }
 }
 
-/// Marks functions in kube's shape, which take their state and nothing else.
+/// Marker type of functions in kube's shape, which take their state instead of a context.
 #[derive(Debug)]
 pub struct WithState<K, S, E>(PhantomData<fn(K, S, E)>);
 
@@ -83,27 +84,27 @@ where
     }
 }
 
-/// The future of a user's function, with its error as [`Error`].
+/// Returns the future of a user's function, with its error converted to [`Error`].
 pub(crate) fn converted<T: 'static, E: Into<Error> + 'static>(
     function: impl Future<Output = Result<T, E>> + Send + 'static,
 ) -> BoxFuture<'static, Result<T>> {
     Box::pin(function.map_err(Into::into))
 }
 
-/// What a worker calls for a request.
+/// The type-erased function that a worker calls for a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Reconciler {
-    /// With the object, as long as there is one.
+    /// Function that takes the object; called while the object exists.
     Object {
         function: Function<Action>,
         sees_deletion: bool,
     },
-    /// With its key, also when it is gone.
+    /// Function that takes the key; also called after the object is deleted.
     Key(KeyFunction),
 }
 
 impl Reconciler {
-    /// Whether it is called for objects that are being deleted.
+    /// Reports whether the function is called for objects that are being deleted.
     pub(crate) fn sees_deletion(&self) -> bool {
         match self {
             Self::Object { sees_deletion, .. } => *sees_deletion,
@@ -114,7 +115,7 @@ impl Reconciler {
 
 type ErasedKey = dyn Fn(Request, Stateless) -> BoxFuture<'static, Result<Action>> + Send + Sync;
 
-/// A function on a key.
+/// A type-erased function that takes a key.
 #[derive(Clone)]
 pub(crate) struct KeyFunction(Arc<ErasedKey>);
 
@@ -151,14 +152,14 @@ impl KeyFunction {
 
 type Erased<T> = dyn Fn(AnyObject, Stateless) -> BoxFuture<'static, Result<T>> + Send + Sync;
 
-/// A declared finalizer: its name, and the function that cleans up.
+/// A declared finalizer: its name and its cleanup function.
 #[derive(Debug)]
 pub(crate) struct Finalizer {
     pub(crate) name: String,
     pub(crate) function: Function<Cleanup>,
 }
 
-/// A function on an object without its type.
+/// A type-erased function that takes an object.
 pub(crate) struct Function<T>(Arc<Erased<T>>);
 
 impl<T> Clone for Function<T> {
@@ -179,7 +180,9 @@ impl<T: 'static> Function<T> {
     ) -> Self {
         Self(Arc::new(move |object: AnyObject, context: Stateless| {
             let Ok(object) = object.into_any().downcast::<K>() else {
-                return Box::pin(async { Err(Error::msg("internal: an object of another type")) });
+                return Box::pin(async {
+                    Err(Error::msg("internal: the object has another type"))
+                });
             };
             match context.with_state() {
                 Ok(context) => function(object, context),

@@ -12,29 +12,29 @@ use serde_json::json;
 use crate::context::finalizer::has;
 use crate::reconcile::Action;
 
-/// What to do with an object that has a finalizer. Same variants as kube's.
+/// Call of a reconcile function for an object with a finalizer. Same variants as kube's `Event`.
 #[derive(Debug, Clone)]
 pub enum Event<K> {
-    /// Bring the world to what the object asks for.
+    /// Apply the desired state of the object.
     Apply(Arc<K>),
-    /// The object is being deleted: clean up. Once this succeeds, the finalizer is removed.
+    /// Clean up: the object is being deleted. If the function succeeds, the finalizer is removed.
     Cleanup(Arc<K>),
 }
 
-/// Why [`finalizer`] failed. Same variants as kube's, where they can occur.
+/// An error of [`finalizer`]. Same variants as kube's `Error`, except those that cannot occur.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error<E: StdError + 'static> {
-    /// The function failed to apply.
+    /// The function failed for [`Event::Apply`].
     #[error("cannot apply the object")]
     ApplyFailed(#[source] E),
-    /// The function failed to clean up.
+    /// The function failed for [`Event::Cleanup`].
     #[error("cannot clean up the object")]
     CleanupFailed(#[source] E),
-    /// The finalizer could not be stored.
+    /// The request that adds the finalizer failed.
     #[error("cannot add the finalizer")]
     AddFinalizer(#[source] kube::Error),
-    /// The finalizer could not be removed.
+    /// The request that removes the finalizer failed.
     #[error("cannot remove the finalizer")]
     RemoveFinalizer(#[source] kube::Error),
     /// The object has no name.
@@ -42,9 +42,9 @@ pub enum Error<E: StdError + 'static> {
     UnnamedObject,
 }
 
-/// Calls `reconcile` to apply an object that has the finalizer `name`, or to clean up after one
-/// that is being deleted; stores and removes the finalizer around it. Same signature and rules as
-/// kube's, so that a kube-rs operator moves over by changing its imports.
+/// Calls `reconcile` to apply an object, or to clean up after an object that is being deleted. Adds
+/// the finalizer `name` before the first apply and removes it after the cleanup. Same signature and
+/// rules as kube's function, so that a kube-rs operator only changes its imports.
 ///
 /// # Examples
 /// ```
@@ -72,12 +72,12 @@ pub enum Error<E: StdError + 'static> {
 /// ```
 ///
 /// # Errors
-/// When `reconcile` fails, or the finalizer cannot be written, as when the object changed since it
-/// was read: the next reconcile has it fresh.
+/// When `reconcile` fails, or the finalizer cannot be written, for example because the object
+/// changed since it was read; the next reconcile has the new version.
 ///
 /// # Cancel safety
-/// Dropping it may leave the clean-up done and the finalizer in place; the next call cleans up
-/// again.
+/// If the future is dropped, the cleanup may be done and the finalizer still present; the next call
+/// cleans up again.
 pub async fn finalizer<K, E, Fut>(
     api: &Api<K>,
     name: &str,
@@ -94,7 +94,7 @@ where
         return Err(Error::UnnamedObject);
     };
     let write = async |finalizers: Vec<String>| {
-        // At the version and of the object that were read, or not at all.
+        // The patch applies only to this version of this object.
         let patch = json!({"metadata": {
             "finalizers": finalizers,
             "resourceVersion": object.resource_version(),
@@ -122,7 +122,7 @@ where
         (false, false) => {
             let with = finalizers().chain([name.to_owned()]).collect();
             write(with).await.map_err(Error::AddFinalizer)?;
-            // The write comes back as a change, which is reconciled.
+            // The server reports the write as a change, which is reconciled.
             Ok(Action::await_change())
         }
         (false, true) => Ok(Action::await_change()),

@@ -1,5 +1,5 @@
-//! Traits by which `#[opkit::reconcile]` checks the types of a function's signature. Each exists
-//! for its compiler message.
+//! Traits with which `#[opkit::reconcile]` checks the types in a function's signature. Each trait
+//! exists for its compiler message.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -12,20 +12,20 @@ use crate::error::Error;
 use crate::object::Request;
 use crate::reconcile::{Action, Cleanup};
 
-/// The first argument of a reconcile function.
+/// Types that may be the first argument of a reconcile function.
 #[diagnostic::on_unimplemented(
-    message = "a reconcile function gets its object in an `Arc`, not as `{Self}`",
+    message = "a reconcile function takes its object as an `Arc`, not as `{Self}`",
     label = "write `Arc<{Self}>`",
-    note = "the object is shared with the cache: to change it, clone what is in the `Arc`"
+    note = "the object is shared with the cache: to change it, clone the value in the `Arc`"
 )]
 pub trait ReconcileObject {}
 
 impl<K: Object> ReconcileObject for Arc<K> {}
 impl ReconcileObject for Request {}
 
-/// The second argument of a reconcile function.
+/// Types that may be the second argument of a reconcile function.
 #[diagnostic::on_unimplemented(
-    message = "a reconcile function works with a `Context`, and `{Self}` is not one",
+    message = "a reconcile function takes a `Context`, not `{Self}`",
     label = "write `Context`, `Context<App>` for one with a state, or `Arc<App>` in kube's shape"
 )]
 pub trait ReconcileContext {}
@@ -33,15 +33,15 @@ pub trait ReconcileContext {}
 impl<S: Send + Sync + 'static> ReconcileContext for Context<S> {}
 impl<S: Send + Sync + 'static> ReconcileContext for Arc<S> {}
 
-/// The output of a reconcile function.
+/// Types that may be the output of a reconcile function.
 #[diagnostic::on_unimplemented(
     message = "a reconcile function returns `Result<Action>`, not `{Self}`",
     label = "write `Result<Action>`"
 )]
 pub trait ReconcileResult {
-    /// The value of `Ok`.
+    /// Type of the `Ok` value.
     type Value;
-    /// The value of `Err`.
+    /// Type of the `Err` value.
     type Error;
 }
 
@@ -50,7 +50,7 @@ impl<T, E> ReconcileResult for Result<T, E> {
     type Error = E;
 }
 
-/// The value of `Ok` that a reconcile function returns.
+/// Types that may be the `Ok` value of a reconcile function.
 #[diagnostic::on_unimplemented(
     message = "a reconcile function returns `Result<Action>`, not `Result<{Self}>`",
     label = "write `Result<Action>` and end with `Ok(Action::await_change())`; the function of a finalizer returns `Result<Cleanup>`"
@@ -73,21 +73,21 @@ where
 {
 }
 
-/// Checks that a worker may go on with the function on another thread.
+/// Checks that the future can move between threads.
 pub fn is_send<F: Future + Send>(_: F) {}
 
-/// Finds out whether the error of a result can become an [`Error`]. A method of the type goes
-/// before one of a trait, and that before one that needs another reference: so `(&probe).verdict()`
-/// is that of [`Probe`] where it can be, then that of [`NotConvertible`], and of [`NoResult`] for
-/// what is no result.
+/// Probe of whether the error of a result can be converted to [`Error`]. The compiler prefers an
+/// inherent method to a trait method, and both to a method that needs one more reference. So
+/// `(&probe).verdict()` calls the method of [`Probe`] if the error is convertible, else that of
+/// [`NotConvertible`], and for types that are not a result that of [`NoResult`].
 #[derive(Debug)]
 pub struct Probe<T>(PhantomData<fn(T)>);
 
-/// The verdict on an error that can become an [`Error`].
+/// Verdict on an error that can be converted to [`Error`].
 #[derive(Debug)]
 pub struct Convertible<E>(PhantomData<fn(E)>);
 
-/// The verdict on an error that cannot.
+/// Verdict on an error that cannot be converted to [`Error`].
 #[derive(Debug)]
 pub struct Inconvertible<E>(PhantomData<fn(E)>);
 
@@ -100,18 +100,18 @@ impl<T> Probe<T> {
 }
 
 impl<T, E: Into<Error>> Probe<Result<T, E>> {
-    /// Returns that the error can be converted.
+    /// Returns the verdict that the error can be converted.
     pub fn verdict(&self) -> Convertible<E> {
         Convertible(PhantomData)
     }
 }
 
-/// The verdict on every other error.
+/// Verdict on results whose error cannot be converted.
 pub trait NotConvertible {
-    /// The error.
+    /// Type of the error.
     type Error;
 
-    /// Returns that the error cannot be converted.
+    /// Returns the verdict that the error cannot be converted.
     fn verdict(&self) -> Inconvertible<Self::Error>;
 }
 
@@ -123,9 +123,9 @@ impl<T, E> NotConvertible for Probe<Result<T, E>> {
     }
 }
 
-/// The verdict on what is not a result, which [`value`] reports.
+/// Verdict on types that are not a result; [`value`] reports these.
 pub trait NoResult {
-    /// Returns that there is no error to convert.
+    /// Returns the accepting verdict, because there is no error to convert.
     fn verdict(&self) -> Convertible<()> {
         Convertible(PhantomData)
     }
@@ -133,9 +133,9 @@ pub trait NoResult {
 
 impl<T> NoResult for &Probe<T> {}
 
-/// The output of a probe.
+/// A verdict of a probe.
 pub trait Verdict {
-    /// The error.
+    /// Type of the error.
     type Error;
 }
 
@@ -147,12 +147,12 @@ impl<E> Verdict for Inconvertible<E> {
     type Error = E;
 }
 
-/// The verdict that is accepted.
+/// Verdicts that are accepted.
 #[diagnostic::on_unimplemented(
-    message = "the error `{E}` of a reconcile function cannot become an `opkit::Error`",
+    message = "the error `{E}` of a reconcile function cannot be converted to `opkit::Error` with `?`",
     label = "not `Into<opkit::Error>`",
     note = "implement `std::error::Error` for it (`#[derive(thiserror::Error)]` does); it must be `Send`, `Sync` and `'static`",
-    note = "or return `Result<Action>`, and write `.map_err(Error::msg)?` for what only prints, `.map_err(Error::from_boxed)?` for a `Box<dyn Error + Send + Sync>`, `.map_err(|error| Error::from_boxed(error.into()))?` for an `anyhow::Error`"
+    note = "or return `Result<Action>`, and write `.map_err(Error::msg)?` for a type that implements only `Display`, `.map_err(Error::from_boxed)?` for a `Box<dyn Error + Send + Sync>`, `.map_err(|error| Error::from_boxed(error.into()))?` for an `anyhow::Error`"
 )]
 pub trait IsConvertible<E> {}
 

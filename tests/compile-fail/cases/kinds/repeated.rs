@@ -1,4 +1,4 @@
-//! Repeated keywords and names.
+//! Repeated arguments and names.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

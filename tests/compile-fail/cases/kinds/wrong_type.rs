@@ -1,4 +1,4 @@
-//! Keywords that are not valid for the type of their field.
+//! Arguments that are not valid for the type of their field.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Keywords in the wrong place.
+//! Arguments in the wrong place.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Keywords with typing errors.
+//! Arguments with typing errors.
 #![allow(dead_code, unused_imports)]
 use opkit::prelude::*;
 
