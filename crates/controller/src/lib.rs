@@ -1,11 +1,11 @@
 //! Controllers: sources, reconcilers, context, manager.
 //!
-//! A [`Controller`] names a kind, the function that reconciles it, and what else it depends on. A
-//! [`Manager`] runs controllers against one cluster. A reconcile works through its [`Context`].
-//! A [`LeaderElector`] lets one of several processes work.
+//! A [`Controller`] consists of a kind, the function that reconciles it, and the other kinds that
+//! it depends on. A [`Manager`] runs controllers against one cluster. A reconcile reads and writes
+//! through its [`Context`]. A [`LeaderElector`] selects the one of several processes that works.
 //!
-//! Everything inside is type-erased: the typed shell is [`Controller`] and the methods of
-//! [`Context`], so that a further kind costs little compile time.
+//! The implementation is type-erased: only [`Controller`] and the methods of [`Context`] are
+//! generic, so that each further kind adds little compile time.
 
 mod builder;
 mod context;
@@ -41,7 +41,7 @@ pub mod finalizer {
     pub use crate::reconcile::kube_finalizer::{Error, Event, finalizer};
 }
 
-/// The registry of metrics, and metrics with labels for an operator's own.
+/// The metrics registry, and metrics with labels for an operator's own use.
 pub mod metrics {
     pub use opkit_servers::metrics::{Counter, Gauge, Histogram, Labelled, MetricsRegistry};
 }
@@ -54,8 +54,8 @@ pub mod limiter {
     };
 }
 
-// Types of the crates below in the signatures above, so that the crates above need no further
-// dependency.
+// Types of lower crates that occur in the signatures above, re-exported so that higher crates need
+// no further dependency.
 pub use opkit_apimachinery::conditions::{Condition, ConditionStatus, Conditions};
 pub use opkit_apimachinery::quantity::{Quantity, QuantityError};
 pub use opkit_cache::{DynamicObject, InformerOptions, Meta, Scope, Selection, Stored};

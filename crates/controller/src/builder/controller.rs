@@ -1,4 +1,4 @@
-//! The builder of a controller, typed outside and erased inside.
+//! The typed builder of a controller.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -25,7 +25,7 @@ use crate::reconcile::{Action, Cleanup};
 use crate::source::{Triggers, WatchStream};
 use crate::state::StateType;
 
-/// A controller: a kind, the function that reconciles it, and what else it depends on.
+/// A controller: a kind, the function that reconciles it, and the other kinds that it depends on.
 ///
 /// # Examples
 /// ```
@@ -43,7 +43,7 @@ use crate::state::StateType;
 ///     .max_concurrent_reconciles(4);
 /// ```
 ///
-/// In kube's shape, with a state of one's own instead of a context:
+/// In kube's shape, with the user's own state instead of a context:
 /// ```
 /// # use opkit_controller as opkit;
 /// use std::sync::Arc;
@@ -59,7 +59,7 @@ use crate::state::StateType;
 /// let controller = Controller::new(reconcile);
 /// ```
 ///
-/// By key, also for objects that are gone:
+/// By key, also for deleted objects:
 /// ```
 /// # use opkit_controller as opkit;
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -68,7 +68,7 @@ use crate::state::StateType;
 /// async fn reconcile(request: Request, cx: Context) -> Result<Action> {
 ///     match cx.get::<ConfigMap>(request.key().clone())? {
 ///         Some(map) => println!("{} has {:?}", request.name, map.data),
-///         None => println!("{} is gone", request.name),
+///         None => println!("{} is deleted", request.name),
 ///     }
 ///     Ok(Action::await_change())
 /// }
@@ -76,7 +76,7 @@ use crate::state::StateType;
 /// ```
 pub struct Controller<K, S = ()> {
     pub(crate) spec: ControllerSpec,
-    /// With the number of the source that they are events of.
+    /// Triggers, each with the index of the source whose generic events they are.
     pub(super) triggers: Vec<(usize, Triggers)>,
     rate_limiter: Option<Box<dyn RateLimiter<Request>>>,
     types: PhantomData<fn(K, S)>,
@@ -99,7 +99,7 @@ impl<K, S> From<Controller<K, S>> for AnyController {
 }
 
 impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
-    /// A controller that calls `reconcile` for each object of its kind that needs it.
+    /// Creates a controller that calls `reconcile` with each object that needs a reconcile.
     pub fn new<M, R>(reconcile: R) -> Self
     where
         R: Reconcile<M, Kind = K, State = S>,
@@ -109,9 +109,9 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
         Self::of(Watched::typed::<K>(false), reconciler)
     }
 
-    /// A controller that calls `reconcile` with keys: also for objects that are being deleted,
-    /// unless a finalizer is declared, and once more when they are gone. A context of an object
-    /// that is gone reads, and applies nothing.
+    /// Creates a controller that calls `reconcile` with keys: also for objects that are being
+    /// deleted, unless a finalizer is declared, and once more after the deletion. The context of a
+    /// deleted object can read but cannot apply children.
     pub fn keyed<F, E, Fut>(reconcile: F) -> Self
     where
         F: Fn(Request, Context<S>) -> Fut + Send + Sync + 'static,
@@ -122,8 +122,8 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
         Self::of(Watched::typed::<K>(false), reconciler)
     }
 
-    /// Calls `function` for an object that is being deleted, until it answers [`Cleanup::Done`].
-    /// The finalizer is stored on each object before its first reconcile.
+    /// Calls `function` for an object that is being deleted, until it returns [`Cleanup::Done`].
+    /// The finalizer is added to each object before its first reconcile.
     pub fn finalizer<F, E, Fut>(mut self, name: impl Into<String>, function: F) -> Self
     where
         F: Fn(Arc<K>, Context<S>) -> Fut + Send + Sync + 'static,
@@ -139,15 +139,15 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Decides by `policy` when an object is reconciled again after an error `E`; kube's
+    /// Sets the function that decides when an object is retried after an error `E`; kube's
     /// `error_policy`, with the same signature. It is called for errors of the reconcile function
-    /// and of the finalizer's, as long as they are an `E` and are not marked with
+    /// and of the finalizer's function if they are an `E` and are not marked with
     /// [`Error::retry_after`] or [`Error::terminal`].
     ///
-    /// [`Action::requeue`] is the delay, [`Action::await_change`] waits for the next change. A
-    /// policy that returns `Option<Action>` leaves the object's backoff in place with `None`. Each
-    /// error is counted and logged as one in any case. The policy of a [`keyed`](Controller::keyed)
-    /// controller is not asked about objects that are gone.
+    /// [`Action::requeue`] sets the delay, [`Action::await_change`] waits for the next change. A
+    /// policy that returns `Option<Action>` keeps the object's backoff with `None`. Each error is
+    /// counted and logged in any case. The policy of a [`keyed`](Controller::keyed) controller is
+    /// not called for deleted objects.
     ///
     /// # Examples
     /// ```
@@ -185,7 +185,7 @@ impl<K: Object, S: Send + Sync + 'static> Controller<PartialObjectMeta<K>, S>
 where
     PartialObjectMeta<K>: Object,
 {
-    /// A controller that caches, and is called with, the metadata of a kind alone.
+    /// Creates a controller that caches only the metadata of its kind and is called with it.
     ///
     /// # Examples
     /// ```
@@ -211,7 +211,7 @@ where
 }
 
 impl<S: Send + Sync + 'static> Controller<DynamicObject, S> {
-    /// A controller of a kind that is known only at run time.
+    /// Creates a controller of a kind that is known only at run time.
     ///
     /// # Examples
     /// ```
@@ -251,62 +251,62 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         }
     }
 
-    /// Names the controller; by default it is the kind in lower case. The name is part of the
-    /// field manager, so renaming a controller makes it a stranger to its children's fields.
+    /// Sets the name of the controller; the default is the kind in lower case. The name is part of
+    /// the field manager, so a renamed controller no longer owns the fields of its children.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.spec.name = name.into();
         self
     }
 
-    /// How many objects may be reconciled at once; 1 by default. One object never is twice.
+    /// Sets how many objects are reconciled concurrently; 1 by default. The same object is never
+    /// reconciled twice at the same time.
     pub fn max_concurrent_reconciles(mut self, count: usize) -> Self {
         self.spec.options.max_concurrent_reconciles = count.max(1);
         self
     }
 
-    /// How long a reconcile may take; one that takes longer is dropped at its next await, counted,
-    /// and retried as after an error. No limit by default.
+    /// Sets the longest duration of a reconcile. A reconcile that takes longer is dropped at its
+    /// next await, counted, and retried as after an error. No limit by default.
     pub fn reconcile_timeout(mut self, limit: Duration) -> Self {
         self.spec.options.reconcile_timeout = Some(limit);
         self
     }
 
-    /// How long the first lists of what this controller watches may take; 2 min by default.
+    /// Sets the longest duration of the initial lists of the watched kinds; 2 min by default.
     pub fn cache_sync_timeout(mut self, limit: Duration) -> Self {
         self.spec.options.cache_sync_timeout = Some(limit);
         self
     }
 
-    /// Whether the controller waits for leadership, where the operator elects a leader; true by
-    /// default. One that does not must do the same on several replicas without harm.
+    /// Sets whether the controller runs only on the leader, if the operator elects one; `true` by
+    /// default. A controller that needs no leader runs on all replicas and must tolerate that.
     pub fn needs_leader_election(mut self, needs: bool) -> Self {
         self.spec.options.needs_leader_election = needs;
         self
     }
 
-    /// Serves namespaces in turn: one with thousands of waiting objects does not hold up the
-    /// others.
+    /// Serves namespaces in rotation: a namespace with thousands of queued objects does not delay
+    /// the others.
     pub fn fair_between_namespaces(mut self) -> Self {
         self.spec.options.is_fair = true;
         self
     }
 
-    /// How long a failing object waits: `first`, and twice as long each time, up to `most`. 5 ms
-    /// and 1000 s by default.
+    /// Sets the retry delay of a failing object: `first`, doubled with each failure, up to `most`.
+    /// 5 ms and 1000 s by default.
     pub fn backoff(self, first: Duration, most: Duration) -> Self {
         self.rate_limiter(ItemExponential::new(first, most))
     }
 
-    /// How long a failing object waits, by a limiter of one's own, or several:
-    /// [`MaxOf`](crate::limiter::MaxOf) a backoff and a bucket for the whole controller, for
-    /// instance.
+    /// Sets the rate limiter that decides the retry delay of a failing object, such as
+    /// [`MaxOf`](crate::limiter::MaxOf) a backoff and a token bucket for the whole controller.
     pub fn rate_limiter(mut self, limiter: impl RateLimiter<Request> + 'static) -> Self {
         self.rate_limiter = Some(Box::new(limiter));
         self
     }
 
-    /// Reconciles what is sent through the other end of `triggers`; see
-    /// [`trigger`](crate::trigger). The same as
+    /// Reconciles the objects whose keys are sent through the other end of `triggers`; see
+    /// [`trigger`](crate::trigger). Same as
     /// [`Source::triggered_by`](crate::Source::triggered_by) on the
     /// [`primary`](Controller::primary) source.
     pub fn triggered_by(mut self, triggers: Triggers) -> Self {
@@ -314,8 +314,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Reconciles each key that `stream` gives; `name` is recorded as the reason. When the stream
-    /// ends, the controller goes on without it.
+    /// Reconciles each key that `stream` yields; `name` is recorded as the cause. When the stream
+    /// ends, the controller continues without it.
     pub fn watches_stream<R: Into<Request> + 'static>(
         mut self,
         name: impl Into<String>,

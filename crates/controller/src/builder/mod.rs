@@ -1,4 +1,4 @@
-//! The typed builder of a controller, and the controller without types that it builds.
+//! The typed builder of a controller, and the type-erased controller that it builds.
 
 mod controller;
 mod source;

@@ -1,5 +1,5 @@
-//! The source of a controller as a user declares it: filters of its events, and map functions from
-//! events to objects to reconcile.
+//! Declaration of a controller's source: filters of its events, and map functions from events to
+//! the objects to reconcile.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,10 +13,12 @@ use crate::source::predicate::Predicate;
 use crate::source::spec::Map;
 use crate::source::{Triggers, enqueue};
 
-/// A watched kind of a controller: which of its events lead to a reconcile, and of which objects.
+/// A watched kind of a controller: filters of its events, and the objects to reconcile for an
+/// event.
 ///
 /// The methods of [`Controller`](crate::Controller) that end in `_with`, and
-/// [`primary`](crate::Controller::primary), hand one to a function, which returns it changed.
+/// [`primary`](crate::Controller::primary), pass a `Source` to a function that configures and
+/// returns it.
 ///
 /// # Examples
 /// ```
@@ -30,7 +32,7 @@ use crate::source::{Triggers, enqueue};
 ///     Ok(Action::await_change())
 /// }
 /// fn on_node(node: &Node) -> Vec<ObjectKey> {
-///     Vec::new() // those that depend on it
+///     Vec::new() // the ConfigMaps that depend on the node
 /// }
 /// let controller = Controller::new(reconcile)
 ///     .primary(|maps| maps.only(predicate::label_selector("app=web").expect("a selector")))
@@ -42,7 +44,7 @@ use crate::source::{Triggers, enqueue};
 ///     });
 /// ```
 pub struct Source<K> {
-    /// The kind that is reconciled.
+    /// The reconciled kind.
     reconciled: Arc<Kind>,
     decode: fn(&Stored) -> Option<Arc<K>>,
     pub(crate) maps: Vec<Arc<Map>>,
@@ -70,16 +72,16 @@ impl<K: 'static> Source<K> {
         }
     }
 
-    /// Lets only those events lead to a reconcile that `predicate` passes. Several combine: an
-    /// event must pass all of them.
+    /// Adds a filter: only events that `predicate` passes cause a reconcile. If called several
+    /// times, an event must pass all filters.
     pub fn only(mut self, predicate: impl Into<Predicate>) -> Self {
         predicate.into().and_then(&mut self.predicate);
         self
     }
 
-    /// Reconciles also the objects that `map` returns for the object of an event. For an update,
-    /// `map` is called with the object before and after. Keys without a namespace are in that of
-    /// the object of the event.
+    /// Also reconciles the objects that `map` returns for the object of an event. For an update,
+    /// `map` is called with the object before and after. A key without a namespace gets the
+    /// namespace of the event's object.
     pub fn map(
         self,
         map: impl Fn(&K, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -91,17 +93,17 @@ impl<K: 'static> Source<K> {
         })
     }
 
-    /// Reconciles also the objects that `map` returns for an event, which shows what happened.
+    /// Also reconciles the objects that `map` returns for an event.
     ///
-    /// Changes that came too fast to be reported one by one are reported as updates of the versions
-    /// that had other labels or owners.
+    /// Changes that follow each other too fast to be reported one by one are reported as updates of
+    /// the versions with other labels or owners.
     pub fn map_events(
         self,
         map: impl Fn(&Event<'_, K>, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
         let (decode, namespaced) = (self.decode, self.reconciled.namespaced);
-        self.lead(move |event, context| {
-            // One that does not fit its type leads nowhere, as the cache has warned.
+        self.add_map(move |event, context| {
+            // An object that cannot be decoded causes no reconcile; the cache has logged a warning.
             let keys = event.decoded(decode, |event| map(event, context));
             let namespace = event.object().namespace().filter(|_| namespaced);
             let keys = keys.unwrap_or_default().into_iter();
@@ -110,9 +112,9 @@ impl<K: 'static> Source<K> {
         })
     }
 
-    /// Reconciles the objects that `handle` returns when an object is created, or is new to this
-    /// process. One of four functions, as controller-runtime's `handler.Funcs` has them; an event
-    /// without a function leads nowhere.
+    /// Reconciles the objects that `handle` returns when an object is created or first seen by this
+    /// process. One of four functions, like controller-runtime's `handler.Funcs`; an event without
+    /// a function causes no reconcile.
     pub fn on_create(
         self,
         handle: impl Fn(&CreateEvent<'_, K>, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -134,7 +136,7 @@ impl<K: 'static> Source<K> {
         })
     }
 
-    /// Reconciles the objects that `handle` returns when an object is gone.
+    /// Reconciles the objects that `handle` returns when an object is deleted.
     pub fn on_delete(
         self,
         handle: impl Fn(&DeleteEvent<'_, K>, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -145,8 +147,8 @@ impl<K: 'static> Source<K> {
         })
     }
 
-    /// Reconciles the objects that `handle` returns when an object is named by
-    /// [`triggered_by`](Source::triggered_by).
+    /// Reconciles the objects that `handle` returns for an object that
+    /// [`triggered_by`](Source::triggered_by) names.
     pub fn on_generic(
         self,
         handle: impl Fn(&GenericEvent<'_, K>, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -157,29 +159,29 @@ impl<K: 'static> Source<K> {
         })
     }
 
-    /// Reconciles the owners of the reconciled kind of an object, also those that are not its
-    /// controller.
+    /// Reconciles all owners of an object that are of the reconciled kind, not only its controller.
     pub fn map_owners(self) -> Self {
-        self.lead_to_owners(true)
+        self.map_to_owners(true)
     }
 
-    /// Takes the requests that come through the other end of `triggers` as generic events of this
-    /// source: they name objects of its kind, go through its filters and to its map functions. On a
-    /// kind that is not the reconciled one, an object that is not in the cache leads nowhere. See
-    /// [`trigger`](crate::trigger).
+    /// Handles the keys that are sent through the other end of `triggers` as generic events of this
+    /// source: they are keys of objects of its kind, and pass its filters and map functions. If the
+    /// source is not of the reconciled kind, an object that is not in the cache causes no
+    /// reconcile. See [`trigger`](crate::trigger).
     pub fn triggered_by(mut self, triggers: Triggers) -> Self {
         self.triggers.push(triggers);
         self
     }
 
-    /// The owners of the reconciled kind: the controller alone, or any.
-    pub(crate) fn lead_to_owners(self, any: bool) -> Self {
+    /// Reconciles the owners that are of the reconciled kind: all of them if `any`, else only the
+    /// controller.
+    pub(crate) fn map_to_owners(self, any: bool) -> Self {
         let owner = self.reconciled.clone();
         let owners = move |object: &Stored| enqueue::owners_of(&owner, &object.meta(), any);
-        self.lead(move |event, _| of_versions(event, &owners))
+        self.add_map(move |event, _| keys_of_versions(event, &owners))
     }
 
-    pub(crate) fn lead(
+    pub(crate) fn add_map(
         mut self,
         map: impl Fn(&Event<'_>, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
@@ -189,13 +191,13 @@ impl<K: 'static> Source<K> {
 }
 
 /// Returns the keys that `map` returns for the object of an event before and after the change.
-fn of_versions(event: &Event<'_>, map: &impl Fn(&Stored) -> Vec<ObjectKey>) -> Vec<ObjectKey> {
+fn keys_of_versions(event: &Event<'_>, map: &impl Fn(&Stored) -> Vec<ObjectKey>) -> Vec<ObjectKey> {
     let mut keys = event.old().map(map).unwrap_or_default();
     keys.extend(map(event.object()));
     keys
 }
 
-/// All sources of a controller together, for filters; see
+/// Filters of all sources of a controller together; see
 /// [`every_source`](crate::Controller::every_source).
 #[derive(Debug, Default)]
 pub struct EverySource {
@@ -203,8 +205,8 @@ pub struct EverySource {
 }
 
 impl EverySource {
-    /// Lets only those events, of whatever source, lead to a reconcile that `predicate` passes.
-    /// Several combine: an event must pass all of them.
+    /// Adds a filter: only events that `predicate` passes, of any source, cause a reconcile. If
+    /// called several times, an event must pass all filters.
     pub fn only(mut self, predicate: impl Into<Predicate>) -> Self {
         predicate.into().and_then(&mut self.predicate);
         self

@@ -1,4 +1,4 @@
-//! What a controller is, without its types: what the builder makes and the manager runs.
+//! The type-erased controller, which the builder creates and the manager runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,17 +28,17 @@ pub(crate) struct ControllerSpec {
     pub(crate) reconciler: Reconciler,
     pub(crate) finalizer: Option<Finalizer>,
     pub(crate) error_policy: Option<ErrorPolicy>,
-    /// The kind itself first, then the others.
+    /// Sources; the first is the reconciled kind.
     pub(crate) sources: Vec<SourceSpec>,
-    /// For the events of all sources.
+    /// Filter of the events of all sources.
     pub(crate) event_filter: Option<Predicate>,
-    /// By which the kind itself is looked up.
+    /// Indexes of the reconciled kind.
     pub(crate) indexes: Vec<Index>,
     pub(crate) state: StateType,
     pub(crate) options: ControllerOptions,
 }
 
-/// How a controller works.
+/// Settings of a controller.
 #[derive(Debug, Clone)]
 pub(crate) struct ControllerOptions {
     pub(crate) max_concurrent_reconciles: usize,
@@ -60,12 +60,12 @@ impl Default for ControllerOptions {
     }
 }
 
-/// A controller without its types: what a manager takes.
+/// A type-erased controller, as a manager takes it.
 pub struct AnyController {
     pub(crate) spec: ControllerSpec,
-    /// Triggers, each with the number of the source whose generic events they are.
+    /// Triggers, each with the index of the source whose generic events they are.
     pub(crate) triggers: Vec<(usize, Triggers)>,
-    /// How long failing objects wait; none for the default.
+    /// Rate limiter of failing objects; `None` for the default.
     pub(crate) rate_limiter: Option<Box<dyn RateLimiter<Request>>>,
 }
 
@@ -79,17 +79,17 @@ impl fmt::Debug for AnyController {
 }
 
 impl AnyController {
-    /// The name of the controller.
+    /// Returns the name of the controller.
     pub fn name(&self) -> &str {
         &self.spec.name
     }
 
-    /// The kind that it reconciles.
+    /// Returns the reconciled kind.
     pub fn kind(&self) -> &Kind {
         &self.spec.kind
     }
 
-    /// What it watches, and why: what its permissions follow from.
+    /// Returns the watched kinds with their roles, from which the permissions are derived.
     pub fn watches(&self) -> Vec<WatchedKind> {
         let sources = self.spec.sources.iter();
         sources
@@ -102,15 +102,15 @@ impl AnyController {
             .collect()
     }
 
-    /// Checks what can be known to be wrong of the controller without a cluster.
+    /// Checks everything about the controller that can be checked without a cluster.
     ///
     /// # Errors
-    /// When its name or its finalizer cannot be used in Kubernetes.
+    /// When its name or its finalizer is not valid in Kubernetes.
     pub fn check(&self, operator: &str) -> Result<(), ManagerError> {
         self.spec.check_names(operator)
     }
 
-    /// Whether it stores a finalizer on the objects that it reconciles.
+    /// Reports whether the controller adds a finalizer to the objects that it reconciles.
     pub fn has_finalizer(&self) -> bool {
         self.spec.finalizer.is_some() || self.spec.has_unowned()
     }
@@ -120,14 +120,15 @@ impl AnyController {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WatchedKind {
-    /// The kind.
+    /// The watched kind.
     pub kind: Kind,
-    /// Whether its objects are children, which the controller applies and deletes.
+    /// Whether the objects are children with owner references, which the controller applies and
+    /// deletes.
     pub is_owned: bool,
-    /// Whether its objects are children without owner references, which the controller applies and
+    /// Whether the objects are children without owner references, which the controller applies and
     /// deletes.
     pub is_unowned: bool,
-    /// Whether it is the kind that the controller reconciles.
+    /// Whether this is the reconciled kind.
     pub is_reconciled: bool,
 }
 
@@ -153,18 +154,18 @@ impl ControllerSpec {
         }
     }
 
-    /// The field manager of what the controller writes.
+    /// Returns the field manager of the controller's writes.
     pub(crate) fn field_manager(&self, operator: &str) -> String {
         format!("{operator}.{}", self.name)
     }
 
-    /// Whether objects may have children without owner references.
+    /// Reports whether objects may have children without owner references.
     pub(crate) fn has_unowned(&self) -> bool {
         let mut sources = self.sources.iter();
         sources.any(|source| source.role == Role::Unowned)
     }
 
-    /// Checks the names that end up in objects.
+    /// Checks the names that are written to objects.
     pub(crate) fn check_names(&self, operator: &str) -> Result<(), ManagerError> {
         let invalid = |what: String, name: &str, problem: String| ManagerError::Name {
             what,
@@ -202,7 +203,7 @@ impl ControllerSpec {
         Ok(())
     }
 
-    /// Reconciles with `function`, of objects in any form.
+    /// Returns a reconciler that calls `function` with objects in any form.
     pub(crate) fn object(function: Function<Action>, sees_deletion: bool) -> Reconciler {
         Reconciler::Object {
             function,

@@ -1,4 +1,5 @@
-//! What else a controller depends on: children, references, and anything with a map function.
+//! The other kinds that a controller depends on: children, references, and kinds with map
+//! functions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,19 +14,20 @@ use crate::reads::{MapContext, Watched, cross_namespace};
 use crate::source::spec::{Role, SourceSpec};
 
 impl<K, S: Send + Sync + 'static> Controller<K, S> {
-    /// Reconciles the owner when a child of kind `C` changes, and caches `C`. Children are those
-    /// with a controller reference to an object of this kind: what `Context::apply` makes.
+    /// Caches the kind `C` and reconciles the owner when a child of kind `C` changes. Children are
+    /// objects with a controller reference to an object of the reconciled kind, such as
+    /// `Context::apply` creates.
     pub fn owns<C: Object>(self) -> Self {
         self.owns_with::<C>(|source| source)
     }
 
-    /// As [`owns`](Controller::owns), with filters and further map functions on the source.
+    /// Same as [`owns`](Controller::owns), with filters and further map functions on the source.
     pub fn owns_with<C: Object>(self, set: impl FnOnce(Source<C>) -> Source<C>) -> Self {
-        let source = self.typed_source().lead_to_owners(false);
+        let source = self.typed_source().map_to_owners(false);
         self.source(Watched::typed::<C>(false), Role::Owned, set(source))
     }
 
-    /// As [`owns`](Controller::owns), caching only the metadata of children.
+    /// Same as [`owns`](Controller::owns), but caches only the metadata of children.
     pub fn owns_metadata<C: Object>(self) -> Self
     where
         PartialObjectMeta<C>: Object,
@@ -33,8 +35,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.owns_metadata_with::<C>(|source| source)
     }
 
-    /// As [`owns_metadata`](Controller::owns_metadata), with filters and further map functions on
-    /// the source.
+    /// Same as [`owns_metadata`](Controller::owns_metadata), with filters and further map functions
+    /// on the source.
     pub fn owns_metadata_with<C: Object>(
         self,
         set: impl FnOnce(Source<PartialObjectMeta<C>>) -> Source<PartialObjectMeta<C>>,
@@ -42,40 +44,40 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
     where
         PartialObjectMeta<C>: Object,
     {
-        let source = self.typed_source().lead_to_owners(false);
+        let source = self.typed_source().map_to_owners(false);
         let watched = Watched::typed::<PartialObjectMeta<C>>(true);
         self.source(watched, Role::Owned, set(source))
     }
 
-    /// As [`owns`](Controller::owns), for a kind that is known only at run time.
+    /// Same as [`owns`](Controller::owns), for a kind that is known only at run time.
     pub fn owns_dynamic(self, kind: Kind) -> Self {
         self.owns_dynamic_with(kind, |source| source)
     }
 
-    /// As [`owns_dynamic`](Controller::owns_dynamic), with filters and further map functions on the
-    /// source.
+    /// Same as [`owns_dynamic`](Controller::owns_dynamic), with filters and further map functions
+    /// on the source.
     pub fn owns_dynamic_with(
         self,
         kind: Kind,
         set: impl FnOnce(Source<DynamicObject>) -> Source<DynamicObject>,
     ) -> Self {
-        let source = self.dynamic_source().lead_to_owners(false);
+        let source = self.dynamic_source().map_to_owners(false);
         self.source(Watched::dynamic(kind), Role::Owned, set(source))
     }
 
-    /// Allows [`Context::apply_unowned`](crate::Context::apply_unowned) of kind `C`, for children
-    /// in other namespaces or in none; reconciles the owner when such a child changes, and caches
-    /// `C`. The permissions to read and write `C`, and to record children on the reconciled kind,
-    /// follow from it.
+    /// Allows [`Context::apply_unowned`](crate::Context::apply_unowned) for the kind `C`: children
+    /// in other namespaces, or cluster-scoped ones. Caches `C` and reconciles the owner when such a
+    /// child changes. The generated permissions include reading and writing `C`, and recording
+    /// children on the reconciled kind.
     pub fn applies_unowned<C: Object>(self) -> Self {
         self.applies_unowned_with::<C>(|source| source)
     }
 
-    /// As [`applies_unowned`](Controller::applies_unowned), with filters and further map functions
-    /// on the source.
+    /// Same as [`applies_unowned`](Controller::applies_unowned), with filters and further map
+    /// functions on the source.
     pub fn applies_unowned_with<C: Object>(self, set: impl FnOnce(Source<C>) -> Source<C>) -> Self {
         let kind = Kind::of::<C>();
-        let source = self.typed_source().lead(move |event, context| {
+        let source = self.typed_source().add_map(move |event, context| {
             let old = event
                 .old()
                 .and_then(|old| unowned::owner_of(old, &kind, context));
@@ -85,16 +87,17 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.source(Watched::typed::<C>(false), Role::Unowned, set(source))
     }
 
-    /// Reconciles every owner of this kind when an object of kind `C` changes, also those that are
-    /// not its controller, and caches `C`.
+    /// Caches the kind `C` and, when an object of kind `C` changes, reconciles all its owners of
+    /// the reconciled kind, not only its controller.
     pub fn watches_owners<C: Object>(self) -> Self {
         self.watches_with::<C>(Source::map_owners)
     }
 
-    /// Reconciles the objects that `map` returns when an object of kind `C` changes, and caches
-    /// `C`. For a change, `map` is called with the object before and after, and, of changes that
-    /// came too fast to be reported one by one, with those in between that had other labels or
-    /// owners. Keys without a namespace are in that of the changed object.
+    /// Caches the kind `C` and reconciles the objects that `map` returns when an object of kind `C`
+    /// changes. For a change, `map` is called with the object before and after; for changes that
+    /// follow each other too fast to be reported one by one, also with the versions in between that
+    /// had other labels or owners. A key without a namespace gets the namespace of the changed
+    /// object.
     pub fn watches<C: Object>(
         self,
         map: impl Fn(&C, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -102,8 +105,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.watches_with::<C>(|source| source.map(map))
     }
 
-    /// Caches the kind `C`, and reconciles what its [`Source`] leads to: by map functions, or by
-    /// one function for each type of event, and only for the events that its filters pass.
+    /// Caches the kind `C` and reconciles the objects that its [`Source`] selects with map
+    /// functions, or with one function per type of event, for the events that pass its filters.
     ///
     /// # Examples
     /// ```
@@ -126,7 +129,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.source(Watched::typed::<C>(false), Role::Watched, set(source))
     }
 
-    /// As [`watches`](Controller::watches), asking the server for metadata only: cheap.
+    /// Same as [`watches`](Controller::watches), but requests and caches only metadata, which needs
+    /// less memory.
     pub fn watches_metadata<C: Object>(
         self,
         map: impl Fn(&PartialObjectMeta<C>, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -137,7 +141,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.watches_metadata_with::<C>(|source| source.map(map))
     }
 
-    /// As [`watches_with`](Controller::watches_with), asking the server for metadata only: cheap.
+    /// Same as [`watches_with`](Controller::watches_with), but requests and caches only metadata,
+    /// which needs less memory.
     pub fn watches_metadata_with<C: Object>(
         self,
         set: impl FnOnce(Source<PartialObjectMeta<C>>) -> Source<PartialObjectMeta<C>>,
@@ -150,7 +155,7 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.source(watched, Role::Watched, set(source))
     }
 
-    /// As [`watches`](Controller::watches), for a kind that is known only at run time.
+    /// Same as [`watches`](Controller::watches), for a kind that is known only at run time.
     pub fn watches_dynamic(
         self,
         kind: Kind,
@@ -159,7 +164,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.watches_dynamic_with(kind, |source| source.map(map))
     }
 
-    /// As [`watches_with`](Controller::watches_with), for a kind that is known only at run time.
+    /// Same as [`watches_with`](Controller::watches_with), for a kind that is known only at run
+    /// time.
     pub fn watches_dynamic_with(
         self,
         kind: Kind,
@@ -169,8 +175,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.source(Watched::dynamic(kind), Role::Watched, set(source))
     }
 
-    /// Sets filters for the events of all sources, declared before or after: an event must pass
-    /// those of its source and these.
+    /// Sets filters for the events of all sources, whether declared before or after this call. An
+    /// event must pass the filters of its source and these.
     pub fn every_source(mut self, set: impl FnOnce(EverySource) -> EverySource) -> Self {
         let predicate = self.spec.event_filter.take();
         self.spec.event_filter = set(EverySource { predicate }).predicate;
@@ -203,8 +209,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
 }
 
 impl<K: Send + Sync + 'static, S: Send + Sync + 'static> Controller<K, S> {
-    /// Sets which events of the reconciled kind itself lead to a reconcile, and what else they lead
-    /// to.
+    /// Configures the source of the reconciled kind: filters of its events, and further objects to
+    /// reconcile.
     ///
     /// # Examples
     /// ```
@@ -216,7 +222,7 @@ impl<K: Send + Sync + 'static, S: Send + Sync + 'static> Controller<K, S> {
     /// async fn reconcile(deployment: Arc<Deployment>, cx: Context) -> Result<Action> {
     ///     Ok(Action::await_change())
     /// }
-    /// // Changes of the status alone lead to nothing.
+    /// // Changes of the status alone do not cause a reconcile.
     /// let controller = Controller::new(reconcile)
     ///     .primary(|deployments| deployments.only(predicate::generation_changed()));
     /// ```
@@ -239,10 +245,11 @@ impl<K: Send + Sync + 'static, S: Send + Sync + 'static> Controller<K, S> {
 }
 
 impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
-    /// Reconciles an object of this kind when an object of kind `C` changes that `keys` says it
-    /// names, and caches `C`. opkit keeps the reverse index. A key without a namespace is in that
-    /// of the object; one in another namespace counts, and can be read, only where the operator
-    /// declares `cross_namespace::<C>` and that grants it.
+    /// Caches the kind `C` and, when an object of kind `C` changes, reconciles the objects that
+    /// refer to it: `keys` returns the references of an object. opkit keeps the reverse index. A
+    /// key without a namespace gets the namespace of the referring object. A reference to another
+    /// namespace is used, and can be read, only if the operator declares `cross_namespace::<C>`
+    /// with a function that grants it.
     ///
     /// # Examples
     /// ```
@@ -267,8 +274,8 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
         self.references_with::<C>(keys, |source| source)
     }
 
-    /// As [`references`](Controller::references), with filters and further map functions on the
-    /// source.
+    /// Same as [`references`](Controller::references), with filters and further map functions on
+    /// the source.
     pub fn references_with<C: Object>(
         mut self,
         keys: impl Fn(&K) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -285,21 +292,21 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
             named.map(|key| key.or_namespace(own).to_string()).collect()
         });
         self.spec.indexes.push(index);
-        let naming = move |object: &Stored, context: &MapContext| {
+        let referring = move |object: &Stored, context: &MapContext| {
             let key = object.key();
-            let naming = Selection::default()
+            let selection = Selection::default()
                 .all_namespaces()
                 .by_index(&name, key.to_string());
             let Ok(lister) = context.lister::<K>() else {
                 return Vec::new();
             };
-            let mut from = lister.keys(&naming);
+            let mut from = lister.keys(&selection);
             from.retain(|from| cross_namespace::leads(context, from, &target, &key));
             from
         };
-        let source = self.typed_source().lead(move |event, context| {
-            // Old and new have the same key.
-            naming(event.object(), context)
+        let source = self.typed_source().add_map(move |event, context| {
+            // The old and the new object have the same key.
+            referring(event.object(), context)
         });
         self.source(Watched::typed::<C>(false), Role::Referenced, set(source))
     }

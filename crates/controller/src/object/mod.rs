@@ -1,4 +1,4 @@
-//! The reconciled object: its key in the queue, its role as an owner, and readings of objects.
+//! The reconciled object: its key in the queue, its role as an owner, and traits of objects.
 
 pub(crate) mod owner;
 mod quantity;

@@ -1,4 +1,4 @@
-//! The object that is reconciled, as the owner of children and the subject of events.
+//! The reconciled object as the owner of children and the subject of events.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,13 +21,13 @@ pub(crate) struct Owner {
     object: Version,
 }
 
-/// The version of the object that is reconciled. What is not asked for is not read.
+/// Source of the reconciled object's metadata.
 #[derive(Debug, Clone)]
 enum Version {
-    /// That of when it is first asked for: by key, many a reconcile never does.
+    /// Read from the informer at the first use: many functions that take a key never need it.
     Later(Informer, OnceLock<Option<Stored>>),
     Object(AnyObject),
-    Gone,
+    Deleted,
 }
 
 impl Owner {
@@ -36,7 +36,8 @@ impl Owner {
         Self { kind, key, object }
     }
 
-    /// Of an object that `informer` has, or had: it need not be made, nor even looked for yet.
+    /// Returns an owner whose object is read from `informer` only when needed, because decoding it
+    /// may not be necessary.
     pub(crate) fn of_key(kind: Arc<Kind>, key: Request, informer: Informer) -> Self {
         let object = Version::Later(informer, OnceLock::new());
         Self { kind, key, object }
@@ -52,9 +53,10 @@ impl Owner {
         Self::new(Arc::new(kind), key.into(), Arc::new(object))
     }
 
-    /// What a key form is called with for an object that is gone: it owns nothing.
+    /// Returns the owner for an object that is deleted, with which a function that takes a key is
+    /// called. It owns nothing.
     pub(crate) fn gone(kind: Arc<Kind>, key: Request) -> Self {
-        let object = Version::Gone;
+        let object = Version::Deleted;
         Self { kind, key, object }
     }
 
@@ -65,11 +67,11 @@ impl Owner {
                 found.as_ref().map(Stored::meta)
             }
             Version::Object(object) => Some(Meta::from(object.object_meta())),
-            Version::Gone => None,
+            Version::Deleted => None,
         }
     }
 
-    /// The UID; empty for an object that is gone.
+    /// Returns the UID; empty for a deleted object.
     pub(crate) fn uid(&self) -> Cow<'_, str> {
         self.meta().and_then(|meta| meta.uid()).unwrap_or_default()
     }
@@ -82,7 +84,7 @@ impl Owner {
         self.meta()?.resource_version()
     }
 
-    /// Returns the reference of an event about this object.
+    /// Returns the reference to this object for an event.
     pub(crate) fn object_reference(&self) -> ObjectReference {
         ObjectReference {
             kind: self.kind.clone(),
@@ -92,7 +94,7 @@ impl Owner {
         }
     }
 
-    /// The controller reference that a child has to this object.
+    /// Returns the controller reference of a child to this object.
     pub(crate) fn reference(&self) -> Value {
         json!({
             "apiVersion": self.kind.api_version(),
@@ -104,8 +106,8 @@ impl Owner {
         })
     }
 
-    /// Selects the objects that name this object as an owner, where it can be one. Whether they
-    /// are its children [`controls`](Owner::controls) decides.
+    /// Selects the objects that reference this object as an owner, in the namespaces where that is
+    /// possible. [`controls`](Owner::controls) decides whether they are its children.
     pub(crate) fn dependents(&self) -> Selection {
         let selection = Selection::default().owned_by(self.uid());
         match &self.key.namespace {
@@ -114,10 +116,10 @@ impl Owner {
         }
     }
 
-    /// Whether `child` is controlled by this very object. A UID alone proves nothing: whoever may
-    /// create an object in some other namespace can write any owner reference there. An object in a
-    /// namespace therefore has children in that namespace only, as for Kubernetes' garbage
-    /// collector, and the reference must name this object in full.
+    /// Reports whether this object controls `child`. The UID alone is not proof: a user who may
+    /// create an object in another namespace can write any owner reference there. An object in a
+    /// namespace therefore has children in that namespace only, as in Kubernetes' garbage
+    /// collector, and the reference must match in UID, name and kind.
     pub(crate) fn controls(&self, child: &Meta<'_>) -> bool {
         let Some(reference) = child.controller() else {
             return false;
@@ -137,22 +139,22 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Only the metadata of an answer.
+/// The metadata of an object in a response; other fields are not decoded.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Head {
     #[serde(default)]
     pub(crate) metadata: ObjectMeta,
 }
 
-/// Whether an owner reference names an object of `kind`. The version is not compared: an owner may
-/// have been written with another one.
+/// Reports whether an owner reference refers to an object of `kind`. The version is not compared,
+/// because the reference may have been written with another version.
 pub(crate) fn is_of_kind(reference: &Reference<'_>, kind: &Kind) -> bool {
     let group = reference.api_version.split_once('/');
     let group = group.map_or("", |(group, _)| group);
     reference.kind == kind.kind && group == kind.group
 }
 
-/// The one owner reference that is marked as the controller.
+/// Returns the owner reference that is marked as the controller.
 pub(crate) fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
     meta.owner_references
         .iter()

@@ -1,10 +1,10 @@
-//! Quantities of the API as numbers.
+//! Conversion of API quantities to numbers.
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
 use opkit_apimachinery::quantity::{Quantity, QuantityError};
 
-/// Conversions between a quantity as the API has it, which is text, and a [`Quantity`], which has
-/// an order and arithmetic.
+/// Conversions between the API's quantity, which is text, and [`Quantity`], which supports
+/// comparison and arithmetic.
 ///
 /// # Examples
 /// ```
@@ -19,13 +19,13 @@ use opkit_apimachinery::quantity::{Quantity, QuantityError};
 /// # Ok::<(), opkit_controller::QuantityError>(())
 /// ```
 pub trait QuantityExt: Sized {
-    /// Returns the number.
+    /// Parses the quantity.
     ///
     /// # Errors
     /// When the text is not a quantity.
     fn to_number(&self) -> Result<Quantity, QuantityError>;
 
-    /// Returns the quantity of a number, in Kubernetes' canonical form.
+    /// Returns the API's quantity of a number, in Kubernetes' canonical form.
     fn from_number(number: Quantity) -> Self;
 }
 

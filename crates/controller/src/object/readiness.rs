@@ -1,10 +1,10 @@
-//! Whether an object is ready, for every kind.
+//! Readiness of objects of every kind.
 
 use opkit_apimachinery::readiness;
 use opkit_client::{Kind, Object};
 use serde_json::{Value, json};
 
-/// Readiness of any object, as its status tells it.
+/// Readiness of any object, according to its status.
 ///
 /// # Examples
 /// ```
@@ -14,22 +14,22 @@ use serde_json::{Value, json};
 /// assert!(!Deployment::default().is_ready());
 /// ```
 pub trait Readiness {
-    /// Whether the status has observed the present generation and says Ready; for workloads,
-    /// whether all replicas are updated and available. A custom kind whose type has conditions is
-    /// not ready before it has one that says so; kinds that cannot say it are ready once they
-    /// exist.
+    /// Reports whether the object is ready: the status is for the current generation and the
+    /// `Ready` condition is true; for workloads, all replicas are updated and available. A custom
+    /// kind whose type has conditions is not ready before it has a `Ready` condition. Kinds that
+    /// have no way to report readiness are ready once they exist.
     fn is_ready(&self) -> bool;
 
-    /// Whether the condition of this type is true for the present generation: for kinds that name
-    /// it otherwise than `Ready`, such as `Available`. An object that is being deleted is not
-    /// ready.
+    /// Reports whether the condition of this type is true for the current generation, for kinds
+    /// that use another condition than `Ready`, such as `Available`. An object that is being
+    /// deleted is not ready.
     fn is_ready_by(&self, condition: &str) -> bool;
 
-    /// How many replicas are ready; 0 if the status does not say.
+    /// Returns the number of ready replicas; 0 if the status has none.
     fn ready_replicas(&self) -> i32;
 }
 
-/// Reports whether the kind is not one of Kubernetes' own.
+/// Reports whether the kind is not one of Kubernetes' built-in kinds.
 pub(crate) fn is_custom(kind: &Kind) -> bool {
     kind.group.contains('.') && !kind.group.ends_with(".k8s.io")
 }
@@ -38,10 +38,10 @@ impl<K: Object> Readiness for K {
     fn is_ready(&self) -> bool {
         let json = as_json(self);
         let conditions = json.pointer("/status/conditions");
-        let says_nothing = conditions
+        let no_conditions = conditions
             .and_then(Value::as_array)
             .is_none_or(|conditions| conditions.is_empty());
-        if says_nothing && is_custom(&Kind::of::<K>()) && can_say_ready::<K>(&json) {
+        if no_conditions && is_custom(&Kind::of::<K>()) && has_conditions::<K>(&json) {
             return false;
         }
         readiness::is_ready(&json)
@@ -56,9 +56,9 @@ impl<K: Object> Readiness for K {
     }
 }
 
-/// Whether the type has conditions: whether one survives being read and written. A type that cannot
-/// be read so has a status that needs more, so it has not been written yet.
-fn can_say_ready<K: Object>(json: &Value) -> bool {
+/// Reports whether the type has conditions, by decoding and encoding an object with one. If
+/// decoding fails, the type has a status with required fields that has not been written yet.
+fn has_conditions<K: Object>(json: &Value) -> bool {
     let mut probe = json.clone();
     let Some(fields) = probe.as_object_mut() else {
         return false;
@@ -78,7 +78,8 @@ fn can_say_ready<K: Object>(json: &Value) -> bool {
     written.pointer("/status/conditions/0").is_some()
 }
 
-/// The object as JSON with its kind, which the rules for workloads go by.
+/// Returns the object as JSON, with `apiVersion` and `kind`, which the rules for workloads depend
+/// on.
 fn as_json<K: Object>(object: &K) -> Value {
     let mut json = serde_json::to_value(object).unwrap_or_default();
     if let Some(fields) = json.as_object_mut() {

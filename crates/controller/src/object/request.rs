@@ -1,4 +1,4 @@
-//! What is queued: which object to reconcile, and in which cluster.
+//! The items of the queue: the key of an object to reconcile, and its cluster.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock};
 use foldhash::fast::RandomState;
 use opkit_client::ObjectKey;
 
-/// An object to reconcile: its key, and the name of its cluster where an operator has several.
-/// Cloning is cheap; it dereferences to the key.
+/// The key of an object to reconcile, with the name of its cluster if the operator has several.
+/// Cloning is cheap. Dereferences to the key.
 ///
 /// # Examples
 /// ```
@@ -25,13 +25,13 @@ pub struct Request(Arc<Inner>);
 
 #[derive(PartialEq, Eq)]
 struct Inner {
-    /// Of the other fields, taken once: a request is looked up several times on its way.
+    /// Hash of the other fields, computed once because a request is looked up several times.
     hash: u64,
     key: ObjectKey,
     cluster: Option<Arc<str>>,
 }
 
-/// The same for all requests, so that equal ones have equal hashes.
+/// Hasher shared by all requests, so that equal requests have equal hashes.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 impl Request {
@@ -40,17 +40,17 @@ impl Request {
         Self(Arc::new(Inner { hash, key, cluster }))
     }
 
-    /// The object.
+    /// Returns the key of the object.
     pub fn key(&self) -> &ObjectKey {
         &self.0.key
     }
 
-    /// The name of the cluster; none for the one that the operator runs in.
+    /// Returns the name of the cluster, or `None` for the cluster that the operator runs in.
     pub fn cluster(&self) -> Option<&str> {
         self.0.cluster.as_deref()
     }
 
-    /// The same key in the cluster of this name.
+    /// Returns a request for the same key in the named cluster.
     pub fn in_cluster(&self, cluster: &str) -> Self {
         Self::new(Some(cluster.into()), self.0.key.clone())
     }
@@ -58,7 +58,7 @@ impl Request {
 
 impl PartialEq for Request {
     fn eq(&self, other: &Self) -> bool {
-        // Most often it is the very same one that is looked for.
+        // Most lookups compare clones of the same request.
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }
 }

@@ -1,6 +1,6 @@
 //! References across namespaces: refused unless the operator declares them and its function grants
-//! the one in question. Otherwise whoever may write an object in one namespace could have the
-//! operator read, on their behalf, what another namespace keeps to itself, or write there.
+//! the reference. Otherwise a user who may write objects in one namespace could make the operator
+//! read private objects of another namespace, or write there.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,10 +12,10 @@ use crate::error::ReadError;
 use crate::object::owner::Owner;
 use crate::reads::MapContext;
 
-/// An object of one namespace that names one of another.
+/// A reference from an object in one namespace to an object in another.
 ///
 /// # Examples
-/// Granted by an annotation on the object that is named:
+/// A reference that an annotation on the referenced object grants:
 /// ```
 /// # use opkit_controller as opkit;
 /// use k8s_openapi::api::core::v1::Secret;
@@ -31,24 +31,25 @@ use crate::reads::MapContext;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reference {
-    /// The kind of the object that names another.
+    /// Kind of the referring object.
     pub from_kind: Kind,
-    /// The object that names another.
+    /// Key of the referring object.
     pub from: ObjectKey,
-    /// The kind of the object that is named.
+    /// Kind of the referenced object.
     pub to_kind: Kind,
-    /// The object that is named.
+    /// Key of the referenced object.
     pub to: ObjectKey,
-    /// Whether it is to be applied there
-    /// ([`Context::apply_unowned`](crate::Context::apply_unowned)), and not only read. It may not
-    /// exist yet.
+    /// Whether the referenced object is to be applied
+    /// ([`Context::apply_unowned`](crate::Context::apply_unowned)), not only read. It may not exist
+    /// yet.
     pub is_applied: bool,
 }
 
 type Grant = dyn Fn(&Reference, &MapContext) -> bool + Send + Sync;
 
-/// What decides on references across namespaces, by the resource that is named: whatever the Rust
-/// type and the version, metadata alone included, the objects are the same.
+/// The functions that grant references across namespaces, by the referenced resource. The Rust
+/// type, the version, and whether only metadata is read do not matter, because the objects are the
+/// same.
 #[derive(Clone, Default)]
 pub(crate) struct Grants {
     by_resource: HashMap<GroupResource, Arc<Grant>>,
@@ -72,13 +73,14 @@ impl Grants {
     }
 }
 
-/// What the objects of a kind are, in every version and form.
+/// Returns the group and resource of a kind, which all its versions and forms share.
 pub(crate) fn resource_of(kind: &Kind) -> GroupResource {
     GroupResource::new(&kind.group, &kind.plural)
 }
 
-/// Whether a change of `to` may lead to `from`. Where references across namespaces are declared at
-/// all it may, so that a grant that was taken back, or an object that is gone, is noticed.
+/// Reports whether a change of `to` may cause a reconcile of `from`. If cross-namespace references
+/// to the resource are declared, it may even without a grant, so that a revoked grant or a deleted
+/// object is noticed.
 pub(crate) fn leads(
     context: &MapContext,
     from: &ObjectKey,
@@ -89,8 +91,8 @@ pub(crate) fn leads(
     !crosses(from, to) || grants.contains_key(&resource_of(to_kind))
 }
 
-/// A kind whose objects are named by those of the controller's kind is read in another namespace
-/// than that of `owner` only where that is granted.
+/// Checks that `owner` may read an object of a kind that its own objects refer to: in another
+/// namespace, the read must be granted.
 pub(crate) fn check<C: Object>(
     context: &MapContext,
     owner: &Owner,
@@ -102,7 +104,7 @@ pub(crate) fn check<C: Object>(
     }
 }
 
-/// As [`check`], of any kind.
+/// Same as [`check`], for a kind that is known only at run time.
 pub(crate) fn check_kind(
     context: &MapContext,
     owner: &Owner,
@@ -115,7 +117,7 @@ pub(crate) fn check_kind(
     }
 }
 
-/// An object in another namespace than that of `owner` is read or applied only where that is
+/// Checks that `owner` may read or apply an object: in another namespace, the reference must be
 /// granted.
 pub(crate) fn check_granted(
     context: &MapContext,
@@ -146,7 +148,8 @@ pub(crate) fn check_granted(
     }
 }
 
-/// Objects of the cluster scope are in no namespace that could be crossed.
+/// Reports whether a reference crosses namespaces. A cluster-scoped object has no namespace to
+/// cross.
 fn crosses(from: &ObjectKey, to: &ObjectKey) -> bool {
     from.namespace.is_some() && to.namespace.is_some() && from.namespace != to.namespace
 }

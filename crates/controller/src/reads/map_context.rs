@@ -12,8 +12,8 @@ use super::ControllerIdentity;
 use super::cross_namespace::Grants;
 use crate::error::ReadError;
 
-/// The cache of the kinds that a controller declares, in one cluster: what its map functions may
-/// read.
+/// Access to the cached objects of the kinds that a controller declares, in one cluster, for its
+/// map functions.
 #[derive(Debug, Clone)]
 pub struct MapContext {
     pub(crate) controller: Arc<ControllerIdentity>,
@@ -28,11 +28,11 @@ pub struct MapContext {
 pub(crate) struct Declared {
     pub(crate) typed: HashMap<TypeId, Informer, RandomState>,
     pub(crate) dynamic: HashMap<Kind, Informer>,
-    /// Kinds whose objects are children, in any version and form. These may be applied.
+    /// Kinds of children with owner references, in any version and form. Only these may be applied.
     pub(crate) owned: HashSet<GroupResource, RandomState>,
-    /// Kinds whose objects are children without owner references.
+    /// Kinds of children without owner references.
     pub(crate) unowned: HashSet<GroupResource, RandomState>,
-    /// Kinds that may be read in other namespaces only if that is granted.
+    /// Kinds that may be read in other namespaces only if the reference is granted.
     pub(crate) referenced: HashSet<GroupResource, RandomState>,
 }
 
@@ -48,19 +48,20 @@ impl MapContext {
         Ok(self.lister::<K>()?.list(&selection.into()))
     }
 
-    /// Returns an object of a declared kind from the cache, or `None` if it is not there.
+    /// Returns an object of a declared kind from the cache, or `None` if the cache does not have
+    /// it.
     ///
     /// # Errors
-    /// When the kind is not declared, or the object does not fit its Rust type.
+    /// When the kind is not declared, or the object cannot be decoded as its Rust type.
     pub fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<Arc<K>>, ReadError> {
         Ok(self.lister::<K>()?.get(&key.into())?)
     }
 
-    /// Returns an object of a declared kind that is known only at run time from the cache, or
-    /// `None` if it is not there.
+    /// Returns an object of a declared kind that is known only at run time, or `None` if the cache
+    /// does not have it.
     ///
     /// # Errors
-    /// When the kind is not declared, or the object cannot be read.
+    /// When the kind is not declared, or the object cannot be decoded.
     pub fn get_dynamic(
         &self,
         kind: &Kind,

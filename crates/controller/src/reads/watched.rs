@@ -1,4 +1,4 @@
-//! A kind that is cached for a controller, and how its informer is started.
+//! Kinds that are cached for a controller.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use opkit_client::{Kind, Object};
 
 type Start = dyn Fn(&InformerFactory, InformerOptions) -> Informer + Send + Sync;
 
-/// A kind, or its metadata, that is cached for a controller.
+/// A kind that is cached for a controller, with whole objects or their metadata only.
 #[derive(Clone)]
 pub(crate) struct Watched {
     pub(crate) kind: Kind,
@@ -50,8 +50,8 @@ impl Watched {
         }
     }
 
-    /// Returns the informer of the kind with its options in `cached`, and starts it if it does not
-    /// run yet.
+    /// Returns the informer of the kind with its options in `cached`, and starts the informer if it
+    /// is not running yet.
     pub(crate) fn start(
         &self,
         factory: &InformerFactory,

@@ -1,4 +1,4 @@
-//! The context that a state is created with: a client, the caches, a recorder of events.
+//! The context that a state is created with: a client, the caches and an event recorder.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -13,8 +13,8 @@ use opkit_events::EventRecorder;
 use crate::error::{ManagerError, ReadError};
 use crate::reads::{Declared, Watched};
 
-/// The context that a state is created with: a client, the caches and a recorder of events. Cloning
-/// is cheap.
+/// The context that a state is created with: a client, the caches and an event recorder. Cloning is
+/// cheap.
 ///
 /// # Examples
 /// ```
@@ -46,8 +46,8 @@ impl fmt::Debug for StateContext {
 }
 
 impl StateContext {
-    /// Returns a client of the cluster. For what needs leadership it refuses to write once the term
-    /// is over that the state is created for.
+    /// Returns a client of the cluster. For a state of leader-only code, the client refuses to
+    /// write after the leader term in which the state was created.
     pub fn client(&self) -> kube::Client {
         self.client.clone()
     }
@@ -60,14 +60,14 @@ impl StateContext {
         self.caches.start()
     }
 
-    /// Returns a recorder of Kubernetes Events, for objects that are not being reconciled. For what
-    /// needs leadership, events are posted while this process leads.
+    /// Returns an event recorder, for objects that are not being reconciled. For leader-only code,
+    /// events are posted only while this process is the leader.
     pub fn recorder(&self) -> EventRecorder {
         self.events.clone()
     }
 }
 
-/// The caches of the operator's own cluster, before they are started.
+/// The caches of the operator's own cluster, with informers that may not be started yet.
 pub(crate) struct Caches {
     pub(crate) factory: Arc<InformerFactory>,
     pub(crate) watched: Vec<Watched>,
@@ -79,7 +79,8 @@ impl Caches {
     /// Starts the informers that do not run yet.
     fn start(&self) -> Reads {
         let mut declared = Declared::default();
-        // Whole objects after metadata alone: a kind that is cached in both forms is read whole.
+        // Whole objects come after metadata: if a kind is cached in both forms, whole objects are
+        // read.
         let (metadata, whole): (Vec<_>, Vec<_>) =
             self.watched.iter().partition(|it| it.metadata_only);
         for watched in metadata.into_iter().chain(whole) {
@@ -96,8 +97,8 @@ impl Caches {
     }
 }
 
-/// The caches of an operator: the kinds that its controllers declare, in its own cluster. Cloning
-/// is cheap; a task that a state spawns keeps a clone.
+/// The caches of an operator's own cluster, with the kinds that its controllers declare. Cloning is
+/// cheap; a task that a state spawns can keep a clone.
 #[derive(Clone)]
 pub struct Reads {
     declared: Arc<Declared>,
@@ -114,32 +115,32 @@ impl fmt::Debug for Reads {
 }
 
 impl Reads {
-    /// Waits until the first lists are in.
+    /// Waits until all caches have received their initial list.
     ///
     /// # Errors
-    /// If that takes longer than the manager's `cache_sync_timeout`; the error names the kind.
+    /// When that takes longer than the manager's `cache_sync_timeout`; the error names the kind.
     ///
     /// # Cancel safety
-    /// May be dropped and called again at any time.
+    /// Dropping the future has no effect; it can be called again.
     pub async fn synced(&self) -> Result<(), ManagerError> {
         let synced = self.factory.wait_for_sync(self.timeout).await;
         synced.map_err(ManagerError::Sync)
     }
 
-    /// Returns one object from the cache, or `None` if there is no such object.
+    /// Returns one object from the cache, or `None` if the cache does not have it.
     ///
     /// # Errors
-    /// When no controller declares the kind, its first list is not in, or the object does not fit
-    /// its Rust type.
+    /// When no controller declares the kind, its initial list has not been received, or the object
+    /// cannot be decoded as its Rust type.
     pub fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<Arc<K>>, ReadError> {
         Ok(self.lister::<K>()?.get(&key.into())?)
     }
 
-    /// Returns the selected objects from the cache; without a namespace in the selection, those of
-    /// all namespaces.
+    /// Returns the selected objects from the cache. A selection without a namespace selects all
+    /// namespaces.
     ///
     /// # Errors
-    /// When no controller declares the kind, or its first list is not in.
+    /// When no controller declares the kind, or its initial list has not been received.
     pub fn list<K: Object>(
         &self,
         selection: impl Into<Selection>,

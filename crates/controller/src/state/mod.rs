@@ -1,4 +1,4 @@
-//! What an operator's own code shares between reconciles: clients of other systems, settings.
+//! State that an operator's own code shares between reconciles: clients of other systems, settings.
 
 mod context;
 
@@ -17,7 +17,7 @@ use crate::error::{Error, ManagerError};
 
 type AnyState = Arc<dyn Any + Send + Sync>;
 
-/// Values by their type. The unit type is always there.
+/// Shared values by type. The unit type is always present.
 #[derive(Clone)]
 pub(crate) struct States {
     values: HashMap<TypeId, AnyState, RandomState>,
@@ -50,38 +50,41 @@ impl States {
         value.clone().downcast().ok()
     }
 
-    /// Adds the states that `makers` create with `context`, one after the other.
+    /// Creates the states of `factories` with `context`, one after the other, and adds them.
     pub(crate) async fn with(
         mut self,
-        makers: impl IntoIterator<Item = &StateMaker>,
+        factories: impl IntoIterator<Item = &StateMaker>,
         context: &StateContext,
     ) -> Result<Self, ManagerError> {
-        for maker in makers {
-            let made = (maker.make)(context.clone()).await;
-            let state = made.map_err(|cause| ManagerError::State {
-                state: maker.state.name,
+        for factory in factories {
+            let created = (factory.create)(context.clone()).await;
+            let state = created.map_err(|cause| ManagerError::State {
+                state: factory.state.name,
                 cause: cause.into(),
             })?;
-            self.values.insert(maker.state.id, state);
+            self.values.insert(factory.state.id, state);
         }
         Ok(self)
     }
 
-    pub(crate) fn has(&self, wanted: &StateType) -> bool {
-        self.values.contains_key(&wanted.id)
+    pub(crate) fn has(&self, state: &StateType) -> bool {
+        self.values.contains_key(&state.id)
     }
 }
 
-type MakeState = dyn Fn(StateContext) -> BoxFuture<'static, Result<AnyState, Error>> + Send + Sync;
+type CreateState =
+    dyn Fn(StateContext) -> BoxFuture<'static, Result<AnyState, Error>> + Send + Sync;
 
-/// Creates a state with a context.
+/// Creates one state from a [`StateContext`].
 pub(crate) struct StateMaker {
     pub(crate) state: StateType,
-    make: Box<MakeState>,
+    create: Box<CreateState>,
 }
 
 impl StateMaker {
-    pub(crate) fn new<S, E, Fut>(make: impl Fn(StateContext) -> Fut + Send + Sync + 'static) -> Self
+    pub(crate) fn new<S, E, Fut>(
+        create: impl Fn(StateContext) -> Fut + Send + Sync + 'static,
+    ) -> Self
     where
         S: Send + Sync + 'static,
         E: Into<Error> + Send + 'static,
@@ -89,10 +92,10 @@ impl StateMaker {
     {
         Self {
             state: StateType::of::<S>(),
-            make: Box::new(move |context| {
-                let made = make(context);
+            create: Box::new(move |context| {
+                let future = create(context);
                 async move {
-                    let state: AnyState = Arc::new(made.await.map_err(Into::into)?);
+                    let state: AnyState = Arc::new(future.await.map_err(Into::into)?);
                     Ok(state)
                 }
                 .boxed()
@@ -101,7 +104,7 @@ impl StateMaker {
     }
 }
 
-/// The type of state that a controller reads.
+/// Type of the state that a controller reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StateType {
     id: TypeId,

@@ -12,7 +12,8 @@ fn owner(kind: Kind, namespace: Option<&str>) -> Owner {
     Owner::of(kind, &meta)
 }
 
-/// A child in `namespace` whose controller reference is that of the map `one`, changed by `change`.
+/// Returns a child in `namespace` with a controller reference to the ConfigMap `one`, changed by
+/// `change`.
 fn child(namespace: Option<&str>, change: impl FnOnce(&mut OwnerReference)) -> ObjectMeta {
     let mut reference = OwnerReference {
         api_version: "v1".into(),
@@ -32,14 +33,14 @@ fn child(namespace: Option<&str>, change: impl FnOnce(&mut OwnerReference)) -> O
 }
 
 #[test]
-fn a_child_names_its_owner_in_full_and_is_in_its_namespace() {
+fn a_child_references_its_owner_completely_and_is_in_its_namespace() {
     let map = owner(Kind::of::<ConfigMap>(), Some("d"));
     let check = |child: ObjectMeta, expected: bool, what: &str| {
         assert_eq!(map.controls(&Meta::from(&child)), expected, "{what}");
     };
     check(child(Some("d"), |_| ()), true, "a child");
     check(child(Some("evil"), |_| ()), false, "in another namespace");
-    check(child(None, |_| ()), false, "of the cluster scope");
+    check(child(None, |_| ()), false, "cluster-scoped");
     let d = Some("d");
     check(child(d, |it| it.uid = "u-2".into()), false, "UID");
     check(child(d, |it| it.name = "two".into()), false, "name");
@@ -52,7 +53,7 @@ fn a_child_names_its_owner_in_full_and_is_in_its_namespace() {
 }
 
 #[test]
-fn an_owner_of_the_cluster_scope_has_children_in_any_namespace() {
+fn a_cluster_scoped_owner_has_children_in_any_namespace() {
     let namespace = owner(Kind::of::<Namespace>(), None);
     let of = |it: &mut OwnerReference| it.kind = "Namespace".into();
     for at in [None, Some("d"), Some("e")] {
@@ -61,7 +62,7 @@ fn an_owner_of_the_cluster_scope_has_children_in_any_namespace() {
 }
 
 #[test]
-fn an_object_that_is_gone_has_no_children() {
+fn a_deleted_object_has_no_children() {
     let kind = Arc::new(Kind::of::<ConfigMap>());
     let gone = Owner::gone(kind, Request::from(("d", "one")));
     let forged = child(Some("d"), |it| it.uid = String::new());

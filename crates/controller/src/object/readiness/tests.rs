@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 
-/// It can say that it is ready.
+/// A kind whose status has conditions, so it can report that it is ready.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
 #[kube(group = "robot.opkit.dev", version = "v1", kind = "Robot", namespaced)]
 #[kube(status = "RobotStatus")]
@@ -13,13 +13,13 @@ pub(crate) struct RobotSpec {}
 
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default)]
 pub(crate) struct RobotStatus {
-    /// Needed, so that a status without it cannot be read.
+    /// Required, so that a status without it cannot be decoded.
     phase: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     conditions: Vec<Value>,
 }
 
-/// It cannot.
+/// A kind whose status has no conditions.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
 #[kube(group = "robot.opkit.dev", version = "v1", kind = "Part", namespaced)]
 #[kube(status = "PartStatus")]
@@ -30,13 +30,13 @@ pub(crate) struct PartStatus {
     phase: String,
 }
 
-/// It has no status at all.
+/// A kind without a status.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
 #[kube(group = "robot.opkit.dev", version = "v1", kind = "Plan", namespaced)]
 pub(crate) struct PlanSpec {}
 
 #[test]
-fn a_kind_that_can_say_ready_is_not_before_it_does() {
+fn a_kind_with_conditions_is_not_ready_before_its_status_reports_it() {
     let mut robot = Robot::new("one", RobotSpec {});
     assert!(!robot.is_ready(), "no status");
     let mut status = RobotStatus::default();
@@ -51,20 +51,17 @@ fn a_kind_that_can_say_ready_is_not_before_it_does() {
 }
 
 #[test]
-fn a_kind_that_cannot_say_it_is_ready_once_it_exists() {
+fn a_kind_without_conditions_is_ready_once_it_exists() {
     assert!(Plan::new("one", PlanSpec {}).is_ready());
     let mut part = Part::new("one", PartSpec {});
     part.status = Some(PartStatus::default());
     assert!(part.is_ready());
     assert!(ConfigMap::default().is_ready());
-    assert!(
-        Namespace::default().is_ready(),
-        "its conditions say other things"
-    );
+    assert!(Namespace::default().is_ready(), "it has other conditions");
 }
 
 #[test]
-fn another_condition_than_ready_is_chosen() {
+fn readiness_by_another_condition_than_ready() {
     let mut robot = Robot::new("one", RobotSpec {});
     assert!(!robot.is_ready_by("Available"));
     let available = |status: &str, observed: i64| {
