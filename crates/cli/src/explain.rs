@@ -216,7 +216,7 @@ fn print(records: &[Reconcile], now: Timestamp) -> String {
         let manager = manager.as_deref().unwrap_or("another client");
         let what = match because {
             _ if *is_created_and_pruned => format!(
-                "{object} is created and pruned in turn: apply it in each run, or create it with cx.create_once"
+                "{object} is created and pruned alternately: apply it in every reconcile, or create it with cx.create_once"
             ),
             Some(because) => format!("{object} is reconciled without a pause because {because}"),
             None => format!("{manager} keeps changing {field} of {object}"),

@@ -113,7 +113,7 @@ async fn a_missing_kind_is_reported(plane: ControlPlane) -> opkit::Result {
     let run = tokio::task::spawn_blocking(move || binary().arg("--kubeconfig").arg(path).output());
     refused(
         &run.await??,
-        &["does not know the kind Robot (robot.opkit.dev/v1)", "CRD"],
+        &["does not serve the kind Robot (robot.opkit.dev/v1)", "CRD"],
     );
     Ok(())
 }

@@ -41,7 +41,7 @@ async fn a_reconcile_that_never_returns_is_reported_and_does_not_block_the_shutd
         "{:?}",
         took.elapsed()
     );
-    let late = "these did not end within 30 s of the stop: configmap default/stuck";
+    let late = "these did not stop within 30 s: configmap default/stuck";
     assert_eq!(error, late);
     let text = log.text();
     let reports: Vec<_> = text

@@ -59,7 +59,7 @@ fn a_hot_loop_is_printed_first() {
     let text = print(&[looping], "2026-01-01T00:00:01Z".parse().unwrap());
     assert_eq!(
         text.lines().nth(1).unwrap(),
-        " LOOP: Secret password is created and pruned in turn: apply it in each run, or create it with cx.create_once (6 reconciles)"
+        " LOOP: Secret password is created and pruned alternately: apply it in every reconcile, or create it with cx.create_once (6 reconciles)"
     );
 }
 

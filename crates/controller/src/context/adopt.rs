@@ -1,4 +1,4 @@
-//! `Context::adopt`: taking over a child that nobody controls.
+//! `Context::adopt`: takes over a child that no controller controls.
 
 use std::sync::Arc;
 
@@ -7,25 +7,25 @@ use opkit_client::{Object, Patch, RequestError, WriteOptions};
 use tracing::debug;
 
 use crate::context::Context;
-use crate::context::apply::annotation::{APPLIED, is_of};
+use crate::context::apply::annotation::{APPLIED, is_applied_by};
 use crate::context::apply::desired::{Desired, Relation, upgrade_patch};
 use crate::error::ApplyError;
 use crate::object::owner::{Head, controller_of};
 
-/// How often a child that changed since it was read is read again.
+/// Number of attempts if the child changes between read and write.
 const ATTEMPTS: usize = 10;
 
 impl<S> Context<S> {
-    /// As [`apply`](Context::apply), and takes over a child that exists and that nobody controls,
-    /// together with the fields that the field managers `managers` have set: they become this
-    /// controller's, and those that `child` does not give are removed. Fields of other managers
-    /// stay theirs.
+    /// Same as [`apply`](Context::apply), but also takes over an existing child that has no
+    /// controller, together with the fields that the field managers `managers` have set: this
+    /// controller then owns these fields, and fields that `child` does not contain are removed.
+    /// Fields of other managers stay.
     ///
-    /// So it is with a child that the reconciled object controls and that this controller has not
-    /// applied yet: one of a controller that had another name, or of an operator before opkit.
+    /// The same applies to a child that the reconciled object controls and this controller has not
+    /// applied yet: the child of a controller with another name, or of an operator before opkit.
     ///
-    /// What made the child is named in its `metadata.managedFields`: `helm`,
-    /// `kubectl-client-side-apply`, `kubectl`. Once the child is taken over, or if it does not
+    /// The field manager that created the child is in its `metadata.managedFields`, such as `helm`,
+    /// `kubectl-client-side-apply` or `kubectl`. If the child is already taken over or does not
     /// exist, this is `apply`.
     ///
     /// # Examples
@@ -38,19 +38,19 @@ impl<S> Context<S> {
     /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
     ///     let mut secret = Secret::default();
     ///     secret.metadata.name = map.metadata.name.clone();
-    ///     cx.adopt(secret, ["helm"]).await?; // installed by a chart before
+    ///     cx.adopt(secret, ["helm"]).await?; // a chart installed it before
     ///     Ok(Action::await_change())
     /// }
     /// ```
     ///
     /// # Errors
     /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the
-    /// kind. [`ApplyError::NotOurs`] if somebody else controls the child; it is not touched.
-    /// Otherwise as `apply`.
+    /// kind. [`ApplyError::NotOurs`] if another object controls the child, which is not changed
+    /// then. Otherwise same as `apply`.
     ///
     /// # Cancel safety
-    /// Dropping the future may leave the fields taken over and the child not yet applied; the next
-    /// call goes on from there.
+    /// If the future is dropped, the fields may be taken over and the child not yet applied; the
+    /// next call continues from there.
     pub async fn adopt<C: Object>(
         &self,
         child: C,
@@ -82,27 +82,28 @@ impl<S> Context<S> {
             if let Some((before, error)) = failed
                 && (before.resource_version == meta.resource_version || attempts > ATTEMPTS)
             {
-                return Err(self.failed_to_take(&desired, error));
+                return Err(self.take_over_failed(&desired, error));
             }
             match self.take_over::<C>(&desired, meta.clone(), &managers).await {
-                // If it changed since it was read, whose it is now is to be seen.
+                // The child changed since it was read: read it again and check its controller.
                 Err(error) if is_changed(&error) => failed = Some((meta.clone(), error)),
-                result => return result.map_err(|error| self.failed_to_take(&desired, error)),
+                result => return result.map_err(|error| self.take_over_failed(&desired, error)),
             }
             attempts += 1;
         }
     }
 
-    /// Whether the child is ours, and this controller has applied it before.
+    /// Reports whether the reconciled object controls the child and this controller has applied it
+    /// before.
     fn is_adopted(&self, child: &ObjectMeta) -> bool {
         let annotations = child.annotations.as_ref();
-        let mark = annotations.and_then(|annotations| annotations.get(APPLIED));
+        let applied = annotations.and_then(|annotations| annotations.get(APPLIED));
         self.owner.controls(&child.into())
-            && mark.is_some_and(|mark| is_of(mark, self.field_manager()))
+            && applied.is_some_and(|applied| is_applied_by(applied, self.field_manager()))
     }
 
-    /// Makes the fields of `managers` ours, then applies at the version that this made, so that
-    /// nobody else takes the child in between.
+    /// Transfers the fields of `managers` to this controller, then applies at the version that
+    /// results, so that no other client can take the child in between.
     async fn take_over<C: Object>(
         &self,
         desired: &Desired,
@@ -130,7 +131,7 @@ impl<S> Context<S> {
             .map_err(TakeOverError::Read)
     }
 
-    fn failed_to_take(&self, desired: &Desired, error: TakeOverError) -> ApplyError {
+    fn take_over_failed(&self, desired: &Desired, error: TakeOverError) -> ApplyError {
         match error {
             TakeOverError::Request(cause) => self.failed(desired, cause),
             TakeOverError::Read(error) => error,
@@ -138,14 +139,14 @@ impl<S> Context<S> {
     }
 }
 
-/// Why a child was not taken over.
+/// An error of the transfer of a child's fields.
 enum TakeOverError {
     Request(RequestError),
     Read(ApplyError),
 }
 
-/// Whether the child is not what it was when it was read: its version, which a JSON patch tests and
-/// a conflict tells, or that it exists.
+/// Reports whether the child changed since it was read: it was deleted, or its version is another
+/// one, which the JSON patch tests and a conflict reports.
 fn is_changed(error: &TakeOverError) -> bool {
     matches!(error, TakeOverError::Request(error)
         if error.is_conflict() || error.is_invalid() || error.is_not_found())

@@ -1,4 +1,4 @@
-//! `Context::apply`: decides whether a child has to be created, applied or left alone.
+//! `Context::apply`: decides whether a child is created, applied or already up to date.
 
 pub(crate) mod annotation;
 pub(crate) mod applied;
@@ -13,8 +13,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use opkit_client::{Kind, Object, ObjectKey};
 use serde_json::Value;
 
-use self::annotation::is_marked;
-use self::applied::is_recognised;
+use self::annotation::has_annotations;
+use self::applied::is_recognized;
 use self::desired::{Desired, Relation};
 use self::send::{Created, Current};
 use crate::context::Context;
@@ -23,35 +23,35 @@ use crate::object::owner::{Head, controller_of};
 use crate::reads::cross_namespace::resource_of;
 
 impl<S> Context<S> {
-    /// Applies `child` by forced server-side apply, with the reconciled object as its controlling
-    /// owner, and returns the child as it is afterwards.
+    /// Creates or changes `child` by forced server-side apply, with the reconciled object as its
+    /// controlling owner, and returns the child as the server has stored it.
     ///
-    /// Nothing is sent while the child still reads as the server answered the last application of
-    /// the same content, also by a process before this one: the child carries the annotation
-    /// `opkit.dev/applied`, the field manager and a hash of the names of the applied fields. A
-    /// field that is no longer given is removed, drift is corrected, and fields of others are left
-    /// alone. A child that does not exist is created by a plain POST, so that an object of somebody
-    /// else that appears at the same moment is not taken over. With `resourceVersion` set it is
+    /// No request is sent while the child is unchanged since the last apply of the same content,
+    /// also if another process applied it: the child has the annotation `opkit.dev/applied` with
+    /// the field manager and a hash of the names of the applied fields. A field that is no longer
+    /// in `child` is removed, drift is corrected, and fields of other managers are not changed. A
+    /// child that does not exist is created by a plain POST, so that another client's object that
+    /// appears at the same moment is not taken over. If `resourceVersion` is set, the child is
     /// applied at that version or not at all.
     ///
     /// # Errors
     /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the
-    /// kind. [`ApplyError::NotOurs`] if an object of that name exists that the reconciled object
-    /// does not control; it is not touched. [`ApplyError::Deleting`] if it is being deleted: the
-    /// retry makes it anew once it is gone. [`ApplyError::Version`] if it is not at the
-    /// `resourceVersion` that is set. Also when the child is in another namespace, is a Secret with
-    /// `stringData`, or a request fails.
+    /// kind. [`ApplyError::NotOurs`] if an object with this name exists that the reconciled object
+    /// does not control; it is not changed. [`ApplyError::Deleting`] if the child is being deleted:
+    /// the retry creates it again after that. [`ApplyError::Version`] if the child does not have
+    /// the `resourceVersion` that is set. Also when the child is in another namespace, is a Secret
+    /// with `stringData`, or a request fails.
     ///
     /// # Cancel safety
-    /// Dropping the future may leave the child created but not yet applied; the next call goes on
-    /// from there.
+    /// If the future is dropped, the child may be created but not yet applied; the next call
+    /// continues from there.
     pub async fn apply<C: Object>(&self, child: C) -> Result<Arc<C>, ApplyError> {
         let desired = self.desired(child, Relation::Owned)?;
         self.apply_desired(&desired).await
     }
 
-    /// Returns the content to apply. From now on the child counts as applied by this reconcile,
-    /// also if it is refused here, so that it is not pruned.
+    /// Returns the content to apply, and records the child as applied in this reconcile, even if it
+    /// is refused here: a refusal is not a reason to prune the child.
     pub(crate) fn desired<C: Object>(
         &self,
         child: C,
@@ -103,9 +103,9 @@ impl<S> Context<S> {
             Ok(lister) => lister.get(&desired.key).ok().flatten(),
             Err(_) => self.live_child::<C>(desired).await?,
         };
-        // The cache may be old for an object that is not ours or has another version: the server
-        // decides.
-        let found = found.filter(|child| self.is_ours(desired, child.meta()));
+        // The cache may be stale about an object of another owner or with another version: the
+        // server decides.
+        let found = found.filter(|child| self.is_child(desired, child.meta()));
         let current = match found.filter(|child| desired.is_at(child.meta())) {
             Some(child) => child,
             None if desired.resource_version.is_some() => {
@@ -122,7 +122,7 @@ impl<S> Context<S> {
                 }
                 Created::Before(error) => match self.live_child::<C>(desired).await? {
                     Some(child) => child,
-                    // Gone again: the next attempt creates it.
+                    // The child was deleted meanwhile: the next attempt creates it.
                     None => return Err(self.failed(desired, error)),
                 },
             },
@@ -135,22 +135,22 @@ impl<S> Context<S> {
         self.apply_onto::<C>(desired, current).await
     }
 
-    /// Refuses a child that is not ours, and one that is being deleted, because the applied content
-    /// would be deleted with it.
+    /// Refuses an object that is not a child of the reconciled object, and a child that is being
+    /// deleted, because a change would be lost.
     pub(crate) fn check(&self, desired: &Desired, current: &ObjectMeta) -> Result<(), ApplyError> {
-        if !self.is_ours(desired, current) {
+        if !self.is_child(desired, current) {
             return Err(self.not_ours(desired, current));
         }
         self.check_lives(desired, current)
     }
 
-    /// Reports whether an object is the desired child: the reconciled object controls it, or, for a
-    /// child without owner reference, it has the annotations of the owner and the field manager.
-    pub(crate) fn is_ours(&self, desired: &Desired, object: &ObjectMeta) -> bool {
+    /// Reports whether an object is the desired child: the reconciled object controls it or, for a
+    /// child without an owner reference, it has the annotations of the owner and the field manager.
+    pub(crate) fn is_child(&self, desired: &Desired, object: &ObjectMeta) -> bool {
         let object = object.into();
         match desired.relation {
             Relation::Owned | Relation::Once => self.owner.controls(&object),
-            Relation::Unowned => is_marked(&object, &self.owner, self.field_manager()),
+            Relation::Unowned => has_annotations(&object, &self.owner, self.field_manager()),
         }
     }
 
@@ -169,22 +169,22 @@ impl<S> Context<S> {
         }
     }
 
-    /// Reports whether nothing needs to be sent: by the memory of applied children, or after a
-    /// start by the child itself.
+    /// Reports whether no request is needed, according to the memory of applied children or, after
+    /// a start, to the child itself.
     fn is_up_to_date<C: Object>(&self, desired: &Desired, current: &Arc<C>) -> bool {
         let (kind, manager) = (TypeId::of::<C>(), self.field_manager());
         let (meta, applied) = (current.meta(), &self.term.cluster.applied);
         if !applied.is_new(kind, &desired.key, meta.uid.as_deref()) {
             let json = || serde_json::to_value(&**current).ok();
-            return applied.holds(kind, desired, meta, manager, json);
+            return applied.is_as_applied(kind, desired, meta, manager, json);
         }
         let json = serde_json::to_value(&**current).unwrap_or(Value::Null);
-        if !is_recognised(desired, meta, &json, manager) {
+        if !is_recognized(desired, meta, &json, manager) {
             return false;
         }
         if self.term.cluster.reads.lister::<C>().is_ok() {
             applied.remember(kind, desired, meta, &json, manager);
-            self.drop_gone_children();
+            self.drop_deleted_children();
         }
         true
     }

@@ -1,4 +1,4 @@
-//! `Context::create_once`: a child that is created and then left alone.
+//! `Context::create_once`: creates a child and never changes it.
 
 use std::sync::Arc;
 
@@ -10,12 +10,13 @@ use crate::context::apply::send::Created;
 use crate::error::ApplyError;
 
 impl<S> Context<S> {
-    /// Creates `child`, with the reconciled object as its controlling owner, if it does not exist,
-    /// and returns the child as it is. For what is generated once, such as a password.
+    /// Creates `child` with the reconciled object as its controlling owner, if it does not exist,
+    /// and returns the existing or created child. Use it for content that is generated once, such
+    /// as a password.
     ///
-    /// A child that exists is never overwritten, whatever it contains, and
-    /// [`prune`](Context::prune) never deletes it. It is deleted with its owner. Its changes lead
-    /// to a reconcile, as those of other children. A Secret may have `stringData` here.
+    /// An existing child is never overwritten, whatever it contains, and [`prune`](Context::prune)
+    /// never deletes it. It is deleted with its owner. Its changes cause a reconcile, like those of
+    /// other children. A Secret may have `stringData` here.
     ///
     /// # Examples
     /// ```
@@ -29,7 +30,7 @@ impl<S> Context<S> {
     ///     let mut secret = Secret::default();
     ///     secret.metadata.name = map.metadata.name.clone();
     ///     secret.string_data = Some([("password".to_owned(), random())].into());
-    ///     let secret = cx.create_once(secret).await?; // the one of the first run, with its password
+    ///     let secret = cx.create_once(secret).await?; // the Secret of the first reconcile
     ///     cx.prune().await?; // it stays
     ///     Ok(Action::await_change())
     /// }
@@ -37,21 +38,21 @@ impl<S> Context<S> {
     ///
     /// # Errors
     /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the
-    /// kind. [`ApplyError::NotOurs`] if an object of that name exists that the reconciled object
-    /// does not control; it is not touched. [`ApplyError::Deleting`] if the child is being deleted:
-    /// the retry creates it anew once it is gone. Also when the child is in another namespace, or a
+    /// kind. [`ApplyError::NotOurs`] if an object with this name exists that the reconciled object
+    /// does not control; it is not changed. [`ApplyError::Deleting`] if the child is being deleted:
+    /// the retry creates it again after that. Also when the child is in another namespace, or a
     /// request fails.
     ///
     /// # Cancel safety
-    /// Dropping the future may leave the child created; the next call returns it.
+    /// If the future is dropped, the child may be created; the next call returns it.
     pub async fn create_once<C: Object>(&self, child: C) -> Result<Arc<C>, ApplyError> {
         let desired = self.desired(child, Relation::Once)?;
         let found = match self.term.cluster.reads.lister::<C>() {
             Ok(lister) => lister.get(&desired.key).ok().flatten(),
             Err(_) => self.live_child::<C>(&desired).await?,
         };
-        // What the cache says of an object that is not ours may be old: the server decides.
-        let found = found.filter(|child| self.is_ours(&desired, child.meta()));
+        // The cache may be stale about an object of another owner: the server decides.
+        let found = found.filter(|child| self.is_child(&desired, child.meta()));
         let child = match found {
             Some(child) => child,
             None => match self.create(&desired).await? {
@@ -63,7 +64,7 @@ impl<S> Context<S> {
                 }
                 Created::Before(error) => match self.live_child::<C>(&desired).await? {
                     Some(child) => child,
-                    // Gone again: the next attempt creates it.
+                    // The child was deleted meanwhile: the next attempt creates it.
                     None => return Err(self.failed(&desired, error)),
                 },
             },

@@ -1,4 +1,4 @@
-//! `Context::delete`: removing an object that was read, and no other.
+//! `Context::delete`: deletes an object at the version that was read.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::error::WriteError;
 use crate::record::trace::Trace;
 
 impl<S> Context<S> {
-    /// Deletes `object` if it still is what was read: its UID and resourceVersion are sent along.
-    /// An object that is gone, or being deleted, already is no error. Its dependents are deleted in
-    /// the background.
+    /// Deletes `object` if it has not changed since it was read: UID and resourceVersion are
+    /// preconditions of the request. An object that is already deleted or being deleted is not an
+    /// error. Its dependents are deleted in the background.
     ///
     /// # Errors
-    /// When the object changed since it was read, does not come from the server, or the request
+    /// When the object changed since it was read, was not read from the server, or the request
     /// fails.
     ///
     /// # Cancel safety
-    /// Once the request is sent, the object may be deleted although the future is dropped.
+    /// If the future is dropped after the request is sent, the object may be deleted.
     pub async fn delete<K: Object>(&self, object: &Arc<K>) -> Result<(), WriteError> {
         let meta = object.meta();
         let (kind, key) = (Kind::of::<K>(), ObjectKey::of(meta));
@@ -55,8 +55,8 @@ impl<S> Context<S> {
     }
 }
 
-/// Deletes an object at a version, which is recorded as `verb`. Returns what became of it, or
-/// nothing if it was gone before.
+/// Deletes an object at a version; `verb` is the recorded verb. Returns the response, or `None` if
+/// the object did not exist.
 pub(crate) async fn send(
     client: &RestClient,
     trace: &Trace,
@@ -80,7 +80,8 @@ pub(crate) async fn send(
     }
 }
 
-/// Lets reads see what became of an object: it is gone, or stays for a while.
+/// Updates the cache after a deletion: the object is removed, or still exists until its finalizers
+/// are done.
 pub(crate) fn observe(
     informer: &Informer,
     key: &ObjectKey,

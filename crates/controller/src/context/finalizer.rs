@@ -1,4 +1,4 @@
-//! Finalizers: storing and removing them, at the version that was read.
+//! Adding and removing finalizers at the version that was read.
 
 use bytes::Bytes;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -7,21 +7,21 @@ use serde_json::{Map, Value, json};
 
 use crate::object::owner::{Head, Owner};
 
-/// How often a conflict is answered by reading again before it is an error.
+/// Number of attempts if the object changes between read and write.
 const ATTEMPTS: usize = 10;
 
-/// What became of a change of finalizers.
+/// Result of a change of an object's metadata.
 #[derive(Debug)]
 pub(crate) enum Changed {
-    /// Written; the object as answered.
+    /// The change was written; contains the response.
     Written(Bytes),
-    /// There was nothing to change.
+    /// No change was needed.
     Not,
-    /// There is no such object any more.
+    /// The object does not exist.
     Gone,
 }
 
-/// Whether the object has the finalizer.
+/// Reports whether the object has the finalizer.
 pub(crate) fn has(meta: &ObjectMeta, name: &str) -> bool {
     meta.finalizers
         .iter()
@@ -29,7 +29,7 @@ pub(crate) fn has(meta: &ObjectMeta, name: &str) -> bool {
         .any(|finalizer| finalizer == name)
 }
 
-/// Stores the finalizer, unless the object is being deleted.
+/// Adds the finalizer, unless the object is being deleted.
 pub(crate) async fn add(
     client: &RestClient,
     owner: &Owner,
@@ -68,8 +68,8 @@ fn patch_of(finalizers: Vec<String>) -> Map<String, Value> {
     Map::from_iter([("finalizers".to_owned(), json!(finalizers))])
 }
 
-/// Writes the fields of the metadata that `next` returns, if it returns any, at the version that it
-/// was given.
+/// Writes the metadata fields that `next` returns, if any, at the version of the metadata that
+/// `next` received.
 pub(crate) async fn change(
     client: &RestClient,
     owner: &Owner,

@@ -1,5 +1,4 @@
-//! `Context::live`: reads that ask the server, and the rules that they share with those from the
-//! cache.
+//! `Context::live`: reads from the server, and the rules that they share with reads from the cache.
 
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ use crate::record::trace::Trace;
 /// use opkit::{Action, Context, Error, Result};
 ///
 /// async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
-///     // A licence is paid for each: no stale read may lead to a second one.
+///     // Each licence costs money: a stale read must not lead to a second one.
 ///     match cx.live().get::<Secret>("licence").await? {
 ///         Some(_) => Ok(Action::await_change()),
 ///         None => Err(Error::msg("there is no licence yet")),
@@ -39,8 +38,8 @@ pub struct Live {
 }
 
 impl<S> Context<S> {
-    /// The same reads as [`get`](Context::get) and [`list`](Context::list), as quorum reads of the
-    /// server instead of reads of the cache. Each is a request.
+    /// Returns the same reads as [`get`](Context::get) and [`list`](Context::list), as quorum reads
+    /// from the server instead of the cache. Each read is a request.
     pub fn live(&self) -> Live {
         Live {
             client: Client::new(self.term.client.kube()),
@@ -52,15 +51,15 @@ impl<S> Context<S> {
 }
 
 impl Live {
-    /// An object, if there is one. A key is `name`, in the namespace of the reconciled object, or
-    /// `(namespace, name)`.
+    /// Returns an object, or `None` if it does not exist. A key is `name`, in the namespace of the
+    /// reconciled object, or `(namespace, name)`.
     ///
     /// # Errors
-    /// When the request fails, the object does not fit its Rust type, or the key needs a namespace
-    /// and neither it nor the reconciled object has one.
+    /// When the request fails, the object cannot be decoded as its Rust type, or neither the key
+    /// nor the reconciled object has a namespace that the kind needs.
     ///
     /// # Cancel safety
-    /// May be dropped at any time.
+    /// The future can be dropped at any time.
     pub async fn get<K: Object>(
         &self,
         key: impl Into<ObjectKey>,
@@ -71,16 +70,16 @@ impl Live {
         Ok(self.client.get_opt(key).await?.map(Arc::new))
     }
 
-    /// The selected objects, read page by page. Without a namespace in the selection, those in the
-    /// namespace of the reconciled object, unless it asks for
-    /// [all namespaces](Selection::all_namespaces).
+    /// Returns the selected objects, read page by page. A selection without a namespace selects the
+    /// namespace of the reconciled object, unless it selects [all
+    /// namespaces](Selection::all_namespaces).
     ///
     /// # Errors
-    /// When a request fails, an object does not fit its Rust type, or the selection is by an index,
-    /// which only the cache has.
+    /// When a request fails, an object cannot be decoded as its Rust type, or the selection is by
+    /// an index, which only the cache has.
     ///
     /// # Cancel safety
-    /// May be dropped at any time.
+    /// The future can be dropped at any time.
     pub async fn list<K: Object>(
         &self,
         selection: impl Into<Selection>,
@@ -116,7 +115,7 @@ impl Live {
     }
 }
 
-/// `key`, in `namespace` if it names none and its kind needs one.
+/// Returns `key`, in `namespace` if it has none and its kind is namespaced.
 pub(crate) fn key_of<K: Object>(
     namespace: Option<&str>,
     key: impl Into<ObjectKey>,
@@ -136,7 +135,7 @@ pub(crate) fn key_of<K: Object>(
     }
 }
 
-/// `selection`, in `namespace` if it does not say where.
+/// Returns `selection`, in `namespace` if it selects no namespace.
 pub(crate) fn selection_of<K: Object>(
     namespace: Option<&str>,
     selection: impl Into<Selection>,

@@ -1,87 +1,91 @@
-//! `Context::prune`: deleting the children that are no longer asked for.
+//! `Context::prune`: deletes the children that the reconcile did not apply.
 
 use std::any::TypeId;
 
 use opkit_cache::{Informer, Stored};
 use opkit_client::{Kind, ObjectKey, RequestError};
 
-use crate::context::apply::annotation::{APPLIED, is_of};
+use crate::context::apply::annotation::{APPLIED, is_applied_by};
 use crate::context::{Context, delete};
 use crate::error::WriteError;
 
-/// How often a child that changed since it was read is read again.
+/// Number of attempts if the child changes between read and delete.
 const ATTEMPTS: usize = 10;
 
-/// A kind of children, without its Rust type.
+/// A kind of children, type-erased.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnedKind {
-    /// None for a kind that has no Rust type.
+    /// Rust type of the kind; `None` for a kind that is known only at run time.
     pub(crate) type_id: Option<TypeId>,
     pub(crate) informer: Informer,
 }
 
-/// A child to be deleted, as it was read.
-struct Former {
+/// A child to delete, as it was read.
+struct Surplus {
     key: ObjectKey,
     uid: String,
     version: String,
 }
 
 impl<S> Context<S> {
-    /// Deletes the children that this run did not apply, and answers how many there were. Call it
-    /// when everything is applied: a run that returns before prunes nothing.
+    /// Deletes the children that this reconcile did not apply, and returns their number. Call it
+    /// after everything is applied: a reconcile that returns earlier prunes nothing.
     ///
-    /// Children are the objects, of the kinds that the controller [owns](crate::Controller::owns),
-    /// that the reconciled object controls (as [`children`](Context::children) returns them) and
-    /// that carry the mark of this controller (the annotation `opkit.dev/applied` with its field
-    /// manager), so objects that users, or other controllers of the operator, made for it stay.
-    /// Each is deleted as it was read, and read again if it has changed since. A child whose
-    /// application failed in this run stays, and so does one of
-    /// [`create_once`](Context::create_once). Of children without an owner reference
-    /// ([`apply_unowned`](Context::apply_unowned)), those go that are recorded on the reconciled
-    /// object and carry both marks.
+    /// Children are objects of the kinds that the controller [owns](crate::Controller::owns) that
+    /// the reconciled object controls (see [`children`](Context::children)) and that this
+    /// controller applied (their annotation `opkit.dev/applied` has its field manager). Objects
+    /// that users or other controllers created for the reconciled object stay. Each child is
+    /// deleted at the version that was read, and read again if it changed since. A child that this
+    /// reconcile failed to apply stays, and so does a child of
+    /// [`create_once`](Context::create_once). Children without an owner reference
+    /// ([`apply_unowned`](Context::apply_unowned)) are deleted if they are recorded on the
+    /// reconciled object and have both annotations.
     ///
     /// # Errors
-    /// When a request fails. Children before it are deleted then.
+    /// When a request fails. Children that were deleted before stay deleted.
     ///
     /// # Cancel safety
-    /// May be dropped; what was deleted stays deleted, and the next run prunes the rest.
+    /// The future can be dropped; deleted children stay deleted, and the next reconcile prunes the
+    /// others.
     pub async fn prune(&self) -> Result<usize, WriteError> {
         let mut pruned = self.unowned().prune().await?;
         for owned in &self.term.cluster.owned {
-            let former = owned.informer.select(&self.owner.dependents());
-            for former in former.iter().filter_map(|child| self.former(owned, child)) {
-                pruned += usize::from(self.prune_child(owned, former).await?);
+            let dependents = owned.informer.select(&self.owner.dependents());
+            for surplus in dependents
+                .iter()
+                .filter_map(|child| self.surplus(owned, child))
+            {
+                pruned += usize::from(self.prune_child(owned, surplus).await?);
             }
         }
         Ok(pruned)
     }
 
-    /// What to delete, if the child is one to delete.
-    fn former(&self, owned: &OwnedKind, child: &Stored) -> Option<Former> {
+    /// Returns the child if it is to be deleted.
+    fn surplus(&self, owned: &OwnedKind, child: &Stored) -> Option<Surplus> {
         let (key, meta) = (child.key(), child.meta());
         let controlled = self.owner.controls(&meta);
-        let mark = meta.annotation(APPLIED)?;
-        let marked = is_of(&mark, self.field_manager());
+        let annotation = meta.annotation(APPLIED)?;
+        let is_own = is_applied_by(&annotation, self.field_manager());
         let kind = owned.informer.kind();
         let applied = self.trace.has_applied(&kind.group, &kind.kind, &key);
-        (controlled && marked && !applied && !meta.is_deleting()).then(|| Former {
+        (controlled && is_own && !applied && !meta.is_deleting()).then(|| Surplus {
             key,
             uid: meta.uid().unwrap_or_default().into_owned(),
             version: meta.resource_version().unwrap_or_default().into_owned(),
         })
     }
 
-    /// Deletes one child; whether it was there and still one to delete.
+    /// Deletes one child. Returns whether it existed and was still to be deleted.
     async fn prune_child(
         &self,
         owned: &OwnedKind,
-        mut former: Former,
+        mut surplus: Surplus,
     ) -> Result<bool, RequestError> {
         let (kind, informer) = (owned.informer.kind(), &owned.informer);
         let mut attempts = 0;
         loop {
-            let Former { key, uid, version } = &former;
+            let Surplus { key, uid, version } = &surplus;
             match delete::send(
                 &self.term.client,
                 &self.trace,
@@ -104,10 +108,10 @@ impl<S> Context<S> {
                 Err(error) if error.is_conflict() && attempts < ATTEMPTS => attempts += 1,
                 Err(error) => return Err(error),
             }
-            // Its status changes often, which is no reason to let it stay; its owner or its mark
-            // is.
+            // A changed status, which is frequent, does not save the child; a changed owner or
+            // annotation does.
             match self.read_again(owned, kind, key).await? {
-                Some(again) if again.uid == *uid => former = again,
+                Some(again) if again.uid == *uid => surplus = again,
                 _ => return Ok(false),
             }
         }
@@ -118,13 +122,13 @@ impl<S> Context<S> {
         owned: &OwnedKind,
         kind: &Kind,
         key: &ObjectKey,
-    ) -> Result<Option<Former>, RequestError> {
+    ) -> Result<Option<Surplus>, RequestError> {
         self.trace.read_live();
         let live = match self.term.client.get(kind, key).await {
             Err(error) if error.is_not_found() => return Ok(None),
             live => live?,
         };
         let stored = owned.informer.read(&live).ok();
-        Ok(stored.and_then(|stored| self.former(owned, &stored)))
+        Ok(stored.and_then(|stored| self.surplus(owned, &stored)))
     }
 }

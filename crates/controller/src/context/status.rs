@@ -1,4 +1,5 @@
-//! `Context::update_status`: writing a status only when it changes, and never over another's.
+//! `Context::update_status`: writes a status only if it changes, and never over another client's
+//! change.
 
 pub(crate) mod conditions;
 pub(crate) mod schema;
@@ -18,26 +19,29 @@ use crate::context::status::conditions::{
 };
 use crate::error::WriteError;
 
-/// How often a conflict is answered by reading again before it is an error.
+/// Number of attempts if the object changes between read and write.
 const ATTEMPTS: usize = 10;
 
 impl<S> Context<S> {
-    /// Changes the status of `object` as `change` does, and answers the object as it now is.
+    /// Changes the status of `object` with `change` and returns the object as the server has stored
+    /// it.
     ///
-    /// `change` starts from `object`, or from what the cache has if that is later: a second call of
-    /// one reconcile sees the first. Nothing is written if nothing changes. The status is written
-    /// at the version that was read; if somebody else was faster, `change` runs again on the fresh
-    /// object, so it must set the status from what it knows, and not count. `observedGeneration`,
-    /// if the status type has it, becomes the generation that this reconcile saw, of another object
-    /// than the reconciled one the generation of `object`; a condition's `lastTransitionTime` moves
-    /// only with its status; conditions that `change` leaves alone stay as they are, and those that
-    /// another field manager wrote stay also if `change` drops them.
+    /// `change` receives `object`, or the object in the cache if that is newer, so that a second
+    /// call in one reconcile sees the first. No request is sent if nothing changes. The status is
+    /// written at the version that was read. If another client changed the object meanwhile,
+    /// `change` is called again with the new object, so it must set values and not count.
+    ///
+    /// If the status type has `observedGeneration`, it is set to the generation that this reconcile
+    /// saw; for another object than the reconciled one, to the generation of `object`. A
+    /// condition's `lastTransitionTime` changes only with its status. Conditions that `change` does
+    /// not touch stay as they are, and conditions of other field managers stay even if `change`
+    /// removes them.
     ///
     /// # Errors
-    /// When the object is gone, or a request fails.
+    /// When the object does not exist, or a request fails.
     ///
     /// # Cancel safety
-    /// Once the request is sent, the status may be written although the future is dropped.
+    /// If the future is dropped after the request is sent, the status may be written.
     pub async fn update_status<K>(
         &self,
         object: &Arc<K>,
@@ -49,7 +53,7 @@ impl<S> Context<S> {
     {
         let (kind, key) = (Kind::of::<K>(), ObjectKey::of(object.meta()));
         let generation = match object.meta().uid.as_deref() == Some(&*self.owner.uid()) {
-            // That of the object, if the owner was looked for only now.
+            // The generation of `object`, if the owner is read from the cache only now.
             true => (self.owner.generation()).min(object.meta().generation.unwrap_or(0)),
             false => object.meta().generation.unwrap_or(0),
         };
@@ -102,7 +106,7 @@ impl<S> Context<S> {
     }
 }
 
-/// The merge patch that makes the changed status; `None` if it does not change.
+/// Returns the merge patch from the current to the changed status; `None` if they are equal.
 fn status_patch<K>(
     object: &K,
     generation: i64,
@@ -126,11 +130,11 @@ where
         &OwnConditions::of(object.meta(), manager),
     );
     observe_generation::<K::Status>(&mut new, generation);
-    // Whole seconds, as metav1.Time has them.
+    // Whole seconds, as in metav1.Time.
     let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let mut stamped = new.clone();
     stamp_conditions(&previous, &mut stamped, &now, generation);
-    // Through the type once more, so that a condition has only the fields that its type has.
+    // Decode and encode once more, so that a condition has only the fields of its type.
     if let Ok(stamped) = serde_json::from_value::<K::Status>(stamped) {
         new = without_nulls(serde_json::to_value(&stamped)?);
     }
@@ -142,7 +146,7 @@ where
     }))
 }
 
-/// Sets `observedGeneration`, if the type has it: if the field survives being read and written.
+/// Sets `observedGeneration` if the type has the field, which decoding and encoding shows.
 fn observe_generation<T: Serialize + DeserializeOwned>(status: &mut Value, generation: i64) {
     let mut probe = status.clone();
     let Some(fields) = probe.as_object_mut() else {

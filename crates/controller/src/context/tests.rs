@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::*;
 
-/// A server that creates maps, under names of its own, in the form that is asked for.
+/// Returns a client of a server that creates ConfigMaps with generated names, in the requested
+/// form.
 fn server() -> kube::Client {
     let service = tower::service_fn(|request: Request<Body>| {
         let map =
@@ -24,9 +25,9 @@ fn server() -> kube::Client {
     kube::Client::new(service, "d")
 }
 
-/// A create has no name in its path, and the server may make one.
+/// A create request has no name in its path, and the server may generate one.
 #[tokio::test]
-async fn a_create_is_noted_with_the_name_of_the_object() {
+async fn a_create_is_recorded_with_the_name_of_the_object() {
     let trace = Arc::new(Trace::default());
     let client = recording(Arc::downgrade(&trace), server());
     let mut map = ConfigMap::default();

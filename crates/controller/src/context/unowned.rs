@@ -1,11 +1,11 @@
 //! `Context::apply_unowned`: children that cannot have an owner reference, because they are in
-//! another namespace than their owner or in none.
+//! another namespace than their owner, or cluster-scoped.
 //!
-//! Kubernetes' garbage collector does not know them, so the owner has a [record] of them and a
-//! finalizer, and they carry a mark with the owner's UID and the field manager. Only what is
-//! recorded *and* marked is deleted: who may write the owner cannot have somebody's object deleted
-//! by naming it, and who may write an object elsewhere cannot make it a child of this owner by
-//! marking it.
+//! Kubernetes' garbage collector does not handle them, so the owner has a [record] of them and a
+//! finalizer, and they have annotations with the owner's UID and the field manager. Only an object
+//! that is recorded *and* annotated is deleted: a user who may write the owner cannot cause the
+//! deletion of another object by recording it, and a user who may write an object elsewhere cannot
+//! make it a child of this owner by annotating it.
 
 pub(crate) mod record;
 
@@ -19,7 +19,9 @@ use serde_json::{Map, Value, json};
 use tracing::warn;
 
 use self::record::{Recorded, record_name, recorded};
-use crate::context::apply::annotation::{APPLIED, OWNER, is_marked, is_of, read_owner_mark};
+use crate::context::apply::annotation::{
+    APPLIED, OWNER, has_annotations, is_applied_by, parse_owner,
+};
 use crate::context::apply::desired::{Desired, Relation};
 use crate::context::finalizer::Changed;
 use crate::context::prune::OwnedKind;
@@ -29,21 +31,20 @@ use crate::object::owner::{Head, Owner};
 use crate::reads::{MapContext, cross_namespace};
 use crate::record::trace::Trace;
 
-/// How often a child that changed since it was read is read again.
+/// Number of attempts if the child changes between read and delete.
 const ATTEMPTS: usize = 10;
 
 impl<S> Context<S> {
-    /// Brings `child` to what is given here, as [`apply`](Context::apply), without an owner
-    /// reference: for children that are in another namespace than the reconciled object, or in
-    /// none.
+    /// Creates or changes `child` like [`apply`](Context::apply), but without an owner reference:
+    /// for children that are in another namespace than the reconciled object, or cluster-scoped.
     ///
-    /// Before the first application, a finalizer and the child's kind, namespace and name are
-    /// recorded on the reconciled object. [`prune`](Context::prune) deletes recorded children that
-    /// the run did not apply; all of them are deleted with the reconciled object, after the
+    /// Before the first apply, a finalizer and the child's kind, namespace and name are recorded on
+    /// the reconciled object. [`prune`](Context::prune) deletes recorded children that the
+    /// reconcile did not apply. All children are deleted with the reconciled object, after the
     /// function of its [finalizer](crate::Controller::finalizer), if it has one, has returned
-    /// `Done`. A change of such a child leads to a reconcile of its owner. A child carries the
+    /// `Done`. A change of such a child causes a reconcile of its owner. A child has the
     /// annotations `opkit.dev/owner`, with the UID of the owner, and `opkit.dev/applied`, with the
-    /// field manager; only an object that is recorded and carries both is ever changed or deleted.
+    /// field manager; only an object that is recorded and has both is ever changed or deleted.
     ///
     /// # Examples
     /// ```
@@ -66,13 +67,13 @@ impl<S> Context<S> {
     /// [`ApplyError::NotDeclared`] if the controller does not
     /// [declare](crate::Controller::applies_unowned) the kind. [`ApplyError::NotGranted`] if the
     /// child is in another namespace than the reconciled object, and the operator's
-    /// `cross_namespace` does not grant that. [`ApplyError::NotOurs`] if an object of that name
-    /// exists that does not carry the marks; it is not touched. [`ApplyError::OwnerDeleting`] if
-    /// the reconciled object is being deleted. Otherwise as `apply`.
+    /// `cross_namespace` does not grant that. [`ApplyError::NotOurs`] if an object with this name
+    /// exists that does not have the annotations; it is not changed. [`ApplyError::OwnerDeleting`]
+    /// if the reconciled object is being deleted. Otherwise same as `apply`.
     ///
     /// # Cancel safety
-    /// Dropping the future may leave the child recorded and not yet created or applied; the next
-    /// call goes on from there, and `prune` removes it from the record.
+    /// If the future is dropped, the child may be recorded and not yet created or applied; the next
+    /// call continues from there, and `prune` removes it from the record.
     pub async fn apply_unowned<C: Object>(&self, child: C) -> Result<Arc<C>, ApplyError> {
         let desired = self.desired(child, Relation::Unowned)?;
         let (kind, key) = (&desired.kind, &desired.key);
@@ -83,10 +84,10 @@ impl<S> Context<S> {
             key: key.clone(),
             owner: self.owner.to_string(),
         })?;
-        // An object of somebody else is not recorded, where that is known beforehand.
+        // An object that is known to have another owner is not recorded.
         let lister = self.term.cluster.reads.lister::<C>().ok();
         let cached = lister.and_then(|lister| lister.get(key).ok().flatten());
-        if cached.is_some_and(|cached| !self.is_ours(&desired, cached.meta()))
+        if cached.is_some_and(|cached| !self.is_child(&desired, cached.meta()))
             && let Some(live) = self.live_child::<C>(&desired).await?
         {
             self.check(&desired, live.meta())?;
@@ -105,12 +106,12 @@ impl<S> Context<S> {
     }
 }
 
-/// The owner of an object, if it is marked as a child of one that has recorded it.
+/// Returns the owner of an object, if the object has the annotation and the owner has recorded it.
 pub(crate) fn owner_of(object: &Stored, kind: &Kind, context: &MapContext) -> Option<ObjectKey> {
     let meta = object.meta();
-    let mark = meta.annotation(OWNER)?;
-    let (key, uid) = read_owner_mark(&mark)?;
-    if !is_of(
+    let annotation = meta.annotation(OWNER)?;
+    let (key, uid) = parse_owner(&annotation)?;
+    if !is_applied_by(
         &meta.annotation(APPLIED)?,
         &context.controller.field_manager,
     ) {
@@ -124,27 +125,27 @@ pub(crate) fn owner_of(object: &Stored, kind: &Kind, context: &MapContext) -> Op
     (meta.uid()? == uid && is_recorded).then_some(key)
 }
 
-/// The children of one object that it has without owner references.
+/// The children of one object without owner references.
 pub(crate) struct Unowned<'a> {
     pub(crate) term: &'a Term,
     pub(crate) owner: &'a Owner,
     pub(crate) trace: &'a Trace,
 }
 
-/// The result of the deletion of one child.
-enum Fate {
-    /// The child is gone, now or before, or belongs to another owner.
-    Gone { by_us: bool },
+/// Result of the deletion of one child.
+enum ChildDeletion {
+    /// The child does not exist any more, or belongs to another owner.
+    Done { by_us: bool },
     /// The child is being deleted.
-    Going { by_us: bool },
-    /// The controller does not declare the child's kind any more.
+    Pending { by_us: bool },
+    /// The controller no longer declares the child's kind.
     Undeclared,
 }
 
-/// The result of the deletion of several children.
+/// Result of the deletion of several children.
 #[derive(Debug, Default)]
 pub(crate) struct Deletions {
-    /// How many were deleted, or began to be, just now.
+    /// Number of children whose deletion was requested by this call.
     pub(crate) count: usize,
     /// The children that still exist.
     pub(crate) left: Vec<Recorded>,
@@ -155,7 +156,7 @@ impl Unowned<'_> {
         record_name(self.term.field_manager())
     }
 
-    /// Returns the metadata of the owner from the cache, which contains our own writes.
+    /// Returns the metadata of the owner from the cache, which includes this operator's writes.
     fn cached(&self) -> Option<ObjectMeta> {
         let stored = self
             .term
@@ -237,8 +238,8 @@ impl Unowned<'_> {
         }
     }
 
-    /// Writes the record that `next` returns, if it returns one: with the finalizer, or without
-    /// both if there are no children any more.
+    /// Writes the record that `next` returns, if any: together with the finalizer, or removes both
+    /// if there are no children left.
     async fn change(
         &self,
         meta: &ObjectMeta,
@@ -282,7 +283,7 @@ impl Unowned<'_> {
         Ok(changed)
     }
 
-    /// Deletes the recorded children that this run did not apply. Returns how many there were.
+    /// Deletes the recorded children that this reconcile did not apply. Returns their number.
     pub(crate) async fn prune(&self) -> Result<usize, WriteError> {
         let trace = self.trace;
         let is_applied =
@@ -290,8 +291,8 @@ impl Unowned<'_> {
         Ok(self.delete(is_applied).await?.count)
     }
 
-    /// Deletes all children of an owner that is being deleted, and the record and the finalizer
-    /// once they are gone. Returns whether they are.
+    /// Deletes all children of an owner that is being deleted, and then the record and the
+    /// finalizer. Returns whether all children are deleted.
     pub(crate) async fn delete_all(&self) -> Result<bool, WriteError> {
         let deletions = self.delete(|_| false).await?;
         let mut left = deletions.left.iter();
@@ -306,7 +307,7 @@ impl Unowned<'_> {
         Ok(deletions.left.is_empty())
     }
 
-    /// Deletes the recorded children but those to keep, and takes those that are gone out of the
+    /// Deletes the recorded children except those to keep, and removes deleted children from the
     /// record.
     async fn delete(&self, keep: impl Fn(&Recorded) -> bool) -> Result<Deletions, WriteError> {
         let name = self.name();
@@ -320,42 +321,42 @@ impl Unowned<'_> {
         };
         let meta = match has_record(&cached) {
             true => Some(cached),
-            // There is a finalizer, so there is a record.
+            // The finalizer is present, so the record is present too.
             false => self.live().await?.filter(is_held),
         };
         let Some(meta) = meta else {
             return Ok(Deletions::default());
         };
         let mut deletions = Deletions::default();
-        let mut gone = Vec::new();
+        let mut deleted = Vec::new();
         let children = recorded(&meta, &name).map_err(|cause| self.unreadable(cause))?;
         for child in children {
             if keep(&child) {
                 continue;
             }
             match self.delete_child(&child).await? {
-                Fate::Gone { by_us } => {
+                ChildDeletion::Done { by_us } => {
                     deletions.count += usize::from(by_us);
-                    gone.push(child);
+                    deleted.push(child);
                 }
-                Fate::Going { by_us } => {
+                ChildDeletion::Pending { by_us } => {
                     deletions.count += usize::from(by_us);
                     deletions.left.push(child);
                 }
-                Fate::Undeclared => {
-                    warn!(kind = child.kind, key = %child.key(), "the kind of a recorded child is not declared any more");
+                ChildDeletion::Undeclared => {
+                    warn!(kind = child.kind, key = %child.key(), "the kind of a recorded child is no longer declared");
                     deletions.left.push(child);
                 }
             }
         }
         let is_deleting = meta.deletion_timestamp.is_some();
-        if gone.is_empty() && !(is_deleting && deletions.left.is_empty()) {
+        if deleted.is_empty() && !(is_deleting && deletions.left.is_empty()) {
             return Ok(deletions);
         }
         let changed = self.change(&meta, |meta| {
-            // Unreadable since: the next run reports it.
+            // The record became invalid meanwhile: the next reconcile reports it.
             let mut children = recorded(meta, &name).ok()?;
-            children.retain(|child| !gone.contains(child));
+            children.retain(|child| !deleted.contains(child));
             finalizer::has(meta, &name).then_some(children)
         });
         changed.await?;
@@ -375,25 +376,25 @@ impl Unowned<'_> {
         kinds.find(|kind| child.is_of(kind.informer.kind()))
     }
 
-    /// Deletes one recorded child, if it is ours.
-    async fn delete_child(&self, child: &Recorded) -> Result<Fate, WriteError> {
+    /// Deletes one recorded child, if it has the owner's annotations.
+    async fn delete_child(&self, child: &Recorded) -> Result<ChildDeletion, WriteError> {
         let Some(declared) = self.kind_of(child) else {
-            return Ok(Fate::Undeclared);
+            return Ok(ChildDeletion::Undeclared);
         };
         let (informer, key) = (&declared.informer, child.key());
         let kind = informer.kind();
         let mut attempts = 0;
         loop {
-            // Not from the cache: what leaves the record must be known to be gone.
+            // Read from the server: only a child that is known to be deleted may leave the record.
             let Some(live) = self.read(declared, child).await? else {
-                return Ok(Fate::Gone { by_us: false });
+                return Ok(ChildDeletion::Done { by_us: false });
             };
             let meta = live.meta();
-            if !is_marked(&meta, self.owner, self.term.field_manager()) {
-                return Ok(Fate::Gone { by_us: false });
+            if !has_annotations(&meta, self.owner, self.term.field_manager()) {
+                return Ok(ChildDeletion::Done { by_us: false });
             }
             if meta.is_deleting() {
-                return Ok(Fate::Going { by_us: false });
+                return Ok(ChildDeletion::Pending { by_us: false });
             }
             let uid = meta.uid().unwrap_or_default();
             let version = meta.resource_version().unwrap_or_default();
@@ -409,14 +410,14 @@ impl Unowned<'_> {
             match sent.await {
                 Ok(deleted) => {
                     let by_us = deleted.is_some();
-                    let is_going = matches!(deleted, Some(Deleted::Terminating(_)));
+                    let is_terminating = matches!(deleted, Some(Deleted::Terminating(_)));
                     delete::observe(informer, &key, &uid, &version, deleted);
                     if let Some(kind) = declared.type_id {
                         self.term.cluster.applied.forget(kind, &key);
                     }
-                    return Ok(match is_going {
-                        true => Fate::Going { by_us },
-                        false => Fate::Gone { by_us },
+                    return Ok(match is_terminating {
+                        true => ChildDeletion::Pending { by_us },
+                        false => ChildDeletion::Done { by_us },
                     });
                 }
                 Err(error) if error.is_conflict() && attempts < ATTEMPTS => attempts += 1,

@@ -1,27 +1,27 @@
-//! Why a call of `Context` failed.
+//! Errors of the calls of `Context`.
 
 use std::sync::Arc;
 
 use opkit_cache::ObjectError;
 use opkit_client::{Kind, ObjectKey, RequestError};
 
-/// Why `Context::apply`, `adopt`, `create_once` or `apply_unowned` did not apply.
+/// An error of `Context::apply`, `adopt`, `create_once` or `apply_unowned`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// The reconciled object is gone: nothing can be its child.
-    #[error("cannot apply {} {key} for {owner}, which is gone", kind.kind)]
+    /// The reconciled object is deleted, so it cannot own a child.
+    #[error("cannot apply {} {key} for {owner}, which is deleted", kind.kind)]
     OwnerGone {
-        /// The kind of the child.
+        /// Kind of the child.
         kind: Box<Kind>,
-        /// The child.
+        /// Key of the child.
         key: ObjectKey,
-        /// What was reconciled.
+        /// The reconciled object.
         owner: String,
     },
-    /// The controller did not declare that it owns the kind.
+    /// The controller does not declare the kind of the child.
     #[error(
-        "cannot apply {} {key}: controller {controller} does not {} the kind {}, so nothing would watch or prune it; declare it with .{}::<{}>()",
+        "cannot apply {} {key}: controller {controller} does not {} the kind {}, so it would not be watched or pruned; declare it with .{}::<{}>()",
         kind.kind,
         if *is_owned { "own" } else { "declare" },
         kind.kind,
@@ -29,144 +29,146 @@ pub enum ApplyError {
         kind.kind
     )]
     NotDeclared {
-        /// The kind of the child.
+        /// Kind of the child.
         kind: Box<Kind>,
-        /// The child.
+        /// Key of the child.
         key: ObjectKey,
-        /// The controller that applied.
+        /// Name of the controller.
         controller: String,
-        /// Whether the child was to have an owner reference.
+        /// Whether the child would have an owner reference.
         is_owned: bool,
     },
-    /// The reconciled object is being deleted, so no child can be recorded on it.
+    /// The reconciled object is being deleted, so a child cannot be recorded on it.
     #[error("cannot apply {} {key} for {owner}, which is being deleted", kind.kind)]
     OwnerDeleting {
-        /// The kind of the child.
+        /// Kind of the child.
         kind: Box<Kind>,
-        /// The child.
+        /// Key of the child.
         key: ObjectKey,
-        /// What was reconciled.
+        /// The reconciled object.
         owner: String,
     },
-    /// The child is in another namespace, and nobody granted that.
+    /// The child is in another namespace, and the reference is not granted.
     #[error(
-        "{owner} may not apply {} {key} in another namespace: the operator must declare .cross_namespace::<{}>(..), and that must grant it",
+        "{owner} may not apply {} {key} in another namespace: declare .cross_namespace::<{}>(..) with a function that grants it",
         kind.kind, kind.kind
     )]
     NotGranted {
-        /// The kind of the child.
+        /// Kind of the child.
         kind: Box<Kind>,
-        /// The child.
+        /// Key of the child.
         key: ObjectKey,
-        /// Who applied.
+        /// The reconciled object.
         owner: String,
     },
-    /// The record of children on the reconciled object cannot be read.
+    /// The annotation that records the children of the reconciled object cannot be parsed.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// An object of that name exists and is not controlled by the owner.
+    /// An object with the child's name exists and is not controlled by the reconciled object.
     #[error(
         "{} {key} exists and {} {owner}{}",
         kind.kind,
-        if *is_owned { "is not controlled by" } else { "does not carry the marks of" },
+        if *is_owned { "is not controlled by" } else { "does not have the annotations of a child of" },
         controller(controlled_by)
     )]
     NotOurs {
-        /// The kind of the child.
+        /// Kind of the child.
         kind: Box<Kind>,
-        /// The child.
+        /// Key of the child.
         key: ObjectKey,
-        /// Who applied.
+        /// The reconciled object.
         owner: String,
-        /// Whether the child was to have an owner reference.
+        /// Whether the child would have an owner reference.
         is_owned: bool,
-        /// Who controls the object, if anybody.
+        /// The controller of the existing object, if it has one.
         controlled_by: Option<String>,
     },
     /// The child is being deleted.
-    #[error("cannot apply {} {key} for {owner}: it is being deleted, and made anew once it is gone", kind.kind)]
+    #[error("cannot apply {} {key} for {owner}: it is being deleted; it is created again after that", kind.kind)]
     Deleting {
-        /// The kind of the child.
+        /// Kind of the child.
         kind: Box<Kind>,
-        /// The child.
+        /// Key of the child.
         key: ObjectKey,
-        /// Who applied.
+        /// The reconciled object.
         owner: String,
     },
-    /// The child is not at the version at which it shall be applied.
+    /// The child does not have the requested `resourceVersion`.
     #[error("cannot apply {} {key} at resourceVersion {asked}: {}", kind.kind, version(found))]
     Version {
-        /// The kind of the child.
+        /// Kind of the child.
         kind: Box<Kind>,
-        /// The child.
+        /// Key of the child.
         key: ObjectKey,
-        /// The version that was asked for.
+        /// The requested `resourceVersion`.
         asked: String,
-        /// The version that it has; none if it does not exist.
+        /// The current `resourceVersion`; `None` if the child does not exist.
         found: Option<String>,
     },
-    /// The child is not where its owner is.
+    /// The child cannot be owned because of its namespace or scope.
     #[error("{owner} cannot own {} {key}: {why}", kind.kind)]
     Scope {
-        /// The kind of the child.
+        /// Kind of the child.
         kind: Box<Kind>,
-        /// The child.
+        /// Key of the child.
         key: ObjectKey,
-        /// Who applied.
+        /// The reconciled object.
         owner: String,
-        /// What is wrong.
+        /// Description of the problem.
         why: &'static str,
     },
     /// The child has no name.
     #[error("{owner} cannot apply a {} without a name", kind.kind)]
     Unnamed {
-        /// The kind of the child.
+        /// Kind of the child.
         kind: Box<Kind>,
-        /// Who applied.
+        /// The reconciled object.
         owner: String,
     },
-    /// The child has a field that cannot be applied.
-    #[error("cannot apply Secret {key} with stringData: the server turns it into data; set data")]
+    /// The child is a Secret with `stringData`, which cannot be applied.
+    #[error(
+        "cannot apply Secret {key} with stringData: the server converts it to data; set data instead"
+    )]
     StringData {
-        /// The secret.
+        /// Key of the Secret.
         key: ObjectKey,
     },
-    /// The child cannot be written as JSON, or the answer not be read.
+    /// The child cannot be encoded as JSON, or the response cannot be decoded.
     #[error("cannot apply {} {key}: it does not fit its Rust type", kind.kind)]
     Json {
-        /// The kind of the child.
+        /// Kind of the child.
         kind: Box<Kind>,
-        /// The child.
+        /// Key of the child.
         key: ObjectKey,
-        /// Where.
+        /// The JSON error.
         #[source]
         cause: serde_json::Error,
     },
-    /// A request failed.
+    /// A request to the server failed.
     #[error("cannot apply {} {key} as field manager {manager:?}", kind.kind)]
     Request {
-        /// The kind of the child.
+        /// Kind of the child.
         kind: Box<Kind>,
-        /// The child.
+        /// Key of the child.
         key: ObjectKey,
-        /// As whom.
+        /// The field manager of the request.
         manager: String,
-        /// Which request, and why.
+        /// The request and its error.
         #[source]
         cause: RequestError,
     },
 }
 
-/// The record of children on an object cannot be read.
+/// The annotation that records the children of an object cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read the annotation {annotation} of {owner}, which records its children")]
 #[non_exhaustive]
 pub struct RecordError {
-    /// The object.
+    /// The object with the annotation.
     pub owner: String,
-    /// The annotation.
+    /// Name of the annotation.
     pub annotation: String,
-    /// Where.
+    /// The JSON error.
     #[source]
     pub cause: serde_json::Error,
 }
@@ -186,7 +188,7 @@ fn version(found: &Option<String>) -> String {
 }
 
 impl ApplyError {
-    /// Whether the child changed since it was read.
+    /// Reports whether the child changed since it was read.
     pub fn is_conflict(&self) -> bool {
         match self {
             Self::Version { found, .. } => found.is_some(),
@@ -195,7 +197,7 @@ impl ApplyError {
         }
     }
 
-    /// Whether the child, its namespace or its kind does not exist.
+    /// Reports whether the child, its namespace or its kind does not exist.
     pub fn is_not_found(&self) -> bool {
         match self {
             Self::Version { found, .. } => found.is_none(),
@@ -204,157 +206,156 @@ impl ApplyError {
         }
     }
 
-    /// Whether the child is being deleted.
+    /// Reports whether the child is being deleted.
     pub fn is_deleting(&self) -> bool {
         matches!(self, Self::Deleting { .. })
     }
 
-    /// Whether the name belongs to somebody else's object.
+    /// Reports whether another owner's object has the child's name.
     pub fn is_not_ours(&self) -> bool {
         matches!(self, Self::NotOurs { .. })
     }
 }
 
-/// Why `Context::update_status`, `Context::delete` or `Context::prune` did not write.
+/// An error of `Context::update_status`, `Context::delete` or `Context::prune`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// A status cannot be written as JSON, or the answer not be read.
+    /// A status cannot be encoded as JSON, or the response cannot be decoded.
     #[error("cannot update the status of {} {key}: it does not fit its Rust type", kind.kind)]
     Json {
-        /// The kind.
+        /// Kind of the object.
         kind: Box<Kind>,
-        /// The object.
+        /// Key of the object.
         key: ObjectKey,
-        /// Where.
+        /// The JSON error.
         #[source]
         cause: serde_json::Error,
     },
-    /// The object was replaced by another of the same name.
-    #[error("cannot update the status of {} {key}: it was deleted and made anew", kind.kind)]
+    /// The object was deleted, and another object with the same name was created.
+    #[error("cannot update the status of {} {key}: it was deleted and created again", kind.kind)]
     Replaced {
-        /// The kind.
+        /// Kind of the object.
         kind: Box<Kind>,
-        /// The object.
+        /// Key of the object.
         key: ObjectKey,
     },
-    /// The object does not come from the server, so it cannot be told from another of its name.
-    #[error("cannot delete {} {key}: it was not read from the server, as it has no UID", kind.kind)]
+    /// The object has no UID, so it cannot be distinguished from another object with its name.
+    #[error("cannot delete {} {key}: it has no UID, so it was not read from the server", kind.kind)]
     NotRead {
-        /// The kind.
+        /// Kind of the object.
         kind: Box<Kind>,
-        /// The object.
+        /// Key of the object.
         key: ObjectKey,
     },
-    /// The record of children on the reconciled object cannot be read.
+    /// The annotation that records the children of the reconciled object cannot be parsed.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// A recorded child cannot be deleted with its owner, because its kind is not declared any
-    /// more.
+    /// A recorded child cannot be deleted with its owner, because its kind is no longer declared.
     #[error(
-        "cannot delete {kind} {key} with {owner}: the kind is not declared any more; declare it with .applies_unowned::<{kind}>(), or take the child out of the annotation {annotation} of {owner}"
+        "cannot delete {kind} {key} with {owner}: the kind is no longer declared; declare it with .applies_unowned::<{kind}>(), or remove the child from the annotation {annotation} of {owner}"
     )]
     UndeclaredChild {
-        /// What is being deleted.
+        /// The object that is being deleted.
         owner: String,
-        /// The kind of the child.
+        /// Kind of the child.
         kind: String,
-        /// The child.
+        /// Key of the child.
         key: ObjectKey,
-        /// The annotation that records it.
+        /// Name of the annotation that records the child.
         annotation: String,
     },
-    /// A recorded child cannot be read.
+    /// A recorded child cannot be decoded.
     #[error("cannot read {} {key}", kind.kind)]
     Child {
-        /// The kind of the child.
+        /// Kind of the child.
         kind: Box<Kind>,
-        /// The child.
+        /// Key of the child.
         key: ObjectKey,
-        /// Where.
+        /// The JSON error.
         #[source]
         cause: serde_json::Error,
     },
-    /// A request failed.
+    /// A request to the server failed.
     #[error(transparent)]
     Request(#[from] RequestError),
 }
 
 impl WriteError {
-    /// Whether the object changed since it was read.
+    /// Reports whether the object changed since it was read.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Request(cause) if cause.is_conflict())
     }
 
-    /// Whether the object does not exist.
+    /// Reports whether the object does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Request(cause) if cause.is_not_found())
     }
 }
 
-/// Why `get` or `list`, of `Context` or of `Live`, cannot answer.
+/// An error of `get` or `list`, of `Context`, `Live`, `Reads` or `MapContext`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The controller did not say that it reads this kind.
+    /// The controller does not declare the kind.
     #[error(
-        "controller {controller} does not cache the kind {}: declare it with .owns::<{}>() or .watches::<{}>(..), or ask the server with .live()",
+        "controller {controller} does not cache the kind {}: declare it with .owns::<{}>() or .watches::<{}>(..), or read from the server with .live()",
         kind.kind, kind.kind, kind.kind
     )]
     NotDeclared {
-        /// Who reads.
+        /// Name of the controller.
         controller: String,
-        /// What.
+        /// The kind that is not declared.
         kind: Box<Kind>,
     },
-    /// No controller of the operator reads this kind.
+    /// No controller of the operator declares the kind.
     #[error(
         "no controller caches the kind {}: declare it with .owns::<{}>() or .watches::<{}>(..)",
         kind.kind, kind.kind, kind.kind
     )]
     NotCached {
-        /// The kind.
+        /// The kind that is not declared.
         kind: Box<Kind>,
     },
-    /// The first list of a kind is not in.
+    /// The initial list of the kind has not been received.
     #[error("the cache of the kind {} is not filled yet: wait with .synced().await", kind.kind)]
     NotSynced {
-        /// The kind.
+        /// The kind whose cache is not filled.
         kind: Box<Kind>,
     },
-    /// The key names no namespace, and the reconciled object has none.
-    #[error("cannot read {} {name} without a namespace: give (namespace, name)", kind.kind)]
+    /// The key has no namespace, and the reconciled object is cluster-scoped.
+    #[error("cannot read {} {name} without a namespace: use (namespace, name) as the key", kind.kind)]
     NoNamespace {
-        /// The kind.
+        /// Kind of the object.
         kind: Box<Kind>,
-        /// The name.
+        /// Name of the object.
         name: String,
     },
-    /// The object is in another namespace, and nobody granted the reference.
+    /// The object is in another namespace, and the reference is not granted.
     #[error(
-        "{from} may not refer to {} {key} in another namespace: the operator must declare .cross_namespace::<{}>(..), and that must grant it",
+        "{from} may not refer to {} {key} in another namespace: declare .cross_namespace::<{}>(..) with a function that grants it",
         kind.kind, kind.kind
     )]
     NotGranted {
-        /// The kind of the object.
+        /// Kind of the object.
         kind: Box<Kind>,
-        /// The object.
+        /// Key of the object.
         key: ObjectKey,
-        /// What refers to it.
+        /// The referring object.
         from: String,
     },
-    /// The object is there, but does not fit its Rust type.
+    /// The object exists but cannot be decoded as its Rust type.
     #[error(transparent)]
     Unreadable(#[from] Arc<ObjectError>),
-    /// A selection names an index, which only the cache has.
+    /// The selection names an index, which only the cache has.
     #[error("cannot list {} live by the index {index:?}: the server has no indexes, use labels", kind.kind)]
     LiveIndex {
-        /// The kind.
+        /// Kind of the objects.
         kind: Box<Kind>,
-        /// The index.
+        /// Name of the index.
         index: String,
     },
-    /// The server was asked and did not answer.
+    /// A request to the server failed.
     #[error(transparent)]
     Request(#[from] RequestError),
 }

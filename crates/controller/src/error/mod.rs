@@ -1,4 +1,4 @@
-//! Errors: the opaque [`Error`] that a reconcile returns, and this room's own.
+//! Errors: the opaque [`Error`] that a reconcile returns, and the typed errors of this crate.
 
 mod calls;
 mod permission;
@@ -14,14 +14,14 @@ use opkit_leaderelection::LeaderElectionError;
 pub use self::calls::{ApplyError, ReadError, RecordError, WriteError};
 pub use self::permission::{MissingPermissions, Permission};
 
-/// The result of a reconcile, and of anything else that may fail in any way.
+/// Result of a reconcile, and of any other operation that fails with [`Error`].
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 
-/// Any error, and what it means for the retry of the object.
+/// Any error, with the time of the object's retry.
 ///
-/// Made by `?` from every error type. `Display` and `Debug` print the whole chain in one line. It
-/// is opaque as anyhow's is, and not itself a [`std::error::Error`], because then `?` could not
-/// take every error.
+/// `?` creates it from every error type. `Display` and `Debug` print the whole chain on one line.
+/// Like anyhow's error it is opaque and not itself a [`std::error::Error`], because then `?` could
+/// not convert every error.
 ///
 /// # Examples
 /// ```
@@ -39,7 +39,7 @@ pub struct Error {
     retry: Retry,
 }
 
-/// When a failed object is tried again.
+/// Time of the retry after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retry {
     Backoff,
@@ -52,12 +52,12 @@ pub(crate) enum Retry {
 struct Message(String);
 
 impl Error {
-    /// An error that is only a message.
+    /// Returns an error that is only a message.
     pub fn msg(message: impl fmt::Display) -> Self {
         Self::from(Message(message.to_string()))
     }
 
-    /// An error that was boxed already, which `?` cannot take.
+    /// Returns an error from a boxed error, which `?` cannot convert.
     pub fn from_boxed(cause: Box<dyn StdError + Send + Sync>) -> Self {
         Self {
             cause,
@@ -65,8 +65,8 @@ impl Error {
         }
     }
 
-    /// `error`, to be retried after `duration` instead of the object's backoff. Less than 1 ms is
-    /// the backoff.
+    /// Returns `error`, retried after `duration` instead of the object's backoff. A duration below
+    /// 1 ms uses the backoff.
     pub fn retry_after(duration: Duration, error: impl Into<Self>) -> Self {
         Self {
             retry: Retry::After(duration),
@@ -74,7 +74,7 @@ impl Error {
         }
     }
 
-    /// `error`, not to be retried before the object, or something it depends on, changes.
+    /// Returns `error`, retried only when the object, or an object that it depends on, changes.
     pub fn terminal(error: impl Into<Self>) -> Self {
         Self {
             retry: Retry::AtNextChange,
@@ -82,18 +82,19 @@ impl Error {
         }
     }
 
-    /// The error as `E`, if it was made from one.
+    /// Returns the error as `E`, if it was created from an `E`.
     pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
         self.cause.downcast_ref()
     }
 
-    /// Whether `Context::apply` refused to touch a child that belongs to somebody else.
+    /// Reports whether `Context::apply` refused to change a child that has another owner.
     pub fn is_not_ours(&self) -> bool {
         self.downcast_ref::<ApplyError>()
             .is_some_and(ApplyError::is_not_ours)
     }
 
-    /// Whether a request, of opkit or of kube, failed because the object changed since it was read.
+    /// Reports whether a request of opkit or of kube failed because the object changed since it was
+    /// read.
     pub fn is_conflict(&self) -> bool {
         self.any(
             ApplyError::is_conflict,
@@ -103,7 +104,7 @@ impl Error {
         )
     }
 
-    /// Whether a request, of opkit or of kube, failed because the object does not exist.
+    /// Reports whether a request of opkit or of kube failed because the object does not exist.
     pub fn is_not_found(&self) -> bool {
         self.any(
             ApplyError::is_not_found,
@@ -117,7 +118,7 @@ impl Error {
         self.retry
     }
 
-    /// Whether an error in the chain is what the test for its type says.
+    /// Reports whether the predicate for its type holds for an error in the chain.
     fn any(
         &self,
         apply: fn(&ApplyError) -> bool,
@@ -144,7 +145,7 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Error {
     }
 }
 
-/// Returns the error that this one was created from; the hint for the retry is lost.
+/// Returns the error that this one was created from; the time of the retry is lost.
 impl From<Error> for Box<dyn StdError + Send + Sync> {
     fn from(error: Error) -> Self {
         error.cause
@@ -164,113 +165,115 @@ impl fmt::Debug for Error {
 }
 
 impl ManagerError {
-    /// Whether no API server answered at the start.
+    /// Reports whether no API server was reachable at the start.
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Preflight(error) if error.is_unreachable())
     }
 }
 
-/// Why a manager ended, or did not start.
+/// An error with which a manager stopped or failed to start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManagerError {
     /// The server does not serve a kind.
     #[error(
-        "the cluster does not know the kind {kind}: install its CRD first (of an own kind with `{operator} manifests | kubectl apply -f -`)"
+        "the cluster does not serve the kind {kind}: install its CRD first (for a kind of this operator with `{operator} manifests | kubectl apply -f -`)"
     )]
     UnknownKind {
-        /// Who asks.
+        /// Name of the operator.
         operator: String,
-        /// The kind.
+        /// The kind that is not served.
         kind: Box<Kind>,
     },
-    /// Permissions are missing.
+    /// The operator lacks permissions.
     #[error(
-        "permissions are missing (those that `{operator} manifests` prints are enough): {missing}"
+        "permissions are missing (the rules that `{operator} manifests` prints are sufficient): {missing}"
     )]
     Forbidden {
-        /// Who needs them.
+        /// Name of the operator.
         operator: String,
-        /// All that are missing.
+        /// All missing permissions.
         missing: MissingPermissions,
-        /// The first refusal of the server, if it refused a request; it names the user.
+        /// The first request that the server refused, if any; the error names the user.
         #[source]
         cause: Option<RequestError>,
     },
-    /// The first requests failed otherwise.
+    /// A request of the checks at the start failed for another reason.
     #[error("cannot start")]
     Preflight(#[source] RequestError),
-    /// The cache did not fill.
+    /// The caches did not receive their initial lists in time.
     #[error("cannot start")]
     Sync(#[source] SyncError),
-    /// A name cannot be used in Kubernetes.
+    /// A name is not valid in Kubernetes.
     #[error("{what} {name:?} is not valid: {problem}")]
     Name {
-        /// What has the name.
+        /// The thing that has the name, such as `controller`.
         what: String,
         /// The name.
         name: String,
-        /// The rule that it breaks.
+        /// The rule that the name breaks.
         problem: String,
     },
-    /// Two controllers have one name.
-    #[error("two controllers are named {0:?}: tell them apart with .named(..)")]
+    /// Two controllers have the same name.
+    #[error("two controllers are named {0:?}: give one of them another name with .named(..)")]
     NameTaken(String),
-    /// A runnable ended with an error.
+    /// A runnable returned an error.
     #[error("{name} failed")]
     Runnable {
-        /// Which.
+        /// Name of the runnable.
         name: String,
-        /// Why.
+        /// Error of the runnable.
         #[source]
         cause: Box<dyn StdError + Send + Sync>,
     },
-    /// Something did not end in time after a stop.
-    #[error("these did not end within {seconds} s of the stop: {}", late.join(", "))]
+    /// Reconciles or runnables did not stop within the grace period.
+    #[error("these did not stop within {seconds} s: {}", late.join(", "))]
     Late {
-        /// The grace period.
+        /// The grace period in seconds.
         seconds: u64,
-        /// Controller and object of each reconcile, names of runnables.
+        /// Controller and object of each late reconcile, and names of late runnables.
         late: Vec<String>,
     },
-    /// The end did not go well either.
+    /// The manager failed, and the shutdown failed as well.
     #[error("{first}; then {then}")]
     Several {
-        /// Why it ended; not a source, because both are in the message.
+        /// The first error; not a source, because the message contains both errors.
         first: Box<Self>,
-        /// What went wrong then.
+        /// The error of the shutdown.
         then: Box<Self>,
     },
-    /// Nobody gave a controller its state.
-    #[error("controller {controller} reads the state {state}, which nobody gives: add .state(..)")]
+    /// A controller reads a state that was not provided.
+    #[error(
+        "controller {controller} reads the state {state}, which is not provided: add .state(..)"
+    )]
     NoState {
-        /// The controller.
+        /// Name of the controller.
         controller: String,
-        /// The type of the state.
+        /// Type of the state.
         state: &'static str,
     },
-    /// A state could not be created.
+    /// The function that creates a state failed.
     #[error("cannot create the state {state}")]
     State {
-        /// The type of the state.
+        /// Type of the state.
         state: &'static str,
-        /// Why.
+        /// Error of the function.
         #[source]
         cause: Box<dyn StdError + Send + Sync>,
     },
-    /// Two clusters have one name.
+    /// Two clusters have the same name.
     #[error("two clusters are named {0:?}")]
     ClusterTaken(String),
-    /// No leader can be elected.
+    /// Leader election failed.
     #[error("cannot elect a leader")]
     LeaderElection(#[source] LeaderElectionError),
-    /// A second signal came before the stop was complete.
+    /// A second signal was received before the shutdown was complete.
     #[error("stopped at once by a second signal")]
     Interrupted,
-    /// Signals cannot be listened to.
+    /// The signal handlers cannot be installed.
     #[error("cannot listen for signals")]
     Signals(#[source] std::io::Error),
-    /// A task of ours panicked.
+    /// A task of the manager panicked.
     #[error("a worker ended unexpectedly")]
     Internal(#[source] Box<dyn StdError + Send + Sync>),
 }

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Something that an operator needs to be allowed: one verb on one resource, in the namespaces that
-/// it watches.
+/// A permission that an operator needs: one verb on one resource, in the namespaces that it
+/// watches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Permission {
-    /// The API group; empty for the core group.
+    /// API group; empty for the core group.
     pub group: String,
-    /// The resource, or `resource/subresource`.
+    /// Resource, or `resource/subresource`.
     pub resource: String,
     /// The verb.
     pub verb: String,
-    /// Whether the resource is in namespaces.
+    /// Whether the resource is namespaced.
     pub namespaced: bool,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Permission {
     }
 }
 
-/// Writes a rule as it stands in a Role.
+/// Writes a rule in the form of a Role.
 fn write_rule(
     f: &mut fmt::Formatter<'_>,
     group: &str,
@@ -84,7 +84,7 @@ impl MissingPermissions {
     }
 }
 
-/// One rule after the other, as they are written in a Role.
+/// Formats the rules in the form of a Role, one after the other.
 impl fmt::Display for MissingPermissions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, ((namespace, group, resource), verbs)) in self.verbs.iter().enumerate() {

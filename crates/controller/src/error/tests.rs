@@ -9,7 +9,7 @@ struct Layer {
 }
 
 #[test]
-fn the_chain_is_one_line_without_repeats() {
+fn the_chain_is_one_line_without_repetition() {
     let inner = Layer {
         what: "connection\nrefused",
         cause: None,
@@ -31,7 +31,7 @@ fn the_chain_is_one_line_without_repeats() {
 }
 
 #[test]
-fn the_retry_is_the_outermost_word() {
+fn the_outermost_retry_has_precedence() {
     let after = Duration::from_secs(3);
     let check = |error: Error, expected| assert_eq!(error.retry(), expected);
     check(Error::msg("x"), Retry::Backoff);
@@ -45,7 +45,7 @@ fn the_retry_is_the_outermost_word() {
     );
 }
 
-/// A refusal of the server's, as each kind of error has it.
+/// Returns an error response of the server in each form in which a reconcile can return it.
 fn refused(code: u16, reason: &str) -> [Error; 4] {
     let status = || kube::core::Status::failure("no", reason).with_code(code);
     let kind = Box::new(Kind::of::<k8s_openapi::api::core::v1::ConfigMap>());
@@ -78,7 +78,7 @@ fn refused(code: u16, reason: &str) -> [Error; 4] {
 }
 
 #[test]
-fn refusals_are_told_apart_whoever_sent_the_request() {
+fn conflict_and_not_found_are_recognized_in_every_error_type() {
     for error in refused(409, "Conflict") {
         assert!(error.is_conflict() && !error.is_not_found(), "{error}");
     }

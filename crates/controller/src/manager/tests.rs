@@ -136,7 +136,7 @@ async fn an_unknown_kind_is_one_sentence() {
     let error = manager.run(CancellationToken::new()).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the cluster does not know the kind ConfigMap (v1): install its CRD first (of an own kind with `test manifests | kubectl apply -f -`)"
+        "the cluster does not serve the kind ConfigMap (v1): install its CRD first (for a kind of this operator with `test manifests | kubectl apply -f -`)"
     );
 }
 
@@ -377,7 +377,7 @@ async fn an_undeclared_kind_is_an_error_that_helps() {
     let last = run.log.last("configmap", &("d", "one").into()).unwrap();
     assert!(
         last.result.to_string().ends_with(
-            "controller configmap does not cache the kind Pod: declare it with .owns::<Pod>() or .watches::<Pod>(..), or ask the server with .live()"
+            "controller configmap does not cache the kind Pod: declare it with .owns::<Pod>() or .watches::<Pod>(..), or read from the server with .live()"
         ),
         "{}",
         last.result
@@ -397,7 +397,7 @@ async fn a_late_reconcile_is_named() {
     let error = run.stop().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "these did not end within 3 s of the stop: configmap d/one"
+        "these did not stop within 3 s: configmap d/one"
     );
 }
 

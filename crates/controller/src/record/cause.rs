@@ -1,4 +1,4 @@
-//! Why an object was reconciled.
+//! The causes of a reconcile.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,46 +6,47 @@ use std::sync::Arc;
 use opkit_cache::FieldChange;
 use serde::ser::{Serialize, Serializer};
 
-/// One thing that made an object need a reconcile.
+/// An event or condition that caused a reconcile of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// It was there when the operator started.
+    /// The object existed when the operator started.
     InitialList,
-    /// An object changed: itself, or one that it depends on.
+    /// The reconciled object, or an object that it depends on, was created or changed.
     Changed {
-        /// The kind; none for the object itself.
+        /// Kind of the changed object; `None` if it is the reconciled object itself.
         kind: Option<Arc<str>>,
-        /// The name.
+        /// Name of the changed object.
         name: String,
-        /// The first fields that changed; none if it is new, or was not told one by one.
+        /// The first fields that changed; empty if the object is new or its fields were not
+        /// compared.
         fields: Vec<FieldChange>,
     },
-    /// An object was deleted.
+    /// The reconciled object, or an object that it depends on, was deleted.
     Deleted {
-        /// The kind; none for the object itself.
+        /// Kind of the deleted object; `None` if it is the reconciled object itself.
         kind: Option<Arc<str>>,
-        /// The name.
+        /// Name of the deleted object.
         name: String,
     },
-    /// It failed so often.
+    /// The last reconcile failed; the value is the number of failures in a row.
     Retry(u32),
-    /// The last reconcile asked for it.
+    /// The last reconcile requested a requeue.
     Requeued,
-    /// The periodic look at everything.
+    /// The periodic resync of all objects.
     Resync,
-    /// The process has become the leader again.
+    /// The process was elected leader again.
     Elected,
-    /// Something outside the cluster.
+    /// A trigger outside the cluster.
     Triggered {
-        /// What.
+        /// Description of the trigger.
         by: Arc<str>,
     },
 }
 
 impl Cause {
-    /// Kind and name of the object that changed or was deleted, and the fields that changed; none
-    /// for other causes. The kind is none for the object itself.
+    /// Returns kind, name and changed fields of the object that changed or was deleted, or `None`
+    /// for other causes. The kind is `None` for the reconciled object itself.
     pub(crate) fn change(&self) -> Option<(Option<&str>, &str, &[FieldChange])> {
         match self {
             Self::Changed { kind, name, fields } => Some((kind.as_deref(), name, fields)),

@@ -5,7 +5,8 @@ use tracing::Span;
 
 use crate::record::Cause;
 
-/// Number of spans that a reconcile is linked to, at most.
+/// Largest number of spans that a reconcile is linked to. Bounds the causes of an object that waits
+/// long in the queue.
 const LINKS: usize = 16;
 
 /// The causes of a reconcile, and the spans of their events if tracing is enabled.
@@ -16,7 +17,7 @@ pub(crate) struct Causes {
 }
 
 impl Causes {
-    /// Adds the span of the event that is the cause.
+    /// Adds the span of the event that caused the reconcile.
     pub(crate) fn linked(mut self, span: Span) -> Self {
         if !span.is_disabled() {
             self.links.push(span);
@@ -24,7 +25,7 @@ impl Causes {
         self
     }
 
-    /// Links the span of the reconcile to its events.
+    /// Links the span of the reconcile to the spans of its events.
     pub(crate) fn link(&self, reconcile: &Span) {
         for link in &self.links {
             reconcile.follows_from(link);
@@ -48,7 +49,8 @@ impl Merge for Causes {
         self.links.extend(later.links.into_iter().take(room));
     }
 
-    /// A requeue or a retry that was due later is not the cause of an earlier reconcile.
+    /// Returns `false` for a requeue or retry that was due later: it is not a cause of an earlier
+    /// reconcile.
     fn is_delivered_early(&self) -> bool {
         let is_asked = |cause: &Cause| matches!(cause, Cause::Requeued | Cause::Retry(_));
         !self.reasons.iter().all(is_asked)

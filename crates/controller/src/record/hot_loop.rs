@@ -1,9 +1,9 @@
-//! Finding loops: an object that is reconciled again and again because of what the reconcile itself
-//! writes, or because somebody else undoes it. Children that are created and pruned in [`turns`],
-//! and objects that are reconciled without a pause for any other reason ([`pace`]), are found too.
+//! Detects loops: an object that is reconciled repeatedly because of the reconcile's own writes, or
+//! because another client reverts them. [`turns`] detects children that are created and pruned
+//! alternately, [`pace`] objects that are reconciled without a pause for any other reason.
 //!
-//! Told of each reconcile, it says nothing of busy but healthy ones: a roll-out of many steps is
-//! caused by others' changes, and its values do not come back.
+//! Frequent but healthy reconciles are not reported: a rollout of many steps is caused by the
+//! changes of other clients, and its values do not come back.
 
 mod pace;
 mod turns;
@@ -21,34 +21,36 @@ use self::turns::Turns;
 use super::ReconcileRecord;
 use crate::record::trace::Write;
 
-/// So many reconciles in a row, each caused by nothing but what the one before wrote, are a loop.
+/// Number of reconciles in a row, each caused only by the writes of the one before, that count as a
+/// loop.
 const CHAIN: u32 = 10;
-/// So many times the same value of a field came back, and was overwritten.
+/// Number of times that the same value of a field came back and was overwritten before this counts
+/// as a loop.
 const FIGHT: usize = 5;
-/// Within this time.
+/// Time within which [`CHAIN`] reconciles or [`FIGHT`] corrections count as a loop.
 const WINDOW: Duration = Duration::from_secs(60);
-/// How many corrections are remembered.
+/// Largest number of remembered corrections per object. Bounds the memory of a tracker.
 const REMEMBERED: usize = 32;
 
-/// A loop that was found.
+/// A detected loop: reconciles that cause each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct HotLoop {
     /// The object whose change leads to the next reconcile, such as `Deployment robot-one`.
     pub object: String,
-    /// The field that keeps changing; empty if that cannot be told.
+    /// The field that keeps changing; empty if it is not known.
     pub field: String,
-    /// The field manager that keeps changing it; none if that is not known.
+    /// The field manager that keeps changing the field; `None` if it is not known.
     pub manager: Option<String>,
-    /// The cause of the last reconcile, where no field is known that keeps changing: the object is
-    /// reconciled without a pause, such as by a requeue after 1 ms.
+    /// The cause of the last reconcile if the object is reconciled without a pause and no changing
+    /// field is known, such as a requeue after 1 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
     /// Whether the object is a child that one reconcile creates and the next one prunes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_created_and_pruned: bool,
-    /// How many reconciles it has led to so far.
+    /// Number of reconciles that the loop has caused so far.
     pub count: u32,
 }
 
@@ -65,7 +67,7 @@ impl fmt::Display for HotLoop {
         if *is_created_and_pruned {
             return write!(
                 f,
-                "loop: {object} is created and pruned in turn, {count} reconciles so far: a child that a run does not apply is pruned; apply it in each run, or create it with cx.create_once"
+                "loop: {object} is created and pruned alternately, {count} reconciles so far: a child that a reconcile does not apply is pruned; apply it in every reconcile, or create it with cx.create_once"
             );
         }
         if let Some(because) = because {
@@ -74,7 +76,7 @@ impl fmt::Display for HotLoop {
                 "loop: {object} is reconciled without a pause, because {because}, {count} reconciles so far"
             );
         }
-        let manager = manager.as_deref().unwrap_or("somebody else");
+        let manager = manager.as_deref().unwrap_or("another client");
         write!(
             f,
             "loop: {manager} keeps changing {field} of {object}, {count} reconciles so far"
@@ -88,7 +90,7 @@ struct Correction {
     kind: String,
     name: String,
     field: String,
-    /// The fingerprint of its value.
+    /// Fingerprint of the field's value.
     value: u64,
 }
 
@@ -103,21 +105,21 @@ pub(crate) struct ContestedField {
     pub(crate) field: String,
 }
 
-/// What is known of one object.
+/// State of loop detection for one object.
 #[derive(Debug, Default)]
 pub(super) struct Tracker {
-    /// How many reconciles in a row were caused by the one before alone, and since when.
+    /// Number of reconciles in a row that were caused only by the one before.
     chain: u32,
     since: Duration,
     wrote: Vec<Write>,
     corrections: VecDeque<(Duration, Correction)>,
     turns: Turns,
-    /// The other field manager of the contested field, once that was looked up.
+    /// The other field manager of the contested field, once it is known.
     pub(super) other_manager: Option<String>,
 }
 
 impl Tracker {
-    /// Takes in a reconcile that has ended; the loop that it is part of, if there is one.
+    /// Records a finished reconcile. Returns the loop that it is part of, if any.
     pub(super) fn observe(
         &mut self,
         now: Duration,
@@ -131,7 +133,7 @@ impl Tracker {
         turns.or(own).or(fight)
     }
 
-    /// Caused by nothing but what the reconcile before wrote, and writing again.
+    /// Detects reconciles that are caused only by the writes of the one before and write again.
     fn own_loop(
         &mut self,
         now: Duration,
@@ -174,7 +176,7 @@ impl Tracker {
         })
     }
 
-    /// The same value of a field comes back again and again, and each time the reconcile writes the
+    /// Detects a field whose same value comes back repeatedly while each reconcile writes the
     /// object.
     fn fight(&mut self, now: Duration, record: &ReconcileRecord) -> Option<HotLoop> {
         while let Some((at, _)) = self.corrections.front()

@@ -1,5 +1,5 @@
-//! What was reconciled, why, what it read and wrote, how long it took and how it ended: the last
-//! ones, kept in memory.
+//! Log of the last reconciles, in memory: object, causes, reads and writes, duration and outcome of
+//! each.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -22,49 +22,50 @@ use super::{Cause, HotLoop, Outcome};
 use crate::object::Request;
 use crate::record::trace::Write;
 
-/// How many reconciles are kept, oldest dropped first.
+/// Largest number of records; the oldest is dropped first.
 const KEPT: usize = 4096;
-/// How many of them of one object.
+/// Largest number of records of one object.
 const KEPT_OF_ONE: usize = 8;
-/// For how many objects the last reconcile is kept; further ones are only among all.
+/// Largest number of objects whose last reconcile is kept. Reconciles of further objects are only
+/// in the list of all records.
 const OBJECTS: usize = 10_000;
 
-/// One reconcile.
+/// Record of one reconcile.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReconcileRecord {
-    /// The name of the controller.
+    /// Name of the controller.
     pub controller: Arc<str>,
-    /// The kind of the object.
+    /// Kind of the object.
     pub kind: Arc<str>,
-    /// The object.
+    /// Key of the object.
     #[serde(flatten, serialize_with = "request_fields")]
     pub request: Request,
-    /// The how many-th reconcile of the object by this process it is.
+    /// Number of this reconcile among all of the object by this process; the first is 1.
     pub number: u64,
     /// All causes, such as `Deployment robot-one changed: .status.readyReplicas 1 -> 2`.
     #[serde(serialize_with = "causes")]
     pub causes: Reasons<Cause>,
-    /// How many reads the cache answered.
+    /// Number of reads from the cache.
     pub cache_reads: u32,
-    /// How many reads asked the server.
+    /// Number of reads from the server.
     pub live_reads: u32,
-    /// What was written.
+    /// Writes that succeeded.
     pub writes: Vec<Write>,
-    /// When it began.
+    /// Start time.
     pub started: Timestamp,
-    /// How long it took.
+    /// Duration of the reconcile.
     #[serde(rename = "durationSeconds", serialize_with = "seconds")]
     pub duration: Duration,
-    /// How it ended.
+    /// Outcome of the reconcile.
     pub result: Outcome,
-    /// The loop that it is part of, if it is part of one.
+    /// The loop that the reconcile is part of, if any.
     pub hot_loop: Option<HotLoop>,
 }
 
 impl ReconcileRecord {
-    /// The causes, one sentence each.
+    /// Returns the causes, one text each.
     pub fn causes(&self) -> Vec<String> {
         let mut causes: Vec<_> = self.causes.iter().map(ToString::to_string).collect();
         if self.causes.more() > 0 {
@@ -89,9 +90,9 @@ impl fmt::Display for ReconcileRecord {
     }
 }
 
-/// The last reconciles; cloning gives another handle on the same log.
+/// The log of the last reconciles. A clone is another handle on the same log.
 ///
-/// Full means that the oldest record goes.
+/// A full log drops its oldest record.
 ///
 /// # Examples
 /// ```
@@ -105,7 +106,7 @@ impl fmt::Display for ReconcileRecord {
 #[derive(Debug, Clone)]
 pub struct ReconcileLog {
     shared: Arc<Mutex<Log>>,
-    /// How many objects are looked at for loops: until something is written, none.
+    /// Number of objects with loop detection; an object gets it with its first write.
     trackers: Arc<AtomicUsize>,
     /// Whether values of changed fields are kept.
     values: Arc<AtomicBool>,
@@ -126,33 +127,33 @@ impl Default for ReconcileLog {
 #[derive(Debug, Default)]
 struct Log {
     all: VecDeque<Arc<ReconcileRecord>>,
-    /// By controller, so that finding one needs no key of both.
+    /// Objects by controller, so that a lookup needs no key of controller and request.
     objects: HashMap<Arc<str>, HashMap<Request, Reconciled, RandomState>, RandomState>,
-    /// How many these are.
+    /// Number of objects of all controllers.
     known: usize,
     total: u64,
 }
 
-/// One object, as one controller has reconciled it.
+/// Records of one object by one controller.
 #[derive(Debug, Default)]
 struct Reconciled {
     records: VecDeque<Arc<ReconcileRecord>>,
     count: u64,
     pace: Pace,
-    /// Made when something is written for the first time.
+    /// Loop detection, created at the first write.
     tracker: Option<Box<Tracker>>,
 }
 
 impl ReconcileLog {
-    /// Keeps the values of changed fields from now on, or no longer. By default the path of a field
-    /// is kept alone, and below `.status` numbers and booleans with their values: records are shown
-    /// by the debug endpoint, `opkit explain` and failed tests. Values of Secrets are never kept,
-    /// nor is kubectl's copy of what was applied.
+    /// Sets whether the values of all changed fields are kept from now on. By default only the path
+    /// of a field is kept, and below `.status` also numbers and booleans, because the debug
+    /// endpoint, `opkit explain` and failed tests show the records. Values of Secrets and kubectl's
+    /// last-applied annotation are never kept.
     pub fn record_values(&self, all: bool) {
         self.values.store(all, Ordering::Relaxed);
     }
 
-    /// Which values of changed fields are kept.
+    /// Returns which values of changed fields are kept.
     pub(crate) fn values(&self) -> ShownValues {
         match self.values.load(Ordering::Relaxed) {
             true => ShownValues::All,
@@ -160,25 +161,25 @@ impl ReconcileLog {
         }
     }
 
-    /// The kept reconciles, oldest first.
+    /// Returns all records, oldest first.
     pub fn records(&self) -> Vec<Arc<ReconcileRecord>> {
         self.shared.lock().all.iter().cloned().collect()
     }
 
-    /// The last reconciles of an object by a controller, oldest first.
+    /// Returns the records of an object by a controller, oldest first.
     pub fn of(&self, controller: &str, request: &Request) -> Vec<Arc<ReconcileRecord>> {
         let log = self.shared.lock();
         let known = log.known(controller, request);
         known.map_or_else(Vec::new, |known| known.records.iter().cloned().collect())
     }
 
-    /// The last reconcile of an object by a controller.
+    /// Returns the last record of an object by a controller.
     pub fn last(&self, controller: &str, key: &ObjectKey) -> Option<Arc<ReconcileRecord>> {
         let request = Request::from(key.clone());
         self.of(controller, &request).pop()
     }
 
-    /// The last reconcile of each object that still exists, in no particular order.
+    /// Returns the last record of each object that still exists, in no particular order.
     pub fn last_of_each(&self) -> Vec<Arc<ReconcileRecord>> {
         let log = self.shared.lock();
         let objects = log.objects.values();
@@ -188,13 +189,13 @@ impl ReconcileLog {
             .collect()
     }
 
-    /// How many reconciles there were, kept or not.
+    /// Returns the number of all reconciles, including those whose records were dropped.
     pub fn total(&self) -> u64 {
         self.shared.lock().total
     }
 
-    /// Keeps a reconcile of `field_manager`'s; answers the loop that it is part of, if there is
-    /// one.
+    /// Adds the record of a reconcile that wrote as `field_manager`. Returns the loop that the
+    /// reconcile is part of, if any.
     pub(crate) fn push(&self, mut record: ReconcileRecord, field_manager: &str) -> Option<HotLoop> {
         let mut log = self.shared.lock();
         log.total = log.total.saturating_add(1);
@@ -215,7 +216,7 @@ impl ReconcileLog {
         let Some(object) = object else {
             let passed = log.keep(Arc::new(record));
             drop(log);
-            // Records are freed without the lock.
+            // Records are freed after the lock is released.
             drop(passed);
             return None;
         };
@@ -298,7 +299,7 @@ impl Log {
         self.objects.get_mut(controller)?.get_mut(request)
     }
 
-    /// Keeps a record among all; answers what goes for it.
+    /// Adds a record to the list of all records and returns the records that it displaces.
     fn keep(&mut self, record: Arc<ReconcileRecord>) -> Option<[Option<Arc<ReconcileRecord>>; 2]> {
         self.all.push_back(record);
         if self.all.len() <= KEPT {
@@ -306,7 +307,7 @@ impl Log {
         }
         let oldest = self.all.pop_front()?;
         let mut last = None;
-        // Of its object the last one stays, however old it is.
+        // The last record of an object is kept, however old it is.
         if Arc::strong_count(&oldest) > 1
             && let Some(known) = self.known_mut(&oldest.controller, &oldest.request)
             && known.records.len() > 1
@@ -319,7 +320,7 @@ impl Log {
     }
 }
 
-/// As three fields: the cluster where there are several, the namespace and the name.
+/// Serializes a request as three fields: cluster (if there are several), namespace, name.
 fn request_fields<S: Serializer>(request: &Request, serializer: S) -> Result<S::Ok, S::Error> {
     use serde::ser::SerializeMap;
     let mut map = serializer.serialize_map(None)?;

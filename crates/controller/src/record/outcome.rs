@@ -1,35 +1,35 @@
-//! How a reconcile ended.
+//! The outcome of a reconcile.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-/// How a reconcile ended.
+/// The outcome of a reconcile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Nothing to do until something changes.
+    /// Success: no further reconcile until something changes.
     Ok,
-    /// To be reconciled again.
+    /// Success, with a requeue.
     Requeue {
-        /// After how long.
+        /// Delay until the next reconcile.
         #[serde(rename = "afterSeconds", serialize_with = "seconds")]
         after: Duration,
     },
-    /// It failed.
+    /// Failure.
     Error {
-        /// The error chain in one line.
+        /// The error chain on one line.
         message: String,
-        /// After how long it is tried again; none for at the next change.
+        /// Delay until the retry; `None` if the object is retried at its next change.
         #[serde(rename = "retrySeconds", serialize_with = "optional_seconds")]
         retry_after: Option<Duration>,
     },
 }
 
 impl Outcome {
-    /// Whether the object is queued again without a change.
+    /// Reports whether the object is queued again without a change.
     pub(crate) fn is_queued_again(&self) -> bool {
         match self {
             Self::Ok => false,

@@ -13,12 +13,12 @@ use serde::Serialize;
 /// Number of writes that are kept: enough to explain a reconcile, and a bound for a record.
 const WRITES: usize = 32;
 
-/// What one reconcile has done so far. It is dropped with the reconcile, so a reconcile that ends
-/// early leaves nothing behind.
+/// Reads, writes and applied children of one reconcile so far. Dropped with the reconcile, so a
+/// reconcile that ends early leaves nothing behind.
 #[derive(Default)]
 pub(crate) struct Trace {
-    /// Children that were applied, and those whose application failed, which is no reason to delete
-    /// them.
+    /// Children that the reconcile applied or failed to apply: a failed apply is not a reason to
+    /// delete the child.
     applied: Mutex<HashSet<Child>>,
     cache_reads: AtomicU32,
     live_reads: AtomicU32,
@@ -33,18 +33,18 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// A write of a reconcile.
+/// One write request of a reconcile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Write {
-    /// `create`, `apply`, `patch`, `update`, `delete`, `prune`.
+    /// The verb: `create`, `apply`, `patch`, `update`, `delete` or `prune`.
     pub verb: &'static str,
     /// Kind of the object; for requests through `Context::client`, its resource.
     pub kind: String,
-    /// The object.
+    /// Key of the object.
     #[serde(flatten)]
     pub key: ObjectKey,
-    /// `status` and the like; empty for the object itself.
+    /// Name of the subresource, such as `status`; empty for the object itself.
     pub subresource: String,
 }
 

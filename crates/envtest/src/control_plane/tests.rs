@@ -75,7 +75,7 @@ async fn an_operator_that_cannot_start_fails_the_test() {
     let operator = Operator::new("widget-operator").controller(Controller::new(reconcile));
     let error = plane.start(operator).await.unwrap_err().to_string();
     assert!(error.contains("widget-operator does not run"), "{error}");
-    assert!(error.contains("does not know the kind Widget"), "{error}");
+    assert!(error.contains("does not serve the kind Widget"), "{error}");
 }
 
 #[test]

@@ -167,16 +167,13 @@ async fn an_owner_in_another_namespace_is_refused(plane: ControlPlane) -> opkit:
     elsewhere.metadata.namespace = Some("elsewhere".into());
     let error = cx.apply(elsewhere).await.unwrap_err().to_string();
     let expected_error = format!(
-        "ConfigMap {}/owner cannot own Secret elsewhere/child: an owner and its children are in one namespace",
+        "ConfigMap {}/owner cannot own Secret elsewhere/child: an owner and its children must be in the same namespace",
         plane.namespace()
     );
     assert_eq!(error, expected_error);
     let of_cluster: Namespace = object(json!({"metadata": {"name": "child"}}));
     let error = cx.apply(of_cluster).await.unwrap_err().to_string();
-    assert!(
-        error.ends_with("the child is not in a namespace"),
-        "{error}"
-    );
+    assert!(error.ends_with("the child is cluster-scoped"), "{error}");
     assert_eq!(rig.writes(), [""; 0]);
     rig.stop().await
 }
@@ -189,7 +186,7 @@ async fn string_data_is_refused(plane: ControlPlane) -> opkit::Result {
     let child: Secret = object(json!({"metadata": {"name": "child"}, "stringData": {"a": "b"}}));
     let error = cx.apply(child).await.unwrap_err().to_string();
     let expected_error = format!(
-        "cannot apply Secret {}/child with stringData: the server turns it into data; set data",
+        "cannot apply Secret {}/child with stringData: the server converts it to data; set data instead",
         plane.namespace()
     );
     assert_eq!(error, expected_error);
@@ -252,7 +249,7 @@ async fn a_terminating_child_is_an_error_until_it_is_deleted(plane: ControlPlane
     assert_eq!(
         error.to_string(),
         format!(
-            "cannot apply Secret {namespace}/child for ConfigMap {namespace}/owner: it is being deleted, and made anew once it is gone"
+            "cannot apply Secret {namespace}/child for ConfigMap {namespace}/owner: it is being deleted; it is created again after that"
         )
     );
     assert_eq!(rig.writes(), [""; 0]);

@@ -67,7 +67,7 @@ async fn an_undeclared_kind_is_an_error_with_the_declaration_to_add(
 ) -> opkit::Result {
     let mut rig = Rig::start(&plane).await?;
     let (_, cx) = rig.run().await?;
-    let want = "controller configmap does not cache the kind Pod: declare it with .owns::<Pod>() or .watches::<Pod>(..), or ask the server with .live()";
+    let want = "controller configmap does not cache the kind Pod: declare it with .owns::<Pod>() or .watches::<Pod>(..), or read from the server with .live()";
     assert_eq!(cx.get::<Pod>("one").unwrap_err().to_string(), want);
     assert_eq!(cx.list::<Pod>(()).unwrap_err().to_string(), want);
     assert!(cx.live().get::<Pod>("one").await?.is_none());

@@ -357,7 +357,7 @@ async fn an_object_of_another_client_is_neither_changed_nor_recorded(
     assert_eq!(
         error.to_string(),
         format!(
-            "Secret {}/child exists and does not carry the marks of ConfigMap {}/owner",
+            "Secret {}/child exists and does not have the annotations of a child of ConfigMap {}/owner",
             there.namespace,
             plane.namespace()
         )
@@ -384,7 +384,7 @@ async fn undeclared_and_ungranted_kinds_are_refused(plane: ControlPlane) -> opki
     assert_eq!(
         error.to_string(),
         format!(
-            "ConfigMap {}/owner may not apply Secret {}/child in another namespace: the operator must declare .cross_namespace::<Secret>(..), and that must grant it",
+            "ConfigMap {}/owner may not apply Secret {}/child in another namespace: declare .cross_namespace::<Secret>(..) with a function that grants it",
             plane.namespace(),
             there.namespace
         )

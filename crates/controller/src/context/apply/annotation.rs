@@ -1,21 +1,21 @@
-//! The marks that applied children carry: the annotation `opkit.dev/applied`, and, on children
-//! without an owner reference, `opkit.dev/owner`.
+//! The annotations of applied children: `opkit.dev/applied`, and, on children without an owner
+//! reference, `opkit.dev/owner`.
 //!
-//! The value of `opkit.dev/owner` is `<namespace>/<name>:<uid>` of the owner; the owner of a
-//! cluster-scoped kind has no namespace in it. It leads from a child to its owner. Alone it proves
-//! nothing: every client that may write an object can write it.
+//! The value of `opkit.dev/owner` is `<namespace>/<name>:<uid>` of the owner, without the namespace
+//! if the owner is cluster-scoped. It leads from a child to its owner. Alone it proves nothing:
+//! every client that may write an object can write the annotation.
 //!
 //! The value of `opkit.dev/applied` is `<field manager>:<hash>`. The field manager identifies the
 //! controller that applied the child: `Context::prune` deletes only children of its own controller.
 //! The hash covers the fields that were applied: a process that has just started compares it to
-//! find out whether the last application had the same fields (together with
+//! determine whether the last apply had the same fields (together with
 //! `FieldSetRef::is_as_applied`, which compares the values).
 //!
 //! The hash covers the names of the fields and no values. A hash of values would have to be kept
-//! from whoever reads annotations, in a log, a metric or a dashboard: the password in a Secret, or
-//! in a Deployment's environment, may be short enough to be found by trying, and there is no key
-//! that all replicas of an operator have and others do not. The values need no hash: they are on
-//! the child.
+//! secret from everyone who can read annotations, in a log, a metric or a dashboard: the password
+//! in a Secret or in a Deployment's environment may be short enough for a brute-force search, and
+//! there is no key that all replicas of an operator share and nobody else has. The values need no
+//! hash: they are on the child.
 
 use opkit_cache::Meta;
 use opkit_client::ObjectKey;
@@ -24,13 +24,13 @@ use serde_json::{Map, Value, json};
 use crate::context::apply::hash::shape_of;
 use crate::object::owner::Owner;
 
-/// The annotation.
+/// The annotation with the field manager and the hash of the applied fields.
 pub(crate) const APPLIED: &str = "opkit.dev/applied";
 /// The annotation that names the owner of a child without an owner reference.
 pub(crate) const OWNER: &str = "opkit.dev/owner";
 
-/// Puts the mark on `content`, in place of one that it has.
-pub(crate) fn add_mark(content: &mut Value, manager: &str) {
+/// Sets the `opkit.dev/applied` annotation of `content`.
+pub(crate) fn set_applied(content: &mut Value, manager: &str) {
     let Some(content_meta) = content.get_mut("metadata").and_then(Value::as_object_mut) else {
         return;
     };
@@ -41,28 +41,29 @@ pub(crate) fn add_mark(content: &mut Value, manager: &str) {
         *annotations = json!({});
     }
     if let Some(annotations) = annotations.as_object_mut() {
-        // Its own name counts as a field, its value does not.
+        // The annotation's name counts as a field, its value does not.
         annotations.insert(APPLIED.into(), json!(""));
     }
-    let mark = format!("{manager}:{:016x}", shape_of(content));
+    let applied = format!("{manager}:{:016x}", shape_of(content));
     if let Some(place) = content.pointer_mut("/metadata/annotations/opkit.dev~1applied") {
-        *place = mark.into();
+        *place = applied.into();
     }
 }
 
-/// Whether a mark is of this field manager.
-pub(crate) fn is_of(mark: &str, manager: &str) -> bool {
-    mark.rsplit_once(':').is_some_and(|(of, _)| of == manager)
+/// Reports whether this field manager wrote the `opkit.dev/applied` annotation with this value.
+pub(crate) fn is_applied_by(applied: &str, manager: &str) -> bool {
+    let by = applied.rsplit_once(':').map(|(by, _)| by);
+    by == Some(manager)
 }
 
-/// The mark of the children of `owner` that have no owner reference.
-pub(crate) fn owner_mark(owner: &Owner) -> String {
+/// Returns the value of the `opkit.dev/owner` annotation for children of `owner`.
+pub(crate) fn owner_annotation(owner: &Owner) -> String {
     format!("{}:{}", owner.key.key(), owner.uid())
 }
 
-/// The key and the UID of the owner that a mark names.
-pub(crate) fn read_owner_mark(mark: &str) -> Option<(ObjectKey, &str)> {
-    let (key, uid) = mark.rsplit_once(':')?;
+/// Parses the value of an `opkit.dev/owner` annotation into the key and the UID of the owner.
+pub(crate) fn parse_owner(annotation: &str) -> Option<(ObjectKey, &str)> {
+    let (key, uid) = annotation.rsplit_once(':')?;
     let key = match key.split_once('/') {
         Some(key) => ObjectKey::from(key),
         None => ObjectKey::from(key),
@@ -70,11 +71,12 @@ pub(crate) fn read_owner_mark(mark: &str) -> Option<(ObjectKey, &str)> {
     (!uid.is_empty() && !key.name.is_empty()).then_some((key, uid))
 }
 
-/// Whether `child` carries the marks of `owner` and of this field manager.
-pub(crate) fn is_marked(child: &Meta<'_>, owner: &Owner, manager: &str) -> bool {
+/// Reports whether `child` has the annotations of a child of `owner`, applied by this field
+/// manager.
+pub(crate) fn has_annotations(child: &Meta<'_>, owner: &Owner, manager: &str) -> bool {
     let applied = child.annotation(APPLIED);
-    let is_of_owner = |mark: &str| mark == owner_mark(owner);
-    applied.is_some_and(|mark| is_of(&mark, manager))
+    let is_of_owner = |annotation: &str| annotation == owner_annotation(owner);
+    applied.is_some_and(|applied| is_applied_by(&applied, manager))
         && child.annotation(OWNER).as_deref().is_some_and(is_of_owner)
         && !owner.uid().is_empty()
 }

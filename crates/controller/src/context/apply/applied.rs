@@ -1,9 +1,9 @@
-//! What was applied, so that nothing is sent while a child still reads as the server answered.
+//! Memory of the applied children, so that no request is sent while a child is still as applied.
 //!
-//! Remembered per child: the hash of what was sent, and a fingerprint of the answer. The
-//! fingerprint covers the set of fields that we own in the answer (`fieldsV1` of our entry in
-//! `managedFields`, which knows the keys of lists) and their values, so that drift and a lost
-//! ownership are seen, and fields of others and the server's rewriting of quantities are not.
+//! Per child, it stores the hash of the applied content and a fingerprint of the response. The
+//! fingerprint covers the fields that this controller owns in the response (`fieldsV1` of its entry
+//! in `managedFields`, which contains the keys of lists) and their values. So it detects drift and
+//! lost ownership, and ignores fields of other managers and the server's rewriting of quantities.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -24,26 +24,28 @@ struct Applied {
     uid: Option<String>,
     sent: u64,
     fingerprint: u64,
-    /// The last version that was found to be as applied.
+    /// The last version that was compared and found to be as applied.
     resource_version: Option<String>,
 }
 
-/// Below so many children there is nothing to gain by looking for those that are gone.
+/// Number of children below which deleted ones are not searched for, because little memory could be
+/// freed.
 const FEW: usize = 1024;
 
-/// The memory of one controller. An entry goes when its child is deleted, or later, when there are
-/// twice as many as were there: a child that came and went between two events is not reported.
+/// The applied children of one controller. An entry is removed when its child is deleted, or later,
+/// when the number of entries has doubled since the last cleanup: the deletion of a child that
+/// existed only between two events is not reported.
 #[derive(Debug, Default)]
 pub(crate) struct AppliedChildren {
     children: Mutex<HashMap<(TypeId, ObjectKey), Applied>>,
-    /// How many there were when those that were gone had been dropped.
+    /// Number of entries after the last cleanup.
     known: AtomicUsize,
 }
 
 impl AppliedChildren {
-    /// Whether `current` is as `desired` was applied, so that nothing needs to be sent. Its JSON is
-    /// only made if it is needed, and not under the lock.
-    pub(crate) fn holds(
+    /// Reports whether `current` is still as `desired` was applied, so that no request is needed.
+    /// The object is encoded as JSON only if needed, and without holding the lock.
+    pub(crate) fn is_as_applied(
         &self,
         kind: TypeId,
         desired: &Desired,
@@ -77,14 +79,14 @@ impl AppliedChildren {
         true
     }
 
-    /// Whether nothing is remembered of this very object.
+    /// Reports whether there is no entry for the object with this UID.
     pub(crate) fn is_new(&self, kind: TypeId, key: &ObjectKey, uid: Option<&str>) -> bool {
         let children = self.children.lock();
         let known = children.get(&(kind, key.clone()));
         known.is_none_or(|known| known.uid.as_deref() != uid)
     }
 
-    /// Remembers the server's answer to the application of `desired`.
+    /// Stores the server's response to the apply of `desired`.
     pub(crate) fn remember(
         &self,
         kind: TypeId,
@@ -106,16 +108,16 @@ impl AppliedChildren {
                 };
                 children.insert(key, applied);
             }
-            // A server that does not track fields: apply each time.
+            // The server does not track fields: apply each time.
             None => {
                 children.remove(&key);
             }
         }
     }
 
-    /// Drops the children that `is_there` denies, if there are many more than when this was last
-    /// done.
-    pub(crate) fn drop_gone(&self, is_there: impl Fn(TypeId, &ObjectKey) -> bool) {
+    /// Removes the entries of children for which `exists` is false, if the number of entries has
+    /// doubled since the last cleanup.
+    pub(crate) fn drop_deleted(&self, exists: impl Fn(TypeId, &ObjectKey) -> bool) {
         let most = self.known.load(Relaxed).saturating_mul(2).max(FEW);
         let all: Vec<_> = {
             let children = self.children.lock();
@@ -124,11 +126,11 @@ impl AppliedChildren {
             }
             children.keys().cloned().collect()
         };
-        // Not under the lock: the cache has locks of its own.
-        let gone = all.iter().filter(|(kind, key)| !is_there(*kind, key));
-        let gone: Vec<_> = gone.collect();
+        // Without the lock, because the cache has locks of its own.
+        let deleted = all.iter().filter(|(kind, key)| !exists(*kind, key));
+        let deleted: Vec<_> = deleted.collect();
         let mut children = self.children.lock();
-        for child in gone {
+        for child in deleted {
             children.remove(child);
         }
         self.known.store(children.len(), Relaxed);
@@ -140,16 +142,16 @@ impl AppliedChildren {
     }
 }
 
-/// Whether `current`, of which nothing is remembered, shows by itself that it is as `desired` was
-/// applied.
-pub(crate) fn is_recognised(
+/// Reports whether `current`, for which there is no entry, is as `desired` was applied, according
+/// to its own annotation and managed fields.
+pub(crate) fn is_recognized(
     desired: &Desired,
     current: &ObjectMeta,
     json: &Value,
     manager: &str,
 ) -> bool {
     let mut entries = current.managed_fields.iter().flatten();
-    // What a creation owns is still to be made an application.
+    // Fields that are owned by the creation must first be transferred to the apply.
     let is_created = |entry: &ManagedFieldsEntry| is_own(entry, manager, "Update");
     desired.resource_version.is_none()
         && !entries.clone().any(is_created)
@@ -168,8 +170,8 @@ fn fields_of<'m>(meta: &'m ObjectMeta, manager: &str) -> Option<FieldSetRef<'m>>
     FieldSetRef::new(&entry.fields_v1.as_ref()?.0)
 }
 
-/// Returns one number for the fields that `manager` has applied to an object, and their values. The
-/// number is the same only within one process.
+/// Returns a fingerprint of the fields that `manager` has applied to an object, and their values.
+/// It is comparable only within one process.
 fn fingerprint(meta: &ObjectMeta, json: &Value, manager: &str) -> Option<u64> {
     let fields = fields_of(meta, manager)?;
     let mut hasher = DefaultHasher::new();

@@ -1,17 +1,17 @@
-//! A child as it shall be: checked, completed with its owner, ready to be sent. No I/O.
+//! The desired child: checked, completed with its owner, ready to be sent. No I/O.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta};
 use opkit_apimachinery::managedfields::FieldSet;
 use opkit_client::{Kind, ObjectKey};
 use serde_json::{Map, Value, json};
 
-use crate::context::apply::annotation::{APPLIED, OWNER, add_mark, owner_mark};
+use crate::context::apply::annotation::{APPLIED, OWNER, owner_annotation, set_applied};
 use crate::context::apply::hash::hash_of;
 use crate::context::status::conditions::without_nulls;
 use crate::error::ApplyError;
 use crate::object::owner::Owner;
 
-/// Fields of the metadata that only the server sets, or that are set apart here.
+/// Fields of the metadata that only the server sets, or that are handled separately here.
 const NOT_APPLIED: [&str; 6] = [
     "creationTimestamp",
     "generation",
@@ -21,14 +21,14 @@ const NOT_APPLIED: [&str; 6] = [
     "uid",
 ];
 
-/// How a child belongs to the reconciled object.
+/// Relation of a child to the reconciled object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Relation {
-    /// By a controller reference.
+    /// The child has a controller reference.
     Owned,
-    /// By a controller reference; it is created, and then left alone.
+    /// The child has a controller reference; it is created and never changed.
     Once,
-    /// By a mark, and a record on the reconciled object.
+    /// The child has an annotation and is recorded on the reconciled object.
     Unowned,
 }
 
@@ -37,15 +37,15 @@ pub(crate) struct Desired {
     pub(crate) kind: Kind,
     pub(crate) key: ObjectKey,
     pub(crate) relation: Relation,
-    /// What is applied, with the owner reference and the mark, without version and UID.
+    /// The content to apply, with the owner reference and the annotations, without version and UID.
     pub(crate) content: Value,
-    /// The version that the child must have, if the user asks for one.
+    /// The version that the child must have, if the user requires one.
     pub(crate) resource_version: Option<String>,
     pub(crate) hash: u64,
 }
 
 impl Desired {
-    /// What `manager` shall apply for `owner`.
+    /// Creates the content that `manager` applies for `owner`.
     pub(crate) fn new(
         owner: &Owner,
         manager: &str,
@@ -90,17 +90,18 @@ impl Desired {
         }
         let key = ObjectKey { namespace, name };
         let is_secret = kind.group.is_empty() && kind.kind == "Secret";
-        // The server makes data of it, which is no drift of what is only created.
+        // The server converts stringData to data, which matters only for children that are
+        // compared.
         if is_secret && relation != Relation::Once && content.contains_key("stringData") {
             return Err(ApplyError::StringData { key });
         }
         let annotations = meta.entry("annotations").or_insert_with(|| json!({}));
         if let Some(annotations) = annotations.as_object_mut() {
-            // Those of an object that the child was copied from.
+            // These belong to the object that the child was copied from.
             annotations.remove(APPLIED);
             annotations.remove(OWNER);
             if relation == Relation::Unowned {
-                annotations.insert(OWNER.into(), owner_mark(owner).into());
+                annotations.insert(OWNER.into(), owner_annotation(owner).into());
             }
         }
         if relation != Relation::Unowned {
@@ -108,9 +109,9 @@ impl Desired {
         }
         content.insert("metadata".into(), meta.into());
         let mut content = Value::Object(content);
-        // What is only created is never pruned, which goes by this mark.
+        // Prune deletes by this annotation, and never deletes a child that is only created.
         if relation != Relation::Once {
-            add_mark(&mut content, manager);
+            set_applied(&mut content, manager);
         }
         let hash = hash_of(&content);
         Ok(Self {
@@ -123,13 +124,13 @@ impl Desired {
         })
     }
 
-    /// Whether `current` is at the version that the user asks for, if one.
+    /// Reports whether `current` has the version that the user requires, if any.
     pub(crate) fn is_at(&self, current: &ObjectMeta) -> bool {
         self.resource_version.is_none() || self.resource_version == current.resource_version
     }
 
-    /// The body of the apply request, at `version` if one is given. The UID makes it fail, instead
-    /// of making or taking over another object, should this one be gone meanwhile.
+    /// Returns the body of the apply request, with `version` if given. With the UID, the request
+    /// fails if the object was deleted, instead of creating or changing another one.
     pub(crate) fn body(&self, uid: Option<&str>, version: Option<&str>) -> Value {
         let mut body = self.content.clone();
         if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -143,7 +144,8 @@ impl Desired {
     }
 }
 
-/// The namespace rule of owner references: an owner in a namespace has children there only.
+/// Returns the namespace of an owned child: the children of a namespaced owner are in its
+/// namespace.
 fn namespace(
     owner: &Owner,
     kind: &Kind,
@@ -162,11 +164,11 @@ fn namespace(
         })
     };
     match (&owner.key.namespace, kind.namespaced, namespace) {
-        (Some(_), false, _) => refused(None, "the child is not in a namespace"),
+        (Some(_), false, _) => refused(None, "the child is cluster-scoped"),
         (Some(own), true, None) => Ok(Some(own.clone())),
         (Some(own), true, Some(other)) if *own != other => refused(
             Some(other),
-            "an owner and its children are in one namespace",
+            "an owner and its children must be in the same namespace",
         ),
         (None, true, None) => refused(None, "the child needs a namespace"),
         (_, true, namespace) => Ok(namespace),
@@ -174,7 +176,7 @@ fn namespace(
     }
 }
 
-/// The namespace of a child without an owner reference: any, by default that of the owner.
+/// Returns the namespace of a child without an owner reference: any, by default that of the owner.
 fn any_namespace(
     owner: &Owner,
     kind: &Kind,
@@ -206,9 +208,9 @@ fn add_owner(owner: &Owner, meta: &mut Map<String, Value>) {
     }
 }
 
-/// The JSON patch that turns what `manager` owns by having created the object, and what each of
-/// `others` owns in any way, into what `manager` owns by having applied it; `None` if there is
-/// nothing to turn. client-go calls this csaupgrade: without it a field that is no longer applied
+/// Returns the JSON patch that transfers the fields that `manager` owns by creating the object, and
+/// all fields of `others`, to the fields that `manager` owns by apply; `None` if there is nothing
+/// to transfer. client-go calls this csaupgrade: without it, a field that is no longer applied
 /// would stay, owned by the creation.
 pub(crate) fn upgrade_patch(meta: &ObjectMeta, manager: &str, others: &[String]) -> Option<Value> {
     let entries = meta.managed_fields.as_ref()?;
@@ -240,19 +242,20 @@ pub(crate) fn upgrade_patch(meta: &ObjectMeta, manager: &str, others: &[String])
     ]))
 }
 
-/// Whether an entry says what `manager` owns of the object itself by `operation`.
+/// Reports whether an entry lists the fields of the object itself that `manager` owns by
+/// `operation`.
 pub(crate) fn is_own(entry: &ManagedFieldsEntry, manager: &str, operation: &str) -> bool {
     entry.manager.as_deref() == Some(manager)
         && entry.operation.as_deref() == Some(operation)
         && is_of_object(entry)
 }
 
-/// Whether an entry is of the object itself, and not of a subresource.
+/// Reports whether an entry is for the object itself, not for a subresource.
 fn is_of_object(entry: &ManagedFieldsEntry) -> bool {
     entry.subresource.as_deref().unwrap_or_default().is_empty()
 }
 
-/// Adds the fields of `more` to `fields`; no change if one of them is not valid.
+/// Adds the fields of `more` to `fields`; does nothing if either is not valid.
 fn unite(fields: &mut FieldsV1, more: &FieldsV1) {
     let decode = |fields: &FieldsV1| FieldSet::from_fields_v1(&fields.0);
     if let (Some(own), Some(more)) = (decode(fields), decode(more)) {

@@ -1,18 +1,18 @@
-//! Hashes of a JSON value: the same for equal values, in every process and every release.
+//! Hashes of JSON values that are stable across processes and releases.
 
 use serde_json::Value;
 
-/// FNV-1a, 64 bits (draft-eastlake-fnv).
+/// Start value of FNV-1a with 64 bits (draft-eastlake-fnv).
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// The hash of `value`. The order of an object's fields does not matter.
+/// Returns the hash of `value`. The order of an object's fields does not matter.
 pub(crate) fn hash_of(value: &Value) -> u64 {
     add(OFFSET, value)
 }
 
-/// The hash of the names of the fields of `value` and of the lengths of its lists. No value that is
-/// no field name goes into it, so it may be shown to whoever may not see the values.
+/// Returns the hash of the field names of `value` and of the lengths of its lists. It contains no
+/// values, so it may be shown to users who may not see the values.
 pub(crate) fn shape_of(value: &Value) -> u64 {
     add_shape(OFFSET, value)
 }
@@ -35,8 +35,8 @@ fn add_shape(hash: u64, value: &Value) -> u64 {
     }
 }
 
-/// Adds `value`: its type and, where it has one, its length come first, so that no two values run
-/// into the same bytes.
+/// Adds `value` to the hash. Its type and length come first, so that different values are never
+/// encoded as the same bytes.
 fn add(hash: u64, value: &Value) -> u64 {
     match value {
         Value::Null => bytes(hash, b"0"),

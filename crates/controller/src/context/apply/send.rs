@@ -1,5 +1,4 @@
-//! The requests of `Context::apply`: creating, reading and applying a child, and what is done with
-//! the response.
+//! The requests of `Context::apply`: create, read and apply a child, and store the response.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -14,18 +13,18 @@ use crate::context::Context;
 use crate::error::ApplyError;
 use crate::object::owner::Head;
 
-/// The result of the creation of a child.
+/// Result of a request to create a child.
 pub(crate) enum Created {
     /// The child was created just now; contains the response.
     Now(bytes::Bytes),
-    /// An object of that name exists; contains the error of the server.
+    /// An object with this name exists; contains the server's error.
     Before(RequestError),
 }
 
 /// Metadata of a child before it is applied.
 pub(crate) struct Current {
     meta: ObjectMeta,
-    /// Whether `managedFields` is complete: the cache keeps only our own entries.
+    /// Whether `managedFields` is complete: the cache keeps only the entries of this controller.
     is_whole: bool,
 }
 
@@ -48,7 +47,7 @@ impl Current {
 }
 
 impl<S> Context<S> {
-    /// Applies `desired` to a child that exists and is ours.
+    /// Applies `desired` to an existing child of the reconciled object.
     pub(crate) async fn apply_onto<C: Object>(
         &self,
         desired: &Desired,
@@ -58,7 +57,7 @@ impl<S> Context<S> {
         self.observe_applied(desired, &answer)
     }
 
-    /// Puts the response to an application into the cache and the memory of applied children, and
+    /// Stores the response to an apply in the cache and in the memory of applied children, and
     /// returns the child.
     pub(crate) fn observe_applied<C: Object>(
         &self,
@@ -75,21 +74,21 @@ impl<S> Context<S> {
                 .cluster
                 .applied
                 .remember(kind, desired, child.meta(), &json, manager);
-            self.drop_gone_children();
+            self.drop_deleted_children();
         }
         Ok(child)
     }
 
-    /// Drops children that are not in the cache any more from the memory of applied children.
-    pub(crate) fn drop_gone_children(&self) {
+    /// Removes children that are no longer in the cache from the memory of applied children.
+    pub(crate) fn drop_deleted_children(&self) {
         let declared = &self.term.cluster.reads.declared.typed;
-        self.term.cluster.applied.drop_gone(|kind, key| {
+        self.term.cluster.applied.drop_deleted(|kind, key| {
             let informer = declared.get(&kind);
             informer.is_some_and(|informer| informer.stored(key).is_some())
         });
     }
 
-    /// Creates the child, unless an object of that name exists.
+    /// Creates the child, unless an object with this name exists.
     pub(crate) async fn create(&self, desired: &Desired) -> Result<Created, ApplyError> {
         let (kind, key) = (&desired.kind, &desired.key);
         let options = WriteOptions::for_manager(self.field_manager());
@@ -110,7 +109,7 @@ impl<S> Context<S> {
         }
     }
 
-    /// Reads the child from the server. Returns `None` if there is no object of that name.
+    /// Reads the child from the server. Returns `None` if there is no object with this name.
     pub(crate) async fn live_child<C: Object>(
         &self,
         desired: &Desired,
@@ -123,7 +122,7 @@ impl<S> Context<S> {
         }
     }
 
-    /// Makes fields that we own by creation ours by application, if necessary, and applies.
+    /// Transfers fields that are owned by the creation to the apply, if there are any, and applies.
     async fn patch(&self, desired: &Desired, current: Current) -> Result<bytes::Bytes, ApplyError> {
         let Current {
             meta: mut current,
@@ -178,7 +177,8 @@ impl<S> Context<S> {
     /// Reads the metadata of the child from the server.
     ///
     /// # Errors
-    /// When the child is not ours, is being deleted, or the request fails.
+    /// When the object is not a child of the reconciled object, is being deleted, or the request
+    /// fails.
     async fn live_meta(&self, desired: &Desired) -> Result<ObjectMeta, ApplyError> {
         self.trace.read_live();
         let live = self.term.client.get(&desired.kind, &desired.key).await;

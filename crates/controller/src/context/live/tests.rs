@@ -3,7 +3,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use super::*;
 
 #[test]
-fn a_key_is_a_name_in_the_own_namespace_or_both() {
+fn a_key_without_a_namespace_gets_the_own_namespace() {
     let key = |namespace, key: ObjectKey| {
         key_of::<ConfigMap>(namespace, key)
             .map(|key| key.to_string())
@@ -14,14 +14,14 @@ fn a_key_is_a_name_in_the_own_namespace_or_both() {
     assert_eq!(key(None, ("e", "a").into()).unwrap(), "e/a");
     assert_eq!(
         key(None, "a".into()).unwrap_err(),
-        "cannot read ConfigMap a without a namespace: give (namespace, name)"
+        "cannot read ConfigMap a without a namespace: use (namespace, name) as the key"
     );
     let cluster = key_of::<Namespace>(Some("d"), "a").unwrap();
     assert_eq!(cluster.to_string(), "a");
 }
 
 #[test]
-fn a_selection_is_in_the_own_namespace_unless_it_says_where() {
+fn a_selection_without_a_namespace_gets_the_own_namespace() {
     let namespace = |selection: Selection| selection.namespace;
     let own = selection_of::<ConfigMap>(Some("d"), ());
     assert_eq!(namespace(own).as_deref(), Some("d"));

@@ -1,12 +1,12 @@
-//! The rules of a status update, on JSON: no I/O.
+//! The rules of a status update, on JSON. No I/O.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use opkit_apimachinery::managedfields::FieldSetRef;
 use serde_json::{Map, Value};
 
-/// Completes the conditions of a new status: `lastTransitionTime` is `now` on a transition and
-/// otherwise what it was; `observedGeneration` is `generation`. Conditions that are exactly as
-/// they were are left alone.
+/// Completes the conditions of a new status: sets `lastTransitionTime` to `now` if the condition's
+/// status changed, else to the previous time, and `observedGeneration` to `generation`. Conditions
+/// that are equal to the previous ones are not changed.
 pub(crate) fn stamp_conditions(previous: &Value, status: &mut Value, now: &str, generation: i64) {
     let before = previous.get("conditions").and_then(Value::as_array);
     let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) else {
@@ -19,7 +19,7 @@ pub(crate) fn stamp_conditions(previous: &Value, status: &mut Value, now: &str, 
             .flatten()
             .find(|old| old.get("type") == kind);
         if old.and_then(Value::as_object) == Some(condition) {
-            // Somebody else's, or ours and not set by this run.
+            // A condition of another manager, or one that this reconcile did not set.
             continue;
         }
         let same_status = old.is_some_and(|old| old.get("status") == condition.get("status"));
@@ -36,9 +36,9 @@ pub(crate) fn stamp_conditions(previous: &Value, status: &mut Value, now: &str, 
     }
 }
 
-/// Gives `status` its conditions in the order of `previous`, the new ones last, and puts back those
-/// of `previous` that are missing and not ours: a status that is set as a whole takes nothing from
-/// others. A list in which something has no type is left alone.
+/// Puts the conditions of `status` in the order of `previous`, new ones last, and adds the
+/// conditions of `previous` that are missing and belong to another manager: a status that is
+/// replaced as a whole does not remove them. Does nothing if a condition has no type.
 pub(crate) fn keep_conditions(previous: &Value, status: &mut Value, own: &OwnConditions) {
     let before = previous.get("conditions").and_then(Value::as_array);
     let Some(before) = before.filter(|before| !before.is_empty()) else {
@@ -73,23 +73,24 @@ pub(crate) fn keep_conditions(previous: &Value, status: &mut Value, own: &OwnCon
         }
     }
     kept.append(&mut after);
-    // Without any, a type that always writes its list has an empty one already.
+    // A type that always writes its list has an empty one already.
     if !kept.is_empty() {
         fields.insert("conditions".into(), kept.into());
     }
 }
 
-/// Which conditions of a status a field manager has written.
+/// The conditions of a status that a field manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OwnConditions {
-    /// Those of these types.
+    /// The conditions of these types.
     Types(Vec<String>),
-    /// All: the server does not tell them apart, and we wrote the list last.
+    /// All conditions: the server does not track them separately, and this manager wrote the list
+    /// last.
     All,
 }
 
 impl OwnConditions {
-    /// What `managedFields` says.
+    /// Returns the conditions that `manager` owns according to `managedFields`.
     pub(crate) fn of(meta: &ObjectMeta, manager: &str) -> Self {
         let entries = meta.managed_fields.iter().flatten();
         let own = entries.filter(|entry| {
@@ -121,7 +122,7 @@ impl OwnConditions {
     }
 }
 
-/// The RFC 7386 merge patch that makes `new` of `old`; `None` if they are equal.
+/// Returns the RFC 7386 merge patch from `old` to `new`; `None` if they are equal.
 pub(crate) fn merge_patch(old: &Value, new: &Value) -> Option<Value> {
     if old == new {
         return None;
@@ -148,7 +149,7 @@ pub(crate) fn merge_patch(old: &Value, new: &Value) -> Option<Value> {
     Some(Value::Object(patch))
 }
 
-/// The value without the null fields of its objects.
+/// Returns the value without null fields.
 pub(crate) fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(map) => Value::Object(

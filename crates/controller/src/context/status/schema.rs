@@ -1,4 +1,5 @@
-//! What the schema of a status lacks for `Context::update_status`, told at the start.
+//! Check at the start of whether the schema of a status has the fields that
+//! `Context::update_status` writes.
 
 use http::Method;
 use opkit_client::{Kind, RestClient};
@@ -7,9 +8,9 @@ use tracing::{debug, warn};
 
 use crate::object::is_custom;
 
-/// Warns of each custom kind whose status cannot hold what `Context::update_status` writes. The
-/// schemas are those that the server publishes, which every account may read; one that it does not
-/// have yet is not waited for.
+/// Logs a warning for each custom kind whose status cannot store the fields that
+/// `Context::update_status` writes. Uses the schemas that the server publishes, which every account
+/// may read, and does not wait for schemas that the server does not have yet.
 pub(crate) async fn report_status_gaps(client: &RestClient, kinds: &[Kind]) {
     for kind in kinds.iter().filter(|kind| is_custom(kind)) {
         let path = format!("/openapi/v3/apis/{}", kind.api_version());
@@ -18,17 +19,17 @@ pub(crate) async fn report_status_gaps(client: &RestClient, kinds: &[Kind]) {
                 for gap in status_gaps(kind, &document) {
                     warn!(
                         kind = kind.kind,
-                        gap, "the status cannot hold all that is written"
+                        gap, "the status cannot store all fields that are written"
                     );
                 }
             }
-            Err(error) => debug!(kind = kind.kind, %error, "the schema cannot be read"),
+            Err(error) => debug!(kind = kind.kind, %error, "cannot read the schema"),
         }
     }
 }
 
-/// What the status of `kind` lacks, by an OpenAPI v3 document of its group and version, one
-/// sentence each; nothing if the kind has no status, or if the document does not tell.
+/// Returns the gaps in the status of `kind` according to an OpenAPI v3 document of its group and
+/// version, one text each; none if the kind has no status or the document does not describe it.
 pub(crate) fn status_gaps(kind: &Kind, document: &Value) -> Vec<String> {
     let mut gaps = Vec::new();
     let Some(schema) = schema_of(kind, document) else {
@@ -49,20 +50,20 @@ pub(crate) fn status_gaps(kind: &Kind, document: &Value) -> Vec<String> {
     };
     if fields.get("observedGeneration").is_none() {
         gaps.push(format!(
-            "{} has no status.observedGeneration: nobody can tell whether its status is up to date",
+            "{} has no status.observedGeneration: clients cannot determine whether its status is up to date",
             kind.kind
         ));
     }
     match fields.get("conditions") {
         None => gaps.push(format!(
-            "{} has no status.conditions: it cannot say that it is Ready",
+            "{} has no status.conditions: it cannot report that it is ready",
             kind.kind
         )),
         Some(conditions) => {
             let list_type = conditions.get("x-kubernetes-list-type");
             if list_type.and_then(Value::as_str) != Some("map") {
                 gaps.push(format!(
-                    "{} has status.conditions that are no list of type map with the key type: controllers cannot own their conditions each",
+                    "{} has status.conditions that are not a list of type map with the key type: controllers cannot own conditions separately",
                     kind.kind
                 ));
             }

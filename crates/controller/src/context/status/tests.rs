@@ -15,7 +15,7 @@ struct Without {
 }
 
 #[test]
-fn the_generation_is_set_where_the_type_has_it() {
+fn the_generation_is_set_if_the_type_has_the_field() {
     let mut status = json!({});
     observe_generation::<With>(&mut status, 7);
     assert_eq!(status, json!({"observedGeneration": 7}));
@@ -24,7 +24,7 @@ fn the_generation_is_set_where_the_type_has_it() {
     assert_eq!(status, json!({"ready": true}));
 }
 
-/// A kind whose conditions are older than `observedGeneration`.
+/// A kind whose conditions have no `observedGeneration`.
 mod plain {
     use kube::CustomResource;
     use schemars::JsonSchema;
@@ -50,7 +50,7 @@ mod plain {
 }
 
 #[test]
-fn a_condition_has_the_fields_of_its_type_only() {
+fn a_condition_has_only_the_fields_of_its_type() {
     let plain = plain::Plain::new("one", plain::PlainSpec {});
     let mut change = |status: &mut plain::PlainStatus| {
         status.conditions.push(plain::PlainCondition {

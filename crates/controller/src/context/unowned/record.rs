@@ -1,16 +1,15 @@
 //! The record, on an owner, of its children without owner references.
 //!
-//! The record is an annotation of the owner, written together with a finalizer of the same name
-//! before the first child is applied, and a child leaves it only when it is gone. So whatever
-//! happens in between, every child that was ever applied is found again. The name has the field
-//! manager in it: two controllers of one kind have records of their own.
+//! The record is an annotation of the owner. It is written together with a finalizer of the same
+//! name before the first child is applied, and a child is removed from it only after its deletion.
+//! So every child that was ever applied can be found, whatever happens in between. The name
+//! contains the field manager, so that two controllers of one kind have separate records.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use opkit_client::{Kind, ObjectKey};
 use serde::{Deserialize, Serialize};
 
-/// A child without an owner reference. The version and the Rust type it was applied as do not
-/// matter.
+/// A recorded child. The version and the Rust type with which it was applied do not matter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Recorded {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -38,18 +37,19 @@ impl Recorded {
         }
     }
 
-    /// Whether it is of this kind, in any version.
+    /// Reports whether the child is of this kind, in any version.
     pub(crate) fn is_of(&self, kind: &Kind) -> bool {
         self.group == kind.group && self.kind == kind.kind
     }
 }
 
-/// The name of the annotation and of the finalizer of the controller with this field manager.
+/// Returns the name of the annotation and of the finalizer of the controller with this field
+/// manager.
 pub(crate) fn record_name(manager: &str) -> String {
     format!("unowned.opkit.dev/{manager}")
 }
 
-/// Reads the annotation; there are no children where there is none.
+/// Parses the annotation; a missing annotation has no children.
 pub(crate) fn parse(annotation: Option<&str>) -> Result<Vec<Recorded>, serde_json::Error> {
     match annotation {
         None | Some("") => Ok(Vec::new()),
@@ -57,7 +57,7 @@ pub(crate) fn parse(annotation: Option<&str>) -> Result<Vec<Recorded>, serde_jso
     }
 }
 
-/// The children that are recorded on an object.
+/// Returns the children that are recorded on an object.
 pub(crate) fn recorded(meta: &ObjectMeta, name: &str) -> Result<Vec<Recorded>, serde_json::Error> {
     let annotations = meta.annotations.as_ref();
     parse(

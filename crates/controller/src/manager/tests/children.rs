@@ -160,7 +160,7 @@ fn applying_undeclared(results: &Arc<Mutex<Vec<String>>>) -> Controller<ConfigMa
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_not_owned_is_not_applied() {
     type Declare = fn(Controller<ConfigMap>) -> Controller<ConfigMap>;
-    let refused = "cannot apply Secret d/child: controller configmap does not own the kind Secret, so nothing would watch or prune it; declare it with .owns::<Secret>()";
+    let refused = "cannot apply Secret d/child: controller configmap does not own the kind Secret, so it would not be watched or pruned; declare it with .owns::<Secret>()";
     let cases: [(Declare, &str); 6] = [
         (|it| it, refused),
         (|it| it.watches::<Secret>(|_, _| Vec::new()), refused),
@@ -229,7 +229,7 @@ async fn a_child_that_is_applied_only_while_it_is_absent_is_found_as_a_loop() {
     assert_eq!(
         found.as_deref(),
         Some(
-            "loop: Secret child is created and pruned in turn, 6 reconciles so far: a child that a run does not apply is pruned; apply it in each run, or create it with cx.create_once"
+            "loop: Secret child is created and pruned alternately, 6 reconciles so far: a child that a reconcile does not apply is pruned; apply it in every reconcile, or create it with cx.create_once"
         )
     );
     assert!(runs > 20, "{runs}");

@@ -97,7 +97,7 @@ async fn one_that_fails_stops_all_and_who_is_late_is_named_too() {
     let error = manager.run(CancellationToken::new()).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "failing failed; then these did not end within 30 s of the stop: slow"
+        "failing failed; then these did not stop within 30 s: slow"
     );
 }
 

@@ -65,7 +65,7 @@ async fn a_state_that_nobody_gives_is_an_error_at_the_start() {
         "{error}"
     );
     assert!(
-        error.ends_with("Ctx, which nobody gives: add .state(..)"),
+        error.ends_with("Ctx, which is not provided: add .state(..)"),
         "{error}"
     );
 }
@@ -97,7 +97,7 @@ async fn the_key_form_sees_deletion_and_what_is_gone() {
     server.delete(MAP);
     run.settle(MOMENT).await;
     seen.lock().dedup();
-    let gone = "cannot apply Secret d/child for ConfigMap d/one, which is gone";
+    let gone = "cannot apply Secret d/child for ConfigMap d/one, which is deleted";
     assert_eq!(*seen.lock(), ["there", gone]);
     run.stop().await.unwrap();
 }

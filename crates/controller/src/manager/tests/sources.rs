@@ -86,7 +86,7 @@ async fn another_namespace_is_refused_unless_it_is_declared_and_granted() {
             "annotations": {"granted": granted.to_string()}}, "type": "a"})
     };
     server.put(OTHER, secret(true));
-    let refused = "ConfigMap d/one may not refer to Secret e/shared in another namespace: the operator must declare .cross_namespace::<Secret>(..), and that must grant it";
+    let refused = "ConfigMap d/one may not refer to Secret e/shared in another namespace: declare .cross_namespace::<Secret>(..) with a function that grants it";
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let run = Run::start(&server, referring(&seen)).await;
     run.settle(MOMENT).await;

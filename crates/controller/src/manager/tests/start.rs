@@ -143,8 +143,9 @@ async fn reads_without_a_namespace_say_what_they_mean() {
     run.settle(MOMENT).await;
     let last = run.log.last("node", &"n".into()).unwrap().result.clone();
     assert!(
-        last.to_string()
-            .ends_with("cannot read ConfigMap one without a namespace: give (namespace, name)"),
+        last.to_string().ends_with(
+            "cannot read ConfigMap one without a namespace: use (namespace, name) as the key"
+        ),
         "{last}"
     );
     run.stop().await.unwrap();

@@ -70,7 +70,7 @@ async fn a_state_reads_the_caches_and_records_events() {
 
 #[tokio::test(start_paused = true)]
 async fn a_state_does_not_wait_for_caches_without_an_end() {
-    // The server does not know the kind: its list fails again and again.
+    // The server does not serve the kind: its list fails again and again.
     let server = Server::new(&[]);
     let manager = Manager::new("test", server.client(), ManagerOptions::default())
         .state_with(|cx| async move {

@@ -138,7 +138,7 @@ async fn who_panicked_on_the_way_out_is_not_late() {
     run.settle(MOMENT).await;
     assert_eq!(
         run.stop().await.unwrap_err().to_string(),
-        "these did not end within 30 s of the stop: slow"
+        "these did not stop within 30 s: slow"
     );
 }
 

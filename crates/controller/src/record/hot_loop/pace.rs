@@ -1,9 +1,9 @@
-//! Finding objects that are reconciled without a pause, whatever leads to it: a result that asks
-//! for the next reconcile at once, a trigger that fires in each one, writes that are not known to
-//! be ours.
+//! Detects objects that are reconciled without a pause, whatever the cause: a result that requests
+//! the next reconcile immediately, a trigger that fires in each reconcile, writes that are not
+//! known to be the controller's own.
 //!
-//! It counts, per object, the reconciles of one cause in a window of time; the records of the
-//! object hold all else that it needs.
+//! [`Pace`] counts, per object, the reconciles with the same cause within a window of time. The
+//! records of the object hold everything else that is needed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,28 +11,29 @@ use std::time::Duration;
 use super::HotLoop;
 use crate::record::{Cause, ReconcileRecord};
 
-/// The time in which reconciles are counted.
+/// Window of time in which reconciles are counted.
 const WINDOW: Duration = Duration::from_secs(5);
-/// In a window, so many reconciles that the controller itself asked for or caused are a loop:
-/// twenty a second. A backoff of 5 ms that doubles leads to eleven.
+/// Number of reconciles per window, requested or caused by the controller itself, that count as a
+/// loop: 20 per second. A retry backoff that starts at 5 ms and doubles leads to only 11.
 const ASKED: u32 = 100;
-/// In a window, so many that a change of one and the same object led to: a hundred a second.
+/// Number of reconciles per window, caused by changes of the same object, that count as a loop: 100
+/// per second.
 const CHANGED: u32 = 500;
 
-/// How fast one object is reconciled.
+/// Rate at which one object is reconciled.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// When the window began.
+    /// Start of the window.
     since: Duration,
     in_window: u32,
-    /// In this window and in those before it that were part of the loop.
+    /// Number of reconciles in this window and in the earlier windows of the same loop.
     total: u32,
 }
 
 impl Pace {
-    /// Takes in a reconcile that has ended, and the records of those before it, the oldest first;
-    /// the loop that it is part of, if there is one. The clock is read only if it matters, which
-    /// for most reconciles it does not.
+    /// Records a finished reconcile, given the records of the earlier ones, oldest first. Returns
+    /// the loop that the reconcile is part of, if any. The clock is read only when needed, which
+    /// for most reconciles is never.
     pub(crate) fn observe<'r>(
         &mut self,
         clock: impl FnOnce() -> Duration,
@@ -68,8 +69,9 @@ impl Pace {
     }
 }
 
-/// Whether every cause is of the controller's own making: asked for by a result or a trigger, or a
-/// change of what the last reconciles wrote. An event may come a reconcile late, hence two of them.
+/// Reports whether the controller itself is every cause: requested by a result or a trigger, or a
+/// change of an object that one of the last two reconciles wrote. Two, because the event of a write
+/// may arrive one reconcile late.
 fn is_own(record: &ReconcileRecord, last: [Option<&Arc<ReconcileRecord>>; 2]) -> bool {
     let wrote = |kind: Option<&str>, name: &str| {
         let kind = kind.unwrap_or(&record.kind);
@@ -83,7 +85,7 @@ fn is_own(record: &ReconcileRecord, last: [Option<&Arc<ReconcileRecord>>; 2]) ->
         })
 }
 
-/// Whether one object has changed before both reconciles.
+/// Reports whether the same object changed before both reconciles.
 fn is_alike(record: &ReconcileRecord, last: &ReconcileRecord) -> bool {
     let mut changed = record.causes.iter().filter_map(Cause::change);
     changed.any(|(kind, name, _)| {
@@ -92,7 +94,7 @@ fn is_alike(record: &ReconcileRecord, last: &ReconcileRecord) -> bool {
     })
 }
 
-/// The cause as a sentence, without the fields that changed.
+/// Returns the text of the cause, without the fields that changed.
 fn without_fields(cause: &Cause) -> String {
     match cause {
         Cause::Changed { kind, name, .. } => Cause::Changed {

@@ -9,7 +9,8 @@ use super::*;
 use crate::Request;
 use crate::record::{Cause, Outcome};
 
-/// What a reconcile was caused by: kind (empty for itself), name, field, new value.
+/// The change that caused a reconcile: kind (empty for the reconciled object), name, field, new
+/// value.
 pub(super) type Change = (&'static str, &'static str, &'static str, String);
 
 pub(super) fn change((kind, name, path, new): Change) -> Cause {
@@ -52,7 +53,7 @@ pub(super) fn record(causes: Vec<Cause>, wrote: &[(&str, &str)]) -> ReconcileRec
     }
 }
 
-/// After how many reconciles, `every` apart, a loop is found.
+/// Reconciles at the interval `every` and returns the number of reconciles until a loop is found.
 fn found(every: Duration, reconcile: impl Fn(u32) -> ReconcileRecord) -> Option<(u32, HotLoop)> {
     let mut tracker = Tracker::default();
     (0..200).find_map(|n| {
@@ -89,7 +90,7 @@ fn two_managers_that_undo_each_other_are_a_fight() {
 }
 
 #[test]
-fn healthy_work_is_none() {
+fn frequent_reconciles_without_a_loop_are_not_reported() {
     let check = |every: Duration, reconcile: &dyn Fn(u32) -> ReconcileRecord, what: &str| {
         assert_eq!(found(every, reconcile), None, "{what}");
     };
@@ -99,7 +100,7 @@ fn healthy_work_is_none() {
         let own = change(("", "one", ".status.readyReplicas", n.to_string()));
         record(vec![child, own], &[("Robot", "one")])
     };
-    check(moment, &roll_out, "a roll-out of many steps");
+    check(moment, &roll_out, "a rollout of many steps");
     let echo = |n: u32| match n % 2 {
         0 => record(vec![Cause::Requeued], &[("Robot", "one")]),
         _ => record(vec![change(("", "one", ".status.a", n.to_string()))], &[]),
@@ -116,7 +117,7 @@ fn healthy_work_is_none() {
         let by_hand = change(("", "one", ".spec.size", n.to_string()));
         record(vec![by_hand], &[("Deployment", "one")])
     };
-    check(moment, &edited, "a spec that somebody edits");
+    check(moment, &edited, "a spec that a user edits");
     check(
         moment,
         &|n| record(vec![Cause::Retry(n)], &[("Robot", "one")]),
@@ -165,7 +166,7 @@ fn record_of(writes: &[(&'static str, &str)]) -> ReconcileRecord {
 }
 
 #[test]
-fn a_child_that_is_created_and_pruned_in_turn_is_a_loop() {
+fn a_child_that_is_created_and_pruned_alternately_is_a_loop() {
     let turns = |every: Duration| {
         found(every, |n| match n % 2 {
             0 => record_of(&[("create", "password"), ("apply", "password")]),
@@ -176,13 +177,13 @@ fn a_child_that_is_created_and_pruned_in_turn_is_a_loop() {
     assert_eq!(n, 5, "three times");
     assert_eq!(
         found.to_string(),
-        "loop: Secret password is created and pruned in turn, 6 reconciles so far: a child that a run does not apply is pruned; apply it in each run, or create it with cx.create_once"
+        "loop: Secret password is created and pruned alternately, 6 reconciles so far: a child that a reconcile does not apply is pruned; apply it in every reconcile, or create it with cx.create_once"
     );
     assert_eq!(turns(Duration::from_secs(61)), None, "switched on and off");
 }
 
 #[test]
-fn children_that_come_and_go_are_no_loop() {
+fn children_with_changing_names_are_not_a_loop() {
     let other_names = |n: u32| {
         let (new, old) = (format!("job-{n}"), format!("job-{}", n.wrapping_sub(1)));
         record_of(&[("create", &new), ("prune", &old)])

@@ -1,15 +1,16 @@
-//! Finding children that are created and pruned in turn: one reconcile applies a child only because
-//! it does not exist, the next one finds it, does not apply it, and so prunes it.
+//! Detects children that are created and pruned alternately: one reconcile applies a child only
+//! because it does not exist; the next one finds it, does not apply it, and so prunes it.
 
 use std::time::Duration;
 
 use super::{HotLoop, REMEMBERED, WINDOW};
 use crate::record::ReconcileRecord;
 
-/// So many times a child was created by one reconcile and pruned by a later one.
+/// Number of times that a child is created and then pruned by a later reconcile before this counts
+/// as a loop.
 const TURNS: u32 = 3;
 
-/// The children that were created or pruned lately.
+/// The children that were created or pruned recently.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     children: Vec<Child>,
@@ -21,14 +22,14 @@ struct Child {
     object: String,
     namespace: Option<String>,
     verb: &'static str,
-    /// When it was created or pruned last.
+    /// Time of the last creation or pruning.
     at: Duration,
-    /// How often the one followed the other.
+    /// Number of times that one followed the other.
     count: u32,
 }
 
 impl Turns {
-    /// Takes in a reconcile that has ended; the loop that it is part of, if there is one.
+    /// Records a finished reconcile. Returns the loop that it is part of, if any.
     pub(super) fn observe(&mut self, now: Duration, record: &ReconcileRecord) -> Option<HotLoop> {
         let is_recent = |child: &Child| now.saturating_sub(child.at) <= WINDOW;
         self.children.retain(is_recent);

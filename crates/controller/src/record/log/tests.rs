@@ -18,7 +18,7 @@ fn record(n: u64) -> ReconcileRecord {
 }
 
 #[tokio::test]
-async fn the_oldest_go_and_the_last_of_each_object_stays() {
+async fn the_oldest_are_dropped_and_the_last_of_each_object_is_kept() {
     let log = ReconcileLog::default();
     let once = ReconcileRecord {
         request: Request::from(("default", "robot-once")),
@@ -47,7 +47,7 @@ async fn the_oldest_go_and_the_last_of_each_object_stays() {
 }
 
 #[tokio::test]
-async fn objects_are_bounded() {
+async fn the_number_of_objects_is_limited() {
     let log = ReconcileLog::default();
     for n in 0..OBJECTS as u64 + 10 {
         let request = Request::from(("default", format!("robot-{n}")));
@@ -90,7 +90,7 @@ fn causes_read_as_sentences() {
 }
 
 #[test]
-fn a_record_is_json() {
+fn a_record_serializes_to_json() {
     let error = Outcome::Error {
         message: "no".into(),
         retry_after: Some(Duration::from_secs(2)),

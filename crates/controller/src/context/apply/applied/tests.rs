@@ -8,7 +8,8 @@ use crate::object::owner::Owner;
 
 const ME: &str = "robot-operator.robot";
 
-/// A deployment as the server has it: what we own is the image of container `robot`.
+/// Returns a deployment as the server stores it: the controller owns the image of container
+/// `robot`.
 fn deployment(version: &str, image: &str, others: &str) -> Deployment {
     let managed = json!([{
         "manager": ME, "operation": "Apply", "fieldsType": "FieldsV1",
@@ -56,14 +57,14 @@ fn remembering() -> AppliedChildren {
 fn verdict(children: &AppliedChildren, image: &str, current: &Deployment) -> &'static str {
     let kind = TypeId::of::<Deployment>();
     let json = || serde_json::to_value(current).ok();
-    match children.holds(kind, &desired(image), &current.metadata, ME, json) {
+    match children.is_as_applied(kind, &desired(image), &current.metadata, ME, json) {
         true => "unchanged",
         false => "apply",
     }
 }
 
 #[test]
-fn nothing_is_sent_while_the_child_reads_as_answered() {
+fn nothing_is_sent_while_the_child_is_as_applied() {
     let children = remembering();
     assert_eq!(
         verdict(&children, "one", &deployment("10", "one", "x")),
@@ -101,7 +102,7 @@ fn a_child_is_compared_once_per_version() {
     assert_eq!(verdict(&children, "one", &current), "unchanged");
     let kind = TypeId::of::<Deployment>();
     let json = || panic!("compared again");
-    assert!(children.holds(kind, &desired("one"), &current.metadata, ME, json));
+    assert!(children.is_as_applied(kind, &desired("one"), &current.metadata, ME, json));
 }
 
 #[test]
@@ -115,13 +116,13 @@ fn a_forgotten_child_is_applied() {
 }
 
 #[test]
-fn children_that_are_gone_unnoticed_are_forgotten() {
+fn children_whose_deletion_was_missed_are_forgotten() {
     let children = AppliedChildren::default();
     let answer = deployment("10", "one", "x");
     let json = serde_json::to_value(&answer).unwrap();
     let kind = TypeId::of::<Deployment>();
-    // A thousand are there, and twenty times as many come and go.
-    let is_there = |key: &ObjectKey| key.name.starts_with("stays-");
+    // 1,000 children exist, and 20 times as many are created and deleted.
+    let exists = |key: &ObjectKey| key.name.starts_with("stays-");
     for n in 0..1_000 {
         let stays = named(&format!("stays-{n}"), "one");
         children.remember(kind, &stays, &answer.metadata, &json, ME);
@@ -130,7 +131,7 @@ fn children_that_are_gone_unnoticed_are_forgotten() {
     for n in 0..20_000 {
         let goes = named(&format!("goes-{n}"), "one");
         children.remember(kind, &goes, &answer.metadata, &json, ME);
-        children.drop_gone(|of, key| of == kind && is_there(key));
+        children.drop_deleted(|of, key| of == kind && exists(key));
         most = most.max(children.children.lock().len());
     }
     assert!(most <= 2_001, "{most}");

@@ -32,7 +32,7 @@ fn desired_as<K: Object>(
     desired.map_err(|error| error.to_string())
 }
 
-/// A child of another one that was copied.
+/// Returns a child with the annotations of another child that it was copied from.
 fn copied(namespace: Option<&str>) -> Value {
     json!({"metadata": {"name": "a", "namespace": namespace, "annotations": {
         "opkit.dev/applied": "me:1", "opkit.dev/owner": "d/other:u-2", "kept": "yes",
@@ -40,7 +40,7 @@ fn copied(namespace: Option<&str>) -> Value {
 }
 
 #[test]
-fn a_child_that_is_created_once_has_an_owner_and_no_mark() {
+fn a_child_that_is_created_once_has_an_owner_and_no_annotation() {
     let once = |child| desired_as::<Secret>(&owner(Some("d")), child, Relation::Once);
     let desired = once(copied(None)).unwrap();
     let meta = &desired.content["metadata"];
@@ -52,7 +52,7 @@ fn a_child_that_is_created_once_has_an_owner_and_no_mark() {
 }
 
 #[test]
-fn a_child_without_an_owner_reference_is_marked_and_anywhere() {
+fn a_child_without_an_owner_reference_is_annotated_and_in_any_namespace() {
     let unowned = |from: Option<&str>, namespace| {
         desired_as::<Secret>(&owner(from), copied(namespace), Relation::Unowned)
     };
@@ -88,7 +88,7 @@ fn a_child_is_completed() {
 }
 
 #[test]
-fn what_cannot_be_owned_is_refused_by_name() {
+fn children_that_cannot_be_owned_are_refused() {
     let named = |name: &str| json!({"metadata": {"name": name}});
     let elsewhere = json!({"metadata": {"name": "a", "namespace": "other"}});
     let secret = json!({"metadata": {"name": "a"}, "stringData": {}});
@@ -98,11 +98,11 @@ fn what_cannot_be_owned_is_refused_by_name() {
     };
     check(
         desired::<ConfigMap>(&own, elsewhere.clone()),
-        "Robot d/robot-one cannot own ConfigMap other/a: an owner and its children are in one namespace",
+        "Robot d/robot-one cannot own ConfigMap other/a: an owner and its children must be in the same namespace",
     );
     check(
         desired::<Namespace>(&own, named("a")),
-        "Robot d/robot-one cannot own Namespace a: the child is not in a namespace",
+        "Robot d/robot-one cannot own Namespace a: the child is cluster-scoped",
     );
     check(
         desired::<ConfigMap>(&own, json!({})),
@@ -110,7 +110,7 @@ fn what_cannot_be_owned_is_refused_by_name() {
     );
     check(
         desired::<Secret>(&own, secret),
-        "cannot apply Secret d/a with stringData: the server turns it into data; set data",
+        "cannot apply Secret d/a with stringData: the server converts it to data; set data instead",
     );
     assert!(desired::<ConfigMap>(&owner(None), elsewhere).is_ok());
     assert!(desired::<Namespace>(&owner(None), named("a")).is_ok());
@@ -118,7 +118,7 @@ fn what_cannot_be_owned_is_refused_by_name() {
 }
 
 #[test]
-fn the_hash_follows_the_content() {
+fn the_hash_depends_on_the_content() {
     let hash = |data: &str| {
         let child = json!({"metadata": {"name": "a", "resourceVersion": data}, "data": {"k": "v"}});
         desired::<ConfigMap>(&owner(Some("d")), child).unwrap().hash
@@ -141,7 +141,7 @@ fn entry(manager: &str, operation: &str, fields: Value) -> ManagedFieldsEntry {
 }
 
 #[test]
-fn a_creation_becomes_an_application() {
+fn ownership_by_create_is_transferred_to_apply() {
     let meta = ObjectMeta {
         resource_version: Some("7".into()),
         managed_fields: Some(vec![
@@ -164,7 +164,7 @@ fn a_creation_becomes_an_application() {
 }
 
 #[test]
-fn the_fields_of_others_become_ours() {
+fn fields_of_other_managers_are_transferred() {
     let mut of_status = entry("helm", "Update", json!({"f:status": {}}));
     of_status.subresource = Some("status".into());
     let meta = ObjectMeta {
@@ -186,15 +186,15 @@ fn the_fields_of_others_become_ours() {
 }
 
 #[test]
-fn a_child_is_marked() {
+fn a_child_is_annotated() {
     let child = json!({"metadata": {"name": "a"}});
     let desired = desired::<ConfigMap>(&owner(Some("d")), child).unwrap();
-    let mark = &desired.content["metadata"]["annotations"]["opkit.dev/applied"];
-    assert!(mark.as_str().unwrap().starts_with("me:"), "{mark}");
+    let applied = &desired.content["metadata"]["annotations"]["opkit.dev/applied"];
+    assert!(applied.as_str().unwrap().starts_with("me:"), "{applied}");
 }
 
 #[test]
-fn other_owners_stay_and_ours_is_there_once() {
+fn other_owners_are_kept_and_the_controller_is_added_once() {
     let references = json!([
         {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u-2"},
         {"apiVersion": "v1", "kind": "Robot", "name": "robot-one", "uid": "u-1"},

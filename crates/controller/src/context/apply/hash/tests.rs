@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn it_is_fnv_1a() {
+fn the_hash_is_fnv_1a() {
     assert_eq!(bytes(OFFSET, b""), 0xcbf2_9ce4_8422_2325);
     assert_eq!(bytes(OFFSET, b"a"), 0xaf63_dc4c_8601_ec8c);
     assert_eq!(bytes(OFFSET, b"foobar"), 0x8594_4171_f739_67e8);
@@ -17,7 +17,7 @@ fn the_order_of_fields_does_not_matter() {
 }
 
 #[test]
-fn values_that_differ_have_other_hashes() {
+fn different_values_have_different_hashes() {
     let values = [
         json!(null),
         json!(false),
@@ -44,7 +44,7 @@ fn values_that_differ_have_other_hashes() {
 }
 
 #[test]
-fn the_shape_has_names_and_lengths_and_no_values() {
+fn the_shape_contains_names_and_lengths_and_no_values() {
     let one = json!({"a": {"b": "secret"}, "c": [1, 2]});
     assert_eq!(
         shape_of(&one),

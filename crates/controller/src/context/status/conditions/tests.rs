@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn the_transition_time_moves_only_with_the_status() {
+fn the_transition_time_changes_only_with_the_status() {
     let condition = |kind: &str, status: &str, time: Option<&str>| match time {
         Some(time) => {
             json!({"type": kind, "status": status, "lastTransitionTime": time, "observedGeneration": 1})
@@ -45,7 +45,7 @@ fn the_transition_time_moves_only_with_the_status() {
 }
 
 #[test]
-fn the_patch_holds_the_difference() {
+fn the_patch_contains_only_the_difference() {
     let check = |old: Value, new: Value, expected: Option<Value>| {
         assert_eq!(merge_patch(&old, &new), expected);
     };
@@ -74,7 +74,7 @@ fn the_patch_holds_the_difference() {
 }
 
 #[test]
-fn nulls_are_no_fields() {
+fn null_fields_are_removed() {
     let value = json!({"a": null, "b": [{"c": null, "d": 1}]});
     assert_eq!(without_nulls(value), json!({"b": [{"d": 1}]}));
 }
@@ -92,7 +92,7 @@ fn kept(before: &[&str], after: &[&str], own: OwnConditions) -> Vec<String> {
 }
 
 #[test]
-fn the_conditions_of_others_stay_where_they_are() {
+fn conditions_of_other_managers_keep_their_place() {
     let own = || OwnConditions::Types(vec!["Ready".into(), "Old".into()]);
     assert_eq!(
         kept(&["Theirs", "Ready"], &["Ready"], own()),
@@ -110,7 +110,7 @@ fn the_conditions_of_others_stay_where_they_are() {
 }
 
 #[test]
-fn a_status_without_conditions_gets_back_those_of_others() {
+fn a_status_without_conditions_keeps_those_of_other_managers() {
     let mut new = json!({"phase": "a"});
     let previous = json!({"conditions": [{"type": "Theirs"}]});
     keep_conditions(&previous, &mut new, &OwnConditions::Types(Vec::new()));
@@ -118,7 +118,7 @@ fn a_status_without_conditions_gets_back_those_of_others() {
 }
 
 #[test]
-fn managed_fields_tell_whose_a_condition_is() {
+fn the_owner_of_a_condition_is_read_from_managed_fields() {
     let of = |subresource: &str, conditions: Value| {
         let meta = serde_json::from_value(json!({"managedFields": [{
             "manager": "me", "operation": "Update", "subresource": subresource,

@@ -29,7 +29,7 @@ const ROBOT: &str = "/apis/robot.opkit.dev/v1/namespaces/{namespace}/robots/{nam
 const STATUS: &str = "/apis/robot.opkit.dev/v1/namespaces/{namespace}/robots/{name}/status";
 
 #[test]
-fn a_status_with_everything_lacks_nothing() {
+fn a_complete_status_has_no_gaps() {
     let status = json!({"properties": {
         "observedGeneration": {},
         "conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
@@ -38,26 +38,26 @@ fn a_status_with_everything_lacks_nothing() {
 }
 
 #[test]
-fn each_gap_is_named() {
+fn each_gap_is_reported() {
     assert_eq!(
         gaps(json!({"status": {"properties": {"phase": {}}}}), &[ROBOT]),
         [
             "Robot has status in its schema but no status subresource: its status cannot be updated",
-            "Robot has no status.observedGeneration: nobody can tell whether its status is up to date",
-            "Robot has no status.conditions: it cannot say that it is Ready",
+            "Robot has no status.observedGeneration: clients cannot determine whether its status is up to date",
+            "Robot has no status.conditions: it cannot report that it is ready",
         ]
     );
     let status = json!({"properties": {"observedGeneration": {}, "conditions": {"type": "array"}}});
     assert_eq!(
         gaps(json!({"status": status}), &[ROBOT, STATUS]),
         [
-            "Robot has status.conditions that are no list of type map with the key type: controllers cannot own their conditions each",
+            "Robot has status.conditions that are not a list of type map with the key type: controllers cannot own conditions separately",
         ]
     );
 }
 
 #[test]
-fn what_cannot_be_told_is_not_reported() {
+fn unknown_schemas_are_not_reported() {
     assert_eq!(gaps(json!({"spec": {}}), &[ROBOT]), [""; 0], "no status");
     let open = json!({"status": {"x-kubernetes-preserve-unknown-fields": true}});
     assert_eq!(gaps(open, &[ROBOT, STATUS]), [""; 0]);

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use super::super::tests::{change, record};
 use super::*;
 
-/// After how many reconciles, `every` apart, a loop is found.
+/// Reconciles at the interval `every` and returns the number of reconciles until a loop is found.
 fn found(every: Duration, reconcile: impl Fn(u32) -> ReconcileRecord) -> Option<(u32, HotLoop)> {
     let (mut pace, mut records) = (Pace::default(), VecDeque::new());
     (0..2_000).find_map(|n| {
@@ -19,7 +19,7 @@ fn trigger() -> Cause {
 }
 
 #[test]
-fn what_asks_for_itself_without_a_pause_is_a_loop() {
+fn requeues_without_a_pause_are_a_loop() {
     let check = |causes: &dyn Fn(u32) -> Vec<Cause>, because: &str| {
         let every = Duration::from_millis(10);
         let (n, found) = found(every, |n| record(causes(n), &[("Robot", "one")])).unwrap();
@@ -30,7 +30,7 @@ fn what_asks_for_itself_without_a_pause_is_a_loop() {
     check(&|_| vec![Cause::Requeued], "requeued");
     check(&|_| vec![trigger()], "web");
     check(&|n| vec![Cause::Retry(n)], "retry 100 after error");
-    // Both at once, and in turn.
+    // Both causes in one reconcile, and alternately.
     let own = |n: u32| change(("", "one", ".status.seen", n.to_string()));
     check(&|n| vec![own(n), Cause::Requeued], "one changed");
     let in_turn = |n: u32| match n % 2 {
@@ -43,7 +43,7 @@ fn what_asks_for_itself_without_a_pause_is_a_loop() {
 #[test]
 fn an_object_that_changes_a_hundred_times_a_second_is_a_loop() {
     let (n, found) = found(Duration::from_millis(5), |n| {
-        // Nothing is known to be written: it was done by a client of the user's own.
+        // No writes are recorded: the user's own client wrote the object.
         record(
             vec![change(("", "one", ".status.seen", n.to_string()))],
             &[],
@@ -57,7 +57,7 @@ fn an_object_that_changes_a_hundred_times_a_second_is_a_loop() {
 }
 
 #[test]
-fn a_loop_that_begins_late_is_found_as_fast() {
+fn a_loop_that_starts_late_is_found_equally_fast() {
     let mut pace = Pace::default();
     let records = [Arc::new(record(vec![Cause::Requeued], &[]))];
     let mut now = Duration::ZERO;
@@ -68,7 +68,7 @@ fn a_loop_that_begins_late_is_found_as_fast() {
     assert!(!(0..2_000).any(|_| step(Duration::from_secs(1))));
     let fast = (0..200).position(|_| step(Duration::from_millis(1)));
     assert!(fast.is_some_and(|n| n <= 100), "{fast:?}");
-    // A hot loop goes on over the end of a window, and ends with a pause.
+    // A hot loop continues across windows and ends with a pause.
     assert!((0..9_000).all(|_| step(Duration::from_millis(1))));
     step(Duration::from_secs(20));
     assert!(!step(Duration::from_secs(20)));
@@ -81,7 +81,7 @@ fn busy_work_is_not_a_loop() {
         assert_eq!(found, None, "{what}");
     };
     let poll = Duration::from_millis(100);
-    check(poll, &|_| vec![Cause::Requeued], "ten looks a second");
+    check(poll, &|_| vec![Cause::Requeued], "ten polls a second");
     let fan_in = |n: u32| {
         vec![change((
             "Pod",
