@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
-use serde::Deserialize;
+use opkit_debug::{EXPLAIN_PATH, Explanation, HotLoop, Outcome, Reconcile, Refusal, Write};
 
 use crate::{endpoint, output};
 
@@ -36,63 +36,6 @@ pub(crate) struct Args {
     /// `opkit dev`, found in .opkit]
     #[arg(long, value_name = "ADDRESS")]
     address: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Explanation {
-    objects: Vec<Vec<Reconcile>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Refusal {
-    error: String,
-}
-
-/// Reconcile in the endpoint's JSON format.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Reconcile {
-    controller: String,
-    kind: String,
-    namespace: Option<String>,
-    name: String,
-    number: u64,
-    causes: Vec<String>,
-    cache_reads: u32,
-    live_reads: u32,
-    writes: Vec<Write>,
-    started: Timestamp,
-    duration_seconds: f64,
-    result: Outcome,
-    hot_loop: Option<HotLoop>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Write {
-    verb: String,
-    kind: String,
-    name: String,
-    subresource: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Outcome {
-    message: Option<String>,
-    after_seconds: Option<f64>,
-    retry_seconds: Option<f64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct HotLoop {
-    object: String,
-    field: String,
-    manager: Option<String>,
-    because: Option<String>,
-    #[serde(default)]
-    is_created_and_pruned: bool,
-    count: u32,
 }
 
 /// Requests the reconciles from the operators, and prints them.
@@ -146,7 +89,7 @@ async fn explain(addresses: &[String], kind: &str, name: &str, query: &str) -> R
 }
 
 async fn request(address: &str, query: &str) -> Result<Explanation> {
-    let response = endpoint::get(address, &format!("/debug/explain?{query}")).await?;
+    let response = endpoint::get(address, &format!("{EXPLAIN_PATH}?{query}")).await?;
     if !response.status.is_success() {
         let refusal: Option<Refusal> = serde_json::from_slice(&response.body).ok();
         bail!(
@@ -266,10 +209,16 @@ fn table(records: &[Reconcile]) -> String {
 
 /// Returns the error and the time of the retry, or an empty text if the reconcile succeeded.
 fn failure(result: &Outcome) -> String {
-    match (&result.message, result.retry_seconds) {
-        (None, _) => String::new(),
-        (Some(message), Some(retry)) => format!("again in {}: {message}", brief(seconds(retry))),
-        (Some(message), None) => format!("again at the next change: {message}"),
+    match result {
+        Outcome::Ok | Outcome::Requeue { .. } => String::new(),
+        Outcome::Error {
+            message,
+            retry_seconds: Some(retry),
+        } => format!("again in {}: {message}", brief(seconds(*retry))),
+        Outcome::Error {
+            message,
+            retry_seconds: None,
+        } => format!("again at the next change: {message}"),
     }
 }
 
@@ -309,10 +258,12 @@ fn row(record: &Reconcile) -> [Vec<String>; 5] {
         first.insert_str(0, WROTE);
     }
     let duration = brief(seconds(record.duration_seconds));
-    let result = match (&record.result.message, record.result.after_seconds) {
-        (Some(_), _) => "error".to_owned(),
-        (None, Some(after)) => format!("ok, again in {}", brief(seconds(after))),
-        (None, None) => "ok".to_owned(),
+    let result = match &record.result {
+        Outcome::Ok => "ok".to_owned(),
+        Outcome::Requeue { after_seconds } => {
+            format!("ok, again in {}", brief(seconds(*after_seconds)))
+        }
+        Outcome::Error { .. } => "error".to_owned(),
     };
     [
         vec![format!("#{}", record.number)],

@@ -2,6 +2,7 @@
 //! only, because it has no access control.
 
 mod explain;
+mod message;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -11,8 +12,9 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 use opkit_client::RestMapper;
-use opkit_controller::{HttpServer, Kind, ReconcileLog};
-use serde_json::json;
+use opkit_controller::{HttpServer, Kind, ReconcileLog, ReconcileRecord};
+use opkit_debug::{Activity, EXPLAIN_PATH, RECONCILES_PATH, Refusal};
+use serde::Serialize;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -88,13 +90,11 @@ async fn respond(subject: &Subject, request: &Parts) -> Response<String> {
         _ if !is_for_loopback(request) => {
             let error =
                 "the request must be for localhost or a loopback address: see its Host header";
-            (StatusCode::FORBIDDEN, json!({"error": error}).to_string())
+            (StatusCode::FORBIDDEN, refusal(error))
         }
-        (&Method::GET, "/debug/reconciles") => (StatusCode::OK, reconciles(subject)),
-        (&Method::GET, "/debug/explain") => explain::explain(subject, request.uri.query()).await,
-        (_, "/debug/reconciles" | "/debug/explain") => {
-            (StatusCode::METHOD_NOT_ALLOWED, String::new())
-        }
+        (&Method::GET, RECONCILES_PATH) => (StatusCode::OK, reconciles(subject)),
+        (&Method::GET, EXPLAIN_PATH) => explain::explain(subject, request.uri.query()).await,
+        (_, RECONCILES_PATH | EXPLAIN_PATH) => (StatusCode::METHOD_NOT_ALLOWED, String::new()),
         _ => (StatusCode::NOT_FOUND, String::new()),
     };
     let mut response = Response::new(body);
@@ -123,16 +123,31 @@ fn is_for_loopback(request: &Parts) -> bool {
 }
 
 fn reconciles(subject: &Subject) -> String {
-    let controllers: Vec<_> = subject.controllers.iter().map(|(name, _)| name).collect();
-    json!({
-        "operator": subject.operator,
-        "controllers": controllers,
-        "running": *subject.ready.borrow(),
-        "total": subject.log.total(),
-        "reconciles": subject.log.records(),
-        "lastOfEach": subject.log.last_of_each(),
+    let controllers = subject.controllers.iter().map(|(name, _)| name.clone());
+    let messages = |records: Vec<Arc<ReconcileRecord>>| {
+        records.iter().map(|it| message::reconcile(it)).collect()
+    };
+    json(&Activity {
+        operator: subject.operator.clone(),
+        controllers: controllers.collect(),
+        running: *subject.ready.borrow(),
+        total: subject.log.total(),
+        reconciles: messages(subject.log.records()),
+        last_of_each: messages(subject.log.last_of_each()),
     })
-    .to_string()
+}
+
+/// Returns a message as JSON.
+fn json(message: &impl Serialize) -> String {
+    serde_json::to_string(message).unwrap_or_default()
+}
+
+/// Returns the error of a request as JSON.
+fn refusal(error: impl Into<String>) -> String {
+    json(&Refusal {
+        error: error.into(),
+        ..Default::default()
+    })
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "opkit",
             "opkit-apiserver",
             "opkit-client",
+            "opkit-debug",
             "opkit-envtest",
             "opkit-manifests",
         ],
@@ -37,6 +38,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "opkit-workqueue",
         ],
     ),
+    ("opkit-debug", &[]),
     ("opkit-derive", &[]),
     (
         "opkit-envtest",
@@ -48,7 +50,12 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("opkit-manifests", &["opkit-apimachinery"]),
     (
         "opkit-operator",
-        &["opkit-controller", "opkit-manifests", "opkit-webhook"],
+        &[
+            "opkit-controller",
+            "opkit-debug",
+            "opkit-manifests",
+            "opkit-webhook",
+        ],
     ),
     ("opkit-random", &[]),
     ("opkit-servers", &["opkit-client"]),

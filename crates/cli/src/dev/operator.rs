@@ -9,14 +9,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
+use opkit_debug::Activity;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
-use super::{
-    activity::{self, Activity},
-    package::Package,
-    view::View,
-};
+use super::{activity, package::Package, view::View};
 use crate::control_plane::ControlPlane;
 
 /// Interval between two requests for the operator's activity.

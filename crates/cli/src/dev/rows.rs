@@ -5,9 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use opkit_client::{DynamicClient, Kind, ListOptions, Unstructured};
+use opkit_debug::{Outcome, Reconcile};
 use serde_json::Value;
-
-use super::activity::Reconcile;
 
 /// Object of one of the operator's own kinds.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +106,10 @@ fn last_of(reconcile: &Reconcile, now: Timestamp) -> LastReconcile {
         age: since_start.saturating_sub(duration),
         duration,
         cause: causes(&reconcile.causes),
-        error: reconcile.result.message.clone(),
+        error: match &reconcile.result {
+            Outcome::Error { message, .. } => Some(message.clone()),
+            Outcome::Ok | Outcome::Requeue { .. } => None,
+        },
     }
 }
 

@@ -12,10 +12,10 @@ use anyhow::Result;
 use futures::future::{BoxFuture, OptionFuture};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use opkit_client::{ClientOptions, Discovery, DynamicClient};
+use opkit_debug::Activity;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::{
-    activity::Activity,
     install::Installer,
     operator::{self, OperatorProcess},
     package::Package,

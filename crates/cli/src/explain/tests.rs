@@ -70,13 +70,16 @@ fn long_texts_wrap_and_lines_have_no_trailing_space() {
     let write = |n: u32| Write {
         verb: "create".to_owned(),
         kind: "ConfigMap".to_owned(),
+        namespace: Some("default".to_owned()),
         name: format!("settings-of-the-shop-{n}"),
         subresource: String::new(),
     };
     first.writes = (0..4).map(write).collect();
     first.live_reads = 3;
-    first.result.message = Some(format!("cannot apply: {}", "a word ".repeat(60)));
-    first.result.retry_seconds = Some(5.0);
+    first.result = Outcome::Error {
+        message: format!("cannot apply: {}", "a word ".repeat(60)),
+        retry_seconds: Some(5.0),
+    };
     let second = record(10, "2026-01-01T00:00:00.1Z", &["one deleted"], true);
     let text = print(&[first, second], "2026-01-01T00:00:12Z".parse().unwrap());
     for line in text.lines() {
@@ -105,7 +108,8 @@ fn long_texts_wrap_and_lines_have_no_trailing_space() {
 #[test]
 fn the_longest_requeue_time_is_shown() {
     let mut never = record(1, "2026-01-01T00:00:00Z", &["initial list"], false);
-    never.result.after_seconds = Some(Duration::MAX.as_secs_f64());
+    let after_seconds = Duration::MAX.as_secs_f64();
+    never.result = Outcome::Requeue { after_seconds };
     let text = print(&[never], "2026-01-01T00:00:01Z".parse().unwrap());
     assert!(text.contains("ok, again in "), "{text}");
 }
@@ -115,7 +119,10 @@ fn the_longest_requeue_time_is_shown() {
 fn control_characters_in_texts_do_not_reach_the_terminal() {
     let causes = ["one changed: .spec.a \"\u{1b}[2J\" -> \"\u{9b}2J\"", "a\nb"];
     let mut odd = record(1, "2026-01-01T00:00:00Z", &causes, false);
-    odd.result.message = Some("first\nsecond\r\u{7}".to_owned());
+    odd.result = Outcome::Error {
+        message: "first\nsecond\r\u{7}".to_owned(),
+        retry_seconds: None,
+    };
     let text = print(&[odd], "2026-01-01T00:00:01Z".parse().unwrap());
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), 4, "{text:?}");

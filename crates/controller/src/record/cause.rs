@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use opkit_cache::FieldChange;
-use serde::ser::{Serialize, Serializer};
 
 /// An event or condition that caused a reconcile of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,11 +81,5 @@ impl fmt::Display for Cause {
             Self::Elected => f.write_str("elected"),
             Self::Triggered { by } => f.write_str(by),
         }
-    }
-}
-
-impl Serialize for Cause {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }

@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use opkit_apimachinery::managedfields::FieldSetRef;
-use serde::Serialize;
 
 pub(super) use self::pace::Pace;
 use self::turns::Turns;
@@ -33,8 +32,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 const REMEMBERED: usize = 32;
 
 /// A detected loop: reconciles that cause each other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HotLoop {
     /// The object whose change leads to the next reconcile, such as `Deployment robot-one`.
@@ -45,10 +43,8 @@ pub struct HotLoop {
     pub manager: Option<String>,
     /// The cause of the last reconcile if the object is reconciled without a pause and no changing
     /// field is known, such as a requeue after 1 ms.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
     /// Whether the object is a child that one reconcile creates and the next one prunes.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_created_and_pruned: bool,
     /// Number of reconciles that the loop has caused so far.
     pub count: u32,

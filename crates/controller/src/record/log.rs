@@ -13,11 +13,9 @@ use opkit_cache::ShownValues;
 use opkit_client::ObjectKey;
 use opkit_workqueue::Reasons;
 use parking_lot::Mutex;
-use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
 use super::hot_loop::{ContestedField, Pace, Tracker};
-use super::outcome::seconds;
 use super::{Cause, HotLoop, Outcome};
 use crate::object::Request;
 use crate::record::trace::Write;
@@ -31,8 +29,7 @@ const KEPT_OF_ONE: usize = 8;
 const OBJECTS: usize = 10_000;
 
 /// Record of one reconcile.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReconcileRecord {
     /// Name of the controller.
@@ -40,12 +37,10 @@ pub struct ReconcileRecord {
     /// Kind of the object.
     pub kind: Arc<str>,
     /// Key of the object.
-    #[serde(flatten, serialize_with = "request_fields")]
     pub request: Request,
     /// Number of this reconcile among all of the object by this process; the first is 1.
     pub number: u64,
     /// All causes, such as `Deployment robot-one changed: .status.readyReplicas 1 -> 2`.
-    #[serde(serialize_with = "causes")]
     pub causes: Reasons<Cause>,
     /// Number of reads from the cache.
     pub cache_reads: u32,
@@ -56,7 +51,6 @@ pub struct ReconcileRecord {
     /// Start time.
     pub started: Timestamp,
     /// Duration of the reconcile.
-    #[serde(rename = "durationSeconds", serialize_with = "seconds")]
     pub duration: Duration,
     /// Outcome of the reconcile.
     pub result: Outcome,
@@ -318,23 +312,6 @@ impl Log {
         }
         Some([Some(oldest), last])
     }
-}
-
-/// Serializes a request as three fields: cluster (if there are several), namespace, name.
-fn request_fields<S: Serializer>(request: &Request, serializer: S) -> Result<S::Ok, S::Error> {
-    use serde::ser::SerializeMap;
-    let mut map = serializer.serialize_map(None)?;
-    if let Some(cluster) = request.cluster() {
-        map.serialize_entry("cluster", cluster)?;
-    }
-    map.serialize_entry("namespace", &request.namespace)?;
-    map.serialize_entry("name", &request.name)?;
-    map.end()
-}
-
-fn causes<S: Serializer>(reasons: &Reasons<Cause>, serializer: S) -> Result<S::Ok, S::Error> {
-    let more = (reasons.more() > 0).then(|| format!("{} more", reasons.more()));
-    serializer.collect_seq(reasons.iter().map(ToString::to_string).chain(more))
 }
 
 #[cfg(test)]

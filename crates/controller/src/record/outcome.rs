@@ -3,11 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
-
 /// The outcome of a reconcile.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "outcome", rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
     /// Success: no further reconcile until something changes.
@@ -15,7 +12,6 @@ pub enum Outcome {
     /// Success, with a requeue.
     Requeue {
         /// Delay until the next reconcile.
-        #[serde(rename = "afterSeconds", serialize_with = "seconds")]
         after: Duration,
     },
     /// Failure.
@@ -23,7 +19,6 @@ pub enum Outcome {
         /// The error chain on one line.
         message: String,
         /// Delay until the retry; `None` if the object is retried at its next change.
-        #[serde(rename = "retrySeconds", serialize_with = "optional_seconds")]
         retry_after: Option<Duration>,
     },
 }
@@ -57,22 +52,5 @@ impl fmt::Display for Outcome {
                 write!(f, "error, again at the next change: {message}")
             }
         }
-    }
-}
-
-pub(super) fn seconds<S: Serializer>(
-    duration: &Duration,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(duration.as_secs_f64())
-}
-
-fn optional_seconds<S: Serializer>(
-    duration: &Option<Duration>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match duration {
-        Some(duration) => seconds(duration, serializer),
-        None => serializer.serialize_none(),
     }
 }

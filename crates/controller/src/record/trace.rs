@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use opkit_client::{Kind, ObjectKey};
 use parking_lot::Mutex;
-use serde::Serialize;
 
 /// Number of writes that are kept: enough to explain a reconcile, and a bound for a record.
 const WRITES: usize = 32;
@@ -34,7 +33,7 @@ impl fmt::Debug for Trace {
 }
 
 /// One write request of a reconcile.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Write {
     /// The verb: `create`, `apply`, `patch`, `update`, `delete` or `prune`.
@@ -42,7 +41,6 @@ pub struct Write {
     /// Kind of the object; for requests through `Context::client`, its resource.
     pub kind: String,
     /// Key of the object.
-    #[serde(flatten)]
     pub key: ObjectKey,
     /// Name of the subresource, such as `status`; empty for the object itself.
     pub subresource: String,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use opkit_controller::{Kind, ReconcileRecord};
-use serde_json::json;
+use opkit_debug::{Explanation, Refusal};
 
-use super::Subject;
+use super::{Subject, json, message, refusal};
 
 /// Returns the latest reconciles of the objects with the queried `kind`, `name` and, if given,
 /// `namespace`. `kind` may be the kind, its plural, a short name, or the name of its controller.
@@ -15,15 +15,19 @@ pub(super) async fn explain(subject: &Subject, query: Option<&str>) -> (StatusCo
     let query: HashMap<_, _> =
         form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect();
     let (Some(kind), Some(name)) = (query.get("kind"), query.get("name")) else {
-        let error = json!({"error": "kind and name must be given"});
-        return (StatusCode::BAD_REQUEST, error.to_string());
+        return (
+            StatusCode::BAD_REQUEST,
+            refusal("kind and name must be given"),
+        );
     };
     let controllers = controllers(subject, kind).await;
     if controllers.is_empty() {
-        let kinds: Vec<_> = subject.controllers.iter().map(|(_, of)| &of.kind).collect();
-        let error =
-            json!({"error": format!("{} reconciles no {kind}", subject.operator), "kinds": kinds});
-        return (StatusCode::NOT_FOUND, error.to_string());
+        let kinds = subject.controllers.iter().map(|(_, of)| of.kind.clone());
+        let refusal = Refusal {
+            error: format!("{} reconciles no {kind}", subject.operator),
+            kinds: kinds.collect(),
+        };
+        return (StatusCode::NOT_FOUND, json(&refusal));
     }
     let is_meant = |record: &&Arc<ReconcileRecord>| {
         record.request.name == **name
@@ -33,13 +37,14 @@ pub(super) async fn explain(subject: &Subject, query: Option<&str>) -> (StatusCo
             && controllers.contains(&&*record.controller)
     };
     let last = subject.log.last_of_each();
-    let objects: Vec<_> = last
-        .iter()
-        .filter(is_meant)
-        .map(|last| subject.log.of(&last.controller, &last.request))
-        .collect();
-    let response = json!({"operator": subject.operator, "objects": objects});
-    (StatusCode::OK, response.to_string())
+    let records = last.iter().filter(is_meant);
+    let records = records.map(|last| subject.log.of(&last.controller, &last.request));
+    let objects = records.map(|records| records.iter().map(|it| message::reconcile(it)).collect());
+    let explanation = Explanation {
+        operator: subject.operator.clone(),
+        objects: objects.collect(),
+    };
+    (StatusCode::OK, json(&explanation))
 }
 
 /// Returns the names of the controllers whose kind or name matches `name`.

@@ -1,5 +1,6 @@
 use std::convert::Infallible;
 
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 

@@ -88,27 +88,3 @@ fn causes_read_as_sentences() {
         "web server",
     );
 }
-
-#[test]
-fn a_record_serializes_to_json() {
-    let error = Outcome::Error {
-        message: "no".into(),
-        retry_after: Some(Duration::from_secs(2)),
-    };
-    let json = serde_json::to_value(ReconcileRecord {
-        result: error,
-        ..record(1)
-    })
-    .unwrap();
-    assert_eq!(json["namespace"], "default");
-    assert_eq!(json["name"], "robot-1");
-    assert_eq!(json["causes"][0], "retry 1 after error");
-    assert_eq!(json["cacheReads"], 1);
-    assert_eq!(json["result"]["outcome"], "error");
-    assert_eq!(json["result"]["retrySeconds"], 2.0);
-    let after = Duration::from_secs(3);
-    let requeue = serde_json::to_value(Outcome::Requeue { after }).unwrap();
-    assert_eq!(requeue["afterSeconds"], 3.0);
-    assert_eq!(json["durationSeconds"], 0.001);
-    assert_eq!(json["started"], "1970-01-01T00:00:00Z");
-}
