@@ -3,10 +3,8 @@
 //! libtest cannot skip a test while it runs, so a test that a control plane cannot run passes and
 //! prints `SKIPPED name: reason` to stderr. This command counts these lines.
 
-use std::{
-    io::{BufRead, BufReader},
-    process::{Command, ExitCode, Stdio},
-};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result};
 

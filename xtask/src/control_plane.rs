@@ -4,14 +4,11 @@
 //! stored in a cache outside the tree, one directory per version of Kubernetes, where tests find
 //! them. Go is needed for the build only.
 
-use std::{
-    env,
-    ffi::OsStr,
-    fs, io,
-    path::{Path, PathBuf},
-    process::{Command, ExitCode},
-    time::{Duration, SystemTime},
-};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, SystemTime};
+use std::{env, fs, io};
 
 use anyhow::{Context, Result, bail};
 

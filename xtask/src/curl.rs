@@ -1,11 +1,9 @@
 //! Client of a real API server that uses `curl`, so that this crate needs no TLS stack.
 
-use std::{
-    io::Write,
-    path::PathBuf,
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use differential::{Reply, Server};

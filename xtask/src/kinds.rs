@@ -7,12 +7,10 @@
 //!
 //! The server is read with `curl`, so that this crate needs no TLS stack.
 
-use std::{
-    collections::BTreeMap,
-    fmt::Write as _,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use opkit_apimachinery::identity::GroupVersion;

@@ -7,10 +7,8 @@
     reason = "a command prints its progress and results"
 )]
 
-use std::{
-    io::{self, Write},
-    process::ExitCode,
-};
+use std::io::{self, Write};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 

@@ -9,15 +9,13 @@
 //!
 //! Upgrades of the connection (`exec`, `attach`, `port-forward`) are not recorded.
 
-use std::{
-    fs,
-    io::{self, Write},
-    net::TcpListener,
-    os::unix::process::ExitStatusExt,
-    path::{Path, PathBuf},
-    process::{Command, ExitCode, ExitStatus},
-    time::Duration,
-};
+use std::fs;
+use std::io::{self, Write};
+use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::json;

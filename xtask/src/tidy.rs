@@ -1,25 +1,25 @@
-//! `cargo xtask tidy`: what no compiler or linter checks.
+//! `cargo xtask tidy`: checks that no compiler or linter does.
 //!
 //! [`check`] is a pure function over a [`Model`] of the repository, so that a test can show that a
-//! wrong repository fails. Reading the real one is all that the rest does.
+//! wrong repository fails. The rest reads the real repository.
 
-use std::{
-    fmt, fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{fmt, fs};
 
 use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
+mod comments;
+mod crates;
 mod files;
+mod imports;
 mod manifests;
 mod modules;
-mod rooms;
 #[cfg(test)]
 mod tests;
 
-/// What is checked: the packages of the workspace and the text of its files.
+/// Input of the checks: the packages of the workspace and the text of its files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) packages: Vec<Package>,
@@ -30,7 +30,7 @@ pub(crate) struct Model {
 #[derive(Clone, Debug)]
 pub(crate) struct Package {
     pub(crate) name: String,
-    /// Where its manifest is, from the root of the repository.
+    /// Path of its manifest, from the root of the repository.
     pub(crate) manifest: String,
     /// The other packages of the workspace that it names under `[dependencies]`.
     pub(crate) dependencies: Vec<String>,
@@ -43,7 +43,7 @@ pub(crate) struct File {
     pub(crate) text: String,
 }
 
-/// Something that is not as it should be.
+/// Violation of a rule.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Violation {
     pub(crate) path: String,
@@ -70,18 +70,20 @@ pub(crate) fn run() -> Result<ExitCode> {
     })
 }
 
-/// Everything that is wrong in `model`, by path and line.
+/// Returns the violations in `model`, by path and line.
 pub(crate) fn check(model: &Model) -> Vec<Violation> {
-    let mut violations = rooms::check(&model.packages);
+    let mut violations = crates::check(&model.packages);
+    violations.extend(comments::check(&model.files));
     violations.extend(files::check(&model.files));
+    violations.extend(imports::check(&model.files));
     violations.extend(manifests::check(&model.files));
     violations.extend(modules::check(&model.files));
     violations.sort();
     violations
 }
 
-/// The repository that cargo runs this program for, or the one around the current folder. A path
-/// compiled in would be another checkout's where two share a target folder.
+/// Reads the repository that cargo runs this program for, or the one around the current directory.
+/// A path compiled in could belong to another checkout that shares the target directory.
 pub(crate) fn read() -> Result<Model> {
     let mut command = MetadataCommand::new();
     if let Some(package) = std::env::var_os("CARGO_MANIFEST_DIR") {
@@ -124,7 +126,7 @@ fn relative(root: &Path, path: &Path) -> String {
         .replace('\\', "/")
 }
 
-/// Reads every text file below `folder` but what is built and what git keeps.
+/// Reads the text files below `folder`, without the directories of builds and of git.
 fn walk(root: &Path, folder: &Path, files: &mut Vec<File>) -> Result<()> {
     let entries = fs::read_dir(folder)
         .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)

@@ -8,8 +8,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use certificates::Certificates;
-use connections::{Connections, Place};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
@@ -22,6 +20,8 @@ use tokio_util::task::TaskTracker;
 use crate::auth::{Authenticator, Identity};
 use crate::error::StartError;
 use crate::service::{Service, Shared};
+use certificates::Certificates;
+use connections::{Connections, Place};
 
 /// Maximum time that an HTTP/1 connection may be idle, or take to send the head of a request, as in
 /// Kubernetes.

@@ -14,10 +14,12 @@ use tracing::warn;
 use crate::object::{Codec, Ignored};
 use crate::pool::Pool;
 use crate::tape::diff::{DiffOptions, FieldChange, ShownValues, diff};
+use crate::tape::encoder::Encoder;
 use crate::tape::meta::{Meta, field};
 use crate::tape::reader::Reader;
+use crate::tape::strings::Interner;
 use crate::tape::strings::Vocabulary;
-use crate::tape::{encoder::Encoder, project, strings::Interner, visit};
+use crate::tape::{project, visit};
 use crate::{AnyObject, CachedObject, ObjectError, downcast};
 
 /// Offset of a field that the object does not have.

@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 
-use crate::{ControlPlaneArgs, control_plane::ControlPlane, output, signals::StopSignals};
+use crate::control_plane::ControlPlane;
+use crate::signals::StopSignals;
+use crate::{ControlPlaneArgs, output};
 
 /// Runs the control plane until Ctrl-C.
 pub(crate) async fn up(args: &ControlPlaneArgs) -> Result<()> {

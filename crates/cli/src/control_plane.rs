@@ -6,7 +6,8 @@ use anyhow::{Result, anyhow};
 use opkit_apiserver::{Endpoint, Options, Server, StartError};
 use opkit_client::DiskCache;
 
-use crate::{ControlPlaneArgs, kubeconfig::KubeconfigFile};
+use crate::ControlPlaneArgs;
+use crate::kubeconfig::KubeconfigFile;
 
 /// Control plane that listens. [`ControlPlane::write_kubeconfig`] writes its kubeconfig, so that a
 /// process that waits for the file finds the control plane ready.

@@ -15,7 +15,9 @@ use std::ffi::OsString;
 use anyhow::Result;
 use tokio::time::Instant;
 
-use crate::{ControlPlaneArgs, control_plane::ControlPlane, signals::StopSignals};
+use crate::ControlPlaneArgs;
+use crate::control_plane::ControlPlane;
+use crate::signals::StopSignals;
 use package::Package;
 use session::Session;
 use view::View;

@@ -1,13 +1,11 @@
 //! Kubeconfig file of the embedded control plane. Only a file that this command wrote is replaced
 //! or removed.
 
-use std::{
-    ffi::OsString,
-    fs::{self, OpenOptions},
-    io::{ErrorKind, Write},
-    os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
-};
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 

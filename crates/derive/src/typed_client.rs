@@ -3,7 +3,9 @@
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote};
-use syn::{DeriveInput, Error, LitStr, Meta, Token, punctuated::Punctuated, spanned::Spanned};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{DeriveInput, Error, LitStr, Meta, Token};
 
 /// Verbs, and the marker traits that allow them.
 const VERBS: [(&str, &str); 8] = [

@@ -1,20 +1,22 @@
 //! The three implementations of a [`ControlPlane`](crate::ControlPlane), and the differences
 //! between them that a test can observe.
 
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
-use kube::{client::Body, config::Kubeconfig};
+use kube::client::Body;
+use kube::config::Kubeconfig;
 use opkit_apiserver::{Options, Server};
 use opkit_client::{ClientOptions, DeleteOptions, Kind, ObjectKey, RestClient, WriteOptions};
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::{
-    TestError,
-    binaries::{self, Binaries},
-    error::refused,
-};
+use crate::TestError;
+use crate::binaries::{self, Binaries};
+use crate::error::refused;
 
 /// Field manager that creates the namespaces of tests.
 const MANAGER: &str = "opkit-test";

@@ -10,22 +10,19 @@ mod error;
 mod kubelet;
 mod watchdog;
 
-use std::{
-    env, fs,
-    hash::{BuildHasher, Hasher, RandomState},
-    path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use std::{env, fs};
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use opkit_client::RestClient;
-use tokio::{
-    runtime::Runtime,
-    sync::{OnceCell, watch},
-    time::Instant,
-};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::runtime::Runtime;
+use tokio::sync::{OnceCell, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 pub(crate) use assets::Assets;
 pub use error::BinariesError;

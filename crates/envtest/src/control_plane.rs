@@ -1,21 +1,24 @@
 //! The control plane that a test uses.
 
-use std::{
-    env, ffi::OsString, fmt, future::Future, net::SocketAddr, path::Path, sync::Arc, time::Duration,
-};
+use std::ffi::OsString;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{env, fmt};
 
 use opkit_client::{DeleteOptions, Kind, Object, ObjectKey, Patch, RestClient, WriteOptions};
 use opkit_controller::{Error, MetricsRegistry, ReconcileLog, Result};
 use opkit_operator::{Operator, RunOptions};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedMutexGuard, watch};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use crate::{
-    backend::{Backend, Capability},
-    choice::Choice,
-    error::{TestError, refused},
-};
+use crate::backend::{Backend, Capability};
+use crate::choice::Choice;
+use crate::error::{TestError, refused};
 
 mod install;
 mod metrics;

@@ -1,6 +1,8 @@
 //! Errors of a test's steps, before its assertions.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use opkit_client::{ConnectError, RequestError};
 

@@ -1,10 +1,8 @@
 //! Execution of one test on a control plane.
 
-use std::{
-    future::Future,
-    io::{self, Write},
-    panic::{AssertUnwindSafe, resume_unwind},
-};
+use std::future::Future;
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, resume_unwind};
 
 use futures::FutureExt;
 use opkit_controller::Result;

@@ -12,7 +12,8 @@ use kube_runtime::reflector;
 use opkit_cache::{InformerFactory, Scope};
 use opkit_client::RestClient;
 use serde_json::{Value, json};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::*;
 

@@ -2,7 +2,9 @@
 
 mod memory;
 
-use std::{future::Future, pin::Pin, time::Duration};
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
 
 pub use memory::MemoryStore;
 

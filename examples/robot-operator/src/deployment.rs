@@ -2,13 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use opkit::k8s_openapi::{
-    api::{
-        apps::v1::{Deployment, DeploymentSpec},
-        core::v1::{Container, PodSpec, PodTemplateSpec},
-    },
-    apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta},
-};
+use opkit::k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
+use opkit::k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+use opkit::k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use opkit::prelude::*;
 
 use crate::Robot;

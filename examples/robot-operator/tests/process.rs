@@ -2,12 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may unwrap")]
 
-use std::{
-    fs,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
-    path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
-};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 
 use opkit::k8s_openapi::api::apps::v1::Deployment;
 use opkit::prelude::*;

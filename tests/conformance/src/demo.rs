@@ -2,10 +2,8 @@
 
 use demo_operator::{Demo, DemoSpec, operator};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{
-    Api,
-    api::{Patch, PatchParams},
-};
+use kube::Api;
+use kube::api::{Patch, PatchParams};
 use opkit::prelude::*;
 use serde_json::json;
 

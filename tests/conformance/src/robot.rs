@@ -1,16 +1,10 @@
 //! The robot operator: one Deployment per Robot.
 
-use k8s_openapi::{
-    api::{
-        apps::v1::{Deployment, ReplicaSet},
-        core::v1::{Event, Pod},
-    },
-    apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
-};
-use kube::{
-    Api,
-    api::{ListParams, Patch, PatchParams},
-};
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams};
 use opkit::prelude::*;
 use opkit::testing::Capability;
 use robot_operator::{Robot, RobotSpec, operator};

@@ -7,7 +7,6 @@
 mod faults;
 mod names;
 
-use faults::Faults;
 use opkit::client::{Client, DeleteOptions, ListOptions, Patch};
 use opkit::operator::RunOptions;
 use opkit::prelude::*;
@@ -18,6 +17,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+
+use faults::Faults;
 
 /// Default number of objects; `OPKIT_SOAK_OBJECTS` overrides it.
 const OBJECTS: usize = 200;

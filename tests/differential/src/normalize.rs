@@ -3,7 +3,8 @@
 //! Uids and versions become numbered names, so that equal ones stay recognizable: a write that
 //! changes nothing keeps the version. Texts of the script itself are not changed.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};

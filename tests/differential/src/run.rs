@@ -1,6 +1,7 @@
 //! Execution of a script's requests.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use http::{Request, Response, header};

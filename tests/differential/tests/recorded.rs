@@ -1,6 +1,8 @@
 //! Comparison of the embedded server with the recorded responses of a real one.
 
-use std::{io::Write, path::Path, time::Duration};
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
 use bytes::Bytes;

@@ -6,10 +6,8 @@ use http::{HeaderMap, header};
 use opkit_apimachinery::protobuf;
 use serde_json::Value;
 
-use super::{
-    capture::Captures,
-    proxy::{Exchange, is_watch},
-};
+use super::capture::Captures;
+use super::proxy::{Exchange, is_watch};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 /// Length limit of a body that is written on one line.

@@ -1,18 +1,13 @@
-use std::{
-    io::{BufReader, Write},
-    net::{TcpListener, TcpStream},
-    time::Duration,
-};
+use std::io::{BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
 use differential::Script;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::{
-    about, kubeconfig,
-    proxy::{self, Exchange},
-    script,
-};
+use super::proxy::{self, Exchange};
+use super::{about, kubeconfig, script};
 use crate::curl::Curl;
 
 fn headers(pairs: &[(&str, &str)]) -> HeaderMap {

@@ -1,14 +1,14 @@
-//! Length, module docs and names of files, what is left to do, and data that must be there.
+//! Length, module docs and names of files, open tasks, and data files that must exist.
 
 use super::{File, Violation};
 
-/// A longer file does not get read top-down.
+/// Limit of lines in a file: a longer one is not read from top to bottom.
 const LINES_MAX: usize = 1_000;
 
-/// Names that say nothing about what is inside.
+/// Names of files and folders that do not describe the content.
 const BANNED: &[&str] = &["common", "helper", "helpers", "misc", "util", "utils"];
 
-/// Files that the embedded API server and the rules under it are built from.
+/// Data files that the embedded API server and `apimachinery` are built from.
 const DATA: &[&str] = &[
     "crates/apimachinery/data/v1.36/protobuf.txt",
     "crates/apiserver/data/cells.txt",
@@ -22,7 +22,7 @@ const DATA: &[&str] = &[
 // In two parts, or this file would be its own violation.
 const LEFT_TO_DO: &str = concat!("TO", "DO");
 
-/// What is wrong with `files`, one by one and together.
+/// Returns the violations in `files`.
 pub(super) fn check(files: &[File]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in files {
@@ -54,7 +54,7 @@ fn name(file: &File, violations: &mut Vec<Violation>) {
     for part in file.path.split('/') {
         let stem = part.split('.').next().unwrap_or_default();
         if BANNED.contains(&stem) {
-            let what = format!("{part:?} says nothing: name it after what it holds");
+            let what = format!("{part:?} does not describe its content: name it after the content");
             violations.push(violation(&file.path, 1, what));
         }
     }
@@ -70,7 +70,7 @@ fn rust(file: &File, violations: &mut Vec<Violation>) {
         violations.push(violation(
             &file.path,
             1,
-            "a module begins with //! and what it is",
+            "a module starts with a //! description",
         ));
     }
     for (index, line) in file.text.lines().enumerate() {

@@ -17,7 +17,8 @@ fn package(name: &str, dependencies: &[&str]) -> Package {
     }
 }
 
-/// What `model` adds to the violations of an empty repository, which lacks its data files.
+/// Returns the violations of `model`, without those of an empty repository, which lacks its data
+/// files.
 fn found(model: &Model) -> Vec<String> {
     let empty = check(&Model::default());
     let violations = check(model)
@@ -104,8 +105,8 @@ fn edges_downwards_are_fine() {
     check_packages(
         &[package("opkit-kitchen", &[])],
         &[
-            "crates/kitchen/Cargo.toml:1: opkit-kitchen is not in the table of rooms of \
-           xtask/src/tidy/rooms.rs",
+            "crates/kitchen/Cargo.toml:1: opkit-kitchen is not in the table of crates in \
+           xtask/src/tidy/crates.rs",
         ],
     );
     check_packages(
@@ -120,14 +121,14 @@ fn modules_begin_with_a_doc_and_end_in_time() {
     check_file(
         "crates/a/src/b.rs",
         "use std::fmt;\n",
-        &["crates/a/src/b.rs:1: a module begins with //! and what it is"],
+        &["crates/a/src/b.rs:1: a module starts with a //! description"],
     );
     check_file("crates/a/src/b/tests.rs", "use std::fmt;\n", &[]);
     check_file("crates/a/src/b/tests/c.rs", "use std::fmt;\n", &[]);
     check_file(
         "tests/conformance/src/pods.rs",
         "use std::fmt;\n",
-        &["tests/conformance/src/pods.rs:1: a module begins with //! and what it is"],
+        &["tests/conformance/src/pods.rs:1: a module starts with a //! description"],
     );
     let long = format!("//! Doc.\n{}", "\n".repeat(1_000));
     check_file(
@@ -184,7 +185,10 @@ fn folders_of_the_controller_use_those_below_them() {
     check(
         "worker/a.rs",
         "use crate::{manager::B, object::C};\n",
-        &[&format!("2: {root}")],
+        &[
+            &format!("2: {root}"),
+            "2: write one `use` for each module, without `::` in braces",
+        ],
     );
     let root = "super:: leads to the root of the crate here: write crate::<folder>::<item>";
     check(
@@ -225,12 +229,16 @@ fn names_say_something() {
     check_file(
         "crates/a/src/utils.rs",
         "//! Doc.\n",
-        &["crates/a/src/utils.rs:1: \"utils.rs\" says nothing: name it after what it holds"],
+        &[
+            "crates/a/src/utils.rs:1: \"utils.rs\" does not describe its content: name it after the content",
+        ],
     );
     check_file(
         "docs/common/a.md",
         "",
-        &["docs/common/a.md:1: \"common\" says nothing: name it after what it holds"],
+        &[
+            "docs/common/a.md:1: \"common\" does not describe its content: name it after the content",
+        ],
     );
 }
 
@@ -282,4 +290,45 @@ fn data_files_must_be_there() {
         .map(|violation| violation.path.clone())
         .collect();
     assert!(missing.contains(&"crates/apiserver/data/v1.36/kinds.json".to_owned()));
+}
+
+#[test]
+fn comments_are_plain_and_at_most_100_columns_wide() {
+    let wide = "x ".repeat(60);
+    let text = format!(
+        "//! A module.\n/// Tells somebody.\n// told\n/// {wide}\n/// ```\n/// {wide}\n/// ```\n\
+         /// | {wide}|\nfn f() {{}}\n"
+    );
+    check_file(
+        "crates/a/src/b.rs",
+        &text,
+        &[
+            "crates/a/src/b.rs:2: \"somebody\" is not plain English: write \"another client\" or \
+             similar",
+            "crates/a/src/b.rs:2: \"tells\" is not plain English: write \"reports\" or similar",
+            "crates/a/src/b.rs:4: a comment of 124 columns: wrap it at 100",
+        ],
+    );
+}
+
+#[test]
+fn imports_are_in_three_blocks_and_one_for_each_module() {
+    let nested = "crates/a/src/b.rs:3: write one `use` for each module, without `::` in braces";
+    let order = "crates/a/src/b.rs:3: order imports: std, other crates, then crate, super and self";
+    for (import, expected) in [
+        ("use std::fmt;", &[][..]),
+        ("use std::{fmt, fs::File};", &[nested]),
+        ("use std::{\n    fmt,\n    fs::File,\n};", &[nested]),
+        ("use serde::Serialize;\nuse crate::A;", &[]),
+    ] {
+        check_file(
+            "crates/a/src/b.rs",
+            &format!("//! B.\n\n{import}\n"),
+            expected,
+        );
+    }
+    let text = "//! B.\nuse crate::A;\nuse std::fmt;\n";
+    check_file("crates/a/src/b.rs", text, &[order]);
+    let text = "//! B.\nuse serde::A;\nuse std::fmt;\n";
+    check_file("crates/a/src/b.rs", text, &[order]);
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use std::sync::Mutex;
 
 use anyhow::Result;
 use futures::{FutureExt, StreamExt, TryStreamExt};
@@ -12,7 +13,6 @@ use kube::api::Api;
 use kube::runtime::controller::{Action, Controller};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
 use serde_json::json;
-use std::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::script::Server;

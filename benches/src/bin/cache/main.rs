@@ -12,7 +12,8 @@ mod run;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use opkit_benches::{data::Kind, stand_in};
+use opkit_benches::data::Kind;
+use opkit_benches::stand_in;
 
 #[global_allocator]
 static ALLOCATOR: allocations::Counting = allocations::Counting;

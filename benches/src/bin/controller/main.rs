@@ -13,7 +13,8 @@ mod smallest;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use opkit_benches::{data::Kind, stand_in};
+use opkit_benches::data::Kind;
+use opkit_benches::stand_in;
 
 #[derive(Parser)]
 struct Cli {

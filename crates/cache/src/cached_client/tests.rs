@@ -9,7 +9,8 @@ use http_body_util::StreamBody;
 use k8s_openapi::api::core::v1::ConfigMap;
 use opkit_client::RestClient;
 use serde_json::{Value, json};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::*;
 use crate::{InformerOptions, Scope};

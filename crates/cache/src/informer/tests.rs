@@ -1,8 +1,9 @@
+use std::time::Duration;
+
 use futures::FutureExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use opkit_client::Object;
 use serde_json::{Value, json};
-use std::time::Duration;
 
 use super::*;
 use crate::sink::Sink;

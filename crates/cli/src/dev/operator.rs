@@ -1,19 +1,19 @@
 //! The operator as a separate process, as in a cluster.
 
-use std::{
-    ffi::OsString,
-    fs::{self, File},
-    path::{Path, PathBuf},
-    process::{ExitStatus, Stdio},
-    time::Duration,
-};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use opkit_debug::Activity;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
-use super::{activity, package::Package, view::View};
+use super::activity;
+use super::package::Package;
+use super::view::View;
 use crate::control_plane::ControlPlane;
 
 /// Interval between two requests for the operator's activity.

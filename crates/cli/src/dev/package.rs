@@ -1,18 +1,17 @@
 //! The operator's cargo package: search in the workspace, and build.
 
-use std::{
-    fs,
-    io::{self, IsTerminal},
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, anyhow, bail};
 use cargo_metadata::{DependencyKind, Message, MetadataCommand};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
-use super::{sources::Sources, view::View};
+use super::sources::Sources;
+use super::view::View;
 
 /// Directory of a package's sample objects, as in kubebuilder's projects.
 const SAMPLES: &str = "config/samples";

@@ -1,12 +1,10 @@
 //! One run of `opkit dev`: from the first build to Ctrl-C, over any number of edits.
 
-use std::{
-    collections::HashSet,
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-    time::{Duration, SystemTime},
-};
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use futures::future::{BoxFuture, OptionFuture};
@@ -15,15 +13,14 @@ use opkit_client::{ClientOptions, Discovery, DynamicClient};
 use opkit_debug::Activity;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use super::{
-    install::Installer,
-    operator::{self, OperatorProcess},
-    package::Package,
-    rows,
-    sources::Sources,
-    view::{self, View},
-};
-use crate::{control_plane::ControlPlane, output};
+use super::install::Installer;
+use super::operator::{self, OperatorProcess};
+use super::package::Package;
+use super::rows;
+use super::sources::Sources;
+use super::view::{self, View};
+use crate::control_plane::ControlPlane;
+use crate::output;
 
 /// Interval at which the view is refreshed and the sources are checked.
 const REFRESH: Duration = Duration::from_millis(250);

@@ -3,12 +3,10 @@
 //! Changes are found by polling: checking a few hundred files takes a millisecond or two, works on
 //! every file system and with every editor, and needs no dependency.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Path, PathBuf},
-    time::SystemTime,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Depth limit of the directories below `src` that are searched; real sources are far less deep.
 const DEPTH: usize = 32;

@@ -1,15 +1,14 @@
 //! Output of `opkit dev`: on a terminal a table that is redrawn, elsewhere one line per change.
 
-use std::{
-    collections::{HashMap, HashSet},
-    io::{self, IsTerminal},
-    time::Duration,
-};
+use std::collections::{HashMap, HashSet};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use super::rows::{LastReconcile, Row};
-use crate::{control_plane::ControlPlane, output};
+use crate::control_plane::ControlPlane;
+use crate::output;
 
 #[cfg(test)]
 mod tests;

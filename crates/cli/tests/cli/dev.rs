@@ -4,11 +4,9 @@ use std::path::PathBuf;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{
-    Api, Client, Config,
-    api::PostParams,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use kube::api::PostParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
 
 use super::*;
 

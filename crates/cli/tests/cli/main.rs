@@ -4,13 +4,11 @@
 
 mod dev;
 
-use std::{
-    fs,
-    net::TcpListener,
-    path::Path,
-    process::{Child, Command, Output, Stdio},
-    time::Duration,
-};
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use tempfile::TempDir;
 

@@ -18,7 +18,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Counts a reconcile. Returns whether the worker has to yield now, and starts anew if so.
+    /// Counts a reconcile. Returns whether the worker has to yield now, and then starts from zero.
     pub(super) fn count(&mut self, started: Instant, duration: Duration) -> bool {
         let began = *self.began.get_or_insert(started);
         self.reconciles += 1;

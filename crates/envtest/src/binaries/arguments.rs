@@ -1,10 +1,8 @@
 //! Command-line arguments of the processes.
 
-use std::{
-    io,
-    net::{Ipv4Addr, TcpListener},
-    path::Path,
-};
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
 
 /// Ports that the processes listen on.
 #[derive(Clone, Copy, Debug)]

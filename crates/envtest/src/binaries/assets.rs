@@ -1,10 +1,8 @@
 //! Search for the executables, by the conventions of controller-runtime's envtest and of
 //! `cargo xtask control-plane`.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::BinariesError;
 

@@ -1,6 +1,8 @@
 //! Errors of real executables. Each message names a log to read or a command to run.
 
-use std::{io, path::PathBuf, time::Duration};
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Reason why a control plane of real executables does not run.
 #[derive(Debug, thiserror::Error)]

@@ -4,16 +4,13 @@
 //! It behaves like the embedded control plane, so that a test is the same on both. No container
 //! runs.
 
-use std::{
-    hash::{DefaultHasher, Hasher},
-    time::Duration,
-};
+use std::hash::{DefaultHasher, Hasher};
+use std::time::Duration;
 
-use k8s_openapi::{
-    api::core::v1::{Binding, Node, Pod},
-    jiff::Timestamp,
-};
-use kube::{Api, api::DeleteParams};
+use k8s_openapi::api::core::v1::{Binding, Node, Pod};
+use k8s_openapi::jiff::Timestamp;
+use kube::Api;
+use kube::api::DeleteParams;
 use opkit_client::{
     Kind, ListOptions, ObjectKey, Patch, RequestError, ResponseFormat, RestClient, WriteOptions,
 };

@@ -1,9 +1,7 @@
-use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::{Ipv4Addr, TcpListener},
-    os::unix::process::ExitStatusExt,
-    process::{Child, ChildStdout, Command, ExitStatus, Stdio},
-};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use super::*;
 

@@ -5,19 +5,15 @@
 //! pipe. The shell then kills the processes and removes the directory. A signal to the test's
 //! process group does not reach the shell.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Stdio,
-    sync::Arc,
-    time::Duration,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
-    process::{Child, ChildStdin, ChildStdout, Command},
-    sync::{Mutex, watch},
-};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::{Mutex, watch};
 use tokio_util::task::TaskTracker;
 
 use super::BinariesError;

@@ -1,7 +1,8 @@
 //! Reads of a test, and writes that replace a controller which the control plane lacks.
 
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, Pod};
-use k8s_openapi::{api::batch::v1::Job, jiff::Timestamp};
+use k8s_openapi::jiff::Timestamp;
 use opkit_client::{Kind, ListOptions, Object, ObjectKey, Patch, ResponseFormat, WriteOptions};
 use opkit_controller::{Error, Result};
 use serde::Serialize;

@@ -1,6 +1,7 @@
 //! Waiting for an expected state, with a report if it does not occur.
 
-use std::{future::Future, time::Duration};
+use std::future::Future;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Event;
 use opkit_client::{Kind, Object, ObjectKey};

@@ -5,7 +5,8 @@ use kube::core::Status;
 use opkit::cache::{Change, Event, InformerFactory, Scope};
 use opkit::client::{Effect, RestClient, Rule, Seam};
 use opkit::prelude::*;
-use prometheus_client::{encoding::text, registry::Registry};
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 

@@ -1,14 +1,10 @@
 //! Crashes at a chosen request: the operator stops, the cluster stays.
 
-use std::{
-    future::{Future, pending},
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    task::{Context, Poll},
-};
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 
 use http::{Method, Request, Response};
 use kube::client::Body;

@@ -1,5 +1,6 @@
-use super::*;
 use opkit_random::Random;
+
+use super::*;
 
 #[test]
 fn names_of_kubernetes_are_written_as_they_are() {

@@ -1,7 +1,6 @@
 use std::io;
 
 use super::*;
-
 use RetrySafety::{Idempotent, NotIdempotent, ReadOnly};
 
 fn delay(attempt: u32, safety: RetrySafety, outcome: AttemptResult) -> Option<Duration> {

@@ -14,8 +14,8 @@
 //! The hash covers the names of the fields and no values. A hash of values would have to be kept
 //! secret from everyone who can read annotations, in a log, a metric or a dashboard: the password
 //! in a Secret or in a Deployment's environment may be short enough for a brute-force search, and
-//! there is no key that all replicas of an operator share and nobody else has. The values need no
-//! hash: they are on the child.
+//! there is no key that all replicas of an operator share and no other reader has. The values need
+//! no hash: they are on the child.
 
 use opkit_cache::Meta;
 use opkit_client::ObjectKey;

@@ -89,7 +89,7 @@ async fn a_child_is_upgraded_and_applied_at_its_version() {
     run.stop().await.unwrap();
 }
 
-/// Whoever may create Secrets in a namespace of their own can name somebody else's object as owner.
+/// A user who may create Secrets in one namespace can name an object of another user as owner.
 #[tokio::test(start_paused = true)]
 async fn a_forged_owner_reference_is_neither_read_nor_pruned() {
     let server = Server::new(&["configmaps", "secrets"]);

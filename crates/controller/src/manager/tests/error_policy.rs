@@ -1,8 +1,8 @@
 //! When an object is reconciled again after an error, by a policy in kube's shape.
 
-use super::*;
 use kube::ResourceExt;
 
+use super::*;
 use crate::Request;
 
 /// Seconds until the retry that it asks for; none waits for the next change, zero is for the

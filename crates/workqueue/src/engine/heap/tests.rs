@@ -1,5 +1,6 @@
-use super::*;
 use opkit_random::Random;
+
+use super::*;
 
 #[test]
 fn agrees_with_a_sorted_list() {

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::*;
 use opkit_random::Random;
+
+use super::*;
 
 #[derive(Debug, Clone, PartialEq)]
 struct Ids(Vec<u32>);

@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 
-use super::*;
 use opkit_random::Random;
+
+use super::*;
 
 const KEYS: u64 = 24;
 type Numbered = Queue<u64, ()>;

@@ -4,8 +4,9 @@
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
-use super::*;
 use opkit_random::Random;
+
+use super::*;
 
 const KEYS: usize = 32;
 

@@ -1,14 +1,15 @@
-//! Which room may depend on which.
+//! Which crate may depend on which.
 //!
-//! The table is that of the design: each room's direct neighbours below it. An edge to a room
-//! further down is fine as well, since whoever is allowed to see a room sees what it stands on.
+//! The table lists the crates directly below each crate. An edge to a crate further below is
+//! allowed as well.
 
 use std::collections::BTreeSet;
 
 use super::{Package, Violation};
 
-/// Each room and those directly below it. A new room needs a row here, which is a design change.
-const ROOMS: &[(&str, &[&str])] = &[
+/// Each crate, and the crates directly below it. A new crate needs a row here, which is a design
+/// change.
+const CRATES: &[(&str, &[&str])] = &[
     (
         "opkit",
         &["opkit-derive", "opkit-envtest", "opkit-operator"],
@@ -63,7 +64,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("opkit-workqueue", &["opkit-random"]),
 ];
 
-/// Edges that the table does not allow, and rooms that are not in it.
+/// Returns the edges that the table does not allow, and the crates that are not in it.
 pub(super) fn check(packages: &[Package]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for package in packages
@@ -77,9 +78,9 @@ pub(super) fn check(packages: &[Package]) -> Vec<Violation> {
                 what,
             });
         };
-        if !ROOMS.iter().any(|(room, _)| *room == package.name) {
+        if !CRATES.iter().any(|(name, _)| *name == package.name) {
             report(format!(
-                "{} is not in the table of rooms of xtask/src/tidy/rooms.rs",
+                "{} is not in the table of crates in xtask/src/tidy/crates.rs",
                 package.name
             ));
             continue;
@@ -94,18 +95,18 @@ pub(super) fn check(packages: &[Package]) -> Vec<Violation> {
     violations
 }
 
-/// Every room below one.
-fn below(room: &str) -> BTreeSet<&'static str> {
+/// Returns all crates below one.
+fn below(top: &str) -> BTreeSet<&'static str> {
     let mut found = BTreeSet::new();
-    let mut waiting = vec![room];
-    while let Some(room) = waiting.pop() {
-        let neighbours = ROOMS
+    let mut waiting = vec![top];
+    while let Some(next) = waiting.pop() {
+        let direct = CRATES
             .iter()
-            .filter(|(name, _)| *name == room)
+            .filter(|(name, _)| *name == next)
             .flat_map(|(_, below)| *below);
-        for neighbour in neighbours {
-            if found.insert(*neighbour) {
-                waiting.push(neighbour);
+        for below in direct {
+            if found.insert(*below) {
+                waiting.push(below);
             }
         }
     }
