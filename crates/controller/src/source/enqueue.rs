@@ -19,14 +19,15 @@ use crate::reads::ControllerIdentity;
 use crate::record::causes::Causes;
 use crate::record::{Cause, ReconcileLog};
 
-/// Number of changed fields that a cause names, at most.
+/// Largest number of changed fields in a cause. A cause is text for a log line, so a few are
+/// enough.
 const FIELDS: usize = 4;
 
 /// Number of events after which the task yields to other tasks.
 pub(super) const IN_ONE_GO: u32 = 64;
 
-/// Priority of objects that did not change just now: those of the first list and of a resync.
-/// controller-runtime's value.
+/// Priority of objects that did not change just now: those of the initial list and of a resync.
+/// Same value as in controller-runtime.
 pub(crate) const LOW_PRIORITY: i32 = -100;
 
 /// Returns the owners of `child` of the kind `owner`: the controller, or with `any` all of them. An
@@ -60,8 +61,8 @@ pub(crate) struct ControllerSources {
 }
 
 impl ControllerSources {
-    /// Adds the events of one source in one cluster to the queue until the future is dropped;
-    /// notifies `synced` after the first list.
+    /// Adds the events of one source in one cluster to the queue until the future is dropped.
+    /// Notifies `synced` after the initial list.
     pub(crate) async fn run(
         self: Arc<Self>,
         cluster: Arc<ClusterController>,
@@ -106,7 +107,7 @@ impl ControllerSources {
             }
         });
         if source.role == Role::Primary && delta.new.is_none() && !targets.is_itself {
-            // No reconcile will find that the object is gone.
+            // No later reconcile would find out that the object is deleted.
             let request = Request::new(cluster.name.clone(), delta.key.clone());
             self.log.forget(&self.controller.name, &request);
         }
@@ -141,8 +142,8 @@ impl ControllerSources {
         clusters.find(|cluster| cluster.name.as_deref() == name)
     }
 
-    /// Reports whether a generic event of the source leads to the object that it names and to no
-    /// other. Then there is nothing to filter or to map, and the object need not be looked up.
+    /// Reports whether a generic event of the source causes a reconcile of the named object only.
+    /// Then there is nothing to filter or to map, and the object need not be looked up.
     pub(super) fn is_plain(&self, source: usize) -> bool {
         let declared = self.sources.get(source);
         self.event_filter.is_none()
@@ -152,21 +153,21 @@ impl ControllerSources {
             })
     }
 
-    /// Returns the objects that a generic event leads to; `request` names an object of the source's
-    /// kind. An object of the reconciled kind need not be in the cache: then nothing is filtered or
-    /// mapped.
+    /// Returns the objects to reconcile for a generic event; `request` names an object of the
+    /// source's kind. An object of the reconciled kind need not be in the cache; if it is not, it
+    /// is neither filtered nor mapped.
     pub(super) fn generic_targets(&self, source: usize, request: Request) -> Vec<Request> {
         let Some(declared) = self.sources.get(source) else {
             return Vec::new();
         };
         let is_primary = declared.role == Role::Primary;
-        // The reconcile reports a cluster that does not exist.
+        // A cluster that does not exist is reported by the reconcile.
         let cluster = self.cluster(&request);
         let informer = cluster.and_then(|cluster| cluster.informers.get(source));
         let stored = informer.and_then(|informer| informer.stored(request.key()));
         let (Some(cluster), Some(stored)) = (cluster, stored) else {
             if !is_primary {
-                debug!(%request, kind = declared.watched.kind.kind, "no such object is in the cache");
+                debug!(%request, kind = declared.watched.kind.kind, "the object is not in the cache");
             }
             return Vec::from_iter(is_primary.then_some(request));
         };
@@ -179,16 +180,16 @@ impl ControllerSources {
     }
 }
 
-/// Objects that the events of one object lead to.
+/// The objects to reconcile for the events of one object.
 #[derive(Default)]
 struct Targets {
-    /// Whether the object itself is one.
+    /// Whether the object itself is reconciled.
     is_itself: bool,
     mapped: HashSet<ObjectKey>,
 }
 
 impl Targets {
-    /// Adds the objects that an event leads to: none if it does not pass the filters.
+    /// Adds the objects to reconcile for an event; none if the event does not pass the filters.
     fn add(
         &mut self,
         sources: &ControllerSources,
@@ -212,7 +213,7 @@ impl Targets {
         !self.is_itself && self.mapped.is_empty()
     }
 
-    /// Returns each object once; the events are those of `itself`.
+    /// Returns each object once; `itself` is the object of the events.
     fn keys(mut self, itself: &ObjectKey) -> impl Iterator<Item = ObjectKey> {
         let itself = self.is_itself.then(|| {
             self.mapped.remove(itself);
@@ -228,7 +229,7 @@ fn is_unchanged(delta: &Delta) -> bool {
     match (&delta.old, &delta.new) {
         (Some(old), Some(new)) if !delta.coalesced => {
             let (old, new) = (old.meta(), new.meta());
-            // In this order, because the version nearly always decides.
+            // The version is compared first, because it nearly always decides.
             old.resource_version() == new.resource_version() && old.uid() == new.uid()
         }
         _ => false,

@@ -1,42 +1,43 @@
-//! Events of objects of a watched kind: create, update, delete and generic, as in
-//! controller-runtime.
+//! Events of watched objects: create, update, delete and generic, as in controller-runtime.
 //!
-//! Predicates, map functions and the handlers of a [`Source`](crate::Source) see them. In
-//! predicates `K` is [`Stored`], the object as the cache has it, whose metadata is read in place;
-//! in map functions it is the Rust type.
+//! Predicates, map functions and the handlers of a [`Source`](crate::Source) receive them. In
+//! predicates, `K` is [`Stored`], the object as the cache stores it, whose metadata is read without
+//! decoding. In map functions, `K` is the Rust type.
 
 use std::fmt;
 use std::sync::Arc;
 
 use opkit_cache::{Step, Stored};
 
-/// An object was created, or is new to this process.
+/// Event of an object that was created, or is seen by this process for the first time.
 pub struct CreateEvent<'a, K = Stored> {
     /// The object.
     pub object: &'a K,
-    /// Whether it was there before the operator started: part of the first list.
+    /// Whether the object is part of the initial list, so it existed before the operator started.
     pub is_initial: bool,
 }
 
-/// An object changed, or is reported again by a resync: then both are the same version.
+/// Event of an object that changed. A resync reports an unchanged object with the same version as
+/// old and new.
 pub struct UpdateEvent<'a, K = Stored> {
-    /// The object before.
+    /// The object before the change.
     pub old: &'a K,
-    /// The object after.
+    /// The object after the change.
     pub new: &'a K,
 }
 
-/// An object is gone.
+/// Event of an object that was deleted.
 pub struct DeleteEvent<'a, K = Stored> {
-    /// Its last known state.
+    /// The last known version of the object.
     pub object: &'a K,
-    /// Whether it was in this state when it was deleted. False if the watch missed the deletion:
-    /// the object may have changed before, such as its labels or its owner. The opposite of
-    /// controller-runtime's `DeleteStateUnknown`.
+    /// Whether the object had this content when it was deleted. False if the watch missed the
+    /// deletion: the object may have changed before, for example its labels or its owner. The
+    /// opposite of controller-runtime's `DeleteStateUnknown`.
     pub is_certain: bool,
 }
 
-/// Something outside of the cluster named an object; see [`Source::triggered_by`].
+/// Event of an object that was named by a trigger outside the cluster; see
+/// [`Source::triggered_by`].
 ///
 /// [`Source::triggered_by`]: crate::Source::triggered_by
 pub struct GenericEvent<'a, K = Stored> {
@@ -57,25 +58,25 @@ pub struct GenericEvent<'a, K = Stored> {
 ///     match event {
 ///         Event::Create(_) => format!("{name} is new"),
 ///         Event::Update(update) => format!("{name} had {:?}", update.old.metadata.labels),
-///         Event::Delete(delete) if delete.is_certain => format!("{name} is gone"),
-///         Event::Delete(_) => format!("{name} is gone, its deletion was missed"),
-///         Event::Generic(_) => format!("somebody named {name}"),
+///         Event::Delete(delete) if delete.is_certain => format!("{name} was deleted"),
+///         Event::Delete(_) => format!("{name} was deleted while the watch was interrupted"),
+///         Event::Generic(_) => format!("a trigger named {name}"),
 ///     }
 /// }
 /// ```
 pub enum Event<'a, K = Stored> {
-    /// An object was created, or is new to this process.
+    /// An object was created, or is seen by this process for the first time.
     Create(CreateEvent<'a, K>),
     /// An object changed.
     Update(UpdateEvent<'a, K>),
-    /// An object is gone.
+    /// An object was deleted.
     Delete(DeleteEvent<'a, K>),
-    /// Something outside of the cluster named an object.
+    /// A trigger outside the cluster named an object.
     Generic(GenericEvent<'a, K>),
 }
 
 impl<'a, K> Event<'a, K> {
-    /// Returns the object as it is now, or last was.
+    /// Returns the current, or last known, object.
     pub fn object(&self) -> &'a K {
         match self {
             Event::Create(event) => event.object,
@@ -85,7 +86,7 @@ impl<'a, K> Event<'a, K> {
         }
     }
 
-    /// Returns the object before, where it changed.
+    /// Returns the object before the change; `None` if the event is not an update.
     pub fn old(&self) -> Option<&'a K> {
         match self {
             Event::Update(event) => Some(event.old),
@@ -122,8 +123,8 @@ macro_rules! named_debug {
 named_debug!(CreateEvent UpdateEvent DeleteEvent GenericEvent);
 
 impl<'a> Event<'a> {
-    /// The event of a step of a delta, and whether old and new are versions right after each other;
-    /// none for a step that is not known here.
+    /// Returns the event of a step of a delta, and whether old and new are consecutive versions;
+    /// `None` for a type of step that is not known here.
     pub(crate) fn of(step: Step<'a>) -> Option<(Self, bool)> {
         Some(match step {
             Step::Created { object, is_initial } => {
@@ -139,8 +140,9 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// Calls `function` with the event on objects that `decode` makes; none if an object does not
-    /// fit its type. Of an update it is enough that one does, which is given for both then.
+    /// Decodes the objects of the event with `decode` and calls `function` with the result. Returns
+    /// `None` if decoding fails. For an update one decoded object is enough; it is used as old and
+    /// new.
     pub(crate) fn decoded<K, R>(
         &self,
         decode: impl Fn(&Stored) -> Option<Arc<K>>,

@@ -1,4 +1,4 @@
-//! Sources: from a change in the cache, or a trigger, to the objects that need a reconcile.
+//! Sources: from a change in the cache, or a trigger, to the objects to reconcile.
 
 pub(crate) mod enqueue;
 pub mod event;

@@ -1,19 +1,19 @@
-//! Predicates: which events of an object are worth a reconcile.
+//! Predicates: filters that decide which events cause a reconcile.
 //!
 //! There are three sorts, as in controller-runtime:
-//! - A test of a *change* ([`generation_changed`], [`Predicate::on`]) looks at the object before
+//! - A test of a *change* ([`generation_changed`], [`Predicate::on`]) compares the object before
 //!   and after an update. Creates, deletes and generic events pass it; its negation passes none of
 //!   them.
-//! - A test of the *object* ([`label_selector`], [`Predicate::object`]) looks at the object as it
-//!   is after the event, or last was.
-//! - A test of the *event* ([`created`], [`Funcs`], [`Predicate::events`]) looks at both.
+//! - A test of the *object* ([`label_selector`], [`Predicate::object`]) tests the object after the
+//!   event, or the last known one.
+//! - A test of the *event* ([`created`], [`Funcs`], [`Predicate::events`]) tests both.
 //!
-//! Two updates pass a test of a change, and its negation, without being tested. One is the update
-//! that begins the deletion of an object, so that no finalizer is missed, also of kinds without a
-//! generation. The other is one that several changes were coalesced into: a label that went and
-//! came back may have been read.
+//! Two sorts of updates pass a test of a change, and its negation, without being tested. The first
+//! is the update that starts the deletion of an object, so that no finalizer is missed, even for
+//! kinds without a generation. The second is an update that several changes were coalesced into: a
+//! reconcile may have read a label that was removed and added again.
 //!
-//! Those on metadata read it in place: no object is decoded.
+//! Predicates on metadata read it without decoding the object.
 
 mod funcs;
 
@@ -28,7 +28,7 @@ use opkit_client::Object;
 pub use self::funcs::Funcs;
 use crate::source::event::Event;
 
-/// Decides whether a change is worth a reconcile.
+/// A filter that decides whether an event causes a reconcile.
 ///
 /// # Examples
 /// ```
@@ -41,8 +41,8 @@ use crate::source::event::Event;
 ///     let node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
 ///     node(old) != node(new)
 /// });
-/// let ours = predicate::label_selector("app=web")?.and(!predicate::annotations_changed());
-/// let comes_or_goes = predicate::created().or(predicate::deleted());
+/// let web = predicate::label_selector("app=web")?.and(!predicate::annotations_changed());
+/// let created_or_deleted = predicate::created().or(predicate::deleted());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -68,19 +68,19 @@ impl fmt::Debug for Predicate {
 }
 
 impl Predicate {
-    /// Passes updates for which `test(old, new)` holds. Decodes the metadata of both;
-    /// [`on`](Predicate::on) reads it in place.
+    /// Passes updates for which `test(old, new)` is true. Decodes the metadata of both objects;
+    /// [`on`](Predicate::on) reads it without decoding.
     pub fn new(test: impl Fn(&ObjectMeta, &ObjectMeta) -> bool + Send + Sync + 'static) -> Self {
         Self::on(move |old, new| test(&old.to_object_meta(), &new.to_object_meta()))
     }
 
-    /// Passes updates for which `test(old, new)` holds.
+    /// Passes updates for which `test(old, new)` is true.
     pub fn on(test: impl Fn(&Meta<'_>, &Meta<'_>) -> bool + Send + Sync + 'static) -> Self {
         Self::change(move |old, new| test(&old.meta(), &new.meta()))
     }
 
-    /// Passes updates for which `test(old, new)` holds, on the Rust objects, which are decoded for
-    /// it. An object that does not fit its type passes: its error shall be seen.
+    /// Passes updates for which `test(old, new)` is true for the decoded Rust objects. An object
+    /// that cannot be decoded passes, so that the reconcile reports its error.
     pub fn typed<K: Object>(test: impl Fn(&K, &K) -> bool + Send + Sync + 'static) -> Self {
         Self::change(move |old, new| match (old.get::<K>(), new.get::<K>()) {
             (Ok(old), Ok(new)) => test(&old, &new),
@@ -88,15 +88,15 @@ impl Predicate {
         })
     }
 
-    /// Passes events of objects for whose metadata, after the event or as it last was, `test`
-    /// holds.
+    /// Passes events for which `test` is true for the metadata of the object after the event, or
+    /// the last known metadata.
     pub fn object(test: impl Fn(&Meta<'_>) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(Node::Object(Box::new(move |object| {
             test(&object.meta())
         }))))
     }
 
-    /// Passes events for which `test` holds, on the objects as the cache has them.
+    /// Passes events for which `test` is true for the stored objects.
     pub fn events(test: impl Fn(&Event<'_>) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(Node::Event(Box::new(test))))
     }
@@ -105,17 +105,17 @@ impl Predicate {
         Self(Arc::new(Node::Change(Box::new(test))))
     }
 
-    /// Passes what either passes.
+    /// Passes the events that at least one of the two predicates passes.
     pub fn or(self, other: Self) -> Self {
         Self(Arc::new(Node::Or(self, other)))
     }
 
-    /// Passes what both pass.
+    /// Passes the events that both predicates pass.
     pub fn and(self, other: Self) -> Self {
         Self(Arc::new(Node::And(self, other)))
     }
 
-    /// Adds this test to those in `filter`.
+    /// Adds this predicate to `filter`: an event must pass all.
     pub(crate) fn and_then(self, filter: &mut Option<Self>) {
         *filter = Some(match filter.take() {
             Some(before) => before.and(self),
@@ -123,8 +123,8 @@ impl Predicate {
         });
     }
 
-    /// Whether an event passes. `is_whole` is false for an update that is one of several that were
-    /// coalesced.
+    /// Reports whether an event passes. `is_whole` is false for an update that is one of several
+    /// coalesced changes.
     pub(crate) fn passes(&self, event: &Event<'_>, is_whole: bool) -> bool {
         self.holds(event, is_whole, false)
     }
@@ -151,7 +151,7 @@ impl Predicate {
     }
 }
 
-/// Passes what the other does not.
+/// Passes the events that the predicate does not pass.
 impl std::ops::Not for Predicate {
     type Output = Self;
 
@@ -160,27 +160,27 @@ impl std::ops::Not for Predicate {
     }
 }
 
-/// Whether an object begins to be deleted by this update.
+/// Reports whether the update starts the deletion of an object.
 fn begins_deletion(old: &Stored, new: &Stored) -> bool {
     new.meta().is_deleting() && !old.meta().is_deleting()
 }
 
-/// Passes creates: an object is new, or was there when the operator started.
+/// Passes creates: the object is new, or existed when the operator started.
 pub fn created() -> Predicate {
     Predicate::events(|event| matches!(event, Event::Create(_)))
 }
 
-/// Passes updates, also the one that begins the deletion of an object.
+/// Passes updates, including the one that starts the deletion of an object.
 pub fn updated() -> Predicate {
     Predicate::events(|event| matches!(event, Event::Update(_)))
 }
 
-/// Passes deletes: an object is gone.
+/// Passes deletes: the object was deleted.
 pub fn deleted() -> Predicate {
     Predicate::events(|event| matches!(event, Event::Delete(_)))
 }
 
-/// Passes generic events: something outside of the cluster named an object.
+/// Passes generic events: a trigger outside the cluster named the object.
 pub fn generic() -> Predicate {
     Predicate::events(|event| matches!(event, Event::Generic(_)))
 }
@@ -190,7 +190,7 @@ pub fn generation_changed() -> Predicate {
     Predicate::on(|old, new| new.generation().is_none() || old.generation() != new.generation())
 }
 
-/// Passes every change of the stored object, and not the periodic look at unchanged ones.
+/// Passes every change of the stored object, but not the unchanged objects of a resync.
 pub fn resource_version_changed() -> Predicate {
     Predicate::on(|old, new| old.resource_version() != new.resource_version())
 }
@@ -205,18 +205,19 @@ pub fn annotations_changed() -> Predicate {
     Predicate::on(|old, new| old.annotations() != new.annotations())
 }
 
-/// Passes events of objects whose labels match, such as `app=web,tier in (a,b)`. Of an update, the
-/// labels after it count; [`leaves_selection`] passes the update that takes them away.
+/// Passes events of objects whose labels match, such as `app=web,tier in (a,b)`. For an update, the
+/// labels after the update are tested; [`leaves_selection`] passes the update after which they no
+/// longer match.
 ///
 /// # Errors
-/// When `selector` is not a selector.
+/// When `selector` is not a valid label selector.
 pub fn label_selector(selector: &str) -> Result<Predicate, SelectorError> {
     let selector = LabelSelector::parse(selector)?;
     Ok(Predicate::object(move |meta| matches(&selector, meta)))
 }
 
-/// Passes updates by which an object leaves a selection: its labels matched before, and do not now.
-/// For those who have to clean up after it.
+/// Passes updates by which an object leaves a selection: its labels matched before and no longer
+/// match. Use it to clean up after such objects.
 ///
 /// # Examples
 /// ```
@@ -228,7 +229,7 @@ pub fn label_selector(selector: &str) -> Result<Predicate, SelectorError> {
 /// ```
 ///
 /// # Errors
-/// When `selector` is not a selector.
+/// When `selector` is not a valid label selector.
 pub fn leaves_selection(selector: &str) -> Result<Predicate, SelectorError> {
     let selector = LabelSelector::parse(selector)?;
     Ok(Predicate::events(move |event| match event {
@@ -239,7 +240,7 @@ pub fn leaves_selection(selector: &str) -> Result<Predicate, SelectorError> {
     }))
 }
 
-/// Whether the labels match.
+/// Reports whether the labels match.
 fn matches(selector: &LabelSelector, meta: &Meta<'_>) -> bool {
     let mut requirements = selector.requirements().iter();
     requirements.all(|requirement| requirement.matches(meta.label(&requirement.key).as_deref()))

@@ -27,7 +27,7 @@ pub(crate) enum Role {
     Watched,
 }
 
-/// A kind whose events lead to reconciles: of the object itself if it is the reconciled kind, and
+/// A kind whose events cause reconciles: of the object itself if it is of the reconciled kind, and
 /// of the objects that the maps return.
 pub(crate) struct SourceSpec {
     pub(crate) watched: Watched,

@@ -1,5 +1,5 @@
-//! Requests to reconcile from outside of the cluster: from a web server, a timer, or a queue of
-//! another system.
+//! Requests to reconcile that come from outside the cluster: from a web server, a timer, or a queue
+//! of another system.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::object::Request;
 use crate::record::Cause;
 use crate::record::causes::Causes;
 
-/// Number of requests that may wait in a trigger, as in controller-runtime's channel source.
+/// Largest number of requests that wait in a trigger; same as in controller-runtime's channel
+/// source.
 const WAITING: usize = 1024;
 
 /// Creates a trigger and its receiving end, which a controller takes. `name` is recorded as the
@@ -51,8 +52,7 @@ pub fn trigger(name: impl Into<String>) -> (Trigger, Triggers) {
     (Trigger { sender }, Triggers::stream(name, requests))
 }
 
-/// Requests reconciles of objects; see [`trigger`]. Cloning gives another handle on the same
-/// controller.
+/// Sender of requests to reconcile objects; see [`trigger`]. A clone sends to the same controller.
 #[derive(Debug, Clone)]
 pub struct Trigger {
     sender: mpsc::Sender<Request>,
@@ -62,14 +62,14 @@ pub struct Trigger {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TriggerError {
-    /// The controller has ended.
-    #[error("cannot request a reconcile of {request}: its controller has ended")]
+    /// The controller has stopped.
+    #[error("cannot request a reconcile of {request}: its controller has stopped")]
     Ended {
         /// The request.
         request: Request,
     },
-    /// Too many requests wait.
-    #[error("cannot request a reconcile of {request} now: {WAITING} requests wait already")]
+    /// Too many requests are waiting.
+    #[error("cannot request a reconcile of {request} now: {WAITING} requests are waiting")]
     Full {
         /// The request.
         request: Request,
@@ -77,10 +77,10 @@ pub enum TriggerError {
 }
 
 impl Trigger {
-    /// Requests a reconcile of an object. Waits while too many requests wait.
+    /// Requests a reconcile of an object. Waits while the trigger is full.
     ///
     /// # Errors
-    /// When the controller has ended.
+    /// When the controller has stopped.
     ///
     /// # Cancel safety
     /// Nothing is sent if the future is dropped.
@@ -92,7 +92,7 @@ impl Trigger {
     /// Requests a reconcile of an object without waiting.
     ///
     /// # Errors
-    /// When the controller has ended, or too many requests wait.
+    /// When the controller has stopped, or the trigger is full.
     pub fn try_send(&self, request: impl Into<Request>) -> Result<(), TriggerError> {
         use mpsc::error::TrySendError;
         let sent = self.sender.try_send(request.into());
@@ -103,7 +103,7 @@ impl Trigger {
     }
 }
 
-/// A stream of keys or requests. Implemented for every such stream; a short form of its bounds.
+/// A stream of keys or requests, implemented for every such stream. Short form of its bounds.
 pub trait WatchStream<R: Into<Request> + 'static>: Stream<Item = R> + Send + 'static {}
 
 impl<R: Into<Request> + 'static, T: Stream<Item = R> + Send + 'static> WatchStream<R> for T {}
@@ -134,7 +134,7 @@ impl Triggers {
         }
     }
 
-    /// Adds the requests, as generic events of a source, to the queue until there are no more.
+    /// Adds the requests to the queue, as generic events of a source, until the stream ends.
     pub(crate) async fn run(mut self, sources: Arc<ControllerSources>, source: usize) {
         // Filters and map functions read the cache.
         for informer in sources.clusters.iter().flat_map(|it| &it.informers) {
@@ -143,7 +143,7 @@ impl Triggers {
         let is_plain = sources.is_plain(source);
         let mut in_one_go = 0;
         while let Some(request) = self.requests.next().await {
-            // A stream of the user's may never wait.
+            // The user's stream may never wait.
             in_one_go = (in_one_go + 1) % IN_ONE_GO;
             if in_one_go == 0 {
                 tokio::task::yield_now().await;

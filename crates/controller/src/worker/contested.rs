@@ -1,4 +1,4 @@
-//! Looking up which other client changes a field back that a reconcile writes.
+//! Lookup of the other client that reverts a field which a reconcile writes.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::object::Request;
 use crate::object::owner::Head;
 use crate::record::manager_of;
 
-/// Time for the request that looks up the other manager: it only serves diagnosis, and the object
-/// waits for it.
+/// Timeout of the request that looks up the other manager. Short, because it serves only diagnosis
+/// and delays the reconcile.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl RunningController {
-    /// If another client seems to change back a field of this object, or of a child, asks the
-    /// server for the manager of that field. It does so before the reconcile overwrites the field,
-    /// because afterwards the field belongs to this controller.
+    /// If another client seems to revert a field of this object or of a child, reads the manager of
+    /// that field from the server. This happens before the reconcile overwrites the field, because
+    /// afterwards the field belongs to this controller.
     pub(super) async fn look_up_other_manager(&self, request: &Request) {
         let (log, identity) = (&self.sources.log, self.identity());
         let Some(contested) = log.contested(&identity.name, request) else {

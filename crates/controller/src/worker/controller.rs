@@ -44,7 +44,7 @@ pub(crate) struct Functions {
     pub(crate) error_policy: Option<ErrorPolicy>,
 }
 
-/// A controller in one cluster, with its present term of leadership.
+/// A controller in one cluster, with its current term of leadership.
 #[derive(Debug)]
 pub(super) struct ClusterTerm {
     pub(super) cluster: Arc<ClusterController>,
@@ -52,7 +52,7 @@ pub(super) struct ClusterTerm {
 }
 
 impl ClusterTerm {
-    /// Returns the present term.
+    /// Returns the current term.
     pub(super) fn term(&self) -> Arc<Term> {
         self.term.read().clone()
     }
@@ -104,14 +104,14 @@ impl RunningController {
         }
     }
 
-    /// Returns the cluster of a request, or `None` if there is no cluster of that name.
+    /// Returns the cluster of a request, or `None` if there is no cluster with that name.
     pub(super) fn cluster(&self, request: &Request) -> Option<&ClusterTerm> {
         let name = request.cluster();
         let mut clusters = self.clusters.iter();
         clusters.find(|it| it.cluster.name.as_deref() == name)
     }
 
-    /// Queues every object, with a lower priority than objects that change now.
+    /// Queues all objects, with a lower priority than objects that change now.
     pub(crate) fn requeue_all(&self) {
         let low = AddOptions {
             priority: Some(LOW_PRIORITY),
@@ -127,7 +127,7 @@ impl RunningController {
         }
     }
 
-    /// Returns the requests that are being reconciled and for how long, the longest first.
+    /// Returns the requests that are being reconciled and their durations, the longest first.
     pub(crate) fn in_work(&self) -> Vec<(Request, Duration)> {
         let most = self.options.max_concurrent_reconciles;
         let keys = self.sources.queue.snapshot(most).keys.into_iter();

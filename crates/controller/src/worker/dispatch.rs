@@ -25,24 +25,24 @@ use crate::record::causes::Causes;
 use crate::record::trace::Trace;
 use crate::record::{Outcome, ReconcileRecord};
 
-/// The way in which the user's function ended.
+/// Outcome of a call of the user's function.
 enum Ended {
     /// The function returned, or could not be called.
     Returned(Result<Action, Failure>),
     Panicked(String),
     TimedOut(Duration),
-    /// The object does not exist any more.
+    /// The object no longer exists.
     Gone,
 }
 
 impl RunningController {
     /// Reconciles requests until `stop`. A reconcile that has started runs to its end.
     pub(crate) async fn work(self: Arc<Self>, stop: CancellationToken) {
-        // A child token, so that workers do not contend for the lock of one token.
+        // A child token per worker, so that workers do not contend for the lock of one token.
         let stop = stop.child_token();
         let mut turn = Turn::default();
         while !stop.is_cancelled() {
-            // Most often a request is ready, and there is nothing to wait for.
+            // Most often a request is ready and no wait is needed.
             let item = match self.sources.queue.try_get() {
                 Some(item) => Some(item),
                 None => tokio::select! {
@@ -94,7 +94,7 @@ impl RunningController {
         let request = &item.key().clone();
         let result = match ended {
             Ended::Gone => {
-                debug!("the object is gone");
+                debug!("the object is deleted");
                 self.sources.log.forget(&self.identity().name, request);
                 item.forget();
                 return duration;
@@ -108,7 +108,7 @@ impl RunningController {
             Ended::TimedOut(limit) => {
                 self.metrics.timeouts.inc();
                 Err(Failure::new(format!(
-                    "the reconcile did not end within {limit:?}"
+                    "the reconcile did not finish within {limit:?}"
                 )))
             }
         };
@@ -125,7 +125,8 @@ impl RunningController {
         }
         let is_settled = result == Outcome::Ok;
         let is_by_key = matches!(self.reconciler, Reconciler::Key(_));
-        // A keyed function is also called for a missing object, and may take several reconciles.
+        // A function that takes a key is also called for a deleted object, and may need several
+        // reconciles.
         let has_ended = is_by_key && !result.is_queued_again() && self.is_gone(request);
         let (cache_reads, live_reads, writes) = trace.finish();
         let record = ReconcileRecord {
@@ -155,22 +156,22 @@ impl RunningController {
         if let Some(hot_loop) = found {
             self.metrics.hot_loops.inc();
             if is_logged(hot_loop.count) {
-                warn!(%hot_loop, "an object is reconciled again and again");
+                warn!(%hot_loop, "an object is reconciled in a loop");
             }
         }
         duration
     }
 
-    /// Reports whether the object is missing in the cache.
+    /// Reports whether the object is missing from the cache.
     fn is_gone(&self, request: &Request) -> bool {
         let cluster = self.cluster(request);
         cluster.is_some_and(|cluster| cluster.primary().stored(request.key()).is_none())
     }
 
-    /// Calls the user's function. This worker polls it, so that a panic is caught here and nothing
-    /// outlives the request.
+    /// Calls the user's function. The worker polls it directly, so that a panic is caught here and
+    /// no task outlives the request.
     async fn run(&self, request: &Request, trace: &Arc<Trace>) -> Ended {
-        // The future that a timeout drops, and the error that is printed, are the user's code too.
+        // Dropping the future after a timeout and printing the error run the user's code too.
         let reconciled = AssertUnwindSafe(async {
             let reconciled = self.reconcile_request(request, trace);
             let reconciled = match self.options.reconcile_timeout {
@@ -192,8 +193,8 @@ impl RunningController {
     }
 }
 
-/// Reports whether the reconcile of that number in a loop is logged. Each is counted, and fewer are
-/// logged the longer the loop lasts.
+/// Reports whether the reconcile with this number in a loop is logged. All are counted; the longer
+/// the loop lasts, the fewer are logged.
 fn is_logged(count: u32) -> bool {
     count.is_power_of_two() || (count < 1_000 && count % 100 == 10) || count.is_multiple_of(10_000)
 }
@@ -216,7 +217,7 @@ impl<'a> Working<'a> {
         }
     }
 
-    /// Returns the item of a reconcile that has run to its end.
+    /// Returns the item of a finished reconcile.
     fn finish(mut self) -> Option<Item<Request, Causes>> {
         self.item.take()
     }

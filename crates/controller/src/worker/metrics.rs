@@ -1,4 +1,4 @@
-//! The metrics of controllers, with controller-runtime's names, so that dashboards carry over.
+//! The metrics of controllers, with controller-runtime's names, so that existing dashboards work.
 
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ impl ReconcileMetrics {
         metrics
     }
 
-    /// Returns the metrics of one controller; all of them exist from the start, with the value 0.
+    /// Returns the metrics of one controller. All of them exist from the start, with the value 0.
     pub(crate) fn of(
         &self,
         controller: &str,
@@ -117,7 +117,7 @@ impl ReconcileMetrics {
             ];
             self.total.get_or_create_owned(&labels)
         };
-        // This result does not occur here, but dashboards expect its series.
+        // This result does not occur in opkit, but dashboards expect its series.
         result("requeue");
         let max = i64::try_from(max_concurrent_reconciles).unwrap_or(i64::MAX);
         self.max.get_or_create(&labels).set(max);

@@ -17,7 +17,8 @@ use crate::reconcile::function::Reconciler;
 use crate::reconcile::{Action, Cleanup};
 use crate::record::trace::Trace;
 
-/// Time until the owner of children that are being deleted is reconciled again.
+/// Time until the owner of children that are being deleted is reconciled again, in case the event
+/// of their deletion is missed.
 const DELETION_INTERVAL: Duration = Duration::from_secs(10);
 
 impl RunningController {
@@ -32,7 +33,8 @@ impl RunningController {
             let unknown = format!("there is no cluster {:?}", request.cluster());
             return Some(Err(Error::terminal(Error::msg(unknown))));
         };
-        // A keyed function needs no decoded object: its metadata is enough, and read on demand.
+        // A function that takes a key needs no decoded object: its metadata is enough and read on
+        // demand.
         if let (Reconciler::Key(function), None) = (&self.reconciler, &self.finalizer)
             && !self.has_unowned
         {
@@ -47,7 +49,7 @@ impl RunningController {
         }
         let found = match cluster.primary().fetch(request.key()).await {
             Ok(found) => found,
-            // A retry cannot help before the object changes.
+            // A retry before the object changes cannot succeed.
             Err(FetchError::Object(unreadable))
                 if matches!(&*unreadable, ObjectError::Unreadable { .. }) =>
             {
@@ -75,7 +77,7 @@ impl RunningController {
     ) -> Result<Action> {
         let meta = object.object_meta();
         if meta.deletion_timestamp.is_some() {
-            // In a box, so that the future of every other reconcile stays small.
+            // Boxed, so that the future of every other reconcile stays small.
             return Box::pin(self.reconcile_deleting(request, cluster, object, trace)).await;
         }
         let Some(declared) = self.finalizer.as_ref() else {
@@ -88,19 +90,19 @@ impl RunningController {
         let owner = self.owner(request, object.clone());
         let (client, manager) = (&term.client, term.field_manager());
         match finalizer::add(client, &owner, meta, &declared.name, manager).await? {
-            Changed::Written(answer) => {
+            Changed::Written(response) => {
                 trace.wrote("patch", &owner.kind, &owner.key, "finalizers");
-                let stored = cluster.primary().read(&answer)?;
+                let stored = cluster.primary().read(&response)?;
                 cluster.primary().observe(&stored);
                 self.call(request, cluster, stored.any()?, trace).await
             }
-            // The object was deleted meanwhile: its event will be delivered.
+            // The object was deleted meanwhile; the event of its deletion follows.
             Changed::Not | Changed::Gone => Ok(Action::await_change()),
         }
     }
 
-    /// Cleans up after an object that is being deleted: the user's finalizer first, then the
-    /// children that Kubernetes does not collect.
+    /// Cleans up after an object that is being deleted: first the user's finalizer, then the
+    /// children that Kubernetes does not garbage-collect.
     async fn reconcile_deleting(
         &self,
         request: &Request,
@@ -141,7 +143,8 @@ impl RunningController {
         };
         match unowned.delete_all().await? {
             true => Ok(action),
-            // Their deletion leads to a reconcile. The requeue is for a deletion that is missed.
+            // The deletion of the children causes a reconcile; the requeue is for the case that its
+            // event is missed.
             false => Ok(Action::requeue(DELETION_INTERVAL)),
         }
     }
@@ -186,7 +189,7 @@ impl RunningController {
     }
 
     /// Applies the controller's error policy to the result of a function that was called with a
-    /// key. A policy takes an object, so the error of an object that is gone stays as it is.
+    /// key. A policy takes an object, so the error for a deleted object is not changed.
     async fn decided_by_key(
         &self,
         request: &Request,
@@ -202,11 +205,11 @@ impl RunningController {
 }
 
 impl ClusterTerm {
-    /// Puts the removal of the finalizer, and with the last one of the object, into the cache
-    /// immediately, so that no event still to come leads to a second clean-up.
+    /// Stores the removal of the finalizer in the cache immediately (with the last finalizer, the
+    /// removal of the object), so that a pending event does not cause a second cleanup.
     fn observe_removal(&self, owner: &Owner, version: Option<&str>, removed: Changed) {
         match removed {
-            Changed::Written(answer) => self.primary().observe_response(&answer),
+            Changed::Written(response) => self.primary().observe_response(&response),
             Changed::Gone => {
                 let uid = owner.uid();
                 self.primary().observe_deletion(&owner.key, &uid, version);

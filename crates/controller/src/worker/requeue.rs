@@ -1,4 +1,4 @@
-//! From the result of a reconcile to the next entry in the queue.
+//! Queues a request again according to the result of its reconcile.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::reconcile::Action;
 use crate::record::causes::Causes;
 use crate::record::{Cause, Outcome};
 
-/// Shortest delay of a requeue; a shorter one counts as zero. It is the resolution of the timer.
+/// Shortest delay of a requeue, the resolution of the timer. A shorter delay counts as zero.
 const SOON: Duration = Duration::from_millis(1);
 
-/// Message and retry of the user's error.
+/// Message and retry time of the user's error.
 pub(super) struct Failure {
     message: String,
     retry: Retry,
@@ -38,9 +38,9 @@ impl From<Error> for Failure {
 }
 
 impl RunningController {
-    /// Queues the request again as the result requires, and counts the result. A delay of zero is
-    /// the delay of the rate limiter, as after a failure. The caller resets the rate limiter for a
-    /// request that is not queued again.
+    /// Queues the request again as the result requires, and counts the result. A delay of zero uses
+    /// the delay of the rate limiter, as after a failure. For a request that is not queued again,
+    /// the caller resets the rate limiter.
     pub(super) fn requeue(
         &self,
         request: &Request,

@@ -1,16 +1,18 @@
-//! When a worker that never waits yields to other tasks.
+//! Limits the time for which a worker that never waits runs without yielding to other tasks.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Time after which a worker that never waits yields to other tasks.
+/// Time after which a worker that never waits yields to other tasks: long compared to the cost of a
+/// yield, short for the other tasks of the thread.
 const TURN: Duration = Duration::from_micros(50);
-/// Number of reconciles after which a worker yields, for a clock that stands still.
+/// Number of reconciles after which a worker yields in any case, because a paused clock does not
+/// advance.
 const RECONCILES: u32 = 64;
 
-/// Time that a worker has run without a yield. A yield after each reconcile would cost more than a
-/// short reconcile does.
+/// Time for which a worker has run without a yield. Yielding after each reconcile would cost more
+/// than a short reconcile itself.
 #[derive(Default)]
 pub(super) struct Turn {
     began: Option<Instant>,
@@ -18,7 +20,8 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Counts a reconcile. Returns whether the worker has to yield now, and then starts from zero.
+    /// Counts a reconcile. Returns whether the worker has to yield now; if so, counting starts
+    /// again.
     pub(super) fn count(&mut self, started: Instant, duration: Duration) -> bool {
         let began = *self.began.get_or_insert(started);
         self.reconciles += 1;

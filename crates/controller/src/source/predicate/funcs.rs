@@ -12,12 +12,12 @@ type UpdateTest<K> = dyn Fn(&UpdateEvent<'_, K>) -> bool + Send + Sync;
 type DeleteTest<K> = dyn Fn(&DeleteEvent<'_, K>) -> bool + Send + Sync;
 type GenericTest<K> = dyn Fn(&GenericEvent<'_, K>) -> bool + Send + Sync;
 
-/// A predicate of four functions on the Rust objects of events, as controller-runtime's
-/// `predicate.Funcs`. An event whose function is not set passes. An object that does not fit its
-/// type passes: its error shall be seen.
+/// A predicate of four functions on the Rust objects of events, like controller-runtime's
+/// `predicate.Funcs`. An event whose function is not set passes. An object that cannot be decoded
+/// passes, so that the reconcile reports its error.
 ///
-/// The functions decide alone, also on the update that begins the deletion of an object: one that
-/// does not pass it delays a finalizer.
+/// The functions alone decide, also for the update that starts the deletion of an object: if it
+/// does not pass, a finalizer is delayed.
 ///
 /// # Examples
 /// ```
@@ -56,12 +56,12 @@ impl<K> Default for Funcs<K> {
 }
 
 impl<K> Funcs<K> {
-    /// Returns a predicate that passes everything.
+    /// Returns a predicate that passes all events.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets which creates pass.
+    /// Sets the test for creates.
     pub fn create(
         mut self,
         test: impl Fn(&CreateEvent<'_, K>) -> bool + Send + Sync + 'static,
@@ -70,7 +70,7 @@ impl<K> Funcs<K> {
         self
     }
 
-    /// Sets which updates pass.
+    /// Sets the test for updates.
     pub fn update(
         mut self,
         test: impl Fn(&UpdateEvent<'_, K>) -> bool + Send + Sync + 'static,
@@ -79,7 +79,7 @@ impl<K> Funcs<K> {
         self
     }
 
-    /// Sets which deletes pass.
+    /// Sets the test for deletes.
     pub fn delete(
         mut self,
         test: impl Fn(&DeleteEvent<'_, K>) -> bool + Send + Sync + 'static,
@@ -88,7 +88,7 @@ impl<K> Funcs<K> {
         self
     }
 
-    /// Sets which generic events pass.
+    /// Sets the test for generic events.
     pub fn generic(
         mut self,
         test: impl Fn(&GenericEvent<'_, K>) -> bool + Send + Sync + 'static,

@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use super::*;
 use crate::source::event::{CreateEvent, DeleteEvent, GenericEvent, UpdateEvent};
 
-/// Makes stored objects of JSON.
+/// Returns a function that decodes JSON into stored objects.
 fn reader() -> impl Fn(Value) -> Stored {
     let service = tower::service_fn(|_: http::Request<kube::client::Body>| {
         std::future::pending::<Result<http::Response<kube::client::Body>, kube::Error>>()
@@ -32,7 +32,7 @@ fn update<'a>(old: &'a Stored, new: &'a Stored) -> Event<'a> {
     Event::Update(UpdateEvent { old, new })
 }
 
-/// An object that is created, is there, is gone, and is named.
+/// Returns the events of an object that are not updates.
 fn other_events(object: &Stored) -> [Event<'_>; 3] {
     [
         Event::Create(CreateEvent {
@@ -48,14 +48,14 @@ fn other_events(object: &Stored) -> [Event<'_>; 3] {
 }
 
 #[tokio::test]
-async fn changes_are_judged_and_other_events_pass() {
+async fn change_predicates_test_updates_and_pass_other_events() {
     let read = reader();
     let check = |predicate: Predicate, old: Value, new: Value, expected: bool| {
         let (old, new) = (read(old), read(new));
         let negated = !predicate.clone();
         assert_eq!(predicate.passes(&update(&old, &new), true), expected);
         assert_eq!(negated.passes(&update(&old, &new), true), !expected);
-        // One of several that were coalesced.
+        // One of several coalesced changes.
         assert!(predicate.passes(&update(&old, &new), false));
         assert!(negated.passes(&update(&old, &new), false));
     };
@@ -91,7 +91,7 @@ async fn changes_are_judged_and_other_events_pass() {
 }
 
 #[tokio::test]
-async fn the_begin_of_a_deletion_passes_changes() {
+async fn the_start_of_a_deletion_passes_change_predicates() {
     let read = reader();
     let old = read(map(1, "x"));
     let mut deleted = map(1, "x");
@@ -104,12 +104,12 @@ async fn the_begin_of_a_deletion_passes_changes() {
 }
 
 #[tokio::test]
-async fn a_selector_looks_at_the_object_after_the_event() {
+async fn a_selector_tests_the_object_after_the_event() {
     let read = reader();
     let selector = || label_selector("a in (x, y)").unwrap();
     let leaves = || leaves_selection("a in (x, y)").unwrap();
     let (inside, also_inside, outside) = (read(map(1, "x")), read(map(2, "y")), read(map(2, "z")));
-    // Whether it passes, its negation, and the test of leaving the selection.
+    // Results of the selector, its negation, and `leaves_selection`.
     let check = |event: &Event<'_>, expected: [bool; 3]| {
         for is_whole in [true, false] {
             let passes = [selector(), !selector(), leaves()]
@@ -152,7 +152,7 @@ async fn event_types_are_selected() {
 }
 
 #[tokio::test]
-async fn a_set_of_functions_judges_each_type_of_event() {
+async fn funcs_test_each_type_of_event() {
     let read = reader();
     let (old, new) = (read(map(1, "x")), read(map(2, "y")));
     let size = |map: &ConfigMap| map.data.clone().unwrap_or_default()["size"].clone();
@@ -179,7 +179,7 @@ async fn a_set_of_functions_judges_each_type_of_event() {
     assert!(predicate.passes(&update(&old, &new), true));
     assert!(!predicate.passes(&update(&new, &old), true));
     assert!(!(!predicate.clone()).passes(&update(&old, &new), true));
-    // What is not set passes, as does what does not fit the type.
+    // An event without a function passes, and so does an object that cannot be decoded.
     let others = Predicate::from(Funcs::<ConfigMap>::new().update(|_| false));
     assert!(other_events(&new).iter().all(|it| others.passes(it, true)));
     let wrong = read(json!({"metadata": {"name": "one"}, "data": 1}));

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn of_a_long_loop_fewer_and_fewer_steps_are_logged() {
+fn a_long_loop_is_logged_less_and_less_often() {
     let logged = |from: u32, to: u32| (from..to).filter(|count| is_logged(*count)).count();
     assert!(is_logged(1) && is_logged(8) && is_logged(110) && is_logged(20_000));
     assert!(!is_logged(9) && !is_logged(1_110));
