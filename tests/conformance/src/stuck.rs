@@ -46,7 +46,7 @@ async fn a_reconcile_that_never_returns_is_reported_and_does_not_block_the_shutd
     let text = log.text();
     let reports: Vec<_> = text
         .lines()
-        .filter(|line| line.contains("a reconcile does not end"))
+        .filter(|line| line.contains("a reconcile does not finish"))
         .collect();
     assert_eq!(reports.len(), 1, "{text}");
     assert!(reports[0].contains("default/stuck"), "{text}");

@@ -115,19 +115,21 @@ impl<S> Context<S> {
         debug!(kind = kind.kind, %key, "adopting");
         if let Some(patch) = upgrade_patch(&meta, manager, managers) {
             let (patch, options) = (Patch::Json(&patch), WriteOptions::for_manager(manager));
-            let answer = client.patch(kind, key, None, patch, &options).await;
-            let answer = answer.map_err(TakeOverError::Request)?;
-            let head: Head = self.decode(desired, &answer).map_err(TakeOverError::Read)?;
+            let response = client.patch(kind, key, None, patch, &options).await;
+            let response = response.map_err(TakeOverError::Request)?;
+            let head: Head = self
+                .decode(desired, &response)
+                .map_err(TakeOverError::Read)?;
             meta = head.metadata;
         }
         let body = desired.body(meta.uid.as_deref(), meta.resource_version.as_deref());
         let options = WriteOptions::for_manager(manager).force();
-        let answer = client
+        let response = client
             .patch(kind, key, None, Patch::Apply(&body), &options)
             .await
             .map_err(TakeOverError::Request)?;
         self.trace.wrote("apply", kind, key, "");
-        self.observe_applied(desired, &answer)
+        self.observe_applied(desired, &response)
             .map_err(TakeOverError::Read)
     }
 

@@ -115,8 +115,8 @@ impl<S> Context<S> {
                 }
             }
             None => match self.create(desired).await? {
-                Created::Now(answer) => {
-                    let head: Head = self.decode(desired, &answer)?;
+                Created::Now(response) => {
+                    let head: Head = self.decode(desired, &response)?;
                     let current = Current::whole(head.metadata);
                     return self.apply_onto::<C>(desired, current).await;
                 }

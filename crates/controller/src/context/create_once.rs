@@ -56,11 +56,11 @@ impl<S> Context<S> {
         let child = match found {
             Some(child) => child,
             None => match self.create(&desired).await? {
-                Created::Now(answer) => {
+                Created::Now(response) => {
                     if let Ok(lister) = self.term.cluster.reads.lister::<C>() {
-                        lister.informer().observe_response(&answer);
+                        lister.informer().observe_response(&response);
                     }
-                    return self.decode(&desired, &answer).map(Arc::new);
+                    return self.decode(&desired, &response).map(Arc::new);
                 }
                 Created::Before(error) => match self.live_child::<C>(&desired).await? {
                     Some(child) => child,

@@ -97,7 +97,7 @@ pub(crate) async fn change(
             )
             .await
         {
-            Ok(answer) => return Ok(Changed::Written(answer)),
+            Ok(response) => return Ok(Changed::Written(response)),
             Err(error) if error.is_not_found() => return Ok(Changed::Gone),
             Err(error) if error.is_conflict() && attempts < ATTEMPTS => attempts += 1,
             Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! The context of a reconcile: the cache, the children, the status, events.
+//! The context of a reconcile: reads of the cache, children, status, events.
 
 mod adopt;
 pub(crate) mod apply;
@@ -46,7 +46,7 @@ use crate::record::trace::Trace;
 ///     secret.metadata.name = map.metadata.name.clone();
 ///     cx.apply(secret).await?;
 ///     cx.event(EventType::Normal, "Applied", "the secret is up to date");
-///     cx.prune().await?; // secrets of other names, of former runs
+///     cx.prune().await?; // deletes Secrets with other names that earlier reconciles applied
 ///     Ok(Action::await_change())
 /// }
 /// ```
@@ -95,7 +95,7 @@ impl Stateless {
     /// When there is no such state, which the check at the start excludes.
     pub(crate) fn with_state<S: Send + Sync + 'static>(self) -> Result<Context<S>, Error> {
         let state = self.term.states.get::<S>();
-        let state = state.ok_or_else(|| Error::msg("internal: a state that nobody gave"))?;
+        let state = state.ok_or_else(|| Error::msg("internal: the state is missing"))?;
         Ok(Context {
             term: self.term,
             owner: Arc::new(self.owner),
@@ -106,14 +106,14 @@ impl Stateless {
 }
 
 impl<S> Context<S> {
-    /// Returns an object of a declared kind from the cache, or `None` if it is not there. No
-    /// request is sent. Writes of this operator are visible immediately, also before the watch
-    /// delivers them. A key is `name`, in the namespace of the reconciled object, or
+    /// Returns an object of a declared kind from the cache, or `None` if the cache does not have
+    /// it. No request is sent. Writes of this operator are visible immediately, even before the
+    /// watch delivers them. A key is `name`, in the namespace of the reconciled object, or
     /// `(namespace, name)`.
     ///
     /// # Errors
-    /// When the controller did not declare the kind, the object does not fit its Rust type, or the
-    /// key needs a namespace and neither it nor the reconciled object has one.
+    /// When the controller does not declare the kind, the object cannot be decoded as its Rust
+    /// type, or neither the key nor the reconciled object has a namespace that the kind needs.
     pub fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<Arc<K>>, ReadError> {
         let key = live::key_of::<K>(self.owner.key.namespace.as_deref(), key)?;
         self.check_crossing::<K>(&key)?;
@@ -125,11 +125,10 @@ impl<S> Context<S> {
         cross_namespace::check::<K>(&self.term.cluster.reads, &self.owner, key)
     }
 
-    /// Returns an object of a declared kind that is known only at run time from the cache;
-    /// otherwise same as [`get`](Context::get).
+    /// Same as [`get`](Context::get), for a kind that is known only at run time.
     ///
     /// # Errors
-    /// When the controller did not declare the kind, or the object cannot be read.
+    /// When the controller does not declare the kind, or the object cannot be decoded.
     pub fn get_dynamic(
         &self,
         kind: &Kind,
@@ -230,20 +229,20 @@ fn recording(trace: Weak<Trace>, client: kube::Client) -> kube::Client {
     let service = tower::service_fn(move |request: Request<Body>| {
         let (trace, client, info) = (trace.upgrade(), client.clone(), RequestInfo::of(&request));
         async move {
-            let mut answer = client.send(request).await?;
-            if let Some(trace) = trace.filter(|_| answer.status().is_success()) {
+            let mut response = client.send(request).await?;
+            if let Some(trace) = trace.filter(|_| response.status().is_success()) {
                 let mut name = info.name.clone();
                 if info.verb == "create" && name.is_none() {
                     // The server may have generated the name.
-                    let (head, body) = answer.into_parts();
+                    let (head, body) = response.into_parts();
                     let body = body.collect().await?;
                     let body = body.to_bytes();
                     name = name_of(&body);
-                    answer = Response::from_parts(head, Body::from(body));
+                    response = Response::from_parts(head, Body::from(body));
                 }
                 record(&trace, &info, name);
             }
-            Ok::<_, kube::Error>(answer)
+            Ok::<_, kube::Error>(response)
         }
     });
     kube::Client::new(service, namespace)

@@ -81,11 +81,12 @@ impl<S> Context<S> {
                 .patch(&kind, &key, Some("status"), patch, &options)
                 .await
             {
-                Ok(answer) => {
+                Ok(response) => {
                     self.trace.wrote("patch", &kind, &key, "status");
-                    let written: Arc<K> = Arc::new(serde_json::from_slice(&answer).map_err(json)?);
+                    let written: Arc<K> =
+                        Arc::new(serde_json::from_slice(&response).map_err(json)?);
                     if let Some(lister) = &lister {
-                        lister.informer().observe_response(&answer);
+                        lister.informer().observe_response(&response);
                     }
                     return Ok(written);
                 }

@@ -19,8 +19,8 @@ fn server() -> kube::Client {
             true => (protobuf::CONTENT_TYPE, protobuf::encode(&map).unwrap()),
             false => ("application/json", map.to_string().into_bytes()),
         };
-        let answer = Response::builder().header("content-type", form);
-        async move { Ok::<_, Infallible>(answer.body(Full::new(body.into())).unwrap()) }
+        let response = Response::builder().header("content-type", form);
+        async move { Ok::<_, Infallible>(response.body(Full::new(body.into())).unwrap()) }
     });
     kube::Client::new(service, "d")
 }

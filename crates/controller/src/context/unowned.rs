@@ -265,10 +265,10 @@ impl Unowned<'_> {
         });
         let changed = changed.await?;
         match &changed {
-            Changed::Written(answer) => {
+            Changed::Written(response) => {
                 let (kind, key) = (&self.owner.kind, self.owner.key.key());
                 self.trace.wrote("patch", kind, key, "children");
-                term.cluster.reads.primary.observe_response(answer);
+                term.cluster.reads.primary.observe_response(response);
             }
             Changed::Gone => {
                 let (key, uid) = (self.owner.key.key(), self.owner.uid());

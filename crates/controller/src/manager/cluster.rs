@@ -21,10 +21,10 @@ pub(super) struct Cluster {
     pub(super) factory: Arc<InformerFactory>,
     /// Recorder for controllers that need no leadership.
     pub(super) events: EventRecorder,
-    /// Recorder for controllers that need leadership; its events are posted while the process
-    /// leads.
+    /// Recorder for controllers that need leadership; its events are posted only while this process
+    /// is the leader.
     pub(super) leader_events: EventRecorder,
-    /// Caches that the functions of states may read.
+    /// Caches that the functions that create states may read.
     caches: Arc<Caches>,
 }
 
@@ -78,8 +78,8 @@ impl Cluster {
     }
 
     /// Returns the context that a state is created with. With a fence, its client writes only
-    /// during the term of that fence; without one, as for controllers that need no leadership, it
-    /// always writes.
+    /// during the term of that fence. Without a fence, as for controllers that need no leadership,
+    /// it always writes.
     pub(super) fn state_context(&self, fence: Option<&Fence>) -> StateContext {
         let client = self.client.kube();
         let (client, events) = match fence {
@@ -93,8 +93,8 @@ impl Cluster {
         }
     }
 
-    /// Registers the metrics of the caches. Those of the cluster that the operator runs in have no
-    /// label for the cluster, as the metrics of an operator for one cluster.
+    /// Registers the metrics of the caches. The caches of the operator's own cluster have no
+    /// cluster label, like the metrics of an operator for a single cluster.
     pub(super) fn register_cache(&self, metrics: &MetricsRegistry) {
         let collector = Box::new(self.factory.metrics());
         let mut registry = metrics.lock();

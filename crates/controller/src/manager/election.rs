@@ -1,4 +1,4 @@
-//! The election of a manager.
+//! The leader election of a manager.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::task_group::Deadline;
 
-/// Time after the end of its lease until an elector counts as stuck. Kubernetes' own components use
-/// the same value.
+/// Time after the end of its lease until an elector counts as stuck. Same value as in Kubernetes'
+/// own components.
 const TOLERANCE: Duration = Duration::from_secs(20);
 
-/// A running elector, and the work of its present term.
+/// A running elector, and the work of its current term.
 #[derive(Debug)]
 pub(super) struct Election {
     task: JoinSet<()>,
@@ -26,7 +26,7 @@ pub(super) struct Election {
     leadership: watch::Receiver<Leadership>,
     work: LeaderWork,
     fence: Fence,
-    /// Held while the work of the present term lasts.
+    /// Guard that is held while the work of the current term runs.
     guard: Option<WorkGuard>,
 }
 
@@ -56,25 +56,26 @@ impl Election {
     /// Waits until leadership changes.
     ///
     /// # Cancel safety
-    /// May be dropped and called again at any time.
+    /// Dropping the future has no effect; it can be called again.
     pub(super) async fn changed(&mut self) -> Result<Leadership, JoinError> {
         if self.leadership.changed().await.is_ok() {
             return Ok(*self.leadership.borrow_and_update());
         }
-        // The elector has ended, which it does only when it is stopped.
+        // The elector has stopped, which it does only on request.
         match self.task.join_next().await {
             Some(Err(error)) => Err(error),
             _ => std::future::pending().await,
         }
     }
 
-    /// Registers work of a term. Returns the fence for its writes, or `None` if the term is over.
+    /// Registers the work of a term. Returns the fence for its writes, or `None` if the term is
+    /// over.
     pub(super) fn begin(&mut self, term: u64) -> Option<Fence> {
         self.guard = Some(self.work.begin(term)?);
         Some(self.fence.for_term(term))
     }
 
-    /// Reports to the elector that the work of the term has ended.
+    /// Reports to the elector that the work of the term has stopped.
     pub(super) fn ended(&mut self) {
         self.guard = None;
     }

@@ -1,9 +1,10 @@
-//! The manager: owns every task, starts them in order, stops them in order.
+//! The manager: owns all tasks, and starts and stops them in order.
 //!
-//! Start: servers, pre-flight (the server knows each kind and grants each permission), informers
-//! and their first lists, tasks that need no leadership, and with leadership the rest. Stop: the
-//! reverse, within the grace period: no new reconciles start, those in work end, and events are
-//! flushed. No other module of the crates that run operators listens to signals.
+//! Start: servers, pre-flight checks (the server serves each kind and grants each permission),
+//! informers and their initial lists, tasks that need no leadership, and after election the tasks
+//! that need it. Stop: the reverse order within the grace period; no new reconciles start, running
+//! ones finish, and events are flushed. No other module of the crates that run operators handles
+//! signals.
 
 mod cluster;
 mod election;
@@ -43,34 +44,34 @@ use crate::error::{Error, ManagerError, Permission};
 use crate::reads::MapContext;
 use crate::reads::cross_namespace::{Grants, Reference};
 use crate::record::ReconcileLog;
-use crate::state::{StateContext, StateMaker, StateType, States};
+use crate::state::{StateContext, StateFactory, StateType, States};
 
 /// Options of a [`Manager`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ManagerOptions {
-    /// Namespaces that are watched; all by default.
+    /// Watched namespaces; all by default.
     pub scope: Scope,
-    /// Time for all tasks to end after a stop; 30 s by default. Zero does not wait,
+    /// Time for all tasks to finish after a stop; 30 s by default. Zero does not wait,
     /// [`Duration::MAX`] waits without a limit.
     pub grace_period: Duration,
-    /// Time for the first lists; 2 min by default.
+    /// Time for the initial lists; 2 min by default.
     pub cache_sync_timeout: Duration,
-    /// Permissions that the operator needs in addition to listing and watching. They are checked
-    /// before it starts.
+    /// Permissions that the operator needs in addition to list and watch. They are checked before
+    /// it starts.
     pub permissions: Vec<Permission>,
-    /// Election of a leader among several processes: tasks that need leadership run in one of them
-    /// at a time. `None` for a single process.
+    /// Leader election among several processes: tasks that need leadership run in one process at a
+    /// time. `None` for a single process.
     pub leader_election: Option<LeaderElectionOptions>,
     /// Log of the last reconciles.
     pub log: ReconcileLog,
     /// Registry of the metrics.
     pub metrics: MetricsRegistry,
-    /// Set to true when the caches are filled and the workers run or wait for leadership.
+    /// Set to `true` when the caches are filled and the workers run or wait for leadership.
     pub ready: watch::Sender<bool>,
     /// Health check of the election; `None` until the election has started.
     pub watchdog: watch::Sender<Option<LeaderWatchdog>>,
-    /// API that events are posted in.
+    /// API version of the posted events.
     pub event_api: EventApi,
 }
 
@@ -117,7 +118,7 @@ pub struct Manager {
     controllers: Vec<AnyController>,
     runnables: Vec<AnyRunnable>,
     states: States,
-    state_makers: Vec<StateMaker>,
+    state_factories: Vec<StateFactory>,
     grants: Grants,
     cached: HashMap<TypeId, InformerOptions>,
 }
@@ -133,7 +134,7 @@ impl fmt::Debug for Manager {
 }
 
 impl Manager {
-    /// Creates a manager without controllers for the operator of this name.
+    /// Creates a manager without controllers for the operator with this name.
     pub fn new(operator: impl Into<String>, client: kube::Client, options: ManagerOptions) -> Self {
         Self {
             operator: operator.into(),
@@ -143,7 +144,7 @@ impl Manager {
             controllers: Vec::new(),
             runnables: Vec::new(),
             states: States::default(),
-            state_makers: Vec::new(),
+            state_factories: Vec::new(),
             grants: Grants::default(),
             cached: HashMap::new(),
         }
@@ -155,7 +156,8 @@ impl Manager {
         self
     }
 
-    /// Adds a cluster that the controllers run against too. Requests for its objects have its name.
+    /// Adds a further cluster that the controllers run against. Requests for its objects have its
+    /// name.
     pub fn cluster(mut self, name: impl Into<Arc<str>>, client: kube::Client) -> Self {
         self.clusters.push((name.into(), RestClient::new(client)));
         self
@@ -174,8 +176,8 @@ impl Manager {
         self
     }
 
-    /// Adds a state for the controllers that read it, which `make` creates with a client, the
-    /// caches and a recorder of events.
+    /// Adds a state for the controllers that read it. `create` creates it from a context with a
+    /// client, the caches and an event recorder.
     ///
     /// Without leader election the state is created once, when the manager starts. With leader
     /// election, tasks that need leadership get a new state for each term, whose client refuses to
@@ -183,14 +185,14 @@ impl Manager {
     /// always writes.
     pub fn state_with<S, E, Fut>(
         mut self,
-        make: impl Fn(StateContext) -> Fut + Send + Sync + 'static,
+        create: impl Fn(StateContext) -> Fut + Send + Sync + 'static,
     ) -> Self
     where
         S: Send + Sync + 'static,
         E: Into<Error> + Send + 'static,
         Fut: Future<Output = Result<S, E>> + Send + 'static,
     {
-        self.state_makers.push(StateMaker::new(make));
+        self.state_factories.push(StateFactory::new(create));
         self
     }
 
@@ -216,19 +218,19 @@ impl Manager {
     /// Same as [`run`](Manager::run); [`ManagerError::Interrupted`] after a second signal.
     ///
     /// # Cancel safety
-    /// Not cancel safe: dropping it aborts all tasks, also reconciles in work.
+    /// Not cancel safe: dropping the future aborts all tasks, including running reconciles.
     pub async fn run_until_signal(self) -> Result<(), ManagerError> {
         until_signal(|stop| self.run(stop)).await
     }
 
-    /// Runs until `stop`.
+    /// Runs until `stop` is cancelled.
     ///
     /// # Errors
     /// When the server does not know a kind, a permission is missing, the first lists take too
     /// long, a runnable fails, or a task does not end in time; the error names that task.
     ///
     /// # Cancel safety
-    /// Not cancel safe: dropping it aborts all tasks, also reconciles in work. Cancel
+    /// Not cancel safe: dropping the future aborts all tasks, including running reconciles. Cancel
     /// `stop` instead.
     pub async fn run(self, stop: CancellationToken) -> Result<(), ManagerError> {
         self.check()?;
@@ -242,7 +244,7 @@ impl Manager {
                 running.wait(&stop).await
             }
             Some(Err(error)) => Err(error),
-            // The stop came before the manager was ready.
+            // The manager was stopped before it was ready.
             None => Ok(()),
         };
         ready.send_replace(false);
@@ -266,8 +268,10 @@ impl Manager {
             if !names.insert(&spec.name) {
                 return Err(ManagerError::NameTaken(spec.name.clone()));
             }
-            let mut makers = self.state_makers.iter();
-            if !self.states.has(&spec.state) && !makers.any(|maker| maker.state == spec.state) {
+            let mut factories = self.state_factories.iter();
+            if !self.states.has(&spec.state)
+                && !factories.any(|factory| factory.state == spec.state)
+            {
                 return Err(ManagerError::NoState {
                     controller: spec.name.clone(),
                     state: spec.state.name,
@@ -287,19 +291,19 @@ impl Manager {
     }
 
     /// Creates the states that are read without leadership.
-    async fn make_states(&mut self, context: &StateContext) -> Result<(), ManagerError> {
-        let makers = self.state_makers.iter();
-        let makers = makers.filter(|maker| self.needs_without_leadership(maker.state));
-        // Collected, because the filter borrows a value that must not be held over an await.
-        let makers: Vec<_> = makers.collect();
-        let made = self.states.clone().with(makers, context);
-        self.states = made.await?;
+    async fn create_states(&mut self, context: &StateContext) -> Result<(), ManagerError> {
+        let factories = self.state_factories.iter();
+        let factories = factories.filter(|factory| self.needs_without_leadership(factory.state));
+        // Collected first, because the filter borrows a value that must not be held over an await.
+        let factories: Vec<_> = factories.collect();
+        let states = self.states.clone().with(factories, context);
+        self.states = states.await?;
         Ok(())
     }
 
     fn needs_without_leadership(&self, state: StateType) -> bool {
         let mut controllers = self.controllers.iter();
-        // Which state a runnable reads is not known.
+        // It is not known which states a runnable reads.
         self.options.leader_election.is_none()
             || self.runnables.iter().any(|it| it.group == Group::Other)
             || controllers.any(|AnyController { spec, .. }| {
@@ -316,8 +320,8 @@ impl Manager {
     }
 }
 
-/// Runs the future that `run` returns for a token, which SIGTERM or SIGINT cancels. A second signal
-/// ends it immediately.
+/// Calls `run` with a token that SIGTERM or SIGINT cancels, and waits for the returned future. A
+/// second signal ends the wait immediately.
 ///
 /// # Examples
 /// ```

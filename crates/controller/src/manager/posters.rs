@@ -10,16 +10,17 @@ use tracing::warn;
 
 use super::task_group::Deadline;
 
-/// Time for posting the events that wait when everything else has ended, within the grace period.
+/// Time for posting the remaining events after all other tasks have stopped; part of the grace
+/// period.
 const FLUSH: Duration = Duration::from_secs(5);
 
 /// The tasks that post events.
 #[derive(Debug, Default)]
 pub(super) struct EventPosters {
     tasks: TaskTracker,
-    /// Lets posters end after the events that wait.
+    /// Stops the posters after the remaining events are posted.
     stop: CancellationToken,
-    /// Drops the events that wait.
+    /// Stops the posters immediately and drops the remaining events.
     abort: CancellationToken,
     pub(super) metrics: EventMetrics,
 }
@@ -41,7 +42,7 @@ impl EventPosters {
         recorder
     }
 
-    /// Posts the events that wait, as far as there is time.
+    /// Posts the remaining events until the deadline.
     pub(super) async fn flush(&self, deadline: Deadline) {
         self.stop.cancel();
         self.tasks.close();
@@ -53,7 +54,7 @@ impl EventPosters {
     }
 }
 
-/// Stops the tasks of a manager that is dropped, although nothing waits for them.
+/// Stops the tasks of a manager that is dropped, without waiting for them.
 impl Drop for EventPosters {
     fn drop(&mut self) {
         self.abort.cancel();

@@ -1,5 +1,5 @@
-//! Checks before the start: that the server knows each kind and grants each permission. Without
-//! them a controller would idle, because a CRD or a permission is missing, and report nothing.
+//! Checks before the start: the server serves each kind and grants each permission. Without the
+//! checks, a controller whose CRD or permission is missing would idle and report nothing.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use tracing::debug;
 use super::ManagerOptions;
 use crate::error::{ManagerError, MissingPermissions, Permission};
 
-/// Attempts for a kind that is not known: the server serves a new CRD only after a moment.
+/// Number of attempts for an unknown kind: a server serves a new CRD only after a short delay.
 const ATTEMPTS: u32 = 5;
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Duration of a watch that only checks the permission, and time for it to start.
+/// Duration of a watch that only checks the permission, and timeout for its start.
 const WATCH: Duration = Duration::from_secs(1);
 
 /// Result of a check: the missing permissions, and the first refusal of the server, which names the
@@ -36,7 +36,7 @@ pub(super) async fn check(
 ) -> Result<(), ManagerError> {
     let kinds: HashSet<_> = kinds.iter().collect();
     let mut kinds: Vec<_> = kinds.into_iter().collect();
-    // Custom kinds first, because their message is more helpful.
+    // Custom kinds first, because their error is more helpful.
     kinds.sort_by_key(|kind| (!kind.group.contains('.'), kind.to_string()));
     let known = kinds.into_iter().flat_map(|kind| {
         let namespaces = options.scope.namespaces(kind.namespaced).into_iter();
@@ -46,8 +46,8 @@ pub(super) async fn check(
         let namespaces = options.scope.namespaces(permission.namespaced).into_iter();
         namespaces.map(move |namespace| check_permission(client, permission.clone(), namespace))
     });
-    // All checks run at once, so that a start takes no longer than the slowest one. An unknown kind
-    // is reported before permissions, and all missing permissions in one error.
+    // All checks run concurrently, so that a start takes no longer than the slowest one. An unknown
+    // kind is reported before permissions, and all missing permissions are in one error.
     let (known, allowed) = futures::join!(join_all(known), join_all(allowed));
     let mut found = Found::default();
     for known in known {
@@ -198,9 +198,9 @@ async fn check_permission(
     let options = WriteOptions::for_manager("opkit");
     let review = client.create(&reviews, None, &body, &options).await;
     let review = match review {
-        Ok(answer) => serde_json::from_slice::<Review>(&answer).ok(),
+        Ok(response) => serde_json::from_slice::<Review>(&response).ok(),
         Err(error) => {
-            debug!(%error, "cannot ask for a permission");
+            debug!(%error, "cannot check a permission");
             None
         }
     };

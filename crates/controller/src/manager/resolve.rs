@@ -1,5 +1,4 @@
-//! From a declared controller to a running one: its names, informers and queue are resolved here,
-//! once.
+//! Resolves a declared controller once, when the manager starts: its names, informers and queue.
 
 use std::sync::Arc;
 
@@ -32,7 +31,7 @@ pub(super) struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// Registers the metrics of controllers and queues.
+    /// Creates a resolver and registers the metrics of controllers and queues.
     pub(super) fn new(manager: &'a Manager, clusters: &'a [Cluster]) -> Self {
         let registry = &manager.options.metrics;
         let queue_metrics = MetricsProvider::default();
@@ -49,7 +48,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Starts the informers of a controller in all clusters. Returns the controller, and its
-    /// triggers with the number of their source.
+    /// triggers with the index of their source.
     pub(super) fn controller(
         &self,
         controller: AnyController,
@@ -96,7 +95,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Starts the informers of a controller in one cluster. The first source is the reconciled
-    /// kind; a controller without sources does not exist.
+    /// kind; every controller has at least this one.
     fn cluster(
         &self,
         spec: &ControllerSpec,

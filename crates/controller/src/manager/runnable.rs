@@ -50,7 +50,7 @@ pub trait Runnable: Send + Sync + 'static {
         path.rsplit("::").next().unwrap_or(path).to_owned()
     }
 
-    /// Reports whether the runnable waits for leadership if the operator elects a leader. True by
+    /// Reports whether the runnable runs only on the leader, if the operator elects one. `true` by
     /// default, as in controller-runtime: a runnable has to declare that it may run on several
     /// replicas at once.
     fn needs_leader_election(&self) -> bool {
@@ -74,30 +74,30 @@ impl fmt::Debug for RunContext {
 }
 
 impl RunContext {
-    /// Waits until the runnable has to end.
+    /// Waits until the runnable has to stop.
     ///
     /// # Cancel safety
-    /// May be dropped and called again at any time.
+    /// Dropping the future has no effect; it can be called again.
     pub async fn stopped(&self) {
         self.stop.cancelled().await;
     }
 
-    /// Waits for `time`. Returns true, without further waiting, if the runnable has to end.
+    /// Waits for `time`, or until the runnable has to stop. Returns whether it has to stop.
     ///
     /// # Cancel safety
-    /// May be dropped and called again at any time.
+    /// Dropping the future has no effect; it can be called again.
     pub async fn stopped_within(&self, time: std::time::Duration) -> bool {
         tokio::time::timeout(time, self.stop.cancelled())
             .await
             .is_ok()
     }
 
-    /// Returns the token that is cancelled when the runnable has to end.
+    /// Returns the token that is cancelled when the runnable has to stop.
     pub fn stop_token(&self) -> CancellationToken {
         self.stop.clone()
     }
 
-    /// Returns a client. For a runnable that needs leadership it refuses to write after the term.
+    /// Returns a client. For a runnable that needs leadership, it refuses to write after the term.
     pub fn client(&self) -> kube::Client {
         self.client.clone()
     }
@@ -118,15 +118,15 @@ type Run = dyn Fn(RunContext) -> BoxFuture<'static, Result> + Send + Sync;
 /// Groups of runnables, in the order in which they start; they stop in the reverse order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// Servers: they run from before the caches are filled until all other tasks have ended.
+    /// Servers: they start before the caches are filled and stop after all other tasks.
     Server,
     /// Runnables that need no leadership: they start when the caches are filled.
     Other,
-    /// Runnables that need leadership: they start when the process leads.
+    /// Runnables that need leadership: they start when the process becomes the leader.
     Leader,
 }
 
-/// A runnable without its type, as a manager takes it.
+/// A type-erased runnable, as a manager takes it.
 #[derive(Clone)]
 pub struct AnyRunnable {
     pub(crate) name: Arc<str>,
@@ -171,7 +171,7 @@ impl From<HealthServer> for AnyRunnable {
     }
 }
 
-/// The metrics server serves the manager's registry, and asks for permissions with its client.
+/// The metrics server serves the manager's registry, and checks permissions with its client.
 impl From<MetricsServer> for AnyRunnable {
     fn from(server: MetricsServer) -> Self {
         let server = Arc::new(server);
@@ -186,7 +186,7 @@ impl From<MetricsServer> for AnyRunnable {
 }
 
 impl AnyRunnable {
-    /// Creates a server, such as for health checks. It starts first, ends last, and needs no
+    /// Creates a server, such as for health checks. It starts first, stops last, and needs no
     /// leadership.
     pub fn server<F, Fut>(name: impl Into<String>, run: F) -> Self
     where
@@ -200,7 +200,7 @@ impl AnyRunnable {
         }
     }
 
-    /// Creates a task that waits for leadership if the operator elects a leader.
+    /// Creates a task that runs only on the leader, if the operator elects one.
     pub fn task<F, Fut>(name: impl Into<String>, run: F) -> Self
     where
         F: Fn(RunContext) -> Fut + Send + Sync + 'static,

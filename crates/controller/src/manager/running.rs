@@ -1,4 +1,5 @@
-//! A running manager: starts all tasks in order, waits for a failure, and stops them in order.
+//! A running manager: starts all tasks in order, waits for a stop or a failure, and stops them in
+//! order.
 
 use std::sync::Arc;
 
@@ -26,13 +27,13 @@ use crate::worker::RunningController;
 /// All tasks of a manager.
 pub(super) struct RunningManager {
     pub(super) manager: Manager,
-    /// The cluster that the operator runs in first.
+    /// Clusters; the first is the one that the operator runs in.
     pub(super) clusters: Vec<Cluster>,
     pub(super) controllers: Vec<Arc<RunningController>>,
     servers: TaskGroup,
     /// Tasks that need no leadership.
     others: TaskGroup,
-    /// Tasks of the present term of leadership.
+    /// Tasks of the current term of leadership.
     pub(super) leaders: TaskGroup,
     pub(super) election: Option<Election>,
     /// Tasks that fill the queues.
@@ -64,13 +65,13 @@ impl RunningManager {
         }
     }
 
-    /// Starts all tasks in order. Returns `None` if `stop` comes first.
+    /// Starts all tasks in order. Returns `None` if `stop` is cancelled first.
     pub(super) async fn start(
         &mut self,
         stop: &CancellationToken,
     ) -> Option<Result<(), ManagerError>> {
         let context = self.clusters.first()?.state_context(None);
-        let created = self.manager.make_states(&context);
+        let created = self.manager.create_states(&context);
         match stop.run_until_cancelled(created).await {
             Some(Ok(())) => {}
             ended => return ended,
@@ -102,7 +103,7 @@ impl RunningManager {
     }
 
     /// Starts the informers and sources, checks kinds and permissions, and waits until every
-    /// controller has seen the first lists.
+    /// controller has processed the initial lists.
     async fn start_caches(&mut self) -> Result<(), ManagerError> {
         let controllers = std::mem::take(&mut self.manager.controllers);
         let sources = controllers.iter().flat_map(|it| &it.spec.sources);
@@ -114,7 +115,7 @@ impl RunningManager {
         let timeout = self.manager.options.cache_sync_timeout;
         let timeout = timeouts.fold(timeout, Ord::min);
         let first_lists = self.start_sources(controllers);
-        // The informers list meanwhile, so a start takes no longer than the slower of both.
+        // The informers list at the same time, so a start takes no longer than the slower of both.
         let (operator, options) = (&self.manager.operator, &self.manager.options);
         let each = self.clusters.iter().map(async |cluster| {
             let checked = preflight::check(operator, &cluster.client, options, &watched);
@@ -124,14 +125,14 @@ impl RunningManager {
         });
         futures::future::try_join_all(each).await?;
         for first_list in first_lists {
-            // An error means that the task of the source has ended, which `wait` reports.
+            // An error means that the task of the source has stopped, which `wait` reports.
             let _ = first_list.await;
         }
         Ok(())
     }
 
     /// Resolves the controllers and starts their informers and sources. Returns a receiver for each
-    /// source, which is notified after its first list.
+    /// source, which is notified after its initial list.
     fn start_sources(&mut self, controllers: Vec<AnyController>) -> Vec<oneshot::Receiver<()>> {
         let resolver = Resolver::new(&self.manager, &self.clusters);
         for cluster in &self.clusters {
@@ -182,7 +183,7 @@ impl RunningManager {
         }
     }
 
-    /// Waits until `stop`, or until a task fails.
+    /// Waits until `stop` is cancelled or a task fails.
     pub(super) async fn wait(&mut self, stop: &CancellationToken) -> Result<(), ManagerError> {
         loop {
             let leadership = tokio::select! {
@@ -190,7 +191,7 @@ impl RunningManager {
                 error = self.servers.failed() => return Err(error),
                 error = self.others.failed() => return Err(error),
                 error = self.leaders.failed() => return Err(error),
-                // A map function of the user's has panicked: it must not be ignored.
+                // A map function of the user has panicked, which must not be ignored.
                 error = first_panic(&mut self.sources) => {
                     return Err(ManagerError::Internal(error.into()));
                 }
@@ -236,13 +237,13 @@ impl RunningManager {
         if late.is_empty() || deadline.grace.is_zero() {
             return Ok(());
         }
-        warn!(late = late.join(", "), "not everything ended in time");
+        warn!(late = late.join(", "), "not all tasks stopped in time");
         let seconds = deadline.grace.as_secs();
         Err(ManagerError::Late { seconds, late })
     }
 }
 
-/// Waits until leadership changes. Does not return if there is no election.
+/// Waits until leadership changes. Never returns if there is no election.
 async fn changed(election: &mut Option<Election>) -> Result<Leadership, JoinError> {
     match election {
         Some(election) => election.changed().await,
@@ -250,14 +251,14 @@ async fn changed(election: &mut Option<Election>) -> Result<Leadership, JoinErro
     }
 }
 
-/// Stops the tasks of a manager that is dropped, although nothing waits for them.
+/// Stops the tasks of a manager that is dropped, without waiting for them.
 impl Drop for RunningManager {
     fn drop(&mut self) {
         self.informers.stop.cancel();
     }
 }
 
-/// Spawns a task that fills a queue until `stop`.
+/// Spawns a task that fills a queue until `stop` is cancelled.
 fn feed(
     sources: &mut JoinSet<()>,
     stop: &CancellationToken,
@@ -269,7 +270,7 @@ fn feed(
     });
 }
 
-/// Waits until a task panics. Does not return if none does.
+/// Waits until a task panics. Never returns if none does.
 async fn first_panic(tasks: &mut JoinSet<()>) -> JoinError {
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended {

@@ -1,5 +1,5 @@
-//! The signals SIGTERM and SIGINT. No other module of the crates that run operators listens to
-//! them.
+//! The signals SIGTERM and SIGINT. No other module of the crates that run operators handles
+//! signals.
 
 pub(super) struct Signals {
     #[cfg(unix)]

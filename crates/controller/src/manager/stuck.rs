@@ -1,4 +1,4 @@
-//! Warns of reconciles that do not end.
+//! Logs a warning for reconciles that do not finish.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// Duration after which a reconcile is reported: long enough for slow requests and their retries.
 const STUCK: Duration = Duration::from_secs(120);
 
-/// Warns once of each reconcile that takes long.
+/// Logs one warning for each reconcile that takes longer than [`STUCK`].
 pub(super) async fn watch(controller: Arc<RunningController>) {
     let mut reported: HashSet<Request> = HashSet::new();
     loop {
@@ -22,11 +22,11 @@ pub(super) async fn watch(controller: Arc<RunningController>) {
         let in_work = controller.in_work().into_iter();
         let stuck: Vec<_> = in_work.filter(|(_, age)| *age >= STUCK).collect();
         for (request, age) in &stuck {
-            // A reported request that is still in work is the same reconcile: another one would not
-            // be as old yet.
+            // A reported request that is still running is the same reconcile: another one would be
+            // younger.
             if !reported.contains(request) {
                 let (controller, seconds) = (&*controller.identity().name, age.as_secs());
-                warn!(controller, object = %request, seconds, "a reconcile does not end");
+                warn!(controller, object = %request, seconds, "a reconcile does not finish");
             }
         }
         reported = stuck.into_iter().map(|(request, _)| request).collect();

@@ -1,5 +1,5 @@
-//! Groups of tasks that start and stop together: the servers, the tasks without leadership, and
-//! those that need it.
+//! Groups of tasks that start and stop together: the servers, the tasks that need no leadership,
+//! and the tasks that need it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::error::{Error, ManagerError};
 use crate::manager::runnable::{AnyRunnable, RunContext};
 use crate::worker::RunningController;
 
-/// Time that remains for a task that is stopped after another one has used up the grace period.
+/// Time that a task has to stop after another task has used up the grace period.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// Time by which tasks have to end.
+/// Time by which tasks have to stop.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline {
-    /// `None` if there is no limit.
+    /// The instant; `None` if there is no limit.
     at: Option<Instant>,
     pub(super) grace: Duration,
 }
@@ -33,8 +33,8 @@ impl Deadline {
         }
     }
 
-    /// Waits for `future`. Returns false if it takes too long. At least one second, or a shorter
-    /// grace period, remains if another task has used up the time.
+    /// Waits for `future`. Returns `false` if it takes too long. If another task has used up the
+    /// time, one second remains, or the grace period if that is shorter.
     pub(super) async fn holds(&self, future: impl Future<Output = ()>) -> bool {
         match self.at {
             Some(at) => {
@@ -72,7 +72,7 @@ impl TaskGroup {
         self.controllers.push(controller.clone());
     }
 
-    /// Starts a runnable with `context`, whose token stops with this group.
+    /// Starts a runnable with `context`; its token is cancelled when this group stops.
     pub(super) fn run(&mut self, runnable: &AnyRunnable, context: RunContext) {
         let context = RunContext {
             stop: self.stop.clone(),
@@ -82,7 +82,7 @@ impl TaskGroup {
         self.names.insert(task.id(), runnable.name.clone());
     }
 
-    /// Waits until a task fails. Does not return if none does.
+    /// Waits until a task fails. Never returns if none does.
     pub(super) async fn failed(&mut self) -> ManagerError {
         while let Some(ended) = self.tasks.join_next_with_id().await {
             if let Some(error) = self.failure(ended) {
@@ -115,8 +115,8 @@ impl TaskGroup {
         })
     }
 
-    /// Aborts all tasks, as when leadership is lost: none of them may write any more. Waits until
-    /// they have ended, also for tasks that block their thread.
+    /// Aborts all tasks, for example when leadership is lost: none of them may write any more.
+    /// Waits until they have stopped, including tasks that block their thread.
     pub(super) async fn abandon(&mut self) {
         self.stop.cancel();
         self.tasks.abort_all();
@@ -125,13 +125,13 @@ impl TaskGroup {
         }
     }
 
-    /// Stops all tasks, aborts those that have not ended by `deadline`, and adds their names to
-    /// `late`. It does not wait for aborted tasks: one of them may block its thread.
+    /// Stops all tasks, aborts those that have not stopped by `deadline`, and adds their names to
+    /// `late`. Does not wait for aborted tasks: one of them may block its thread.
     pub(super) async fn stop(&mut self, deadline: Deadline, late: &mut Vec<String>) {
         self.stop.cancel();
         let ended = async {
             while let Some(ended) = self.tasks.join_next_with_id().await {
-                // The task was being stopped; the error that stopped all is reported elsewhere.
+                // The task was being stopped. The error that caused the stop is reported elsewhere.
                 if let Some(error) = self.failure(ended) {
                     let error: &dyn std::error::Error = &error;
                     error!(error, "a task failed while it was stopped");
@@ -152,7 +152,7 @@ impl TaskGroup {
     }
 }
 
-/// Stops the tasks that a runnable has spawned when the manager is dropped.
+/// Stops the tasks that a runnable has spawned if the manager is dropped.
 impl Drop for TaskGroup {
     fn drop(&mut self) {
         self.stop.cancel();

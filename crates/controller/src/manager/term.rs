@@ -1,4 +1,5 @@
-//! Leadership of a manager: the work that needs it starts and stops with each term.
+//! Terms of leadership of a manager: the work that needs leadership starts and stops with each
+//! term.
 
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ impl RunningManager {
         self.leaders = leaders;
     }
 
-    /// Follows a change of leadership, and further changes that happen meanwhile.
+    /// Handles a change of leadership, and further changes that happen meanwhile.
     pub(super) async fn follow(&mut self, leadership: Leadership) -> Result<(), ManagerError> {
         let mut next = Some(leadership);
         while let Some(leadership) = next {
@@ -64,7 +65,7 @@ impl RunningManager {
         Ok(())
     }
 
-    /// Creates the states of a term and starts its work. Returns the new leadership if that changes
+    /// Creates the states of a term and starts its work. Returns the new leadership if it changes
     /// before the states are created.
     async fn begin_term(&mut self, term: u64) -> Result<Option<Leadership>, ManagerError> {
         let (Some(election), Some(home)) = (&mut self.election, self.clusters.first()) else {
@@ -76,13 +77,13 @@ impl RunningManager {
         let context = home.state_context(Some(&fence));
         let states = self.manager.states.clone();
         let states = tokio::select! {
-            states = states.with(&self.manager.state_makers, &context) => Arc::new(states?),
+            states = states.with(&self.manager.state_factories, &context) => Arc::new(states?),
             changed = election.changed() => {
                 return Ok(Some(changed.map_err(|error| ManagerError::Internal(error.into()))?));
             }
         };
-        // This process does not know what other replicas did, and when they would have reconciled
-        // an object again.
+        // This process does not know what other replicas did, or when they would have reconciled an
+        // object again.
         if term > 1 {
             for controller in self.controllers.iter().filter(|it| needs_leadership(it)) {
                 controller.requeue_all();

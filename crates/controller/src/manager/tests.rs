@@ -1,4 +1,4 @@
-//! Controllers against a small server, on a paused clock.
+//! Controllers against an API server in memory, on a paused clock.
 
 mod adoption;
 mod children;
@@ -96,13 +96,13 @@ impl Run {
         }
     }
 
-    /// Why there were reconciles, one line each.
+    /// Returns the causes of the reconciles, one line each.
     fn causes(&self) -> Vec<String> {
         let records = self.log.records();
         records.iter().map(|r| r.causes().join(", ")).collect()
     }
 
-    /// Lets everything happen that happens within `time`.
+    /// Lets `time` pass.
     async fn settle(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }
@@ -128,7 +128,7 @@ where
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_kind_is_one_sentence() {
+async fn an_unknown_kind_is_an_error_with_a_hint() {
     let server = Server::new(&[]);
     let count = Arc::default();
     let manager = Manager::new("test", server.client(), ManagerOptions::default())
@@ -190,7 +190,7 @@ async fn errors_and_panics_are_retried_with_backoff() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_says_when_it_is_retried() {
+async fn an_error_determines_when_it_is_retried() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let count: Arc<AtomicU32> = Arc::default();
@@ -213,7 +213,7 @@ async fn an_error_says_when_it_is_retried() {
     }
     server.put(MAP, server.get(MAP).unwrap());
     run.settle(MOMENT).await;
-    assert_eq!(count.load(Ordering::SeqCst), 4, "a change is a new chance");
+    assert_eq!(count.load(Ordering::SeqCst), 4, "a change causes a retry");
     assert!(matches!(
         run.log
             .last("configmap", &("d", "one").into())
@@ -228,7 +228,7 @@ async fn an_error_says_when_it_is_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_finalizer_is_stored_first_and_called_at_the_end() {
+async fn a_finalizer_is_added_first_and_called_at_deletion() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -258,13 +258,13 @@ async fn a_finalizer_is_stored_first_and_called_at_the_end() {
     run.settle(Duration::from_secs(5)).await;
     assert!(server.get(MAP).is_none());
     let stored = r#"reconcile Some(["test/cleanup"])"#;
-    // The write of the finalizer is a change as well.
+    // The write of the finalizer is a change too.
     let expected = [stored, stored, "clean up", "clean up"];
     assert_eq!(*seen.lock(), expected);
     run.stop().await.unwrap();
 }
 
-/// Applies a secret with the map's label `value`, and answers what the child then holds.
+/// Returns a controller that applies a Secret with the ConfigMap's label `value`.
 fn applying() -> Controller<ConfigMap> {
     async fn reconcile(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
         let mut secret = Secret::default();
@@ -281,7 +281,7 @@ fn applying() -> Controller<ConfigMap> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_is_made_owned_and_then_left_alone() {
+async fn a_child_is_created_with_its_owner_and_then_not_written() {
     let server = Server::new(&["configmaps", "secrets"]);
     server.put(
         MAP,
@@ -306,14 +306,14 @@ async fn a_child_is_made_owned_and_then_left_alone() {
     );
     assert_eq!(child["metadata"]["managedFields"][0]["operation"], "Apply");
 
-    // Somebody else's field: seen, but nothing to do.
+    // A field of another manager changed: nothing to do.
     let mut labelled = child.clone();
     labelled["metadata"]["labels"] = json!({"team": "x"});
     server.put(SECRET, labelled);
     run.settle(Duration::from_secs(1)).await;
     assert_eq!(server.writes(), [""; 0]);
 
-    // Our field: put right.
+    // A field of this controller changed: it is corrected.
     let mut drifted = server.get(SECRET).unwrap();
     drifted["type"] = json!("drift");
     server.put(SECRET, drifted);
@@ -324,7 +324,7 @@ async fn a_child_is_made_owned_and_then_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_strangers_object_is_refused_and_not_touched() {
+async fn an_object_of_another_owner_is_refused_and_not_changed() {
     let server = Server::new(&["configmaps", "secrets"]);
     server.put(MAP, object("one"));
     server.put(SECRET, object("child"));
@@ -344,7 +344,7 @@ async fn a_strangers_object_is_refused_and_not_touched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_child_is_made_again() {
+async fn a_deleted_child_is_created_again() {
     let server = Server::new(&["configmaps", "secrets"]);
     server.put(MAP, object("one"));
     let run = Run::start(&server, applying()).await;
@@ -365,7 +365,7 @@ async fn a_deleted_child_is_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_undeclared_kind_is_an_error_that_helps() {
+async fn an_undeclared_kind_is_an_error_with_a_hint() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     async fn reconcile(_: Arc<ConfigMap>, cx: Context) -> Result<Action> {
@@ -386,7 +386,7 @@ async fn an_undeclared_kind_is_an_error_that_helps() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_reconcile_is_named() {
+async fn a_late_reconcile_is_reported() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     async fn reconcile(_: Arc<ConfigMap>, _: Context) -> Result<Action> {
@@ -402,7 +402,7 @@ async fn a_late_reconcile_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_during_a_hanging_start_ends() {
+async fn a_hanging_start_can_be_stopped() {
     let service = tower::service_fn(|_: http::Request<kube::client::Body>| {
         std::future::pending::<Result<http::Response<kube::client::Body>, std::convert::Infallible>>(
         )
@@ -474,13 +474,13 @@ async fn a_status_is_written_once_and_again_after_a_conflict() {
     assert_eq!(status["conditions"][1]["observedGeneration"], 1);
     assert!(
         run.log.total() >= 2,
-        "the write came back as an event, and wrote nothing"
+        "the event of the write caused no further write"
     );
     run.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_map_function_leads_to_other_objects() {
+async fn a_map_function_reconciles_other_objects() {
     let server = Server::new(&["configmaps", "pods"]);
     server.put(MAP, object("one"));
     let count: Arc<AtomicU32> = Arc::default();
@@ -497,7 +497,7 @@ async fn a_map_function_leads_to_other_objects() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reconciles_that_never_wait_let_others_run() {
+async fn reconciles_that_never_wait_let_other_tasks_run() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let (trigger, triggers) = crate::trigger("itself");
@@ -527,7 +527,7 @@ async fn the_longest_requeue_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_that_went_and_came_back_is_worth_a_reconcile() {
+async fn a_label_that_was_removed_and_added_again_causes_a_reconcile() {
     let server = Server::new(&["configmaps"]);
     let labelled = |label: &str| {
         let mut map = object("one");

@@ -53,7 +53,7 @@ impl States {
     /// Creates the states of `factories` with `context`, one after the other, and adds them.
     pub(crate) async fn with(
         mut self,
-        factories: impl IntoIterator<Item = &StateMaker>,
+        factories: impl IntoIterator<Item = &StateFactory>,
         context: &StateContext,
     ) -> Result<Self, ManagerError> {
         for factory in factories {
@@ -76,12 +76,12 @@ type CreateState =
     dyn Fn(StateContext) -> BoxFuture<'static, Result<AnyState, Error>> + Send + Sync;
 
 /// Creates one state from a [`StateContext`].
-pub(crate) struct StateMaker {
+pub(crate) struct StateFactory {
     pub(crate) state: StateType,
     create: Box<CreateState>,
 }
 
-impl StateMaker {
+impl StateFactory {
     pub(crate) fn new<S, E, Fut>(
         create: impl Fn(StateContext) -> Fut + Send + Sync + 'static,
     ) -> Self

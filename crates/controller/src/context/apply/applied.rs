@@ -91,20 +91,20 @@ impl AppliedChildren {
         &self,
         kind: TypeId,
         desired: &Desired,
-        answer: &ObjectMeta,
+        response: &ObjectMeta,
         json: &Value,
         manager: &str,
     ) {
         let key = (kind, desired.key.clone());
-        let fingerprint = fingerprint(answer, json, manager);
+        let fingerprint = fingerprint(response, json, manager);
         let mut children = self.children.lock();
         match fingerprint {
             Some(fingerprint) => {
                 let applied = Applied {
-                    uid: answer.uid.clone(),
+                    uid: response.uid.clone(),
                     sent: desired.hash,
                     fingerprint,
-                    resource_version: answer.resource_version.clone(),
+                    resource_version: response.resource_version.clone(),
                 };
                 children.insert(key, applied);
             }

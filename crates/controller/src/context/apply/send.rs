@@ -53,8 +53,8 @@ impl<S> Context<S> {
         desired: &Desired,
         current: Current,
     ) -> Result<Arc<C>, ApplyError> {
-        let answer = self.patch(desired, current).await?;
-        self.observe_applied(desired, &answer)
+        let response = self.patch(desired, current).await?;
+        self.observe_applied(desired, &response)
     }
 
     /// Stores the response to an apply in the cache and in the memory of applied children, and
@@ -62,11 +62,11 @@ impl<S> Context<S> {
     pub(crate) fn observe_applied<C: Object>(
         &self,
         desired: &Desired,
-        answer: &[u8],
+        response: &[u8],
     ) -> Result<Arc<C>, ApplyError> {
-        let child: Arc<C> = Arc::new(self.decode(desired, answer)?);
+        let child: Arc<C> = Arc::new(self.decode(desired, response)?);
         if let Ok(lister) = self.term.cluster.reads.lister::<C>() {
-            lister.informer().observe_response(answer);
+            lister.informer().observe_response(response);
             let json = serde_json::to_value(&*child).unwrap_or(Value::Null);
             let manager = self.field_manager();
             let kind = TypeId::of::<C>();
@@ -99,10 +99,10 @@ impl<S> Context<S> {
             .create(kind, namespace, &desired.content, &options)
             .await
         {
-            Ok(answer) => {
+            Ok(response) => {
                 debug!(kind = kind.kind, %key, "created");
                 self.trace.wrote("create", kind, key, "");
-                Ok(Created::Now(answer))
+                Ok(Created::Now(response))
             }
             Err(error) if error.is_already_exists() => Ok(Created::Before(error)),
             Err(error) => Err(self.failed(desired, error)),
@@ -116,7 +116,7 @@ impl<S> Context<S> {
     ) -> Result<Option<Arc<C>>, ApplyError> {
         self.trace.read_live();
         match self.term.client.get(&desired.kind, &desired.key).await {
-            Ok(answer) => Ok(Some(Arc::new(self.decode(desired, &answer)?))),
+            Ok(response) => Ok(Some(Arc::new(self.decode(desired, &response)?))),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(self.failed(desired, error)),
         }
@@ -147,8 +147,8 @@ impl<S> Context<S> {
                 .patch(kind, key, None, Patch::Json(&upgrade), &options)
                 .await
             {
-                Ok(answer) => {
-                    current = self.decode::<Head>(desired, &answer)?.metadata;
+                Ok(response) => {
+                    current = self.decode::<Head>(desired, &response)?.metadata;
                     break;
                 }
                 // The child changed since it was read: the patch tests its version.
@@ -166,12 +166,12 @@ impl<S> Context<S> {
         let version = version.and(current.resource_version.as_deref());
         let body = desired.body(current.uid.as_deref(), version);
         debug!(kind = kind.kind, %key, "applying");
-        let answer = client
+        let response = client
             .patch(kind, key, None, Patch::Apply(&body), &options.force())
             .await;
-        let answer = answer.map_err(|error| self.failed(desired, error))?;
+        let response = response.map_err(|error| self.failed(desired, error))?;
         self.trace.wrote("apply", kind, key, "");
-        Ok(answer)
+        Ok(response)
     }
 
     /// Reads the metadata of the child from the server.

@@ -1,16 +1,16 @@
-//! `Context::adopt` of a child that changes all the time, against the small server.
+//! `Context::adopt` of a child that changes constantly, against the test server.
 
 use kube::client::Body;
 
 use super::*;
 use crate::ApplyError;
 
-/// So many conflicts at most: an adoption that goes on succeeds then, and the test fails.
+/// Largest number of conflicts. An adoption that continues longer succeeds, and the test fails.
 const CONFLICTS: u32 = 50;
 
-/// Adopts a Secret whose application always meets a conflict. Before each, the Secret is changed if
-/// `it_changes`. Returns the error, and how often the application was tried.
-async fn adopt_in_vain(it_changes: bool) -> (ApplyError, u32) {
+/// Adopts a Secret whose apply always fails with a conflict. If `it_changes`, the Secret is changed
+/// before each conflict. Returns the error and the number of attempts.
+async fn adopt_with_conflicts(it_changes: bool) -> (ApplyError, u32) {
     let server = Server::new(&["configmaps", "secrets"]);
     server.put(MAP, object("one"));
     server.put(SECRET, object("child"));
@@ -63,15 +63,15 @@ async fn adopt_in_vain(it_changes: bool) -> (ApplyError, u32) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_adoption_gives_up_when_the_child_changes_all_the_time() {
-    let (error, tried) = adopt_in_vain(true).await;
+async fn an_adoption_fails_if_the_child_changes_constantly() {
+    let (error, tried) = adopt_with_conflicts(true).await;
     assert!(error.is_conflict(), "{error}");
     assert_eq!(tried, 11);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_adoption_is_not_repeated_when_nothing_has_changed() {
-    let (error, tried) = adopt_in_vain(false).await;
+async fn an_adoption_is_not_repeated_if_nothing_has_changed() {
+    let (error, tried) = adopt_with_conflicts(false).await;
     assert!(error.is_conflict(), "{error}");
     assert_eq!(tried, 1);
 }

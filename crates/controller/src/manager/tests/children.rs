@@ -1,9 +1,9 @@
-//! `Context::apply` at a version, against the small server.
+//! `Context::apply` at a version, against the test server.
 
 use super::*;
 use crate::{ApplyError, Kind};
 
-/// Applies the child at this version, and keeps the error.
+/// Returns a controller that applies the child at this version and keeps the error.
 fn applying_at(
     version: impl Fn(&Context) -> Option<String> + Clone + Send + Sync + 'static,
     errors: &Arc<Mutex<Vec<ApplyError>>>,
@@ -25,7 +25,7 @@ fn applying_at(
     .owns::<Secret>()
 }
 
-/// A child of the map `one`, made by this controller but not applied yet.
+/// Stores a child of the ConfigMap `one` that this controller created but has not applied yet.
 fn created(server: &Server) {
     let uid = server.get(MAP).unwrap()["metadata"]["uid"].clone();
     let mut child = object("child");
@@ -40,7 +40,7 @@ fn created(server: &Server) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_does_not_exist_is_not_made_at_a_version() {
+async fn a_child_that_does_not_exist_is_not_created_at_a_version() {
     let server = Server::new(&["configmaps", "secrets"]);
     server.put(MAP, object("one"));
     let errors = Arc::default();
@@ -56,7 +56,7 @@ async fn a_child_that_does_not_exist_is_not_made_at_a_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_at_another_version_is_not_touched() {
+async fn a_child_at_another_version_is_not_changed() {
     let server = Server::new(&["configmaps", "secrets"]);
     server.put(MAP, object("one"));
     created(&server);
@@ -64,7 +64,7 @@ async fn a_child_at_another_version_is_not_touched() {
     let errors = Arc::default();
     let run = Run::start(&server, applying_at(|_| Some("1".into()), &errors)).await;
     run.settle(MOMENT).await;
-    assert_eq!(server.writes(), [""; 0], "its managed fields neither");
+    assert_eq!(server.writes(), [""; 0], "not even its managed fields");
     assert_eq!(server.get(SECRET), before);
     assert!(errors.lock()[0].is_conflict(), "{}", errors.lock()[0]);
     run.stop().await.unwrap();
@@ -78,7 +78,7 @@ async fn a_child_is_upgraded_and_applied_at_its_version() {
     let errors: Arc<Mutex<Vec<ApplyError>>> = Arc::default();
     let read = |cx: &Context| {
         let child = cx.get::<Secret>("child").unwrap().unwrap();
-        // Once only: this server makes a new version of every write.
+        // Only once: this server creates a new version for every write.
         let version = child.metadata.resource_version.clone();
         version.filter(|_| child.type_.as_deref() == Some("a"))
     };
@@ -89,7 +89,7 @@ async fn a_child_is_upgraded_and_applied_at_its_version() {
     run.stop().await.unwrap();
 }
 
-/// A user who may create Secrets in one namespace can name an object of another user as owner.
+/// A user who may create Secrets in one namespace can reference an owner in another.
 #[tokio::test(start_paused = true)]
 async fn a_forged_owner_reference_is_neither_read_nor_pruned() {
     let server = Server::new(&["configmaps", "secrets"]);
@@ -131,13 +131,13 @@ async fn a_forged_owner_reference_is_neither_read_nor_pruned() {
     run.stop().await.unwrap();
 }
 
-/// Applies and adopts a Secret, and keeps what becomes of it.
+/// Returns a controller that applies and adopts a Secret and keeps the results.
 fn applying_undeclared(results: &Arc<Mutex<Vec<String>>>) -> Controller<ConfigMap> {
     let results = results.clone();
     Controller::new(move |_: Arc<ConfigMap>, cx: Context| {
         let results = results.clone();
         async move {
-            // Once only: this server makes a new version of every write.
+            // Only once: this server creates a new version for every write.
             if !results.lock().is_empty() {
                 return Ok::<_, Error>(Action::await_change());
             }
@@ -181,9 +181,9 @@ async fn a_kind_that_is_not_owned_is_not_applied() {
     }
 }
 
-/// Runs `reconcile` some times, which makes the secret `child`; the loop that was found, and how
-/// many reconciles there were.
-async fn making_a_secret<F>(reconcile: fn(Context) -> F) -> (Option<String>, u64)
+/// Runs `reconcile`, which creates the Secret `child`, several times. Returns the detected loop and
+/// the number of reconciles.
+async fn creating_a_secret<F>(reconcile: fn(Context) -> F) -> (Option<String>, u64)
 where
     F: Future<Output = Result<()>> + Send + 'static,
 {
@@ -191,7 +191,7 @@ where
     server.put(MAP, object("one"));
     let runs = AtomicU32::new(0);
     let controller = Controller::new(move |_: Arc<ConfigMap>, cx: Context| {
-        // The clock stands still while they run.
+        // The paused clock does not advance while they run.
         let is_over = runs.fetch_add(1, Ordering::SeqCst) >= 20;
         async move {
             if !is_over {
@@ -217,15 +217,15 @@ fn child() -> Secret {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_is_applied_only_while_it_is_absent_is_found_as_a_loop() {
-    async fn if_absent(cx: Context) -> Result<()> {
+async fn a_child_that_is_applied_only_while_it_is_missing_is_a_loop() {
+    async fn if_missing(cx: Context) -> Result<()> {
         if cx.get::<Secret>("child")?.is_none() {
             cx.apply(child()).await?;
         }
         cx.prune().await?;
         Ok(())
     }
-    let (found, runs) = making_a_secret(if_absent).await;
+    let (found, runs) = creating_a_secret(if_missing).await;
     assert_eq!(
         found.as_deref(),
         Some(
@@ -239,14 +239,14 @@ async fn a_child_that_is_applied_only_while_it_is_absent_is_found_as_a_loop() {
         cx.prune().await?;
         Ok(())
     }
-    let (found, runs) = making_a_secret(once).await;
+    let (found, runs) = creating_a_secret(once).await;
     assert_eq!(found, None);
     assert!(runs <= 3, "{runs}");
 }
 
-/// Before the watch reports it.
+/// The deletion is visible before the watch reports it.
 #[tokio::test(start_paused = true)]
-async fn a_pruned_child_is_not_read_any_more() {
+async fn a_pruned_child_is_no_longer_read() {
     let server = Server::new(&["configmaps", "secrets"]);
     server.put(MAP, object("one"));
     let runs: Arc<AtomicU32> = Arc::default();

@@ -1,4 +1,4 @@
-//! One operator, several clusters.
+//! One operator with several clusters.
 
 use super::*;
 use crate::Request;

@@ -1,4 +1,4 @@
-//! Two processes, one of which works.
+//! Two candidates for leadership.
 
 use std::sync::atomic::AtomicBool;
 
@@ -7,7 +7,7 @@ use crate::{AnyRunnable, LeaderElectionOptions, RunContext};
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/d/leases/test";
 
-/// A client whose requests get no answer while it is cut off.
+/// Returns a client whose requests get no response while the flag is set.
 fn cut_off(server: &Server) -> (kube::Client, Arc<AtomicBool>) {
     let (inner, cut) = (server.client(), Arc::new(AtomicBool::new(false)));
     let is_cut = cut.clone();
@@ -23,7 +23,7 @@ fn cut_off(server: &Server) -> (kube::Client, Arc<AtomicBool>) {
     (kube::Client::new(service, "default"), cut)
 }
 
-/// A candidate of that identity; one of its own if there is none.
+/// Returns the options of a candidate with this identity; `None` for the default identity.
 fn electing(identity: Option<&str>) -> ManagerOptions {
     let mut election = LeaderElectionOptions::new("test");
     election.namespace = Some("d".to_owned());
@@ -34,7 +34,7 @@ fn electing(identity: Option<&str>) -> ManagerOptions {
     }
 }
 
-/// One candidate: what it reconciled, and what its runnable saw.
+/// A candidate, with the objects that it reconciled and the events of its runnable.
 struct Candidate {
     run: Run,
     seen: Arc<Mutex<Vec<String>>>,
@@ -50,7 +50,7 @@ impl Candidate {
             async move {
                 reconciled.lock().push("reconcile".to_owned());
                 if map.data.is_some() {
-                    // Works until it is dropped, and then wants to write.
+                    // Works until it is dropped, and then tries to write.
                     let _guard = Dropped(reconciled.clone());
                     tokio::time::sleep(Duration::from_secs(3600)).await;
                     cx.delete(&map).await?;
@@ -99,7 +99,7 @@ async fn the_second_takes_over_when_the_first_is_stopped() {
     let two = Candidate::start("two", server.client()).await;
     two.run.settle(Duration::from_secs(60)).await;
     assert_eq!(one.seen(), ["feed starts", "reconcile"]);
-    assert_eq!(two.seen(), Vec::<String>::new(), "ready, and standing by");
+    assert_eq!(two.seen(), Vec::<String>::new(), "ready, and a candidate");
     assert_eq!(holder(&server), "one");
     let metrics = one.run.metrics.encode();
     assert!(
@@ -108,7 +108,7 @@ async fn the_second_takes_over_when_the_first_is_stopped() {
     );
 
     one.run.stop().await.unwrap();
-    // Released: no need to wait for the lease to run out.
+    // The lease was released: there is no need to wait for its expiry.
     two.run.settle(Duration::from_secs(5)).await;
     assert_eq!(two.seen(), ["feed starts", "reconcile"]);
     assert_eq!(holder(&server), "two");
@@ -116,7 +116,7 @@ async fn the_second_takes_over_when_the_first_is_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_cut_off_steps_down_writes_nothing_and_stands_again() {
+async fn a_disconnected_leader_steps_down_writes_nothing_and_is_a_candidate_again() {
     let server = Server::new(&["configmaps", "leases"]);
     server.put(
         MAP,
@@ -131,14 +131,14 @@ async fn who_is_cut_off_steps_down_writes_nothing_and_stands_again() {
 
     cut.store(true, Ordering::SeqCst);
     one.run.settle(Duration::from_secs(30)).await;
-    assert_eq!(one.seen(), ["dropped"], "its work ended with its term");
+    assert_eq!(one.seen(), ["dropped"], "its work stopped with its term");
     assert_eq!(two.seen(), ["feed starts", "reconcile"]);
     assert_eq!(holder(&server), "two");
     cut.store(false, Ordering::SeqCst);
     one.run.settle(Duration::from_secs(60)).await;
-    assert_eq!(one.seen(), Vec::<String>::new(), "it stands by");
+    assert_eq!(one.seen(), Vec::<String>::new(), "it is a candidate");
 
-    // The object that it was at is reconciled again, in its second term.
+    // The object that was being reconciled is reconciled again in the second term.
     two.run.stop().await.unwrap_err();
     one.run.settle(Duration::from_secs(10)).await;
     assert_eq!(one.seen(), ["feed starts", "reconcile"]);
@@ -158,7 +158,7 @@ async fn the_lease_is_released_after_the_work_has_ended() {
     let slow = AnyRunnable::task("slow", |cx: RunContext| async move {
         cx.stopped().await;
         tokio::time::sleep(Duration::from_secs(20)).await;
-        // Its writes still pass: the lease is held, and renewed.
+        // Its writes still pass: the lease is held and renewed.
         let maps = kube::Api::<ConfigMap>::namespaced(cx.client(), "d");
         maps.delete("one", &Default::default()).await?;
         Ok(())
@@ -174,7 +174,7 @@ async fn the_lease_is_released_after_the_work_has_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_stopped_before_it_led_starts_nothing() {
+async fn a_candidate_that_is_stopped_before_it_leads_starts_nothing() {
     let server = Server::new(&["configmaps", "leases"]);
     server.put(MAP, object("one"));
     let one = Candidate::start("one", server.client()).await;
@@ -188,7 +188,7 @@ async fn who_is_stopped_before_it_led_starts_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_election_is_no_cause_for_who_needs_no_leadership() {
+async fn an_election_does_not_requeue_controllers_that_need_no_leadership() {
     let server = Server::new(&["configmaps", "leases"]);
     server.put(MAP, object("one"));
     let options = electing(None);
@@ -221,13 +221,13 @@ async fn an_election_is_no_cause_for_who_needs_no_leadership() {
     run.stop().await.unwrap();
 }
 
-/// What a state of the test holds: its client.
+/// The state of these tests, which contains a client.
 struct App {
     client: kube::Client,
 }
 
 impl App {
-    /// Writes as a task that the state spawned would.
+    /// Writes like a task that the state spawned.
     async fn write(&self) -> Result<(), kube::Error> {
         let maps = kube::Api::<ConfigMap>::namespaced(self.client.clone(), "d");
         let patch = json!({"metadata": {"labels": {"written": "yes"}}});
@@ -238,7 +238,7 @@ impl App {
     }
 }
 
-/// States as they are made and read, in order.
+/// The states that were created and read, in order.
 #[derive(Clone, Default)]
 struct Apps {
     made: Arc<Mutex<usize>>,
@@ -258,7 +258,7 @@ impl Apps {
         })
     }
 
-    /// A controller that reads the state.
+    /// Returns a controller that reads the state.
     fn reader(&self) -> Controller<ConfigMap, App> {
         let read = self.read.clone();
         Controller::new(move |_: Arc<ConfigMap>, app: Arc<App>| {
@@ -282,7 +282,7 @@ async fn the_client_of_a_state_belongs_to_its_term() {
     let first = apps.read.lock().first().unwrap().clone();
     first.write().await.unwrap();
 
-    // The lease is lost and won again by the same process.
+    // The same process loses the lease and acquires it again.
     cut.store(true, Ordering::SeqCst);
     run.settle(Duration::from_secs(60)).await;
     cut.store(false, Ordering::SeqCst);
@@ -297,7 +297,7 @@ async fn the_client_of_a_state_belongs_to_its_term() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_needs_no_leadership_has_a_state_that_always_writes() {
+async fn a_controller_that_needs_no_leadership_has_a_state_that_always_writes() {
     let server = Server::new(&["configmaps", "leases"]);
     server.put(MAP, object("one"));
     let apps = Apps::default();
@@ -329,7 +329,7 @@ fn elected() -> ManagerOptions {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_that_is_not_made_in_its_term_is_given_up() {
+async fn a_state_that_is_not_created_in_its_term_is_dropped() {
     let server = Server::new(&["configmaps", "leases"]);
     server.put(MAP, object("one"));
     let (client, cut) = cut_off(&server);
@@ -384,8 +384,7 @@ async fn an_election_without_a_namespace_does_not_start() {
     assert!(error.contains("--leader-elect=false"), "{error}");
 }
 
-/// An object that is gone is not among those that a new term looks at: its key must not get lost
-/// with the work that was dropped.
+/// A new term does not requeue a deleted object, so its key must not be lost with the dropped work.
 #[tokio::test(start_paused = true)]
 async fn work_that_is_dropped_with_its_term_is_queued_again() {
     let server = Server::new(&["configmaps", "leases"]);
@@ -421,6 +420,6 @@ async fn work_that_is_dropped_with_its_term_is_queued_again() {
     run.settle(Duration::from_secs(60)).await;
     assert_eq!(*seen.lock(), ["begun", "begun", "cleaned up"]);
     let last = run.log.records().pop().unwrap();
-    assert_eq!(last.causes(), ["one deleted"], "for the reason that it had");
+    assert_eq!(last.causes(), ["one deleted"], "with the cause that it had");
     run.stop().await.unwrap();
 }

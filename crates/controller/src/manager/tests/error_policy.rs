@@ -1,12 +1,12 @@
-//! When an object is reconciled again after an error, by a policy in kube's shape.
+//! Retries after an error according to a policy in kube's shape.
 
 use kube::ResourceExt;
 
 use super::*;
 use crate::Request;
 
-/// Seconds until the retry that it asks for; none waits for the next change, zero is for the
-/// backoff.
+/// Error with the requested seconds until the retry; `None` waits for the next change, zero uses
+/// the backoff.
 #[derive(Debug, thiserror::Error)]
 #[error("after {0:?}")]
 struct After(Option<u64>);
@@ -24,7 +24,7 @@ fn policy(map: Arc<ConfigMap>, error: &After, state: Arc<()>) -> Option<Action> 
     }
 }
 
-/// When the first failed reconcile of `controller` is retried.
+/// Returns the delay of the retry after the first failed reconcile of `controller`.
 async fn retry(controller: Controller<ConfigMap>, map: serde_json::Value) -> Option<Duration> {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, map);
@@ -49,7 +49,7 @@ async fn an_error_is_retried_as_the_policy_decides() {
         ),
         (|| After(None).into(), None),
         (|| After(Some(0)).into(), backoff),
-        // Another type, and what says itself when to retry.
+        // An error of another type, and errors that set the retry themselves.
         (|| Another.into(), backoff),
         (
             || Error::retry_after(Duration::from_secs(3), After(Some(7))),
@@ -62,9 +62,9 @@ async fn an_error_is_retried_as_the_policy_decides() {
     }
 }
 
-/// In the native shape with an error of its own, by key, and in a finalizer.
+/// The native shape with its own error type, a function that takes a key, and a finalizer.
 #[tokio::test(start_paused = true)]
-async fn the_policy_is_asked_about_every_function() {
+async fn the_policy_is_called_for_every_function() {
     async fn native(_: Arc<ConfigMap>, _: Context) -> Result<Action, After> {
         Err(After(Some(7)))
     }

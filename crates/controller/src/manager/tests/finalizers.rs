@@ -1,4 +1,4 @@
-//! Clean-up against the small server.
+//! Finalizers against the test server.
 
 use super::*;
 
@@ -14,7 +14,7 @@ async fn clean_up_is_not_called_again_after_done() {
             for child in cx.children::<Secret>()? {
                 cx.delete(&child).await?;
             }
-            // Lets the source see the deletion of the child.
+            // Lets the source process the deletion of the child.
             tokio::time::sleep(Duration::from_millis(1)).await;
             Ok::<_, Error>(Cleanup::Done)
         }

@@ -1,4 +1,4 @@
-//! What is remembered of objects that are gone.
+//! Memory of deleted objects.
 
 use std::sync::Weak;
 
@@ -14,7 +14,7 @@ async fn an_event_keeps_no_object() {
         let kept = weak.clone();
         let controller = Controller::new(move |map: Arc<ConfigMap>, cx: Context| {
             *kept.lock() = Arc::downgrade(&map);
-            cx.event(EventType::Normal, "Seen", "it is there");
+            cx.event(EventType::Normal, "Seen", "it exists");
             async { Ok::<_, Error>(Action::await_change()) }
         });
         let options = ManagerOptions {
@@ -30,8 +30,8 @@ async fn an_event_keeps_no_object() {
     }
 }
 
-/// Objects that come and go, and what a key form makes of the end of each.
-async fn come_and_go(
+/// Creates and deletes objects, which a controller that takes keys reconciles.
+async fn create_and_delete(
     gone: impl Fn(u32) -> Result<Action> + Clone + Send + Sync + 'static,
 ) -> Vec<String> {
     let server = Server::new(&["configmaps"]);
@@ -63,28 +63,29 @@ async fn come_and_go(
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_log_forgets_what_is_settled_and_gone() {
+async fn the_log_forgets_deleted_objects() {
     let settled = |_| Ok(Action::await_change());
     let none: [&str; 0] = [];
-    assert_eq!(come_and_go(settled).await, none);
-    // The first look after the end fails, such as when another system is away.
+    assert_eq!(create_and_delete(settled).await, none);
+    // The first reconcile after the deletion fails, for example because another system is
+    // unavailable.
     let retried = |call| match call {
         1 => Err(Error::msg("away")),
         _ => Ok(Action::await_change()),
     };
-    assert_eq!(come_and_go(retried).await, none, "a retry");
+    assert_eq!(create_and_delete(retried).await, none, "a retry");
     let later = |call| match call {
         1 => Ok(Action::requeue(Duration::from_secs(5))),
         _ => Ok(Action::await_change()),
     };
-    assert_eq!(come_and_go(later).await, none, "a requeue");
+    assert_eq!(create_and_delete(later).await, none, "a requeue");
     let refused = |_| Err(Error::terminal(Error::msg("never")));
-    assert_eq!(come_and_go(refused).await, none, "terminal");
+    assert_eq!(create_and_delete(refused).await, none, "terminal");
 }
 
-/// A filter may let an object in, and its end not through.
+/// A filter may pass the creation of an object and not its deletion.
 #[tokio::test(start_paused = true)]
-async fn the_log_forgets_what_is_gone_unnoticed() {
+async fn the_log_forgets_objects_whose_deletion_is_filtered() {
     let server = Server::new(&["configmaps"]);
     let mut map = object("one");
     map["metadata"]["labels"] = json!({"app": "a"});

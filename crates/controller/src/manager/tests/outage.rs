@@ -1,22 +1,22 @@
-//! What a manager does while the server cannot be reached, or never answers.
+//! A manager while the server is unreachable or does not respond.
 
 use std::sync::atomic::AtomicBool;
 
 use super::*;
 use crate::AnyRunnable;
 
-/// How a server fails.
+/// Ways in which a server fails.
 #[derive(Clone, Copy)]
 enum Failing {
     /// Connections are refused.
     Refused,
-    /// Everything is 500.
+    /// Every response is an error 500.
     Broken,
-    /// Nothing is answered.
+    /// No request gets a response.
     Silent,
 }
 
-/// A client of `server`, what makes it fail, and how many requests it has sent.
+/// Returns a client of `server`, the switch that makes it fail, and its number of requests.
 fn failing(
     server: &Server,
     how: Failing,
@@ -50,7 +50,7 @@ fn failing(
     (kube::Client::new(service, "default"), down, sent)
 }
 
-/// Applies a secret each time, so that each reconcile needs the server.
+/// Applies a Secret each time, so that each reconcile needs the server.
 async fn touch(map: Arc<ConfigMap>, cx: Context) -> Result<Action> {
     let mut secret = Secret::default();
     secret.metadata.name = Some("child".into());
@@ -68,7 +68,7 @@ fn valued(value: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_minutes_without_a_server_are_survived_quietly() {
+async fn a_manager_survives_ten_minutes_without_a_server_with_few_requests() {
     for how in [Failing::Refused, Failing::Broken, Failing::Silent] {
         let server = Server::new(&["configmaps", "secrets"]);
         server.put(MAP, valued("before"));
@@ -83,7 +83,7 @@ async fn ten_minutes_without_a_server_are_survived_quietly() {
 
         down.store(true, Ordering::SeqCst);
         server.cut_watches();
-        // There is work that cannot be done.
+        // There are changes that cannot be reconciled.
         let mut secret = server.get(SECRET).unwrap();
         secret["type"] = json!("drift");
         server.put(SECRET, secret);
@@ -92,19 +92,19 @@ async fn ten_minutes_without_a_server_are_survived_quietly() {
         server.put(MAP, map);
         sent.store(0, Ordering::SeqCst);
         run.settle(Duration::from_secs(600)).await;
-        // Two watches back off to 30 s, and so does the object that cannot be reconciled, to more.
+        // Two watches back off to 30 s, and the object that cannot be reconciled to a longer delay.
         let requests = sent.load(Ordering::SeqCst);
         assert!(requests < 200, "{requests} requests in ten minutes");
 
         down.store(false, Ordering::SeqCst);
-        // The object that failed waits for its backoff, at most 1000 s.
+        // The object that failed waits for its backoff of at most 1000 s.
         run.settle(Duration::from_secs(1000)).await;
         assert_eq!(server.get(SECRET).unwrap()["type"], "after");
         run.stop().await.unwrap();
     }
 }
 
-/// Whether it is the list of an informer: that of the pre-flight asks for one object.
+/// Reports whether the request is the list of an informer; the pre-flight lists only one object.
 fn is_first_list(uri: &http::Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     query.contains("limit=500") || query.contains("sendInitialEvents")

@@ -1,12 +1,13 @@
-//! No result of a reconcile leads to the next one without a pause, or else there is a warning.
+//! No result of a reconcile causes the next one without a pause; otherwise a loop is reported.
 
 use super::*;
 use crate::Request;
 
-/// How many reconciles a test lets run at once: the clock stands still while they do.
+/// Largest number of reconciles without a pause in a test: the paused clock does not advance
+/// meanwhile.
 const MOST: u32 = 1_000;
 
-/// The result of the reconcile of that number; from the last one on nothing is asked for.
+/// Returns `result` for the reconcile with this number, and `await_change` for all after the last.
 fn bounded(n: u32, result: Result<Action>) -> Result<Action> {
     match n < MOST {
         true => result,
@@ -22,7 +23,7 @@ fn failing(n: u32, delay: Duration) -> Result<Action> {
     bounded(n, Err(Error::retry_after(delay, Error::msg("away"))))
 }
 
-/// In each shape of a controller, what `result` returns.
+/// Returns controllers of each shape that return `result`.
 fn shapes(result: fn(u32, Duration) -> Result<Action>, delay: Duration) -> Vec<AnyController> {
     let native = counting(&Arc::default(), move |n| result(n, delay));
     let by_key = AtomicU32::new(0);
@@ -38,7 +39,7 @@ fn shapes(result: fn(u32, Duration) -> Result<Action>, delay: Duration) -> Vec<A
     vec![native.into(), keyed.into(), kubes.into()]
 }
 
-/// How many reconciles there are in half a second, and whether one is part of a loop.
+/// Returns the number of reconciles in half a second, and whether one is part of a loop.
 async fn reconciles(controller: impl Into<AnyController>) -> (u64, bool) {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
@@ -57,7 +58,7 @@ async fn reconciles(controller: impl Into<AnyController>) -> (u64, bool) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_of_zero_is_that_of_the_rate_limiter() {
+async fn a_delay_of_zero_uses_the_rate_limiter() {
     for result in [soon, failing] {
         for delay in [Duration::ZERO, Duration::from_nanos(1)] {
             for (shape, controller) in shapes(result, delay).into_iter().enumerate() {
@@ -70,7 +71,7 @@ async fn a_delay_of_zero_is_that_of_the_rate_limiter() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pending_cleanup_of_zero_is_that_of_the_rate_limiter() {
+async fn a_pending_cleanup_of_zero_uses_the_rate_limiter() {
     let server = Server::new(&["configmaps"]);
     let mut map = object("one");
     map["metadata"]["finalizers"] = json!(["test/cleanup"]);
@@ -97,7 +98,7 @@ async fn a_pending_cleanup_of_zero_is_that_of_the_rate_limiter() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_rate_limiter_forgets_what_was_soon() {
+async fn the_rate_limiter_is_reset_after_a_longer_delay() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let count: Arc<AtomicU32> = Arc::default();
@@ -117,7 +118,7 @@ async fn the_rate_limiter_forgets_what_was_soon() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_still_goes_on_without_a_pause_is_a_loop() {
+async fn reconciles_without_a_pause_are_a_loop() {
     for result in [soon, failing] {
         for (shape, controller) in shapes(result, Duration::from_millis(1))
             .into_iter()
@@ -142,15 +143,15 @@ async fn what_still_goes_on_without_a_pause_is_a_loop() {
     assert!(is_loop, "a trigger in each reconcile");
 }
 
-/// A client of one's own: what is written with it is not known to be ours.
+/// The user's own client: its writes are not recorded.
 #[tokio::test(start_paused = true)]
-async fn a_write_that_is_not_known_is_a_loop_as_well() {
+async fn a_loop_by_unrecorded_writes_is_found() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let count: Arc<AtomicU32> = Arc::default();
     let writing = server.clone();
     let controller = counting(&count, move |n| {
-        // This server tells nothing of what happens before its watch.
+        // This server does not report changes from before its watch.
         if (2..2 * MOST).contains(&n) {
             let mut map = writing.get(MAP).unwrap_or_default();
             map["data"] = json!({"n": n.to_string()});

@@ -1,4 +1,4 @@
-//! Panics in what the user gives, outside of the reconcile itself.
+//! Panics in the user's code outside of the reconcile itself.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ fn results(run: &Run) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_panics_when_a_timeout_drops_it_is_retried() {
+async fn a_future_that_panics_when_a_timeout_drops_it_is_retried() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let count: Arc<AtomicU32> = Arc::default();

@@ -1,4 +1,4 @@
-//! Tasks beside the controllers: when they start, in which order they end.
+//! Runnables: when they start, and in which order they stop.
 
 use super::*;
 use crate::{AnyRunnable, RunContext, Runnable};
@@ -9,7 +9,7 @@ struct Feed {
     name: &'static str,
     leads: bool,
     seen: Seen,
-    /// How long it takes to end.
+    /// Time that the runnable takes to stop.
     lasts: Duration,
 }
 
@@ -54,7 +54,7 @@ fn server_of(seen: &Seen) -> AnyRunnable {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_order_of_the_start_is_reversed_at_the_end() {
+async fn groups_stop_in_the_reverse_order_of_their_start() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let seen = Seen::default();
@@ -80,7 +80,7 @@ async fn the_order_of_the_start_is_reversed_at_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_fails_stops_all_and_who_is_late_is_named_too() {
+async fn a_failure_stops_all_and_late_runnables_are_reported() {
     let server = Server::new(&["configmaps"]);
     let seen = Seen::default();
     let slow = Feed {
@@ -102,7 +102,7 @@ async fn one_that_fails_stops_all_and_who_is_late_is_named_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grace_of_zero_does_not_wait_and_an_endless_one_does() {
+async fn a_grace_of_zero_does_not_wait_and_an_unlimited_one_does() {
     let server = Server::new(&["configmaps"]);
     for (grace, takes) in [(Duration::ZERO, 0), (Duration::MAX, 3600)] {
         let seen = Seen::default();
@@ -129,7 +129,7 @@ async fn a_grace_of_zero_does_not_wait_and_an_endless_one_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_ends_by_itself_is_no_failure() {
+async fn a_runnable_that_returns_ok_is_not_a_failure() {
     let server = Server::new(&["configmaps"]);
     let run = Run::start_manager(&server, |manager| {
         manager.runnable(AnyRunnable::task("once", |_| async { Ok(()) }))
@@ -140,7 +140,7 @@ async fn one_that_ends_by_itself_is_no_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_on_the_way_out_is_no_failure() {
+async fn an_error_during_the_stop_is_not_a_failure() {
     let server = Server::new(&["configmaps"]);
     let run = Run::start_manager(&server, |manager| {
         manager.runnable(AnyRunnable::task("feed", |cx: RunContext| async move {

@@ -1,5 +1,5 @@
-//! A few hundred objects' worth of API server: lists, watches, creates, patches, deletes. It keeps
-//! versions, conflicts and finalizers; it knows no schemas and applies by overwriting.
+//! A minimal API server in memory: list, watch, create, patch and delete. It implements versions,
+//! conflicts and finalizers; it has no schemas, and server-side apply overwrites.
 
 use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
@@ -15,19 +15,19 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-type Answer = UnsyncBoxBody<Bytes, Infallible>;
+type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 
 #[derive(Clone)]
 pub(super) struct Server {
     state: Arc<Mutex<State>>,
     events: broadcast::Sender<(String, String)>,
-    /// Ends all watches.
+    /// Closes all watches.
     cuts: broadcast::Sender<()>,
 }
 
 #[derive(Default)]
 struct State {
-    /// By `collection path/name`.
+    /// Objects by `collection path/name`.
     objects: BTreeMap<String, Value>,
     version: u64,
     /// Method and path of every write.
@@ -38,7 +38,7 @@ struct State {
 }
 
 impl Server {
-    /// A server of these resources.
+    /// Creates a server of these resources.
     pub(super) fn new(kinds: &[&'static str]) -> Self {
         let state = State {
             kinds: kinds.iter().copied().collect(),
@@ -55,7 +55,7 @@ impl Server {
         let server = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let server = server.clone();
-            async move { Ok::<_, Infallible>(server.answer(request).await) }
+            async move { Ok::<_, Infallible>(server.respond(request).await) }
         });
         kube::Client::new(service, "default")
     }
@@ -68,8 +68,8 @@ impl Server {
         self.state.lock().unwrap().objects.get(path).cloned()
     }
 
-    /// Ends all watches, as a server does that goes away. Those that go on from before find that
-    /// their version is too old.
+    /// Closes all watches, like a server that restarts. Watches from an earlier version then get
+    /// the error that the version is too old.
     pub(super) fn cut_watches(&self) {
         self.state.lock().unwrap().was_cut = true;
         let _ = self.cuts.send(());
@@ -80,19 +80,19 @@ impl Server {
         self.store("DELETED", path, object);
     }
 
-    /// Marks an object as deleted, as a DELETE does while it has finalizers.
+    /// Sets the deletion timestamp of an object, like a DELETE while it has finalizers.
     pub(super) fn begin_deletion(&self, path: &str) {
         let mut object = self.get(path).unwrap();
         object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         self.store("MODIFIED", path, object);
     }
 
-    /// The next writes of a status fail so often.
+    /// Makes the next `count` writes of a status fail with a conflict.
     pub(super) fn conflicts(&self, count: u32) {
         self.state.lock().unwrap().conflicts = count;
     }
 
-    /// The writes so far, which are then forgotten; events left out.
+    /// Returns and clears the writes so far, without those of events.
     pub(super) fn writes(&self) -> Vec<String> {
         let writes = std::mem::take(&mut self.state.lock().unwrap().writes);
         writes
@@ -124,7 +124,7 @@ impl Server {
         object
     }
 
-    async fn answer(&self, request: Request<Body>) -> Response<Answer> {
+    async fn respond(&self, request: Request<Body>) -> Response<ResponseBody> {
         let (head, body) = request.into_parts();
         let path = head.uri.path().to_owned();
         let query = head.uri.query().unwrap_or_default().to_owned();
@@ -188,7 +188,7 @@ impl Server {
         state.was_cut && version.is_some_and(|version| version.parse() != Ok(state.version))
     }
 
-    fn list(&self, path: &str) -> Response<Answer> {
+    fn list(&self, path: &str) -> Response<ResponseBody> {
         let state = self.state.lock().unwrap();
         let items: Vec<_> = state
             .objects
@@ -199,8 +199,8 @@ impl Server {
         ok(&json!({"metadata": {"resourceVersion": state.version.to_string()}, "items": items}))
     }
 
-    /// Events from now on: the tests change nothing between a list and its watch.
-    fn watch(&self, path: String) -> Response<Answer> {
+    /// Sends events from now on: the tests change nothing between a list and its watch.
+    fn watch(&self, path: String) -> Response<ResponseBody> {
         let lines = stream::unfold(
             (self.events.subscribe(), self.cuts.subscribe(), path),
             |(mut events, mut cuts, path)| async {
@@ -219,7 +219,7 @@ impl Server {
         Response::new(StreamBody::new(lines).boxed_unsync())
     }
 
-    fn create(&self, path: &str, mut body: Value, query: &str) -> Response<Answer> {
+    fn create(&self, path: &str, mut body: Value, query: &str) -> Response<ResponseBody> {
         let at = format!("{path}/{}", body["metadata"]["name"].as_str().unwrap());
         if self.get(&at).is_some() {
             return failure(409, "AlreadyExists", "already exists");
@@ -228,7 +228,7 @@ impl Server {
         ok(&self.store("ADDED", &at, body))
     }
 
-    fn patch(&self, path: &str, body: &Value, kind: &str, query: &str) -> Response<Answer> {
+    fn patch(&self, path: &str, body: &Value, kind: &str, query: &str) -> Response<ResponseBody> {
         let status = path.ends_with("/status");
         let at = path.trim_end_matches("/status");
         let Some(mut object) = self.get(at) else {
@@ -258,7 +258,7 @@ impl Server {
     }
 }
 
-/// Whether the object at `at` is in the collection `path`, of one namespace or of all.
+/// Reports whether the object at `at` is in the collection `path`, of one or all namespaces.
 fn within(at: &str, path: &str) -> bool {
     let collection = at.rsplit_once('/').map_or("", |(collection, _)| collection);
     let parts: Vec<_> = collection.split('/').collect();
@@ -302,11 +302,11 @@ fn entry(body: &Value, query: &str, operation: &str) -> Value {
     json!({"manager": manager, "operation": operation, "fieldsV1": fields(&owned)})
 }
 
-fn ok(body: &Value) -> Response<Answer> {
+fn ok(body: &Value) -> Response<ResponseBody> {
     Response::new(Full::new(Bytes::from(body.to_string())).boxed_unsync())
 }
 
-fn failure(code: u16, reason: &str, message: &str) -> Response<Answer> {
+fn failure(code: u16, reason: &str, message: &str) -> Response<ResponseBody> {
     let body = json!({"kind": "Status", "code": code, "reason": reason, "message": message});
     let body = Full::new(Bytes::from(body.to_string())).boxed_unsync();
     Response::builder().status(code).body(body).unwrap()

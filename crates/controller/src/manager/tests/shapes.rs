@@ -1,4 +1,4 @@
-//! The shapes of reconcilers, and what each is called for.
+//! The shapes of reconcile functions, and the objects for which each is called.
 
 use kube::core::PartialObjectMeta;
 
@@ -16,7 +16,7 @@ struct Ctx {
 #[error("in kube's shape")]
 struct Broken;
 
-async fn kubes(map: Arc<ConfigMap>, ctx: Arc<Ctx>) -> Result<Action, Broken> {
+async fn kube_shape(map: Arc<ConfigMap>, ctx: Arc<Ctx>) -> Result<Action, Broken> {
     let deleting = map.metadata.deletion_timestamp.is_some();
     ctx.seen.lock().push(format!("deleting {deleting}"));
     match map.data.is_some() {
@@ -26,7 +26,7 @@ async fn kubes(map: Arc<ConfigMap>, ctx: Arc<Ctx>) -> Result<Action, Broken> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kubes_shape_has_the_state_and_sees_deletion() {
+async fn kubes_shape_gets_the_state_and_is_called_for_deletion() {
     let server = Server::new(&["configmaps"]);
     let mut map = object("one");
     map["metadata"]["finalizers"] = json!(["somebody.else/holds"]);
@@ -34,7 +34,7 @@ async fn kubes_shape_has_the_state_and_sees_deletion() {
     let seen = Seen::default();
     let state = Arc::new(Ctx { seen: seen.clone() });
     let run = Run::start_manager(&server, |manager| {
-        manager.state(state).controller(Controller::new(kubes))
+        manager.state(state).controller(Controller::new(kube_shape))
     })
     .await;
     run.settle(MOMENT).await;
@@ -54,10 +54,10 @@ async fn kubes_shape_has_the_state_and_sees_deletion() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_that_nobody_gives_is_an_error_at_the_start() {
+async fn a_missing_state_is_an_error_at_the_start() {
     let server = Server::new(&["configmaps"]);
     let manager = Manager::new("test", server.client(), ManagerOptions::default());
-    let run = manager.controller(Controller::new(kubes));
+    let run = manager.controller(Controller::new(kube_shape));
     let error = run.run(CancellationToken::new()).await.unwrap_err();
     let error = error.to_string();
     assert!(
@@ -71,7 +71,7 @@ async fn a_state_that_nobody_gives_is_an_error_at_the_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_key_form_sees_deletion_and_what_is_gone() {
+async fn a_function_that_takes_a_key_is_called_for_deleted_objects() {
     let server = Server::new(&["configmaps", "secrets"]);
     server.put(MAP, object("one"));
     let seen = Seen::default();
@@ -85,7 +85,7 @@ async fn the_key_form_sees_deletion_and_what_is_gone() {
             let line = match (found, cx.apply(secret).await) {
                 (Some(_), Ok(_)) => "there".to_owned(),
                 (_, Err(error)) => error.to_string(),
-                (None, Ok(_)) => "applied for nobody".to_owned(),
+                (None, Ok(_)) => "applied without an owner".to_owned(),
             };
             told.lock().push(line);
             Ok::<_, Error>(Action::await_change())
@@ -103,7 +103,7 @@ async fn the_key_form_sees_deletion_and_what_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn metadata_alone_and_kinds_without_a_type_are_reconciled() {
+async fn metadata_and_dynamic_objects_are_reconciled() {
     let server = Server::new(&["configmaps"]);
     server.put(
         MAP,
@@ -156,7 +156,7 @@ async fn a_reconcile_that_takes_too_long_is_dropped_counted_and_retried() {
             if n == 0 {
                 tokio::time::sleep(Duration::from_secs(3600)).await;
             }
-            // An error of its own that looks like a timeout is not counted as one.
+            // The function's own error that looks like a timeout is not counted as one.
             if n == 1 {
                 let elapsed = tokio::time::timeout(Duration::ZERO, std::future::pending::<()>());
                 elapsed.await?;
@@ -183,7 +183,7 @@ async fn a_reconcile_that_takes_too_long_is_dropped_counted_and_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_log_of_the_key_form_forgets_what_is_gone() {
+async fn the_log_forgets_deleted_objects_of_a_function_that_takes_a_key() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let controller = Controller::<ConfigMap, _>::keyed(|_: Request, _: Context| async {
@@ -194,7 +194,7 @@ async fn the_log_of_the_key_form_forgets_what_is_gone() {
     assert_eq!(run.log.last_of_each().len(), 1);
     server.delete(MAP);
     run.settle(MOMENT).await;
-    assert_eq!(run.log.total(), 2, "once more when it was gone");
+    assert_eq!(run.log.total(), 2, "once more after the deletion");
     assert_eq!(run.log.last_of_each().len(), 0, "those that still exist");
     run.stop().await.unwrap();
 }

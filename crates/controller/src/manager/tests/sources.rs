@@ -1,4 +1,4 @@
-//! What leads to a reconcile, and what does not.
+//! Events that cause a reconcile, and events that do not.
 
 use futures::StreamExt;
 use kube::core::PartialObjectMeta;
@@ -9,8 +9,8 @@ use crate::{Kind, MapContext, ObjectKey, Reference, Request, trigger};
 
 const OTHER: &str = "/api/v1/namespaces/e/secrets/shared";
 
-/// A map that names a secret, by `namespace/name` or by name.
-fn naming(name: &str, secret: &str) -> Value {
+/// Returns a ConfigMap that refers to a Secret, by `namespace/name` or by name.
+fn map_of(name: &str, secret: &str) -> Value {
     json!({"metadata": {"namespace": "d", "name": name}, "data": {"secret": secret}})
 }
 
@@ -27,7 +27,7 @@ fn secrets(map: &ConfigMap) -> Vec<ObjectKey> {
     named.map(|(_, name)| key(name)).collect()
 }
 
-/// What it read of the secret, per reconcile.
+/// Returns a controller that keeps the content of the Secret at each reconcile.
 fn referring(seen: &Arc<Mutex<Vec<String>>>) -> Controller<ConfigMap> {
     let seen = seen.clone();
     Controller::new(move |map: Arc<ConfigMap>, cx: Context| {
@@ -45,12 +45,12 @@ fn referring(seen: &Arc<Mutex<Vec<String>>>) -> Controller<ConfigMap> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_of_what_is_named_leads_to_who_names_it() {
+async fn a_change_of_a_referenced_object_reconciles_the_referring_ones() {
     let server = Server::new(&["configmaps", "secrets"]);
-    server.put(MAP, naming("one", "child"));
+    server.put(MAP, map_of("one", "child"));
     server.put(
         "/api/v1/namespaces/d/configmaps/two",
-        naming("two", "other"),
+        map_of("two", "other"),
     );
     let seen = Arc::default();
     let run = Run::start(&server, referring(&seen)).await;
@@ -64,8 +64,8 @@ async fn a_change_of_what_is_named_leads_to_who_names_it() {
     server.delete(SECRET);
     run.settle(MOMENT).await;
     assert_eq!(*seen.lock(), [r#"Some("a")"#, "none"]);
-    // It names another one now.
-    server.put(MAP, naming("one", "other"));
+    // The ConfigMap refers to another Secret now.
+    server.put(MAP, map_of("one", "other"));
     run.settle(MOMENT).await;
     seen.lock().clear();
     server.put(
@@ -80,7 +80,7 @@ async fn a_change_of_what_is_named_leads_to_who_names_it() {
 #[tokio::test(start_paused = true)]
 async fn another_namespace_is_refused_unless_it_is_declared_and_granted() {
     let server = Server::new(&["configmaps", "secrets"]);
-    server.put(MAP, naming("one", "e/shared"));
+    server.put(MAP, map_of("one", "e/shared"));
     let secret = |granted: bool| {
         json!({"metadata": {"namespace": "e", "name": "shared",
             "annotations": {"granted": granted.to_string()}}, "type": "a"})
@@ -92,7 +92,7 @@ async fn another_namespace_is_refused_unless_it_is_declared_and_granted() {
     run.settle(MOMENT).await;
     server.put(OTHER, secret(true));
     run.settle(MOMENT).await;
-    assert_eq!(*seen.lock(), [refused], "not even told of the change");
+    assert_eq!(*seen.lock(), [refused], "the change is not reported");
     run.stop().await.unwrap();
 
     fn granted(reference: &Reference, cx: &MapContext) -> bool {
@@ -119,7 +119,7 @@ async fn another_namespace_is_refused_unless_it_is_declared_and_granted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_from_elsewhere_is_reconciled() {
+async fn requests_of_a_trigger_are_reconciled() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let count: Arc<AtomicU32> = Arc::default();
@@ -135,9 +135,9 @@ async fn what_comes_from_elsewhere_is_reconciled() {
     run.settle(MOMENT).await;
     trigger.send(("d", "one")).await.unwrap();
     run.settle(MOMENT).await;
-    // One that is not there is nothing to reconcile.
+    // The request for an object that does not exist is ignored.
     trigger.try_send(("d", "none")).unwrap();
-    // Of a cluster that nobody knows there is only an error.
+    // The request for an unknown cluster leads to an error.
     let unknown = Request::from(("d", "one")).in_cluster("mars");
     trigger.send(unknown).await.unwrap();
     run.settle(Duration::from_secs(61)).await;
@@ -149,12 +149,12 @@ async fn what_comes_from_elsewhere_is_reconciled() {
     run.stop().await.unwrap();
     assert!(
         trigger.send(("d", "one")).await.is_err(),
-        "nobody listens any more"
+        "the controller has stopped"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn owners_and_maps_of_metadata_lead_to_objects() {
+async fn owners_and_maps_of_metadata_cause_reconciles() {
     let server = Server::new(&["configmaps", "secrets", "pods"]);
     server.put(MAP, object("one"));
     let count: Arc<AtomicU32> = Arc::default();
@@ -221,7 +221,7 @@ async fn several_filters_combine() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_filter_of_every_source_filters_all_of_them() {
+async fn a_filter_of_every_source_applies_to_all_sources() {
     let server = Server::new(&["configmaps", "pods"]);
     let count: Arc<AtomicU32> = Arc::default();
     let is_labelled = predicate::Predicate::object(|it| it.label("app").is_some());
@@ -245,9 +245,9 @@ async fn a_filter_of_every_source_filters_all_of_them() {
     run.stop().await.unwrap();
 }
 
-/// Events of secrets as a map function and the four functions of a source see them.
+/// A map function and the four functions of a source receive the events of Secrets.
 #[tokio::test(start_paused = true)]
-async fn a_source_tells_its_events_apart() {
+async fn a_source_distinguishes_its_events() {
     use crate::source::event::Event;
     type Log = Arc<Mutex<Vec<String>>>;
     let server = Server::new(&["configmaps", "secrets"]);
@@ -326,7 +326,7 @@ async fn a_source_tells_its_events_apart() {
         (map, funcs),
         (lines(&["delete b true"]), lines(&["delete b"]))
     );
-    // Too fast to be reported one by one.
+    // These changes are too fast to be reported one by one.
     server.put(SECRET, secret("c"));
     server.put(SECRET, secret("d"));
     server.delete(SECRET);
@@ -343,7 +343,7 @@ fn secret(label: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_that_begins_passes_a_filter_of_changes() {
+async fn the_start_of_a_deletion_passes_a_change_filter() {
     let server = Server::new(&["configmaps"]);
     let mut map = object("one");
     map["metadata"]["uid"] = json!("u");
@@ -369,7 +369,7 @@ async fn a_deletion_that_begins_passes_a_filter_of_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn live_changes_go_before_the_first_list() {
+async fn live_changes_are_reconciled_before_the_initial_list() {
     let server = Server::new(&["configmaps"]);
     for n in 0..20 {
         let path = format!("/api/v1/namespaces/d/configmaps/map-{n:02}");
@@ -398,7 +398,7 @@ async fn a_priority_is_kept_over_a_requeue_and_can_be_chosen() {
     let server = Server::new(&["configmaps"]);
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let told = seen.clone();
-    // Each is reconciled once and then again: those of the first list after what changed just now.
+    // Each object is reconciled twice: those of the initial list after those that changed just now.
     let controller = Controller::new(move |map: Arc<ConfigMap>, _: Context| {
         let name = map.metadata.name.clone().unwrap();
         let again = !told.lock().contains(&name);
@@ -427,7 +427,7 @@ async fn a_priority_is_kept_over_a_requeue_and_can_be_chosen() {
     run.settle(Duration::from_millis(1)).await;
     server.put(&path("live"), object("live"));
     run.settle(Duration::from_secs(1)).await;
-    // What comes again goes before what has not been there yet, if its priority says so.
+    // A requeue with a higher priority goes before objects that have not been reconciled yet.
     let expected = [
         "chosen", "live", "failing", "chosen", "live", "first-1", "failing", "first-1",
     ];
@@ -436,7 +436,7 @@ async fn a_priority_is_kept_over_a_requeue_and_can_be_chosen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_reconciled_before_all_first_lists_are_in() {
+async fn nothing_is_reconciled_before_all_initial_lists_are_received() {
     let server = Server::new(&["configmaps", "secrets"]);
     server.put(MAP, object("one"));
     for n in 0..200 {
@@ -467,12 +467,12 @@ async fn nothing_is_reconciled_before_all_first_lists_are_in() {
         Some(200),
         "each secret was handled before the first reconcile"
     );
-    assert_eq!(run.log.total(), 1, "and led to one reconcile");
+    assert_eq!(run.log.total(), 1, "and caused one reconcile");
     run.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_changes_hands_leads_to_both_owners_once() {
+async fn a_child_with_a_new_owner_reconciles_both_owners_once() {
     let server = Server::new(&["configmaps", "secrets"]);
     let path = |name: &str| format!("/api/v1/namespaces/d/configmaps/{name}");
     for name in ["one", "two"] {
@@ -500,11 +500,11 @@ async fn a_child_that_changes_hands_leads_to_both_owners_once() {
     run.stop().await.unwrap();
 }
 
-/// Whatever the Rust type is, it is the same secret.
+/// The Secret is the same object in every Rust type.
 #[tokio::test(start_paused = true)]
 async fn another_namespace_is_refused_in_every_form_of_a_kind() {
     let server = Server::new(&["configmaps", "secrets"]);
-    server.put(MAP, naming("one", "e/shared"));
+    server.put(MAP, map_of("one", "e/shared"));
     server.put(
         OTHER,
         json!({"metadata": {"namespace": "e", "name": "shared"}, "type": "a"}),
@@ -559,7 +559,7 @@ async fn another_namespace_is_refused_in_every_form_of_a_kind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_requeue_that_was_not_due_is_no_cause() {
+async fn a_requeue_that_was_not_due_is_not_a_cause() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let count: Arc<AtomicU32> = Arc::default();
@@ -586,7 +586,7 @@ async fn a_requeue_that_was_not_due_is_no_cause() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_never_waits_lets_others_run() {
+async fn a_stream_that_never_waits_lets_other_tasks_run() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let given: Arc<AtomicU32> = Arc::default();
@@ -600,5 +600,5 @@ async fn a_stream_that_never_waits_lets_others_run() {
     let run = Run::start(&server, controller.watches_stream("busy", busy)).await;
     run.stop().await.unwrap();
     let given = given.load(Ordering::SeqCst);
-    assert!(given < few, "{given} before anybody else had a turn");
+    assert!(given < few, "{given} before another task ran");
 }

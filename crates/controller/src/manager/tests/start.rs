@@ -1,9 +1,9 @@
-//! What a manager checks before it starts.
+//! The checks of a manager before it starts.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_watch_permission_is_told_at_the_start() {
+async fn a_missing_watch_permission_is_reported_at_the_start() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let inner = server.client();
@@ -25,7 +25,9 @@ async fn a_missing_watch_permission_is_told_at_the_start() {
         .controller(counting(&Arc::default(), |_| Ok(Action::await_change())));
     let ended = manager.run(CancellationToken::new());
     let ended = tokio::time::timeout(Duration::from_secs(3600), ended).await;
-    let error = ended.expect("it does not run deaf").unwrap_err();
+    let error = ended
+        .expect("it does not run without its watch")
+        .unwrap_err();
     let error = Error::from(error).to_string();
     assert!(
         error.contains("cannot watch configmaps: no watching"),
@@ -34,7 +36,7 @@ async fn a_missing_watch_permission_is_told_at_the_start() {
     assert!(error.contains(r#"verbs ["watch"]"#), "{error}");
 }
 
-/// A server where nothing may be done to some kinds.
+/// Returns a client of a server that forbids all requests for some kinds.
 fn forbids(server: &Server, forbidden: &'static [&'static str]) -> kube::Client {
     let inner = server.client();
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
@@ -61,7 +63,7 @@ fn forbids(server: &Server, forbidden: &'static [&'static str]) -> kube::Client 
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_missing_permissions_are_named_at_once() {
+async fn all_missing_permissions_are_in_one_error() {
     let server = Server::new(&["configmaps", "secrets"]);
     let client = forbids(&server, &["configmaps", "secrets"]);
     let create = crate::Permission {
@@ -105,7 +107,7 @@ async fn a_finalizer_without_a_domain_does_not_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runnable_that_fails_ends_a_start_that_hangs() {
+async fn a_runnable_that_fails_stops_a_start_that_hangs() {
     let service = tower::service_fn(|_: http::Request<kube::client::Body>| {
         std::future::pending::<Result<http::Response<kube::client::Body>, std::convert::Infallible>>(
         )
@@ -125,7 +127,7 @@ async fn a_runnable_that_fails_ends_a_start_that_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reads_without_a_namespace_say_what_they_mean() {
+async fn reads_without_a_namespace_return_a_clear_error() {
     use k8s_openapi::api::core::v1::Node;
     let server = Server::new(&["nodes", "configmaps"]);
     server.put("/api/v1/nodes/n", json!({"metadata": {"name": "n"}}));

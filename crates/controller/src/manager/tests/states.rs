@@ -1,18 +1,18 @@
-//! What a state is created with.
+//! The context that a state is created with.
 
 use k8s_openapi::api::events::v1::Event;
 
 use super::*;
 use crate::{EventRecorder, EventType, Reads, Selection};
 
-/// A state that keeps what it was created with.
+/// A state that keeps the context that it was created with.
 struct App {
     maps: usize,
     reads: Reads,
     recorder: EventRecorder,
 }
 
-/// A reconcile that uses it.
+/// Reconciles with the state.
 async fn reconcile(map: Arc<ConfigMap>, cx: Context<App>) -> Result<Action> {
     let app = cx.state();
     let count = app.reads.list::<ConfigMap>(Selection::default())?.len();
@@ -69,8 +69,8 @@ async fn a_state_reads_the_caches_and_records_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_does_not_wait_for_caches_without_an_end() {
-    // The server does not serve the kind: its list fails again and again.
+async fn a_state_waits_for_caches_only_until_the_timeout() {
+    // The server does not serve the kind: its list fails each time.
     let server = Server::new(&[]);
     let manager = Manager::new("test", server.client(), ManagerOptions::default())
         .state_with(|cx| async move {

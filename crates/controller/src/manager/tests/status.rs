@@ -1,4 +1,4 @@
-//! `Context::update_status` against the small server.
+//! `Context::update_status` against the test server.
 
 use super::robot::Robot;
 use super::*;

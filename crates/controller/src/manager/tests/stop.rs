@@ -1,9 +1,9 @@
-//! How a manager ends.
+//! The stop of a manager.
 
 use super::*;
 use crate::EventType;
 
-/// A client of `server` whose requests for events are counted and never answered.
+/// Returns a client of `server` whose requests for events are counted and get no response.
 fn without_events(server: &Server, posts: &Arc<AtomicU32>) -> kube::Client {
     let (inner, posts) = (server.client(), posts.clone());
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
@@ -26,7 +26,7 @@ async fn eventful(_: Arc<ConfigMap>, cx: Context) -> Result<Action> {
     Ok(Action::await_change())
 }
 
-/// Runs until `end` ends it; answers how many events were posted then, and a day later.
+/// Runs until `end` stops the manager. Returns the number of posted events then, and a day later.
 async fn posts_after_the_end<F>(
     end: impl FnOnce(CancellationToken, JoinSet<Ended>) -> F,
 ) -> [u32; 2]
@@ -71,7 +71,7 @@ async fn events_that_cannot_be_posted_end_with_a_dropped_run() {
     assert_eq!(later, then, "requests after run() was dropped");
 }
 
-/// Blocks its thread until the test drops the sender.
+/// Returns a function that blocks its thread until the test drops the sender.
 fn blocking() -> (std::sync::mpsc::Sender<()>, impl Fn() + Clone) {
     let (release, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = Arc::new(std::sync::Mutex::new(blocked));
@@ -83,7 +83,7 @@ fn blocking() -> (std::sync::mpsc::Sender<()>, impl Fn() + Clone) {
 
 // Real time and two threads, because one is blocked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reconcile_that_blocks_its_thread_does_not_hold_the_stop() {
+async fn a_reconcile_that_blocks_its_thread_does_not_block_the_stop() {
     let server = Server::new(&["configmaps"]);
     server.put(MAP, object("one"));
     let (release, block) = blocking();
@@ -99,7 +99,7 @@ async fn a_reconcile_that_blocks_its_thread_does_not_hold_the_stop() {
     let run = Run::start_with_grace(&server, controller, Duration::from_millis(100)).await;
     inside.recv().await.unwrap();
     let error = tokio::time::timeout(Duration::from_secs(5), run.stop()).await;
-    let error = error.expect("the stop ends").unwrap_err();
+    let error = error.expect("the stop finishes").unwrap_err();
     assert!(matches!(error, ManagerError::Late { .. }), "{error}");
     drop(release);
 }
@@ -121,17 +121,21 @@ async fn events_that_cannot_be_posted_do_not_outlast_the_grace_period() {
         run.settle(Duration::from_secs(1)).await;
         let stopped = tokio::time::Instant::now();
         run.stop().await.unwrap();
-        assert_eq!(stopped.elapsed().as_secs(), most, "of a grace of {grace} s");
+        assert_eq!(
+            stopped.elapsed().as_secs(),
+            most,
+            "with a grace period of {grace} s"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_panicked_on_the_way_out_is_not_late() {
+async fn a_task_that_panics_during_the_stop_is_not_late() {
     use crate::{AnyRunnable, RunContext};
     let server = Server::new(&[]);
     let panics = AnyRunnable::task("panics", |cx: RunContext| async move {
         cx.stopped().await;
-        panic!("on the way out")
+        panic!("during the stop")
     });
     let slow = AnyRunnable::task("slow", |_| std::future::pending());
     let run = Run::start_manager(&server, |it| it.runnable(panics).runnable(slow)).await;
@@ -143,7 +147,7 @@ async fn who_panicked_on_the_way_out_is_not_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_run_tells_what_its_runnables_started() {
+async fn a_dropped_run_stops_the_tasks_of_its_runnables() {
     use crate::{AnyRunnable, RunContext};
     let server = Server::new(&[]);
     let tokens: Arc<Mutex<Vec<CancellationToken>>> = Arc::default();

@@ -1,4 +1,4 @@
-//! Children without owner references, against the small server.
+//! Children without owner references, against the test server.
 
 use super::*;
 use crate::{Cleanup, InformerOptions, Request};
@@ -13,7 +13,7 @@ fn child(name: &str) -> Secret {
     secret
 }
 
-/// The names of the recorded children.
+/// Returns the names of the recorded children.
 fn recorded(server: &Server) -> Vec<String> {
     let owner = server.get(MAP).unwrap();
     let record = owner["metadata"]["annotations"][RECORD].as_str();
@@ -22,7 +22,7 @@ fn recorded(server: &Server) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-fn is_there(server: &Server, name: &str) -> bool {
+fn exists(server: &Server, name: &str) -> bool {
     server.get(&format!("{ELSEWHERE}/{name}")).is_some()
 }
 
@@ -62,16 +62,16 @@ async fn a_cache_without_annotations_loses_no_record() {
     server.put(MAP, touched);
     run.settle(MOMENT).await;
     assert_eq!(recorded(&server), ["b"]);
-    assert!(!is_there(&server, "a") && is_there(&server, "b"));
+    assert!(!exists(&server, "a") && exists(&server, "b"));
     server.begin_deletion(MAP);
     run.settle(MOMENT).await;
     assert!(server.get(MAP).is_none());
-    assert!(!is_there(&server, "b"));
+    assert!(!exists(&server, "b"));
     run.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn they_go_in_every_shape_of_a_controller() {
+async fn children_are_deleted_in_every_shape_of_a_controller() {
     let by_key = Controller::<ConfigMap>::keyed(|request: Request, cx: Context| async move {
         let map = cx.get::<ConfigMap>(request.key().clone())?;
         if map.is_some_and(|map| map.metadata.deletion_timestamp.is_none()) {
@@ -91,7 +91,7 @@ async fn they_go_in_every_shape_of_a_controller() {
             let error = cx.apply_unowned(child("late")).await.err();
             assert!(
                 error.is_none(),
-                "the object is still held, so it can be recorded: {error:?}"
+                "the object still has its finalizer, so children can be recorded: {error:?}"
             );
             Ok::<_, Error>(Cleanup::Done)
         },
@@ -110,7 +110,7 @@ async fn they_go_in_every_shape_of_a_controller() {
         server.begin_deletion(MAP);
         run.settle(MOMENT).await;
         assert!(server.get(MAP).is_none());
-        assert!(!is_there(&server, "a") && !is_there(&server, "late"));
+        assert!(!exists(&server, "a") && !exists(&server, "late"));
         run.stop().await.unwrap();
     }
 }
@@ -146,7 +146,7 @@ async fn an_owner_that_is_being_deleted_gets_no_first_child() {
         ["cannot apply Secret e/late for ConfigMap d/one, which is being deleted"]
     );
     assert!(server.get(MAP).is_none());
-    assert!(!is_there(&server, "late"));
+    assert!(!exists(&server, "late"));
     run.stop().await.unwrap();
 }
 

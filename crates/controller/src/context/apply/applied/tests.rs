@@ -47,10 +47,10 @@ fn named(name: &str, image: &str) -> Desired {
 
 fn remembering() -> AppliedChildren {
     let children = AppliedChildren::default();
-    let answer = deployment("10", "one", "x");
-    let json = serde_json::to_value(&answer).unwrap();
+    let response = deployment("10", "one", "x");
+    let json = serde_json::to_value(&response).unwrap();
     let kind = TypeId::of::<Deployment>();
-    children.remember(kind, &desired("one"), &answer.metadata, &json, ME);
+    children.remember(kind, &desired("one"), &response.metadata, &json, ME);
     children
 }
 
@@ -118,19 +118,19 @@ fn a_forgotten_child_is_applied() {
 #[test]
 fn children_whose_deletion_was_missed_are_forgotten() {
     let children = AppliedChildren::default();
-    let answer = deployment("10", "one", "x");
-    let json = serde_json::to_value(&answer).unwrap();
+    let response = deployment("10", "one", "x");
+    let json = serde_json::to_value(&response).unwrap();
     let kind = TypeId::of::<Deployment>();
     // 1,000 children exist, and 20 times as many are created and deleted.
     let exists = |key: &ObjectKey| key.name.starts_with("stays-");
     for n in 0..1_000 {
         let stays = named(&format!("stays-{n}"), "one");
-        children.remember(kind, &stays, &answer.metadata, &json, ME);
+        children.remember(kind, &stays, &response.metadata, &json, ME);
     }
     let mut most = 0;
     for n in 0..20_000 {
         let goes = named(&format!("goes-{n}"), "one");
-        children.remember(kind, &goes, &answer.metadata, &json, ME);
+        children.remember(kind, &goes, &response.metadata, &json, ME);
         children.drop_deleted(|of, key| of == kind && exists(key));
         most = most.max(children.children.lock().len());
     }
