@@ -470,7 +470,10 @@ async fn a_status_is_written_once_and_again_after_a_conflict() {
     assert_eq!(status["observedGeneration"], 1);
     let other = &status["conditions"][0];
     assert_eq!(other["lastTransitionTime"], "2020-01-01T00:00:00Z");
-    assert!(other.get("observedGeneration").is_none(), "not ours");
+    assert!(
+        other.get("observedGeneration").is_none(),
+        "the condition of another manager"
+    );
     assert_eq!(status["conditions"][1]["observedGeneration"], 1);
     assert!(
         run.log.total() >= 2,

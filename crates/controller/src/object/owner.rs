@@ -36,8 +36,7 @@ impl Owner {
         Self { kind, key, object }
     }
 
-    /// Returns an owner whose object is read from `informer` only when needed, because decoding it
-    /// may not be necessary.
+    /// Returns the owner of a request. Its object is read from `informer` only if it is needed.
     pub(crate) fn of_key(kind: Arc<Kind>, key: Request, informer: Informer) -> Self {
         let object = Version::Later(informer, OnceLock::new());
         Self { kind, key, object }
@@ -53,9 +52,8 @@ impl Owner {
         Self::new(Arc::new(kind), key.into(), Arc::new(object))
     }
 
-    /// Returns the owner for an object that is deleted, with which a function that takes a key is
-    /// called. It owns nothing.
-    pub(crate) fn gone(kind: Arc<Kind>, key: Request) -> Self {
+    /// Returns the owner of a request whose object is deleted. It has no UID, so it owns nothing.
+    pub(crate) fn deleted(kind: Arc<Kind>, key: Request) -> Self {
         let object = Version::Deleted;
         Self { kind, key, object }
     }

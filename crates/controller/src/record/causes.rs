@@ -7,7 +7,7 @@ use crate::record::Cause;
 
 /// Largest number of spans that a reconcile is linked to. Bounds the causes of an object that waits
 /// long in the queue.
-const LINKS: usize = 16;
+const MAX_LINKS: usize = 16;
 
 /// The causes of a reconcile, and the spans of their events if tracing is enabled.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +45,7 @@ impl From<Cause> for Causes {
 impl Merge for Causes {
     fn merge(&mut self, later: Self) {
         self.reasons.merge(later.reasons);
-        let room = LINKS.saturating_sub(self.links.len());
+        let room = MAX_LINKS.saturating_sub(self.links.len());
         self.links.extend(later.links.into_iter().take(room));
     }
 

@@ -28,14 +28,15 @@ const CHAIN: u32 = 10;
 const FIGHT: usize = 5;
 /// Time within which [`CHAIN`] reconciles or [`FIGHT`] corrections count as a loop.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Largest number of remembered corrections per object. Bounds the memory of a tracker.
-const REMEMBERED: usize = 32;
+/// Largest number of remembered corrections, and of remembered children, per object. Bounds the
+/// memory of a tracker.
+const MAX_TRACKED: usize = 32;
 
 /// A detected loop: reconciles that cause each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HotLoop {
-    /// The object whose change leads to the next reconcile, such as `Deployment robot-one`.
+    /// The object whose change causes the next reconcile, such as `Deployment robot-one`.
     pub object: String,
     /// The field that keeps changing; empty if it is not known.
     pub field: String,
@@ -176,7 +177,7 @@ impl Tracker {
     /// object.
     fn fight(&mut self, now: Duration, record: &ReconcileRecord) -> Option<HotLoop> {
         while let Some((at, _)) = self.corrections.front()
-            && (now.saturating_sub(*at) > WINDOW || self.corrections.len() >= REMEMBERED)
+            && (now.saturating_sub(*at) > WINDOW || self.corrections.len() >= MAX_TRACKED)
         {
             self.corrections.pop_front();
         }

@@ -21,12 +21,12 @@ use crate::object::Request;
 use crate::record::trace::Write;
 
 /// Largest number of records; the oldest is dropped first.
-const KEPT: usize = 4096;
+const MAX_RECORDS: usize = 4096;
 /// Largest number of records of one object.
-const KEPT_OF_ONE: usize = 8;
+const MAX_RECORDS_PER_OBJECT: usize = 8;
 /// Largest number of objects whose last reconcile is kept. Reconciles of further objects are only
 /// in the list of all records.
-const OBJECTS: usize = 10_000;
+const MAX_OBJECTS: usize = 10_000;
 
 /// Record of one reconcile.
 #[derive(Debug, Clone)]
@@ -194,7 +194,7 @@ impl ReconcileLog {
         let mut log = self.shared.lock();
         log.total = log.total.saturating_add(1);
         let Log { objects, known, .. } = &mut *log;
-        let is_room = *known < OBJECTS;
+        let is_room = *known < MAX_OBJECTS;
         if is_room && !objects.contains_key(&record.controller) {
             objects.insert(record.controller.clone(), HashMap::default());
         }
@@ -229,7 +229,7 @@ impl ReconcileLog {
         let found = record.hot_loop.clone();
         let record = Arc::new(record);
         object.records.push_back(record.clone());
-        let oldest = match object.records.len() > KEPT_OF_ONE {
+        let oldest = match object.records.len() > MAX_RECORDS_PER_OBJECT {
             true => object.records.pop_front(),
             false => None,
         };
@@ -296,7 +296,7 @@ impl Log {
     /// Adds a record to the list of all records and returns the records that it displaces.
     fn keep(&mut self, record: Arc<ReconcileRecord>) -> Option<[Option<Arc<ReconcileRecord>>; 2]> {
         self.all.push_back(record);
-        if self.all.len() <= KEPT {
+        if self.all.len() <= MAX_RECORDS {
             return None;
         }
         let oldest = self.all.pop_front()?;

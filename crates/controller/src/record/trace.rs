@@ -10,7 +10,7 @@ use opkit_client::{Kind, ObjectKey};
 use parking_lot::Mutex;
 
 /// Number of writes that are kept: enough to explain a reconcile, and a bound for a record.
-const WRITES: usize = 32;
+const MAX_WRITES: usize = 32;
 
 /// Reads, writes and applied children of one reconcile so far. Dropped with the reconcile, so a
 /// reconcile that ends early leaves nothing behind.
@@ -106,7 +106,7 @@ impl Trace {
             subresource: subresource.to_owned(),
         };
         let mut writes = self.writes.lock();
-        if writes.len() < WRITES && !writes.contains(&write) {
+        if writes.len() < MAX_WRITES && !writes.contains(&write) {
             writes.push(write);
         }
     }

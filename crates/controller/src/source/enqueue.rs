@@ -21,10 +21,10 @@ use crate::record::{Cause, ReconcileLog};
 
 /// Largest number of changed fields in a cause. A cause is text for a log line, so a few are
 /// enough.
-const FIELDS: usize = 4;
+const MAX_FIELDS: usize = 4;
 
 /// Number of events after which the task yields to other tasks.
-pub(super) const IN_ONE_GO: u32 = 64;
+pub(super) const YIELD_AFTER: u32 = 64;
 
 /// Priority of objects that did not change just now: those of the initial list and of a resync.
 /// Same value as in controller-runtime.
@@ -73,7 +73,7 @@ impl ControllerSources {
         let mut synced = Some(synced);
         let mut in_one_go = 0;
         loop {
-            in_one_go = (in_one_go + 1) % IN_ONE_GO;
+            in_one_go = (in_one_go + 1) % YIELD_AFTER;
             if in_one_go == 0 {
                 tokio::task::yield_now().await;
             }
@@ -239,7 +239,9 @@ fn is_unchanged(delta: &Delta) -> bool {
 /// Returns the first fields that changed, if both versions belong to one object.
 fn changed_fields(delta: &Delta, values: ShownValues) -> Vec<FieldChange> {
     match (&delta.old, &delta.new) {
-        (Some(old), Some(new)) if !delta.is_recreated() => new.changes_since(old, FIELDS, values),
+        (Some(old), Some(new)) if !delta.is_recreated() => {
+            new.changes_since(old, MAX_FIELDS, values)
+        }
         _ => Vec::new(),
     }
 }

@@ -9,14 +9,14 @@ use futures::{Stream, StreamExt};
 use opkit_workqueue::AddOptions;
 use tokio::sync::mpsc;
 
-use super::enqueue::{ControllerSources, IN_ONE_GO};
+use super::enqueue::{ControllerSources, YIELD_AFTER};
 use crate::object::Request;
 use crate::record::Cause;
 use crate::record::causes::Causes;
 
 /// Largest number of requests that wait in a trigger; same as in controller-runtime's channel
 /// source.
-const WAITING: usize = 1024;
+const CAPACITY: usize = 1024;
 
 /// Creates a trigger and its receiving end, which a controller takes. `name` is recorded as the
 /// cause of the reconciles.
@@ -44,7 +44,7 @@ const WAITING: usize = 1024;
 /// # }
 /// ```
 pub fn trigger(name: impl Into<String>) -> (Trigger, Triggers) {
-    let (sender, receiver) = mpsc::channel(WAITING);
+    let (sender, receiver) = mpsc::channel(CAPACITY);
     let requests = futures::stream::unfold(receiver, |mut receiver| async {
         let request: Request = receiver.recv().await?;
         Some((request, receiver))
@@ -69,7 +69,7 @@ pub enum TriggerError {
         request: Request,
     },
     /// Too many requests are waiting.
-    #[error("cannot request a reconcile of {request} now: {WAITING} requests are waiting")]
+    #[error("cannot request a reconcile of {request} now: {CAPACITY} requests are waiting")]
     Full {
         /// The request.
         request: Request,
@@ -144,7 +144,7 @@ impl Triggers {
         let mut in_one_go = 0;
         while let Some(request) = self.requests.next().await {
             // The user's stream may never wait.
-            in_one_go = (in_one_go + 1) % IN_ONE_GO;
+            in_one_go = (in_one_go + 1) % YIELD_AFTER;
             if in_one_go == 0 {
                 tokio::task::yield_now().await;
             }

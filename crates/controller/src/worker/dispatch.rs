@@ -199,7 +199,7 @@ fn is_logged(count: u32) -> bool {
     count.is_power_of_two() || (count < 1_000 && count % 100 == 10) || count.is_multiple_of(10_000)
 }
 
-/// A request in work. If the work is dropped before its end, as when leadership is lost, the
+/// A request that is being reconciled. If the reconcile is dropped, as when leadership is lost, the
 /// request is queued again as it was.
 struct Working<'a> {
     controller: &'a RunningController,

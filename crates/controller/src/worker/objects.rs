@@ -60,7 +60,7 @@ impl RunningController {
         match (found, &self.reconciler) {
             (Some(object), _) => Some(self.reconcile_object(request, cluster, object, trace).await),
             (None, Reconciler::Key(function)) => {
-                let owner = Owner::gone(self.identity().kind.clone(), request.clone());
+                let owner = Owner::deleted(self.identity().kind.clone(), request.clone());
                 let context = Stateless::new(cluster.term(), owner, trace.clone());
                 Some(function.call(request.clone(), context).await)
             }

@@ -12,7 +12,7 @@ use crate::record::causes::Causes;
 use crate::record::{Cause, Outcome};
 
 /// Shortest delay of a requeue, the resolution of the timer. A shorter delay counts as zero.
-const SOON: Duration = Duration::from_millis(1);
+const MIN_DELAY: Duration = Duration::from_millis(1);
 
 /// Message and retry time of the user's error.
 pub(super) struct Failure {
@@ -70,7 +70,7 @@ impl RunningController {
                 };
                 self.metrics.requeue_after.inc();
                 let priority = action.priority().unwrap_or(priority);
-                let after = match delay < SOON {
+                let after = match delay < MIN_DELAY {
                     true => add(Cause::Requeued, limited(priority)),
                     false => {
                         self.sources.queue.forget(request);
@@ -86,7 +86,7 @@ impl RunningController {
         self.metrics.errors.inc();
         let failures = self.sources.queue.num_requeues(request).saturating_add(1);
         let retry_after = match failure.retry {
-            Retry::After(delay) if delay >= SOON => {
+            Retry::After(delay) if delay >= MIN_DELAY => {
                 self.sources.queue.forget(request);
                 add(Cause::Retry(1), after(delay, priority));
                 Some(delay)

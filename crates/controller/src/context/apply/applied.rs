@@ -30,7 +30,7 @@ struct Applied {
 
 /// Number of children below which deleted ones are not searched for, because little memory could be
 /// freed.
-const FEW: usize = 1024;
+const CLEANUP_THRESHOLD: usize = 1024;
 
 /// The applied children of one controller. An entry is removed when its child is deleted, or later,
 /// when the number of entries has doubled since the last cleanup: the deletion of a child that
@@ -118,7 +118,11 @@ impl AppliedChildren {
     /// Removes the entries of children for which `exists` is false, if the number of entries has
     /// doubled since the last cleanup.
     pub(crate) fn drop_deleted(&self, exists: impl Fn(TypeId, &ObjectKey) -> bool) {
-        let most = self.known.load(Relaxed).saturating_mul(2).max(FEW);
+        let most = self
+            .known
+            .load(Relaxed)
+            .saturating_mul(2)
+            .max(CLEANUP_THRESHOLD);
         let all: Vec<_> = {
             let children = self.children.lock();
             if children.len() <= most {

@@ -45,7 +45,7 @@ async fn adopt_with_conflicts(it_changes: bool) -> (ApplyError, u32) {
         async move {
             let mut secret = Secret::default();
             secret.metadata.name = Some("child".into());
-            if let Err(error) = cx.adopt(secret, ["somebody"]).await {
+            if let Err(error) = cx.adopt(secret, ["other-manager"]).await {
                 kept.lock().push(error);
             }
             Ok::<_, Error>(Action::await_change())
@@ -84,7 +84,7 @@ async fn an_adoption_is_recorded_as_a_write() {
     let controller = Controller::new(|_: Arc<ConfigMap>, cx: Context| async move {
         let mut secret = Secret::default();
         secret.metadata.name = Some("child".into());
-        cx.adopt(secret, ["somebody"]).await?;
+        cx.adopt(secret, ["other-manager"]).await?;
         Ok::<_, Error>(Action::await_change())
     });
     let run = Run::start(&server, controller.owns::<Secret>()).await;

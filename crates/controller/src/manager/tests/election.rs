@@ -241,15 +241,15 @@ impl App {
 /// The states that were created and read, in order.
 #[derive(Clone, Default)]
 struct Apps {
-    made: Arc<Mutex<usize>>,
+    created: Arc<Mutex<usize>>,
     read: Arc<Mutex<Vec<Arc<App>>>>,
 }
 
 impl Apps {
     fn give(&self, manager: Manager) -> Manager {
-        let made = self.made.clone();
+        let created = self.created.clone();
         manager.state_with(move |cx| {
-            *made.lock() += 1;
+            *created.lock() += 1;
             async move {
                 Ok::<_, Error>(App {
                     client: cx.client(),
@@ -292,7 +292,7 @@ async fn the_client_of_a_state_belongs_to_its_term() {
     let error = first.write().await.unwrap_err();
     let fenced = opkit_client::Fenced::of(&error);
     assert_eq!(fenced, Some(opkit_client::Fenced::TermOver { term: 1 }));
-    assert_eq!(*apps.made.lock(), 2, "once for each term");
+    assert_eq!(*apps.created.lock(), 2, "once for each term");
     run.stop().await.unwrap();
 }
 
@@ -313,7 +313,7 @@ async fn a_controller_that_needs_no_leadership_has_a_state_that_always_writes() 
     run.settle(Duration::from_secs(1)).await;
     let app = apps.read.lock().first().unwrap().clone();
     app.write().await.unwrap();
-    assert_eq!(*apps.made.lock(), 1);
+    assert_eq!(*apps.created.lock(), 1);
     run.stop().await.unwrap();
     other.run.stop().await.unwrap();
 }
@@ -333,8 +333,8 @@ async fn a_state_that_is_not_created_in_its_term_is_dropped() {
     let server = Server::new(&["configmaps", "leases"]);
     server.put(MAP, object("one"));
     let (client, cut) = cut_off(&server);
-    let made: Arc<Mutex<usize>> = Arc::default();
-    let counted = made.clone();
+    let created: Arc<Mutex<usize>> = Arc::default();
+    let counted = created.clone();
     let run = Run::start_client(client, elected(), |manager| {
         let manager = manager.state_with(move |cx| {
             *counted.lock() += 1;
@@ -355,7 +355,7 @@ async fn a_state_that_is_not_created_in_its_term_is_dropped() {
     run.settle(Duration::from_secs(60)).await;
     cut.store(false, Ordering::SeqCst);
     run.settle(Duration::from_secs(60)).await;
-    assert_eq!(*made.lock(), 2);
+    assert_eq!(*created.lock(), 2);
     assert_eq!(run.log.total(), 1);
     run.stop().await.unwrap();
 }
@@ -391,20 +391,20 @@ async fn work_that_is_dropped_with_its_term_is_queued_again() {
     server.put(MAP, object("one"));
     let options = electing(None);
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-    let told = seen.clone();
+    let log = seen.clone();
     let controller = Controller::<ConfigMap>::keyed(move |request: crate::Request, cx: Context| {
-        let told = told.clone();
+        let log = log.clone();
         async move {
             if cx.get::<ConfigMap>(request.key().clone())?.is_some() {
                 return Ok::<_, Error>(Action::await_change());
             }
-            let is_first = told.lock().is_empty();
-            told.lock().push("begun".to_owned());
+            let is_first = log.lock().is_empty();
+            log.lock().push("started".to_owned());
             if is_first {
                 // Works until it is dropped.
                 std::future::pending::<()>().await;
             }
-            told.lock().push("cleaned up".to_owned());
+            log.lock().push("cleaned up".to_owned());
             Ok(Action::await_change())
         }
     });
@@ -413,12 +413,12 @@ async fn work_that_is_dropped_with_its_term_is_queued_again() {
     run.settle(Duration::from_secs(5)).await;
     server.delete(MAP);
     run.settle(Duration::from_secs(1)).await;
-    assert_eq!(*seen.lock(), ["begun"]);
+    assert_eq!(*seen.lock(), ["started"]);
     cut.store(true, Ordering::SeqCst);
     run.settle(Duration::from_secs(30)).await;
     cut.store(false, Ordering::SeqCst);
     run.settle(Duration::from_secs(60)).await;
-    assert_eq!(*seen.lock(), ["begun", "begun", "cleaned up"]);
+    assert_eq!(*seen.lock(), ["started", "started", "cleaned up"]);
     let last = run.log.records().pop().unwrap();
     assert_eq!(last.causes(), ["one deleted"], "with the cause that it had");
     run.stop().await.unwrap();

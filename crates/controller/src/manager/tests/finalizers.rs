@@ -32,7 +32,7 @@ async fn clean_up_is_not_called_again_after_done() {
 async fn an_object_with_other_finalizers_stays_in_the_cache() {
     let server = Server::new(&["configmaps"]);
     let mut map = object("one");
-    map["metadata"]["finalizers"] = json!(["somebody/else", "test/cleanup"]);
+    map["metadata"]["finalizers"] = json!(["example.com/other", "test/cleanup"]);
     server.put(MAP, map);
     let cleaned: Arc<Mutex<Option<Context>>> = Arc::default();
     let kept = cleaned.clone();
@@ -50,7 +50,7 @@ async fn an_object_with_other_finalizers_stays_in_the_cache() {
         let cached = cleaned.lock().as_ref()?.get::<ConfigMap>("one").unwrap()?;
         cached.metadata.finalizers.clone()
     };
-    assert_eq!(finalizers(), Some(vec!["somebody/else".to_owned()]));
+    assert_eq!(finalizers(), Some(vec!["example.com/other".to_owned()]));
     run.stop().await.unwrap();
 }
 

@@ -32,12 +32,12 @@ async fn an_event_keeps_no_object() {
 
 /// Creates and deletes objects, which a controller that takes keys reconciles.
 async fn create_and_delete(
-    gone: impl Fn(u32) -> Result<Action> + Clone + Send + Sync + 'static,
+    deleted: impl Fn(u32) -> Result<Action> + Clone + Send + Sync + 'static,
 ) -> Vec<String> {
     let server = Server::new(&["configmaps"]);
     let calls: Arc<Mutex<std::collections::HashMap<String, u32>>> = Arc::default();
     let controller = Controller::<ConfigMap>::keyed(move |request: Request, cx: Context| {
-        let (gone, calls) = (gone.clone(), calls.clone());
+        let (deleted, calls) = (deleted.clone(), calls.clone());
         async move {
             if cx.get::<ConfigMap>(request.key().clone())?.is_some() {
                 return Ok(Action::await_change());
@@ -45,7 +45,7 @@ async fn create_and_delete(
             let mut calls = calls.lock();
             let call = calls.entry(request.name.clone()).or_default();
             *call += 1;
-            gone(*call)
+            deleted(*call)
         }
     });
     let run = Run::start(&server, controller).await;

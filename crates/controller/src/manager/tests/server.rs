@@ -112,13 +112,14 @@ impl Server {
         let finalizers = meta["finalizers"]
             .as_array()
             .is_some_and(|list| !list.is_empty());
-        let gone = event == "DELETED" || (meta["deletionTimestamp"].is_string() && !finalizers);
-        if gone {
+        let is_deleted =
+            event == "DELETED" || (meta["deletionTimestamp"].is_string() && !finalizers);
+        if is_deleted {
             state.objects.remove(path);
         } else {
             state.objects.insert(path.to_owned(), object.clone());
         }
-        let event = if gone { "DELETED" } else { event };
+        let event = if is_deleted { "DELETED" } else { event };
         let line = format!("{}\n", json!({"type": event, "object": object}));
         let _ = self.events.send((path.to_owned(), line));
         object

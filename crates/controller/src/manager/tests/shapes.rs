@@ -29,7 +29,7 @@ async fn kube_shape(map: Arc<ConfigMap>, ctx: Arc<Ctx>) -> Result<Action, Broken
 async fn kubes_shape_gets_the_state_and_is_called_for_deletion() {
     let server = Server::new(&["configmaps"]);
     let mut map = object("one");
-    map["metadata"]["finalizers"] = json!(["somebody.else/holds"]);
+    map["metadata"]["finalizers"] = json!(["example.com/other"]);
     server.put(MAP, map);
     let seen = Seen::default();
     let state = Arc::new(Ctx { seen: seen.clone() });
@@ -75,9 +75,9 @@ async fn a_function_that_takes_a_key_is_called_for_deleted_objects() {
     let server = Server::new(&["configmaps", "secrets"]);
     server.put(MAP, object("one"));
     let seen = Seen::default();
-    let told = seen.clone();
+    let log = seen.clone();
     let controller = Controller::<ConfigMap, _>::keyed(move |request: Request, cx: Context| {
-        let told = told.clone();
+        let log = log.clone();
         async move {
             let found = cx.get::<ConfigMap>(request.key().clone())?;
             let mut secret = Secret::default();
@@ -87,7 +87,7 @@ async fn a_function_that_takes_a_key_is_called_for_deleted_objects() {
                 (_, Err(error)) => error.to_string(),
                 (None, Ok(_)) => "applied without an owner".to_owned(),
             };
-            told.lock().push(line);
+            log.lock().push(line);
             Ok::<_, Error>(Action::await_change())
         }
     })
@@ -97,8 +97,8 @@ async fn a_function_that_takes_a_key_is_called_for_deleted_objects() {
     server.delete(MAP);
     run.settle(MOMENT).await;
     seen.lock().dedup();
-    let gone = "cannot apply Secret d/child for ConfigMap d/one, which is deleted";
-    assert_eq!(*seen.lock(), ["there", gone]);
+    let refused = "cannot apply Secret d/child for ConfigMap d/one, which is deleted";
+    assert_eq!(*seen.lock(), ["there", refused]);
     run.stop().await.unwrap();
 }
 

@@ -376,9 +376,9 @@ async fn live_changes_are_reconciled_before_the_initial_list() {
         server.put(&path, object(&format!("map-{n:02}")));
     }
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-    let told = seen.clone();
+    let log = seen.clone();
     let slow = Controller::new(move |map: Arc<ConfigMap>, _: Context| {
-        told.lock().push(map.metadata.name.clone().unwrap());
+        log.lock().push(map.metadata.name.clone().unwrap());
         async {
             tokio::time::sleep(Duration::from_millis(100)).await;
             Ok::<_, Error>(Action::await_change())
@@ -397,12 +397,12 @@ async fn live_changes_are_reconciled_before_the_initial_list() {
 async fn a_priority_is_kept_over_a_requeue_and_can_be_chosen() {
     let server = Server::new(&["configmaps"]);
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-    let told = seen.clone();
+    let log = seen.clone();
     // Each object is reconciled twice: those of the initial list after those that changed just now.
     let controller = Controller::new(move |map: Arc<ConfigMap>, _: Context| {
         let name = map.metadata.name.clone().unwrap();
-        let again = !told.lock().contains(&name);
-        told.lock().push(name.clone());
+        let again = !log.lock().contains(&name);
+        log.lock().push(name.clone());
         async move {
             tokio::time::sleep(Duration::from_millis(10)).await;
             let soon = Action::requeue(Duration::from_millis(15));
@@ -484,9 +484,9 @@ async fn a_child_with_a_new_owner_reconciles_both_owners_once() {
     };
     server.put(SECRET, child("one"));
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-    let told = seen.clone();
+    let log = seen.clone();
     let controller = Controller::new(move |map: Arc<ConfigMap>, _: Context| {
-        told.lock().push(map.metadata.name.clone().unwrap());
+        log.lock().push(map.metadata.name.clone().unwrap());
         async { Ok::<_, Error>(Action::await_change()) }
     })
     .owns::<Secret>();
@@ -510,12 +510,12 @@ async fn another_namespace_is_refused_in_every_form_of_a_kind() {
         json!({"metadata": {"namespace": "e", "name": "shared"}, "type": "a"}),
     );
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-    let told = seen.clone();
+    let log = seen.clone();
     let secret = Kind::of::<Secret>();
     let controller = || {
-        let (told, of_secret, secret) = (told.clone(), secret.clone(), secret.clone());
+        let (log, of_secret, secret) = (log.clone(), secret.clone(), secret.clone());
         Controller::new(move |_: Arc<ConfigMap>, cx: Context| {
-            let (told, of_secret) = (told.clone(), of_secret.clone());
+            let (log, of_secret) = (log.clone(), of_secret.clone());
             async move {
                 let dynamic = cx.get_dynamic(&of_secret, ("e", "shared"));
                 let metadata = cx.get::<PartialObjectMeta<Secret>>(("e", "shared"));
@@ -523,7 +523,7 @@ async fn another_namespace_is_refused_in_every_form_of_a_kind() {
                 let live = live.get::<PartialObjectMeta<Secret>>(("e", "shared")).await;
                 let all = opkit_cache::Selection::default().all_namespaces();
                 let listed = cx.list::<PartialObjectMeta<Secret>>(all)?;
-                told.lock().extend([
+                log.lock().extend([
                     format!("dynamic {}", dynamic.is_ok()),
                     format!("metadata {}", metadata.is_ok()),
                     format!("live {}", live.is_ok()),

@@ -64,7 +64,7 @@ fn a_cluster_scoped_owner_has_children_in_any_namespace() {
 #[test]
 fn a_deleted_object_has_no_children() {
     let kind = Arc::new(Kind::of::<ConfigMap>());
-    let gone = Owner::gone(kind, Request::from(("d", "one")));
+    let deleted = Owner::deleted(kind, Request::from(("d", "one")));
     let forged = child(Some("d"), |it| it.uid = String::new());
-    assert!(!gone.controls(&Meta::from(&forged)));
+    assert!(!deleted.controls(&Meta::from(&forged)));
 }

@@ -15,10 +15,10 @@ use crate::record::{Cause, ReconcileRecord};
 const WINDOW: Duration = Duration::from_secs(5);
 /// Number of reconciles per window, requested or caused by the controller itself, that count as a
 /// loop: 20 per second. A retry backoff that starts at 5 ms and doubles leads to only 11.
-const ASKED: u32 = 100;
+const OWN_LIMIT: u32 = 100;
 /// Number of reconciles per window, caused by changes of the same object, that count as a loop: 100
 /// per second.
-const CHANGED: u32 = 500;
+const CHANGE_LIMIT: u32 = 500;
 
 /// Rate at which one object is reconciled.
 #[derive(Debug, Default)]
@@ -42,8 +42,8 @@ impl Pace {
     ) -> Option<HotLoop> {
         let (last, last_but_one) = (before.next_back()?, before.next_back());
         let limit = match record.causes.iter().next() {
-            Some(_) if is_own(record, [Some(last), last_but_one]) => ASKED,
-            Some(_) if is_alike(record, last) => CHANGED,
+            Some(_) if is_own(record, [Some(last), last_but_one]) => OWN_LIMIT,
+            Some(_) if is_alike(record, last) => CHANGE_LIMIT,
             _ => {
                 *self = Self::default();
                 return None;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{HotLoop, REMEMBERED, WINDOW};
+use super::{HotLoop, MAX_TRACKED, WINDOW};
 use crate::record::ReconcileRecord;
 
 /// Number of times that a child is created and then pruned by a later reconcile before this counts
@@ -41,7 +41,7 @@ impl Turns {
             let mut children = self.children.iter_mut();
             let known = children.find(|it| it.object == object && it.namespace == *namespace);
             let Some(child) = known else {
-                if self.children.len() < REMEMBERED {
+                if self.children.len() < MAX_TRACKED {
                     self.children.push(Child {
                         object,
                         namespace: namespace.clone(),

@@ -25,18 +25,21 @@ async fn the_oldest_are_dropped_and_the_last_of_each_object_is_kept() {
         ..record(0)
     };
     log.push(once, "test");
-    for n in 0..KEPT as u64 + 100 {
+    for n in 0..MAX_RECORDS as u64 + 100 {
         log.push(record(n), "test");
     }
-    assert_eq!(log.records().len(), KEPT);
-    assert_eq!(log.total(), KEPT as u64 + 101);
+    assert_eq!(log.records().len(), MAX_RECORDS);
+    assert_eq!(log.total(), MAX_RECORDS as u64 + 101);
     assert_eq!(log.records()[0].duration, Duration::from_millis(100));
     let one = Request::from(("default", "robot-1"));
     let of_one = log.of("robot", &one);
-    assert_eq!(of_one.len(), KEPT_OF_ONE);
+    assert_eq!(of_one.len(), MAX_RECORDS_PER_OBJECT);
     let last = of_one.last().unwrap();
-    assert_eq!(last.causes(), [format!("retry {} after error", KEPT + 99)]);
-    assert_eq!(last.number, (KEPT as u64 + 100) / 2);
+    assert_eq!(
+        last.causes(),
+        [format!("retry {} after error", MAX_RECORDS + 99)]
+    );
+    assert_eq!(last.number, (MAX_RECORDS as u64 + 100) / 2);
     assert!(
         log.last("robot", &("default", "robot-once").into())
             .is_some()
@@ -49,7 +52,7 @@ async fn the_oldest_are_dropped_and_the_last_of_each_object_is_kept() {
 #[tokio::test]
 async fn the_number_of_objects_is_limited() {
     let log = ReconcileLog::default();
-    for n in 0..OBJECTS as u64 + 10 {
+    for n in 0..MAX_OBJECTS as u64 + 10 {
         let request = Request::from(("default", format!("robot-{n}")));
         log.push(
             ReconcileRecord {
@@ -59,8 +62,8 @@ async fn the_number_of_objects_is_limited() {
             "test",
         );
     }
-    assert_eq!(log.last_of_each().len(), OBJECTS);
-    assert_eq!(log.records().len(), KEPT);
+    assert_eq!(log.last_of_each().len(), MAX_OBJECTS);
+    assert_eq!(log.records().len(), MAX_RECORDS);
 }
 
 #[test]
