@@ -45,13 +45,6 @@ pub enum PatchError {
     Unprocessable(String),
 }
 
-impl PatchError {
-    /// Reports whether the patch document is not valid (HTTP 400 rather than 422).
-    pub fn is_malformed(&self) -> bool {
-        matches!(self, Self::Malformed(_))
-    }
-}
-
 /// A selector that cannot be parsed. The message is the one in Kubernetes' response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
@@ -142,11 +135,6 @@ pub enum ProtobufError {
 }
 
 impl ProtobufError {
-    /// Reports whether the kind is not in the table. The object may still be sent as JSON.
-    pub fn is_unknown_kind(&self) -> bool {
-        matches!(self, Self::UnknownKind { .. })
-    }
-
     /// Adds the message and the field to a `Mismatch`, unless an inner field was already added.
     pub(crate) fn located(mut self, message: &str, name: &str) -> Self {
         if let Self::Mismatch { field, .. } = &mut self

@@ -5,7 +5,6 @@
 //! Kubernetes prints and parses.
 
 mod path;
-mod plural;
 mod version;
 
 use std::fmt;
@@ -13,7 +12,6 @@ use std::str::FromStr;
 
 pub use crate::error::IdentityError;
 pub use path::{ResourcePath, segment_flaw};
-pub use plural::guess_plural;
 pub use version::compare_versions;
 
 /// A group and one of its versions: the `apiVersion` of objects.
@@ -189,7 +187,6 @@ impl FromStr for GroupResource {
 /// let kind = GroupVersionKind::from_api_version("apps/v1", "Deployment")?;
 /// assert_eq!(kind.api_version(), "apps/v1");
 /// assert_eq!(kind.to_string(), "apps/v1, Kind=Deployment");
-/// assert_eq!(kind.guess_resource().to_string(), "apps/v1, Resource=deployments");
 /// # Ok::<(), opkit_apimachinery::identity::IdentityError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -241,12 +238,6 @@ impl GroupVersionKind {
     /// Returns group and kind.
     pub fn group_kind(&self) -> GroupKind {
         GroupKind::new(&self.group, &self.kind)
-    }
-
-    /// Returns the resource that most likely serves the kind; see [`guess_plural`]. Discovery
-    /// returns the actual one.
-    pub fn guess_resource(&self) -> GroupVersionResource {
-        self.group_version().with_resource(guess_plural(&self.kind))
     }
 }
 

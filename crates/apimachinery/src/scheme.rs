@@ -191,7 +191,7 @@ impl Scheme {
     }
 
     /// Runs the defaulting functions of the object's type.
-    pub fn default_object(&self, decoded: &mut Decoded) {
+    fn default_object(&self, decoded: &mut Decoded) {
         let type_id = (*decoded.object).type_id();
         for defaulting in self.defaulting.get(&type_id).into_iter().flatten() {
             defaulting(&mut *decoded.object);

@@ -194,7 +194,7 @@ impl InformerFactory {
     }
 
     /// Returns an informer with another scope than the factory's.
-    pub fn informer_in<K: Object>(&self, scope: &Scope, options: InformerOptions) -> Lister<K> {
+    fn informer_in<K: Object>(&self, scope: &Scope, options: InformerOptions) -> Lister<K> {
         Lister::new(self.informer_of(Codec::of::<K>(), scope, options))
     }
 

@@ -103,7 +103,7 @@ impl Seam {
 
     /// Creates a seam that keeps the last `exchanges_max` exchanges, with the first `body_max`
     /// bytes of each body.
-    pub fn with_limits(exchanges_max: usize, body_max: usize) -> Self {
+    fn with_limits(exchanges_max: usize, body_max: usize) -> Self {
         Self {
             inner: Arc::new(Inner {
                 origin: Instant::now(),

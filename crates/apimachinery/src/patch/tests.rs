@@ -10,7 +10,7 @@ fn json_patches() {
         match (json_patch(&mut patched, &patch), expected) {
             (Ok(()), Ok(expected)) => assert_eq!(patched, expected),
             (Err(error), Err(expected)) => {
-                let kind = if error.is_malformed() {
+                let kind = if matches!(error, PatchError::Malformed(_)) {
                     "malformed"
                 } else {
                     "unprocessable"

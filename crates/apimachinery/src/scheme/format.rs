@@ -79,16 +79,6 @@ impl Scheme {
         }
     }
 
-    /// Decodes one object as [`decode`](Self::decode) does, but ignores fields that the type does
-    /// not have: a newer server may send fields that the type lacks.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`decode`](Self::decode), except unknown fields.
-    pub fn decode_lenient(&self, bytes: &[u8]) -> Result<Decoded, SchemeError> {
-        self.read(bytes).map(|(decoded, _)| decoded)
-    }
-
     /// Decodes one object as [`decode`](Self::decode) does, and sets its default values.
     ///
     /// # Errors

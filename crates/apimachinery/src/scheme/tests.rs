@@ -135,16 +135,6 @@ fn errors_name_kind_and_field() {
 }
 
 #[test]
-fn lenient_decoding_ignores_unknown_fields() {
-    let bytes = b"{apiVersion: example.com/v1alpha1, kind: Robot, limbs: 4, colour: red}";
-    let decoded = scheme().decode_lenient(bytes).unwrap();
-    assert_eq!(
-        decoded.downcast_ref::<RobotV1alpha1>(),
-        Some(&RobotV1alpha1 { limbs: 4 })
-    );
-}
-
-#[test]
 fn a_kind_has_one_type() {
     let mut scheme = scheme();
     scheme.register::<RobotV1>(robot("v1")).unwrap();

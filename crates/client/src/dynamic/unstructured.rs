@@ -78,11 +78,6 @@ impl Unstructured {
         &self.fields
     }
 
-    /// Returns the top-level fields for modification.
-    pub fn fields_mut(&mut self) -> &mut Map<String, Value> {
-        &mut self.fields
-    }
-
     /// Returns the value at a path of field names, or `None` if the path does not exist.
     pub fn get(&self, path: &[&str]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
@@ -98,11 +93,6 @@ impl Unstructured {
     /// Returns the integer at a path.
     pub fn get_i64(&self, path: &[&str]) -> Option<i64> {
         self.get(path)?.as_i64()
-    }
-
-    /// Returns the boolean at a path.
-    pub fn get_bool(&self, path: &[&str]) -> Option<bool> {
-        self.get(path)?.as_bool()
     }
 
     /// Sets the value at a path and creates missing parent objects.
@@ -215,11 +205,6 @@ impl Unstructured {
         self.set_text("labels", key, value);
     }
 
-    /// Sets an annotation.
-    pub fn set_annotation(&mut self, key: &str, value: &str) {
-        self.set_text("annotations", key, value);
-    }
-
     /// Returns the finalizers.
     pub fn finalizers(&self) -> Vec<&str> {
         let list = self.get(&["metadata", "finalizers"]);
@@ -230,14 +215,6 @@ impl Unstructured {
     /// Returns the owner references. Entries that cannot be decoded are left out.
     pub fn owner_references(&self) -> Vec<OwnerReference> {
         self.items(&["metadata", "ownerReferences"])
-    }
-
-    /// Replaces the owner references.
-    pub fn set_owner_references(&mut self, owners: &[OwnerReference]) {
-        let owners = serde_json::to_value(owners).unwrap_or_default();
-        if let Some(metadata) = object_in(&mut self.fields, "metadata") {
-            metadata.insert("ownerReferences".to_owned(), owners);
-        }
     }
 
     /// Returns the conditions of the status. Entries that cannot be decoded are left out.

@@ -58,7 +58,7 @@ pub struct Rule {
     effect: Effect,
     verb: Option<String>,
     resource: Option<String>,
-    subresource: Option<Option<String>>,
+    subresource: Option<String>,
     namespace: Option<String>,
     name: Option<String>,
     predicate: Option<Predicate>,
@@ -112,13 +112,7 @@ impl Rule {
 
     /// Restricts the rule to a subresource.
     pub fn subresource(mut self, subresource: &str) -> Self {
-        self.subresource = Some(Some(subresource.to_owned()));
-        self
-    }
-
-    /// Restricts the rule to requests without a subresource.
-    pub fn no_subresource(mut self) -> Self {
-        self.subresource = Some(None);
+        self.subresource = Some(subresource.to_owned());
         self
     }
 
@@ -167,10 +161,9 @@ impl Rule {
             "" => info.plural.clone(),
             group => format!("{}.{group}", info.plural),
         };
-        let subresource = self.subresource.as_ref();
         let matches = is(&self.verb, Some(&info.verb))
             && is(&self.resource, Some(&resource))
-            && subresource.is_none_or(|wanted| *wanted == info.subresource)
+            && is(&self.subresource, info.subresource.as_deref())
             && is(&self.namespace, info.namespace.as_deref())
             && is(&self.name, info.name.as_deref())
             && self.predicate.as_ref().is_none_or(|it| it(info, body));

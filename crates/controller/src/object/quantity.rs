@@ -10,12 +10,18 @@ use opkit_apimachinery::quantity::{Quantity, QuantityError};
 /// ```
 /// # use opkit_controller as opkit;
 /// use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
-/// use opkit::QuantityExt;
+/// use opkit::{Quantity, QuantityExt};
 ///
 /// let (asked, present) = (ApiQuantity("10Gi".into()), ApiQuantity("8192Mi".into()));
 /// assert!(asked.to_number()? >= present.to_number()?); // not "10Gi" < "8192Mi", as texts
 /// let more = ApiQuantity::from_number(asked.to_number()? * 2);
 /// assert_eq!(more.0, "20Gi");
+///
+/// // A quarter of a CPU and 64 MiB for each of six workers.
+/// let cpu = Quantity::from_milli(250) * 6;
+/// assert_eq!((ApiQuantity::from_number(cpu).0.as_str(), cpu.milli_value()), ("1500m", Some(1500)));
+/// let memory = ApiQuantity::from_number(Quantity::from_bytes(64 << 20) * 6);
+/// assert_eq!(memory.0, "384Mi");
 /// # Ok::<(), opkit_controller::QuantityError>(())
 /// ```
 pub trait QuantityExt: Sized {

@@ -37,7 +37,6 @@ fn every_method_adds_a_condition() {
         true,
     );
     check(rule().resource("deployments"), false);
-    check(rule().no_subresource(), false);
     check(rule().namespace("a").name("b"), true);
     check(rule().namespace("c"), false);
     check(
