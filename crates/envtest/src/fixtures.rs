@@ -48,12 +48,16 @@ pub fn fixtures<K: Object>(path: impl AsRef<Path>) -> Result<Vec<K>> {
 }
 
 /// Returns a scheme with all built-in kinds.
+// This and its callers are inlined, so that only a test that reads fixtures or golden files compiles
+// the decoders of all these kinds, and not every test that uses this crate.
+#[inline]
 fn scheme() -> Result<Scheme, SchemeError> {
     let mut scheme = Scheme::new();
     add_built_in_kinds(&mut scheme)?;
     Ok(scheme)
 }
 
+#[inline]
 fn read(path: &Path, scheme: &Scheme) -> Result<Vec<Decoded>> {
     let yaml = fs::read_to_string(path).map_err(|cause| failed(path, cause.to_string()))?;
     let decode = |document: Value| scheme.decode(document.to_string().as_bytes());
@@ -70,6 +74,7 @@ fn failed(path: &Path, report: String) -> Error {
 
 /// Returns the documents of a YAML text as values that can be compared: an object of a built-in
 /// kind is decoded strictly and encoded again, any other value is returned unchanged.
+#[inline]
 pub(crate) fn normalized(yaml: &str) -> Result<Vec<Value>> {
     let scheme = scheme()?;
     let documents = serde_saphyr::from_multiple::<Value>(yaml)?;
