@@ -163,7 +163,7 @@ impl Manager {
         self
     }
 
-    /// Adds a task that runs beside the controllers; see [`Runnable`](crate::Runnable). The manager
+    /// Adds a task that runs beside the controllers; see [`Runnable`]. The manager
     /// stops if the task fails.
     pub fn runnable(mut self, runnable: impl Into<AnyRunnable>) -> Self {
         self.runnables.push(runnable.into());

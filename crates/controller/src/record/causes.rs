@@ -5,8 +5,7 @@ use tracing::Span;
 
 use crate::record::Cause;
 
-/// Largest number of spans that a reconcile is linked to. Bounds the causes of an object that waits
-/// long in the queue.
+/// Largest number of spans that a reconcile is linked to. Bounds the memory of a queued object.
 const MAX_LINKS: usize = 16;
 
 /// The causes of a reconcile, and the spans of their events if tracing is enabled.

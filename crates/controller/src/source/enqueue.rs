@@ -19,8 +19,7 @@ use crate::reads::ControllerIdentity;
 use crate::record::causes::Causes;
 use crate::record::{Cause, ReconcileLog};
 
-/// Largest number of changed fields in a cause. A cause is text for a log line, so a few are
-/// enough.
+/// Largest number of changed fields in a cause. Bounds the size of a record.
 const MAX_FIELDS: usize = 4;
 
 /// Number of events after which the task yields to other tasks.

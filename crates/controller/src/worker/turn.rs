@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Time after which a worker that never waits yields to other tasks: long compared to the cost of a
-/// yield, short for the other tasks of the thread.
+/// Time after which a worker that never waits yields to other tasks.
 const TURN: Duration = Duration::from_micros(50);
 /// Number of reconciles after which a worker yields in any case, because a paused clock does not
 /// advance.
