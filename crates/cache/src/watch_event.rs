@@ -154,7 +154,14 @@ impl<'a> WatchEvent<'a> {
 
     /// Decodes the object of an error event.
     pub(crate) fn status(&self) -> Result<Status, EventError> {
-        self.object()
+        match self.encoding {
+            // By way of a value: errors are rare, and this compiles to less code.
+            Encoding::Protobuf => {
+                let status = protobuf::decode(self.object).map_err(EventError::Protobuf)?;
+                serde_json::from_value(status).map_err(EventError::Json)
+            }
+            _ => serde_json::from_slice(self.object).map_err(EventError::Json),
+        }
     }
 
     fn object<T: Deserialize<'a>>(&self) -> Result<T, EventError> {

@@ -34,6 +34,20 @@ pub(crate) fn from_slice<T: DeserializeOwned>(
     }
 }
 
+/// Decodes the body of a response, in protobuf by way of a JSON value. For types that are decoded
+/// rarely: the protobuf decoder is not compiled for each of them.
+pub(crate) fn from_slice_by_value<T: DeserializeOwned>(
+    body: &[u8],
+    encoding: Encoding,
+) -> Result<T, serde_json::Error> {
+    match encoding {
+        Encoding::Protobuf => {
+            serde_json::from_value(protobuf::decode(body).map_err(as_json_error)?)
+        }
+        Encoding::Json => serde_json::from_slice(body),
+    }
+}
+
 /// Encodes an object in protobuf. Returns `None` if its kind has no protobuf encoding, or if the
 /// protobuf table does not have one of its fields, such as one of a newer Kubernetes: the caller
 /// then sends JSON and no field is lost.

@@ -25,7 +25,7 @@ where
         .enable_all()
         .build();
     let result = match &runtime {
-        Ok(runtime) => runtime.block_on(main()),
+        Ok(runtime) => runtime.block_on(Box::pin(main())),
         Err(cause) => Err(Error::msg(format!(
             "cannot start the async runtime: {cause}"
         ))),

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::send::unreachable;
 use super::{Encoding, Response, RestClient};
-use crate::{Call, Kind, RequestError, RequestInfo, Verb, request_info};
+use crate::{Call, Kind, RequestError, RequestInfo, Verb, codec, request_info};
 
 /// Characters of a query parameter that are written as `%XX`: all but RFC 3986's unreserved ones.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
@@ -199,7 +199,12 @@ impl RestRequest {
     /// # Cancel safety
     /// Same as [`bytes`](RestRequest::bytes).
     pub async fn typed<T: DeserializeOwned>(self) -> Result<T, RequestError> {
-        self.response().await?.decode()
+        let response = self.response().await?;
+        let decoded = codec::from_slice_by_value(&response.body, response.encoding);
+        decoded.map_err(|cause| RequestError::Decode {
+            call: response.call,
+            cause,
+        })
     }
 
     /// Sends the request and returns the body of the response as a stream, for logs and the like.

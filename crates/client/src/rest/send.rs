@@ -56,7 +56,7 @@ impl RestClient {
         let body = body.map_err(|cause| unreachable(call, cause))?.to_bytes();
         // A proxy, or a path without a handler, responds in plain text or in JSON of its own, which
         // decodes as a status without a code.
-        let status = codec::from_slice::<Status>(&body, encoding).ok();
+        let status = codec::from_slice_by_value::<Status>(&body, encoding).ok();
         let status = status.filter(|status| status.code != 0);
         let status = status.unwrap_or_else(|| {
             let text = String::from_utf8_lossy(&body);
