@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::{Authenticator, Identity};
 use crate::error::StartError;
-use crate::service::{Service, Shared};
+use crate::service::{Service, ServiceState};
 use certificates::Certificates;
 use connections::{Connections, Place};
 
@@ -126,7 +126,7 @@ impl Front {
     }
 
     /// Accepts connections until the server stops. Each connection is a task in `tasks`.
-    pub(crate) async fn run(self, shared: Arc<Shared>, tasks: TaskTracker) {
+    pub(crate) async fn run(self, shared: Arc<ServiceState>, tasks: TaskTracker) {
         let stop = shared.stop.clone();
         let connections = Connections::new(self.limits.connections);
         loop {
@@ -162,7 +162,7 @@ impl Front {
 /// One connection.
 struct Connection {
     acceptor: TlsAcceptor,
-    shared: Arc<Shared>,
+    shared: Arc<ServiceState>,
     token: Arc<str>,
     /// Notified when the peer has been authenticated.
     admitted: Arc<Notify>,

@@ -16,7 +16,7 @@ use crate::kinds::Catalog;
 use crate::random::RandomNames;
 use crate::registry::{Registry, Unmodelled, Write};
 use crate::schemas::Schemas;
-use crate::service::{Service, Shared};
+use crate::service::{Service, ServiceState};
 use crate::status::ApiResult;
 use crate::store::Store;
 use crate::target::Target;
@@ -67,7 +67,7 @@ impl Default for Options {
 /// ```
 #[derive(Debug)]
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<ServiceState>,
     tasks: TaskTracker,
 }
 
@@ -101,7 +101,7 @@ impl Server {
         let tasks = TaskTracker::new();
         tasks.spawn(controllers::run(registry.clone(), stop.clone()));
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ServiceState {
                 registry,
                 openapi: openapi::Cache::default(),
                 stop,

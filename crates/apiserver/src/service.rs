@@ -32,7 +32,7 @@ const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
 /// The state that all connections and controllers of a server share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ServiceState {
     pub(crate) registry: Arc<Registry>,
     pub(crate) openapi: openapi::Cache,
     /// Cancelled when the server stops.
@@ -44,7 +44,7 @@ pub(crate) struct Shared {
 /// Pass it to `kube::Client::new`: the client then needs no socket.
 #[derive(Clone, Debug)]
 pub struct Service {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ServiceState>,
     pub(crate) authenticator: Authenticator,
 }
 

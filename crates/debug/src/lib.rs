@@ -1,6 +1,7 @@
 //! Messages of an operator's debug endpoint.
 //!
-//! The operator serializes them, `opkit explain` and `opkit dev` decode them. The endpoint serves
+//! The operator serializes them, `opkit explain` and `opkit dev` decode them. A message of another
+//! version may lack fields, which then have their default. The endpoint serves
 //! [`Activity`] at [`RECONCILES_PATH`], and [`Explanation`] or, with an error status, [`Refusal`]
 //! at [`EXPLAIN_PATH`].
 
@@ -16,7 +17,7 @@ pub const EXPLAIN_PATH: &str = "/debug/explain";
 
 /// Latest reconciles of an operator.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase")]
 pub struct Activity {
     /// Name of the operator.
     pub operator: String,

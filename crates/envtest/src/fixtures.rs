@@ -48,8 +48,8 @@ pub fn fixtures<K: Object>(path: impl AsRef<Path>) -> Result<Vec<K>> {
 }
 
 /// Returns a scheme with all built-in kinds.
-// This and its callers are inlined, so that only a test that reads fixtures or golden files compiles
-// the decoders of all these kinds, and not every test that uses this crate.
+// This and its callers are inlined, so that only a test that reads fixtures or golden files
+// compiles the decoders of all these kinds, and not every test that uses this crate.
 #[inline]
 fn scheme() -> Result<Scheme, SchemeError> {
     let mut scheme = Scheme::new();

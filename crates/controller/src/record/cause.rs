@@ -17,8 +17,8 @@ pub enum Cause {
         kind: Option<Arc<str>>,
         /// Name of the changed object.
         name: String,
-        /// The first fields that changed; empty if the object is new, was deleted and created again,
-        /// or its fields were not compared.
+        /// The first fields that changed; empty if the object is new, was deleted and created
+        /// again, or its fields were not compared.
         fields: Vec<FieldChange>,
     },
     /// The reconciled object, or an object that it depends on, was deleted.

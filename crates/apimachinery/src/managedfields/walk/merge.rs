@@ -65,15 +65,15 @@ fn merge_fields(
 }
 
 /// The items of one list, each with its path element.
-struct Side<'v> {
+struct MergeInput<'v> {
     items: Vec<(PathElement, &'v Value)>,
     /// Items by path element; `None` for an element that occurs twice, because it is ambiguous.
     by_element: BTreeMap<PathElement, Option<&'v Value>>,
 }
 
-impl<'v> Side<'v> {
+impl<'v> MergeInput<'v> {
     fn of(items: &'v [Value], node: &Node<'_>) -> Self {
-        let mut side = Side {
+        let mut side = Self {
             items: Vec::new(),
             by_element: BTreeMap::new(),
         };
@@ -101,8 +101,8 @@ impl<'v> Side<'v> {
 /// Merges two lists. Both keep their order; where they disagree, the order of the configuration is
 /// used.
 fn merge_items(live_items: &[Value], config_items: &[Value], node: &Node<'_>) -> Vec<Value> {
-    let live = Side::of(live_items, node);
-    let config = Side::of(config_items, node);
+    let live = MergeInput::of(live_items, node);
+    let config = MergeInput::of(config_items, node);
     let item_node = node.item();
     let mut shared = config
         .items
