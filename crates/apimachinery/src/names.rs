@@ -15,7 +15,7 @@ pub const DNS_LABEL_MAX: usize = 63;
 /// Maximum length of a DNS subdomain, such as the name of most objects, in bytes.
 pub const DNS_SUBDOMAIN_MAX: usize = 253;
 /// Maximum length of the name of a field manager, in bytes.
-pub const FIELD_MANAGER_MAX: usize = 128;
+const FIELD_MANAGER_MAX: usize = 128;
 
 /// Reports whether `text` has the characters of a DNS label, whatever its length.
 pub fn is_dns_label(text: &str) -> bool {
@@ -27,7 +27,7 @@ pub fn is_dns_label(text: &str) -> bool {
 }
 
 /// Reports whether `text` has the characters of a DNS subdomain, whatever its length.
-pub fn is_dns_subdomain(text: &str) -> bool {
+fn is_dns_subdomain(text: &str) -> bool {
     text.split('.').all(is_dns_label)
 }
 
