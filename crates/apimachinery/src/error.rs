@@ -9,22 +9,22 @@ use crate::scheme::Format;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// A keyword holds a value of the wrong shape.
+    /// A keyword has a value of the wrong type.
     #[error("schema at {path:?}: {keyword} must be {expected}")]
     Keyword {
         /// Location in the schema document: keywords and property names joined by dots.
         path: String,
-        /// The keyword, for example `minLength`.
+        /// Name of the keyword, such as `minLength`.
         keyword: &'static str,
         /// Description of the values that the keyword accepts.
         expected: &'static str,
     },
-    /// A regular expression does not compile.
+    /// A `pattern` is not a valid regular expression.
     #[error("schema at {path:?}: pattern {pattern:?} does not compile: {reason}")]
     Pattern {
-        /// Location in the schema document.
+        /// Location in the schema document: keywords and property names joined by dots.
         path: String,
-        /// The expression as written in the schema.
+        /// The regular expression as written in the schema.
         pattern: String,
         /// Message of the regular expression compiler.
         reason: String,
@@ -35,17 +35,17 @@ pub enum SchemaError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PatchError {
-    /// The patch document is not valid: HTTP 400.
+    /// The patch document is not valid. The API server responds with HTTP 400.
     #[error("{0}")]
     Malformed(String),
-    /// The patch is valid but cannot be applied to the object (a failed `test`, a missing path):
-    /// HTTP 422. Kubernetes does not send the reason: its response is `the server rejected our
-    /// request due to an error in our request`.
+    /// The patch is valid but cannot be applied to the object, such as when a `test` fails or a
+    /// path is missing. The API server responds with HTTP 422. Kubernetes does not send the reason:
+    /// its response is `the server rejected our request due to an error in our request`.
     #[error("{0}")]
     Unprocessable(String),
 }
 
-/// A selector that cannot be parsed. The message is the one in Kubernetes' response.
+/// A selector that cannot be parsed. The message of the error is that of Kubernetes' response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct SelectorError {
@@ -60,7 +60,8 @@ impl SelectorError {
     }
 }
 
-/// A shard selector that cannot be parsed. The message is the one in Kubernetes' response.
+/// A shard selector that cannot be parsed. The message of the error is that of Kubernetes'
+/// response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct ShardError {
@@ -85,21 +86,21 @@ pub enum ProtobufError {
     /// The envelope declares content that is neither protobuf nor JSON.
     #[error("cannot read an object encoded as {what:?}")]
     Encoding {
-        /// The content type or content encoding.
+        /// The content type or content encoding that the envelope declares.
         what: String,
     },
-    /// There is no built-in kind of this name.
+    /// There is no built-in kind with this name in this group and version.
     #[error("no kind {kind:?} is registered for version {api_version:?}")]
     UnknownKind {
-        /// Group and version of the kind.
+        /// Group and version of the kind, such as `apps/v1`.
         api_version: String,
-        /// The kind.
+        /// Name of the kind, such as `Deployment`.
         kind: String,
     },
     /// The bytes cannot be decoded as the message of their kind.
     #[error("{field} {reason}")]
     Malformed {
-        /// The message and, if known, its field: `core.v1.PodSpec.containers`.
+        /// Name of the message and, if known, of the field, such as `core.v1.PodSpec.containers`.
         field: String,
         /// Description of the defect.
         reason: String,
@@ -107,7 +108,8 @@ pub enum ProtobufError {
     /// The bytes are a valid message, but a value does not fit the Rust type.
     #[error("{field}: {reason}")]
     Mismatch {
-        /// The message and its field; empty until the field is known.
+        /// Name of the message and the field, such as `core.v1.PodSpec.containers`; empty until the
+        /// field is known.
         field: String,
         /// Message of the type's `Deserialize` implementation.
         reason: String,
@@ -115,7 +117,7 @@ pub enum ProtobufError {
     /// A value cannot be encoded in the message of its kind.
     #[error("cannot write {field} as protobuf: it {reason}")]
     Unwritable {
-        /// The message and its field: `core.v1.PodSpec.containers`.
+        /// Name of the message and the field, such as `core.v1.PodSpec.containers`.
         field: String,
         /// Description of the defect.
         reason: String,
@@ -123,19 +125,20 @@ pub enum ProtobufError {
     /// An object has no `apiVersion` or no `kind`.
     #[error("cannot write an object without {field} as protobuf")]
     NoTypeMeta {
-        /// `apiVersion` or `kind`.
+        /// Name of the missing field: `apiVersion` or `kind`.
         field: &'static str,
     },
-    /// A line in this crate's table of messages is not valid.
+    /// A line in this crate's table of protobuf messages is not valid.
     #[error("internal: invalid line in the table of messages: {line:?}")]
     Table {
-        /// The line.
+        /// The line as written in the table.
         line: String,
     },
 }
 
 impl ProtobufError {
-    /// Adds the message and the field to a `Mismatch`, unless an inner field was already added.
+    /// Adds the names of the message and the field to a `Mismatch`, unless an inner field was
+    /// already added.
     pub(crate) fn located(mut self, message: &str, name: &str) -> Self {
         if let Self::Mismatch { field, .. } = &mut self
             && field.is_empty()
@@ -182,7 +185,7 @@ pub enum IdentityError {
     /// A field is not valid in the path of a resource.
     #[error("the {field} {text:?} cannot be in the path of a resource: it {reason}")]
     Segment {
-        /// The field: `group`, `version`, `namespace`, `resource`, `name` or `subresource`.
+        /// Name of the field: `group`, `version`, `namespace`, `resource`, `name` or `subresource`.
         field: &'static str,
         /// Value of the field.
         text: String,
@@ -199,29 +202,29 @@ pub enum SchemeError {
     /// A kind was registered with two different types.
     #[error("cannot register {gvk} as {refused}: it is registered as {registered}")]
     TwoTypes {
-        /// The kind.
+        /// The kind that was already registered.
         gvk: GroupVersionKind,
-        /// The type that is registered.
+        /// Name of the Rust type that is registered for the kind.
         registered: &'static str,
-        /// The type that could not be registered.
+        /// Name of the Rust type that could not be registered.
         refused: &'static str,
     },
     /// A kind was not registered.
     #[error("no type is registered for {gvk}")]
     UnknownKind {
-        /// The kind.
+        /// The kind that is not registered.
         gvk: GroupVersionKind,
     },
     /// A type was not registered.
     #[error("the type {type_name} is not registered")]
     UnknownType {
-        /// The type.
+        /// Name of the Rust type that is not registered.
         type_name: &'static str,
     },
     /// An object has no `apiVersion` or no `kind`.
     #[error("the object has no {field}")]
     NoTypeMeta {
-        /// `apiVersion` or `kind`.
+        /// Name of the missing field: `apiVersion` or `kind`.
         field: &'static str,
     },
     /// The `apiVersion` of an object is not a group and a version.
@@ -240,31 +243,31 @@ pub enum SchemeError {
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// An object has a field that the type does not have.
+    /// An object has a field that the Rust type of its kind does not have.
     #[error("{gvk} has no field {field}")]
     UnknownField {
-        /// The kind.
+        /// The kind of the object.
         gvk: GroupVersionKind,
-        /// The field: `spec.tools[1].size`.
+        /// Path of the field, such as `spec.tools[1].size`.
         field: String,
     },
-    /// A value does not fit the type.
+    /// A value in an object does not fit the Rust type of the object's kind.
     #[error("{gvk} does not fit its type{}{field}", if .field.is_empty() { "" } else { " at " })]
     Field {
-        /// The kind.
+        /// The kind of the object.
         gvk: GroupVersionKind,
-        /// The field; empty if the whole object does not fit.
+        /// Path of the field, such as `spec.tools[1].size`; empty if the whole object does not fit.
         field: String,
         /// The decoding error.
         #[source]
         cause: serde_json::Error,
     },
-    /// An object has a different type than the requested one.
+    /// An object has a different Rust type than the requested one.
     #[error("{gvk} is not a {expected}")]
     OtherType {
-        /// The kind.
+        /// The kind of the object.
         gvk: GroupVersionKind,
-        /// The requested type.
+        /// Name of the requested Rust type.
         expected: &'static str,
     },
     /// An object cannot be encoded.
@@ -272,26 +275,26 @@ pub enum SchemeError {
     Unwritable {
         /// The kind of the object.
         what: String,
-        /// The format.
+        /// The requested format.
         format: Format,
         /// The encoding error.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// No conversion is registered between the two versions.
+    /// No conversion function is registered between the two versions of a kind.
     #[error("there is no conversion from {from} to {to}")]
     NoConversion {
-        /// The version of the object.
+        /// Kind and version of the object.
         from: Box<GroupVersionKind>,
-        /// The requested version.
+        /// The requested kind and version.
         to: Box<GroupVersionKind>,
     },
     /// A conversion function failed.
     #[error("cannot convert {from} to {to}")]
     Conversion {
-        /// The version of the object.
+        /// Kind and version of the object.
         from: Box<GroupVersionKind>,
-        /// The requested version.
+        /// The requested kind and version.
         to: Box<GroupVersionKind>,
         /// Error of the conversion function.
         #[source]
@@ -301,27 +304,30 @@ pub enum SchemeError {
 
 /// A server-side apply that was rejected.
 ///
-/// The text is the same as in Kubernetes:
-/// `Apply failed with 1 conflict: conflict with "kubectl" using apps/v1: .spec.replicas`.
+/// The message is the same as in Kubernetes, such as `Apply failed with 1 conflict: conflict with
+/// "kubectl" using apps/v1: .spec.replicas`.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// Other managers own fields that the configuration sets to different values: HTTP 409.
+    /// Other managers own fields that the configuration sets to different values. The API server
+    /// responds with HTTP 409.
     #[error("{}", conflict_message(.0))]
     Conflicts(Vec<Conflict>),
-    /// The configuration, or the managed fields of the live object, are not valid: HTTP 400.
+    /// The configuration, or the managed fields of the live object, are not valid. The API server
+    /// responds with HTTP 400.
     #[error("{0}")]
     Invalid(String),
-    /// The configuration does not fit the schema: HTTP 500 in Kubernetes.
+    /// The configuration does not fit the schema. The API server of Kubernetes responds with HTTP
+    /// 500.
     #[error("{0}")]
     Schema(String),
 }
 
-/// One field that another manager owns.
+/// A field that an apply would change although another manager owns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
-    /// Name of the owner.
+    /// Name of the manager that owns the field.
     pub manager: String,
     /// Operation with which the owner wrote the field: `Apply` or `Update`.
     pub operation: String,
@@ -331,12 +337,13 @@ pub struct Conflict {
     pub subresource: String,
     /// Time of the owner's last write.
     pub time: Option<String>,
-    /// The field, such as `.spec.replicas`.
+    /// Path of the field, such as `.spec.replicas`.
     pub field: String,
 }
 
 impl Conflict {
-    /// Returns the message of this conflict: `conflict with "kubectl" using apps/v1`.
+    /// Returns the message of this conflict without the field, such as `conflict with "kubectl"
+    /// using apps/v1`.
     pub fn message(&self) -> String {
         format!("conflict with {}", self.owner())
     }

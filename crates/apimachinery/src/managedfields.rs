@@ -1,19 +1,20 @@
 //! Field ownership and server-side apply.
 //!
-//! Every write is attributed to a manager: [`update()`] after a create, update or patch,
-//! [`apply()`] for a server-side apply. The algorithm is that of `structured-merge-diff`: sets of
-//! field paths, a merge, a comparison and a removal, all of which follow the list and map types of
-//! the schema. `metadata` of a custom resource always has ObjectMeta's types, whatever its schema
-//! declares.
+//! Every write is attributed to a manager: by [`update()`] after a create, update or patch, and by
+//! [`apply()`] for a server-side apply. The algorithm is that of `structured-merge-diff`. It
+//! computes with sets of field paths, and merges, compares and removes fields by the list and map
+//! types that the schema declares. `metadata` of a custom resource always has the types of
+//! ObjectMeta, whatever the schema of the custom resource declares.
 //!
 //! The following fields are never owned: `apiVersion`, `kind` and, of `metadata`, `name`,
 //! `namespace`, `creationTimestamp`, `selfLink`, `uid`, `clusterName`, `generation`,
 //! `managedFields` and `resourceVersion`. These are exactly the fields that Kubernetes excludes
 //! (`generateName` is owned).
 //!
-//! Not implemented: conversion between versions (the schema in the call applies to all managers),
-//! the reset fields of subresources (the caller removes `status`), and schemas that change between
-//! atomic and granular.
+//! Not implemented:
+//! - Conversion between versions: the schema in the call applies to all managers.
+//! - The reset fields of subresources: the caller removes `status`.
+//! - Schemas that change a list or a map between atomic and granular.
 
 mod apply;
 mod as_applied;

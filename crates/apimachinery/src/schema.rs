@@ -46,78 +46,81 @@ pub type SchemaRef = Arc<Schema>;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Schema {
-    /// Name of the referenced definition (`$ref`, also if it is wrapped in an `allOf` with one
-    /// element). Keywords beside the reference stay in this schema and take precedence.
+    /// Name of the definition to which the keyword `$ref` refers. Kubernetes may wrap the `$ref` in
+    /// an `allOf` with one element. Keywords beside the `$ref` stay in this schema and take
+    /// precedence over those of the definition.
     pub reference: Option<String>,
-    /// `type`.
+    /// The keyword `type`.
     pub type_: Option<SchemaType>,
-    /// `properties`.
+    /// The keyword `properties`.
     pub properties: BTreeMap<String, SchemaRef>,
-    /// `additionalProperties`.
+    /// The keyword `additionalProperties`.
     pub additional_properties: Option<AdditionalProperties>,
-    /// `items`.
+    /// The keyword `items`.
     pub items: Option<SchemaRef>,
-    /// `required`.
+    /// The keyword `required`.
     pub required: Vec<String>,
-    /// `enum`.
+    /// The keyword `enum`.
     pub enum_: Option<Vec<Value>>,
-    /// `pattern`.
+    /// The keyword `pattern`.
     pub pattern: Option<Pattern>,
-    /// `format`.
+    /// The keyword `format`.
     pub format: Option<String>,
-    /// `minimum`.
+    /// The keyword `minimum`.
     pub minimum: Option<f64>,
-    /// `maximum`.
+    /// The keyword `maximum`.
     pub maximum: Option<f64>,
-    /// `exclusiveMinimum`.
+    /// The keyword `exclusiveMinimum`.
     pub exclusive_minimum: bool,
-    /// `exclusiveMaximum`.
+    /// The keyword `exclusiveMaximum`.
     pub exclusive_maximum: bool,
-    /// `multipleOf`.
+    /// The keyword `multipleOf`.
     pub multiple_of: Option<f64>,
-    /// `minLength`.
+    /// The keyword `minLength`.
     pub min_length: Option<u64>,
-    /// `maxLength`.
+    /// The keyword `maxLength`.
     pub max_length: Option<u64>,
-    /// `minItems`.
+    /// The keyword `minItems`.
     pub min_items: Option<u64>,
-    /// `maxItems`.
+    /// The keyword `maxItems`.
     pub max_items: Option<u64>,
-    /// `minProperties`.
+    /// The keyword `minProperties`.
     pub min_properties: Option<u64>,
-    /// `maxProperties`.
+    /// The keyword `maxProperties`.
     pub max_properties: Option<u64>,
-    /// `uniqueItems`.
+    /// The keyword `uniqueItems`.
     pub unique_items: bool,
-    /// `default`; a default of null is ignored, as in Kubernetes.
+    /// The keyword `default`. A default of null is ignored, as in Kubernetes.
     pub default: Option<Value>,
-    /// `nullable`.
+    /// The keyword `nullable`.
     pub nullable: bool,
-    /// `allOf`.
+    /// The keyword `allOf`.
     pub all_of: Vec<SchemaRef>,
-    /// `anyOf`.
+    /// The keyword `anyOf`.
     pub any_of: Vec<SchemaRef>,
-    /// `oneOf`.
+    /// The keyword `oneOf`.
     pub one_of: Vec<SchemaRef>,
-    /// `not`.
+    /// The keyword `not`.
     pub not: Option<SchemaRef>,
-    /// `x-kubernetes-int-or-string`.
+    /// The keyword `x-kubernetes-int-or-string`.
     pub int_or_string: bool,
-    /// `x-kubernetes-preserve-unknown-fields`.
+    /// The keyword `x-kubernetes-preserve-unknown-fields`.
     pub preserve_unknown_fields: bool,
-    /// `x-kubernetes-embedded-resource`.
+    /// The keyword `x-kubernetes-embedded-resource`.
     pub embedded_resource: bool,
-    /// `x-kubernetes-list-type`.
+    /// The keyword `x-kubernetes-list-type`.
     pub list_type: Option<ListType>,
-    /// `x-kubernetes-list-map-keys`.
+    /// The keyword `x-kubernetes-list-map-keys`.
     pub list_map_keys: Vec<String>,
-    /// `x-kubernetes-map-type`.
+    /// The keyword `x-kubernetes-map-type`.
     pub map_type: Option<MapType>,
-    /// `x-kubernetes-patch-merge-key`.
+    /// The keyword `x-kubernetes-patch-merge-key`.
     pub patch_merge_key: Option<String>,
-    /// `x-kubernetes-patch-strategy`, which may name several strategies (`merge,retainKeys`).
+    /// The keyword `x-kubernetes-patch-strategy`, which may list several strategies:
+    /// `merge,retainKeys`.
     pub patch_strategy: Vec<PatchStrategy>,
-    /// `x-kubernetes-validations`: the rules as written. This crate does not evaluate CEL.
+    /// The keyword `x-kubernetes-validations`: the CEL rules as written. This crate does not
+    /// evaluate CEL.
     pub validations: Vec<Value>,
 }
 
@@ -125,22 +128,22 @@ pub struct Schema {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SchemaType {
-    /// `array`
+    /// The type `array`.
     Array,
-    /// `boolean`
+    /// The type `boolean`.
     Boolean,
-    /// `integer`
+    /// The type `integer`.
     Integer,
-    /// `number`
+    /// The type `number`.
     Number,
-    /// `object`
+    /// The type `object`.
     Object,
-    /// `string`
+    /// The type `string`.
     String,
 }
 
 impl SchemaType {
-    /// Returns the name in a schema document.
+    /// Returns the name of the type in a schema document, such as `array`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Array => "array",
@@ -163,7 +166,7 @@ impl fmt::Display for SchemaType {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum AdditionalProperties {
-    /// Any value is allowed (`true`), or no further field (`false`).
+    /// Any value is allowed (`true`), or no field but those in `properties` (`false`).
     Allowed(bool),
     /// Values must match this schema.
     Schema(SchemaRef),
@@ -195,7 +198,8 @@ pub enum MapType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatchStrategy {
-    /// Lists are merged by the merge key, or by value if there is none.
+    /// Lists are merged by the merge key, or by the values of their items if the schema has no
+    /// merge key.
     Merge,
     /// The field is replaced as a whole.
     Replace,
@@ -209,7 +213,7 @@ pub trait Definitions: Send + Sync {
     fn definition(&self, name: &str) -> Option<Arc<Schema>>;
 }
 
-/// An empty set of definitions, for custom resources: their schemas have no references.
+/// An empty set of definitions, for the schemas of custom resources, which have no references.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoDefinitions;
 

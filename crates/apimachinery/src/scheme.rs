@@ -2,8 +2,8 @@
 //!
 //! A [`Scheme`] decodes an object whose kind is not known beforehand, encodes any registered type
 //! with its `apiVersion` and `kind`, sets defaults, and converts between the versions of a kind.
-//! Conversion goes through one version, the *hub*, so that N versions need 2N functions rather than
-//! N squared.
+//! Conversion goes through one version of the kind, the *hub*, so that N versions need 2N functions
+//! rather than N squared.
 //!
 //! A scheme does not know which resource serves a kind: that information comes from discovery.
 
@@ -72,7 +72,7 @@ pub struct Scheme {
 type Boxed = Box<dyn Any + Send + Sync>;
 type Defaulting = Box<dyn Fn(&mut (dyn Any + Send + Sync)) + Send + Sync>;
 
-/// Type of a kind, with the functions to decode and encode it.
+/// The Rust type of a kind, with the functions that decode and encode the type.
 #[derive(Clone, Copy)]
 struct KindEntry {
     type_id: TypeId,
@@ -88,7 +88,7 @@ impl Scheme {
     }
 
     /// Registers `T` as the type of a kind. A type may have several kinds. Registering the same
-    /// pair again has no effect.
+    /// type for the same kind again has no effect.
     ///
     /// # Errors
     ///
@@ -137,8 +137,8 @@ impl Scheme {
             .unwrap_or_default()
     }
 
-    /// Returns the registered versions of a kind: the preferred one first, then in Kubernetes'
-    /// order of versions.
+    /// Returns the registered versions of a kind: the preferred version first, then the others in
+    /// Kubernetes' order of versions.
     pub fn versions(&self, kind: &GroupKind) -> Vec<GroupVersionKind> {
         let mut versions: Vec<GroupVersionKind> = self
             .kinds
@@ -156,8 +156,8 @@ impl Scheme {
         versions
     }
 
-    /// Returns the version of a kind to use by default: the one set by [`prefer`](Self::prefer), or
-    /// else the first in Kubernetes' order of versions.
+    /// Returns the version of a kind to use by default: the version that [`prefer`](Self::prefer)
+    /// has set, or else the first in Kubernetes' order of versions.
     pub fn preferred(&self, kind: &GroupKind) -> Option<GroupVersionKind> {
         self.versions(kind).into_iter().next()
     }

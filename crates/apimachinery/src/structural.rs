@@ -1,13 +1,13 @@
 //! Pruning, defaulting and validation of objects by their schemas, as an API server does them.
 //!
-//! The rules and the messages are those of custom resources in Kubernetes. Built-in kinds use the
-//! same functions, with two differences. Their published defaults (`""`, `0`, `{}`) are not the
-//! real ones, so do not call [`apply_defaults`] for them. Their lists may hold duplicates and their
-//! fields nulls that a custom resource may not have, so [`validate()`] accepts both. A schema is
-//! that of a built-in kind if its `metadata` is a reference; in a custom resource `metadata` is
-//! missing or a plain object.
+//! The rules and the messages are those of custom resources in Kubernetes. The functions also
+//! accept built-in kinds, with two differences. The published defaults of built-in kinds (`""`,
+//! `0`, `{}`) are not the real ones, so do not call [`apply_defaults`] for built-in kinds. Objects
+//! of built-in kinds may have duplicates in lists and null fields that a custom resource may not
+//! have, so [`validate()`] accepts both. A schema is that of a built-in kind if its `metadata` is a
+//! reference; in a custom resource `metadata` is missing or a plain object.
 //!
-//! CEL rules (`x-kubernetes-validations`) are not evaluated here.
+//! This module does not evaluate CEL rules (`x-kubernetes-validations`).
 
 mod defaults;
 mod field_error;

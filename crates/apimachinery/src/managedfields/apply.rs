@@ -20,13 +20,13 @@ const KUBECTL: &str = "kubectl";
 /// `metadata.managedFields`.
 ///
 /// `config` is merged into `live` (`None` if the object is new). Fields that `manager` applied
-/// before and does not apply now are removed, unless another manager owns them. A field that
-/// another manager owns with a different value is a conflict, or changes its owner if `force` is
-/// set; a field with the same value is shared. If nothing changes, the result is equal to `live`,
-/// including the times.
+/// before and does not apply now are removed, unless another manager owns them. If another manager
+/// owns a field with a different value, the result is a conflict; with `force`, `manager` becomes
+/// the owner of the field. If another manager owns a field with the same value, both managers own
+/// the field. If nothing changes, the result is equal to `live`, including the times.
 ///
-/// A manager named `kubectl` takes over the fields of an earlier client-side apply without
-/// conflict, as long as they have not changed since.
+/// A manager named `kubectl` takes over, without conflict, the fields of an earlier client-side
+/// apply that have not changed since.
 ///
 /// The caller removes `status` and other fields that the endpoint does not accept, and afterwards
 /// sets the fields of the server (`uid`, `creationTimestamp`).
@@ -222,7 +222,7 @@ fn conflicts(owners: &Managers, by: &Identity, comparison: &Comparison) -> Vec<C
     conflicts
 }
 
-/// Formats an object as Kubernetes does in these errors: `default/web; apps/v1, Kind=Deployment`.
+/// Formats an object as in Kubernetes' error messages: `default/web; apps/v1, Kind=Deployment`.
 fn describe(object: &Value) -> String {
     let text = |pointer: &str| {
         object

@@ -1,17 +1,17 @@
-//! Whether an apply request would change nothing, found from the object alone.
+//! Determines from the live object alone whether an apply request would change nothing.
 //!
-//! A client that has just started remembers no request. Two conditions together show that an apply
-//! would change nothing:
+//! A client that has just started does not know which requests it sent before. An apply would
+//! change nothing if two conditions hold:
 //! - The manager's entry in `managedFields` has the fields of the configuration, and no others. The
-//!   server takes a field from its manager when another client changes or removes it. So a field
-//!   that is still in the entry was not touched since it was applied, and a field that is not in
-//!   the entry is not to be removed.
-//! - The object has the values of the configuration. This finds changes that the server does not
-//!   attribute to a client, such as those of an admission webhook, and a new configuration.
+//!   server removes a field from a manager's entry when another client changes or removes the
+//!   field. So a field that is still in the entry has not changed since it was applied. As the
+//!   entry has no other fields, the apply would remove nothing.
+//! - The object has the values of the configuration. If it does not, the configuration is new, or
+//!   the server has changed a value without changing the owner, as for an admission webhook.
 //!
-//! The server writes some values in its own form: quantities, and empty values of built-in kinds,
-//! which it leaves out. These count as equal. For any other rewritten value, such as an image that
-//! a webhook renames, the result is `false`, and the client sends one request more.
+//! The server writes quantities in canonical form, and leaves out empty values of built-in kinds.
+//! Such values count as equal. For any other value that the server changes, such as an image that a
+//! webhook renames, the result is `false`, and the client sends one unnecessary request.
 
 mod value;
 
@@ -23,8 +23,9 @@ use self::value::{Place, is_equivalent};
 use super::set_ref::{FieldSetRef, Step, has_key};
 
 impl<'a> FieldSetRef<'a> {
-    /// Reports whether the set has exactly the fields of `config`, and `live` has their values: an
-    /// apply of `config` by the manager that owns the set would then change nothing.
+    /// Reports whether an apply of `config` by the manager that owns this set would change nothing.
+    /// This is the case if the set has exactly the fields of `config`, and `live` has the values of
+    /// `config`.
     ///
     /// # Examples
     ///
@@ -51,7 +52,8 @@ impl<'a> FieldSetRef<'a> {
     }
 }
 
-/// Reports whether `fields` has exactly the fields of `value`, and `live` has their values.
+/// Reports whether `fields` has exactly the fields of `value`, and `live` has the values of these
+/// fields.
 fn is_as_applied(
     value: &Value,
     fields: Option<FieldSetRef<'_>>,
@@ -81,7 +83,8 @@ fn is_as_applied(
     }
 }
 
-/// Does the same as [`is_as_applied`] for the fields of an object.
+/// Reports whether `fields` has exactly the fields of the object `values`, and `live` has the
+/// values of these fields.
 fn fields_as_applied(
     values: &Map<String, Value>,
     fields: FieldSetRef<'_>,
@@ -96,8 +99,9 @@ fn fields_as_applied(
         })
 }
 
-/// Does the same as [`is_as_applied`] for the items of a list with keys, or of a set. Each item has
-/// its own step in the set of fields.
+/// Reports whether `fields` has exactly the items of the list `items`, and `live` has the values of
+/// these items. `fields` identifies an item by key, such as `k:{"name":"a"}`, or by value, such as
+/// `v:"a"`.
 fn items_as_applied(
     items: &[Value],
     fields: FieldSetRef<'_>,

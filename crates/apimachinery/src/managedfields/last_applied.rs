@@ -1,9 +1,10 @@
-//! Takeover from `kubectl`'s client-side apply.
+//! Takeover of fields from `kubectl`'s client-side apply.
 //!
-//! Client-side apply stores the applied object in an annotation, and owns its fields by the
-//! operation `Update`. The first server-side apply by `kubectl` would therefore conflict with its
-//! own earlier writes. As long as the annotation exists, it must hold the last applied object,
-//! because older clients continue from there.
+//! Client-side apply stores the applied object in an annotation, and owns the fields of the object
+//! with the operation `Update`. Without a takeover, the first server-side apply by `kubectl` would
+//! conflict with the fields that `kubectl` itself wrote before. As long as the annotation exists,
+//! it must contain the last applied object, because older clients compute their next patch from the
+//! annotation.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,7 @@ const POINTER: &str = "/metadata/annotations/kubectl.kubernetes.io~1last-applied
 /// Maximum size of all annotations of an object, in bytes: the limit of Kubernetes.
 const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
 
-/// Returns the paths that were applied client-side and have not changed since.
+/// Returns the paths of the fields that were applied client-side and have not changed since.
 pub(super) fn unchanged_fields(
     live: &Value,
     schema: &Typed<'_>,
@@ -46,7 +47,8 @@ pub(super) fn unchanged_fields(
         .collect()
 }
 
-/// Updates the annotation, if there is one, to the configuration that was applied now.
+/// Stores `config`, the configuration that was just applied, in the annotation of client-side
+/// apply, if `new` has this annotation.
 pub(super) fn refresh(new: &mut Value, config: &Value) {
     if new
         .pointer(POINTER)

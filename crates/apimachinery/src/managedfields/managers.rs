@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 use super::Manager;
 use super::set::FieldSet;
 
-/// Maximum number of managers with operation `Update`: the limit of Kubernetes. The entries of
-/// older managers are merged into [`ANCIENT`].
+/// Maximum number of managers with the operation `Update`, which is Kubernetes' limit. Above this
+/// limit, the entries of the oldest managers are merged into one entry of the manager [`ANCIENT`].
 const UPDATE_MANAGERS_MAX: usize = 10;
 const ANCIENT: &str = "ancient-changes";
 
-/// Key of an entry in `managedFields`. The API version is part of the key for `Update`, but not for
-/// `Apply`.
+/// Key of an entry in `managedFields`. Two entries with the operation `Update` may differ only in
+/// the API version; two entries with the operation `Apply` may not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity {
     pub(super) manager: String,
@@ -118,8 +118,8 @@ impl Managers {
         Ok(managers)
     }
 
-    /// Writes `metadata.managedFields` in Kubernetes' order. Removes the field if there are no
-    /// managers.
+    /// Writes `metadata.managedFields` of `object`, with the entries in Kubernetes' order. Removes
+    /// `managedFields` if there are no managers.
     pub(super) fn encode(&self, object: &mut Value) {
         let mut entries: Vec<(&Identity, &Entry)> = self.entries.iter().collect();
         entries.sort_by(|(a, a_entry), (b, b_entry)| {
@@ -163,7 +163,8 @@ impl Managers {
         self.entries.is_empty()
     }
 
-    /// Removes fields from all managers but `keeper`, and then managers that own no fields.
+    /// Removes `fields` from all managers but `keeper`, and then removes the managers that own no
+    /// fields.
     pub(super) fn take(&mut self, fields: &FieldSet, keeper: Option<&Identity>) {
         for (identity, entry) in &mut self.entries {
             if Some(identity) != keeper {
@@ -173,7 +174,8 @@ impl Managers {
         self.entries.retain(|_, entry| !entry.fields.is_empty());
     }
 
-    /// Merges the oldest managers with operation `Update`, per version, until the limit is met.
+    /// Merges the oldest managers with the operation `Update` that have the same API version, until
+    /// at most [`UPDATE_MANAGERS_MAX`] managers remain.
     pub(super) fn cap(&mut self) {
         let mut oldest: Vec<(Option<String>, Identity)> = self
             .entries

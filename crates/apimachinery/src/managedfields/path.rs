@@ -8,8 +8,7 @@ use crate::golang;
 
 /// One element of a path: a field, a list item by key or value, or an index.
 ///
-/// Values of keys and of set items are stored as JSON text. They are compared and displayed as this
-/// text.
+/// The values of keys and of set items are stored, compared and displayed as JSON text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum PathElement {
@@ -24,7 +23,7 @@ pub enum PathElement {
 }
 
 impl PathElement {
-    /// Returns the element of a list item with these key fields.
+    /// Returns the path element of a list item with these key fields.
     pub(crate) fn key(fields: impl IntoIterator<Item = (String, Value)>) -> Self {
         let mut fields: Vec<(String, String)> = fields
             .into_iter()
@@ -34,7 +33,7 @@ impl PathElement {
         Self::Key(fields)
     }
 
-    /// Returns the element of an item of a set.
+    /// Returns the path element of the item of a set with this value.
     pub(crate) fn value(value: &Value) -> Self {
         Self::Value(scalar_text(value))
     }

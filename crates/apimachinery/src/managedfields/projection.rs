@@ -1,10 +1,11 @@
-//! The part of an object that a set of fields names.
+//! The part of an object that consists of the fields of a set.
 
 use serde_json::{Map, Value};
 
 use super::set_ref::{FieldSetRef, Step, has_key};
 
-/// The part of an object that the fields of a set name, borrowed from both.
+/// The part of an object that consists of the fields of a set, borrowed from the object and the
+/// set.
 ///
 /// Two projections are equal, and have the same hash, if the sets have the same fields and these
 /// fields have the same values. The order of fields and of list items with keys is not compared.
@@ -13,19 +14,19 @@ pub struct Projection<'a>(Part<'a>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Part<'a> {
-    /// The object does not have the field, or has an empty object there. Whether a field is an
-    /// empty object or missing has no meaning, and typed objects do not always keep the difference.
+    /// The object does not have the field, or the field is null or an empty object. These cases are
+    /// equal, because typed objects do not always keep the difference.
     Missing,
     /// The value of a field that is owned as a whole.
     Value(&'a Value),
-    /// Whether the item of a set is in the list.
+    /// Whether the list contains an item that the set identifies by value, such as `v:"a"`.
     Item(bool),
-    /// The parts below, by the step that leads to them, in the order of the steps.
+    /// The parts below this one, in the order of their FieldsV1 keys, such as `f:spec`.
     Parts(Vec<(&'a str, Self)>),
 }
 
 impl<'a> FieldSetRef<'a> {
-    /// Returns the part of `object` that the fields of the set name.
+    /// Returns the part of `object` that consists of the fields of the set.
     ///
     /// # Examples
     ///

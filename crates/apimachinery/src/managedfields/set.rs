@@ -8,8 +8,8 @@ use super::path::PathElement;
 
 /// A set of paths into an object, as a tree.
 ///
-/// A path is in the set if it is a *member*. Its children may be members whether or not the path
-/// itself is one. FieldsV1 writes a member without children as `{}`, and marks a member with
+/// A path is in the set if it is a *member*. A path that is not a member may still have children
+/// that are members. FieldsV1 writes a member without children as `{}`, and marks a member with
 /// children by `.`.
 ///
 /// # Examples
@@ -114,18 +114,20 @@ impl FieldSet {
         }
     }
 
-    /// Reports whether a path of one element is in the set.
+    /// Reports whether the set contains the path that consists of this one element.
     pub(crate) fn has(&self, element: &PathElement) -> bool {
         self.members.contains(element)
     }
 
-    /// Returns the paths below one element, if there are any.
+    /// Returns the paths of the set below this element, relative to the element, or `None` if there
+    /// are none.
     pub(crate) fn below(&self, element: &PathElement) -> Option<&Self> {
         self.children.get(element).filter(|child| !child.is_empty())
     }
 
-    /// Returns the set with additional members: each element with children for which `add` returns
-    /// `true`. `below` returns the context for the children of an element.
+    /// Returns the set, to which each path element that has children is added as a member if `add`
+    /// returns `true` for the element. `context` is passed to `add`; `below` returns the context
+    /// for the children of an element.
     pub(crate) fn with_parents<T>(
         &self,
         context: Option<&T>,
@@ -149,7 +151,7 @@ impl FieldSet {
         set
     }
 
-    /// Decodes the `fieldsV1` of a managed fields entry. Returns `None` if it is malformed.
+    /// Decodes the `fieldsV1` of a managed fields entry. Returns `None` if `fields` is malformed.
     pub fn from_fields_v1(fields: &Value) -> Option<Self> {
         let mut set = Self::default();
         for (name, below) in fields.as_object()? {

@@ -1,11 +1,11 @@
-//! A set of fields in the form in which the API sends it, read in place.
+//! A borrowed set of fields in the format of FieldsV1.
 
 use serde_json::{Map, Value};
 
 /// The `fieldsV1` of an entry of `managedFields`, borrowed: the fields that one manager owns.
 ///
-/// Clients compare objects with what they own on every reconcile, so this type builds no tree.
-/// [`FieldSet`](super::FieldSet) is the owned form, which has the operations of a set.
+/// Clients compare objects with their own fields on every reconcile, so this type reads the JSON
+/// directly. [`FieldSet`](super::FieldSet) is the owned form, which has the operations of a set.
 ///
 /// # Examples
 ///
@@ -31,23 +31,25 @@ pub struct FieldSetRef<'a> {
 }
 
 impl<'a> FieldSetRef<'a> {
-    /// Returns the set that `fields_v1` describes, or `None` if it is not a JSON object.
+    /// Returns the set that `fields_v1` describes, or `None` if `fields_v1` is not a JSON object.
     pub fn new(fields_v1: &'a Value) -> Option<Self> {
         fields_v1.as_object().map(|fields| Self { fields })
     }
 
-    /// Reports whether the set has no fields. A value whose set is empty is owned as a whole.
+    /// Reports whether the set has no fields. The empty set below a field means that the manager
+    /// owns the field as a whole.
     pub fn is_empty(self) -> bool {
         self.fields.is_empty()
     }
 
-    /// Returns the set of the fields below the field `name`, or `None` if the set has none there.
+    /// Returns the set of the fields below the field `name`, or `None` if the set does not have the
+    /// field.
     pub fn field(self, name: &str) -> Option<Self> {
         self.fields.get(&format!("f:{name}")).and_then(Self::new)
     }
 
-    /// Returns the keys of the list items in the set, such as `{"name":"web"}`. Steps that are not
-    /// keys of a list are left out.
+    /// Returns the keys of the list items in the set, such as `{"name":"web"}`. Fields, and items
+    /// without keys, are left out.
     pub fn item_keys(self) -> impl Iterator<Item = Map<String, Value>> + 'a {
         self.steps().filter_map(|(_, step, _)| match step {
             Step::Key(key) => Some(key),
@@ -55,8 +57,8 @@ impl<'a> FieldSetRef<'a> {
         })
     }
 
-    /// Reports whether the set has the field at `path`, a field below it, or a field above it that
-    /// is owned as a whole.
+    /// Reports whether the set has the field at `path`, or a field below `path`, or a parent of
+    /// `path` that is owned as a whole.
     ///
     /// In `path` an item of a list is written with the value of one of its keys:
     /// `.status.conditions[Ready].status`.
@@ -95,33 +97,34 @@ impl<'a> FieldSetRef<'a> {
         })
     }
 
-    /// Returns the names of the fields in the set, without those below them.
+    /// Returns the names of the fields in the set, without the fields below these fields.
     pub(super) fn field_names(self) -> impl Iterator<Item = &'a str> {
         self.fields
             .keys()
             .filter_map(|step| step.strip_prefix("f:"))
     }
 
-    /// Returns each step as written, decoded, and the set of the fields below it.
+    /// Returns the top-level elements of the set: each key as written, such as `f:spec`, its
+    /// decoded form, and the set of the fields below the element.
     pub(super) fn steps(self) -> impl Iterator<Item = (&'a str, Step<'a>, Option<Self>)> {
         let fields = self.fields.iter();
         fields.map(|(step, below)| (step.as_str(), Step::decode(step), Self::new(below)))
     }
 }
 
-/// One step of a path, with the key or value of an item decoded.
+/// One element of a path in FieldsV1, decoded.
 pub(super) enum Step<'a> {
     /// A field of an object: `f:name`.
     Field(&'a str),
-    /// A list item by its key fields: `k:{"name":"a"}`.
+    /// A list item, identified by its key fields: `k:{"name":"a"}`.
     Key(Map<String, Value>),
-    /// An item of a set: `v:"a"`.
+    /// An item of a set, identified by its value: `v:"a"`.
     Value(Value),
-    /// A list item by its position: `i:0`.
+    /// A list item, identified by its index: `i:0`.
     Index(usize),
-    /// The object or item that contains the other fields: `.`.
+    /// The mark `.`, by which the object or item that contains the other fields is owned as well.
     Itself,
-    /// A step that is not valid.
+    /// A key that is not valid in FieldsV1.
     Invalid,
 }
 
@@ -138,7 +141,7 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Reports whether a list item has the values of `key`.
+/// Reports whether a list item has the key fields and values of `key`.
 pub(super) fn has_key(item: &Value, key: &Map<String, Value>) -> bool {
     key.iter()
         .all(|(name, value)| item.get(name) == Some(value))

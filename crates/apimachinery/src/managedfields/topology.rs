@@ -1,19 +1,19 @@
-//! Merge rules of the parts of an object, as far as the schema determines them.
+//! Rules by which the schema merges the parts of an object.
 
 use serde_json::{Map, Value};
 
 use super::path::PathElement;
 use crate::schema::{AdditionalProperties, ListType, MapType, PatchStrategy, SchemaType, Typed};
 
-/// A position in the schema of an object.
+/// A position in the schema of an object, which determines how a value at this position is merged.
 #[derive(Debug, Clone)]
 pub(super) enum Node<'a> {
     /// The schema of the value is known.
     Known {
         typed: Typed<'a>,
-        /// Whether the value is a whole resource, so that `metadata` is ObjectMeta.
+        /// Whether the value is a whole resource, so that its field `metadata` is an ObjectMeta.
         resource: bool,
-        /// Whether this or an enclosing schema preserves unknown fields.
+        /// Whether this schema or an enclosing one preserves unknown fields.
         preserve: bool,
     },
     /// There is no schema: maps are merged field by field, lists are replaced.
@@ -44,8 +44,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the merge rule of `value` at this position. The type in the schema determines the
-    /// rule of a null value.
+    /// Returns the merge rule of `value` at this position. For a null value, the rule follows from
+    /// the type in the schema.
     pub(super) fn shape(&self, value: &Value) -> Shape {
         let object = match value {
             Value::Object(_) => true,
@@ -76,8 +76,9 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the key fields by which items of an associative list are merged; empty for a set,
-    /// `None` for an atomic list. Old schemas declare them by their patch strategy.
+    /// Returns the key fields that identify the items of the list at this position. The result is
+    /// empty for a set, and `None` for an atomic list. A schema without `x-kubernetes-list-type`
+    /// declares the key by `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key`.
     fn list_keys(&self) -> Option<Vec<String>> {
         let Self::Known { typed, .. } = self else {
             return None;
@@ -125,7 +126,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Reports whether the schema lists the field in `properties`, rather than allowing any name.
+    /// Reports whether the schema lists the field `name` in `properties`.
     pub(super) fn names(&self, name: &str) -> bool {
         let Self::Known {
             typed, resource, ..
@@ -151,8 +152,8 @@ impl<'a> Node<'a> {
     }
 
     /// Returns the path element of an item of an associative list, or an error if the item is not
-    /// valid. A key field that is missing in the item has the default of the schema (`protocol:
-    /// TCP`).
+    /// valid. A key field that is missing in the item gets the default of the schema, such as
+    /// `protocol: TCP`.
     pub(super) fn item_element(&self, item: &Value) -> Result<PathElement, String> {
         let keys = self.list_keys().unwrap_or_default();
         let problem = match item {
@@ -198,9 +199,9 @@ impl<'a> Node<'a> {
         Ok(PathElement::key(present))
     }
 
-    /// Returns the fields that an object has in Kubernetes before any field is set. In Go, a struct
-    /// that is not a pointer exists as soon as its parent does. The published schemas have the
-    /// default `{}` for such a struct.
+    /// Returns the object that Kubernetes has at this position before any field is set. In Go, a
+    /// struct that is not a pointer exists as soon as its parent does. The published schemas mark
+    /// such a struct by the default `{}`.
     pub(super) fn skeleton(&self) -> Value {
         let Self::Known { typed, .. } = self else {
             return Value::Null;

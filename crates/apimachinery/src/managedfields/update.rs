@@ -12,10 +12,10 @@ use crate::schema::Typed;
 /// Records the owner of the written fields after a create, update or patch.
 ///
 /// Fields that changed between `live` (`None` for a create) and `new` become owned by `manager`,
-/// with the operation `Update`, in `metadata.managedFields` of `new`; all other managers lose them.
-/// `time` is RFC 3339; an entry without new fields keeps its time. As in Kubernetes, an update does
-/// not add managers to an object that has none, and `managedFields: []` in `new` removes all of
-/// them.
+/// with the operation `Update`, in `metadata.managedFields` of `new`; all other managers lose these
+/// fields. `time` is in the format of RFC 3339; an entry without new fields keeps its time. As in
+/// Kubernetes, an update does not add managers to an object that has none, and `managedFields: []`
+/// in `new` removes all managers.
 ///
 /// # Examples
 ///
@@ -81,7 +81,7 @@ pub fn keep_times(live: &Value, new: &mut Value) {
     }
 }
 
-/// Returns the entries without their order and times.
+/// Returns the entries of `managed_fields` as a set of JSON texts, each without its time.
 fn without_times(managed_fields: &Value) -> BTreeSet<String> {
     let entries = managed_fields.as_array().map_or(&[][..], Vec::as_slice);
     let text = |entry: &Value| {
@@ -94,8 +94,8 @@ fn without_times(managed_fields: &Value) -> BTreeSet<String> {
     entries.iter().map(text).collect()
 }
 
-/// Returns the managers before an update: those that the client sent, or else those of the live
-/// object. A request to a subresource cannot send any.
+/// Returns the managers before an update: those that the client sent in `new`, or else those of the
+/// live object. In a request to a subresource, the managers that the client sent are ignored.
 fn managers_for_update(live: Option<&Value>, new: &Value, manager: &Manager<'_>) -> Managers {
     let of_live = || {
         live.and_then(|live| Managers::decode(live).ok())
@@ -119,7 +119,7 @@ fn managers_for_update(live: Option<&Value>, new: &Value, manager: &Manager<'_>)
     }
 }
 
-/// Records `manager` as the owner of the fields that changed between the objects.
+/// Records `manager` as the owner of the fields that changed between the two objects.
 pub(super) fn record_update(
     owners: &mut Managers,
     live: Option<&Value>,

@@ -1,4 +1,5 @@
-//! Walks over typed values, of which apply consists: field sets, merge, compare, remove.
+//! Recursive functions over an object and its schema: the fields that it sets, merge, compare,
+//! remove.
 
 mod check;
 mod compare;
@@ -30,8 +31,8 @@ impl FieldSet {
         set
     }
 
-    /// Returns the set with additional members: every field of `properties` that has children in
-    /// the set.
+    /// Returns the set, to which each field that has children in the set is added as a member if
+    /// the schema lists the field in `properties`.
     pub(super) fn with_named_parents<'n>(&self, node: &Node<'n>) -> Self {
         let add = |node: &Node<'n>, element: &PathElement| match element {
             PathElement::Field(name) => node.names(name),
@@ -42,7 +43,8 @@ impl FieldSet {
     }
 }
 
-/// Returns the position one element below.
+/// Returns the position in the schema to which `element` leads from `node`, or `None` if there is
+/// none.
 fn step<'a>(node: &Node<'a>, element: &PathElement) -> Option<Node<'a>> {
     match element {
         PathElement::Field(name) => node.field(name),
@@ -51,7 +53,8 @@ fn step<'a>(node: &Node<'a>, element: &PathElement) -> Option<Node<'a>> {
     }
 }
 
-/// Returns the position of a field; [`Node::Deduced`] if the schema does not declare the field.
+/// Returns the position of the field `name`, which is [`Node::Deduced`] if the schema does not
+/// declare the field.
 fn field_node<'a>(node: &Node<'a>, name: &str) -> Node<'a> {
     node.field(name).unwrap_or(Node::Deduced)
 }

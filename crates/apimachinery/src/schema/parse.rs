@@ -22,7 +22,7 @@ impl Schema {
     }
 }
 
-/// A schema document and its location, for error messages.
+/// A schema document, and its location for error messages.
 struct Node<'v> {
     keywords: &'v Map<String, Value>,
     path: &'v str,
@@ -95,8 +95,8 @@ fn schema(document: &Value, path: &str) -> Result<Schema, SchemaError> {
     Ok(parsed)
 }
 
-/// Moves the reference out of `{allOf: [{$ref}], default}`. Kubernetes writes this form because
-/// OpenAPI 3.0 allows no keyword beside `$ref`.
+/// Replaces `{allOf: [{$ref}], default}` by a reference with a default. Kubernetes writes the
+/// `allOf` because OpenAPI 3.0 allows no keyword beside `$ref`.
 fn unwrap_all_of(schema: &mut Schema) {
     if let [only] = schema.all_of.as_slice()
         && let Some(reference) = &only.reference
@@ -235,7 +235,8 @@ impl<'v> Node<'v> {
             })
     }
 
-    /// Returns the type, whether null is one of the types, and whether it is "integer or string".
+    /// Parses the keyword `type`. Returns the type, whether null is allowed, and whether the type
+    /// is "integer or string".
     fn type_(&self) -> Result<(Option<SchemaType>, bool, bool), SchemaError> {
         let names: Vec<&str> = match self.get("type") {
             None => Vec::new(),

@@ -1,8 +1,8 @@
 //! Regular expressions with Go's semantics.
 //!
-//! Kubernetes compiles `pattern` with Go's RE2. The `regex` crate differs in two points: its `\d`,
-//! `\w`, `\s` and `\b` match Unicode, and its character classes have set operations. This module
-//! translates a pattern so that both behave as in Go.
+//! Kubernetes compiles `pattern` with Go's RE2. The `regex` crate differs in two points: `\d`,
+//! `\w`, `\s` and `\b` match Unicode characters, and character classes have set operations. This
+//! module translates a pattern so that both behave as in Go.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles an expression in Go's syntax. The error is the compiler's message.
+    /// Compiles an expression in Go's syntax. The error is the message of the compiler.
     pub(crate) fn compile(source: &str) -> Result<Self, String> {
         RegexBuilder::new(&translate(source))
             .size_limit(64 << 20)

@@ -13,8 +13,8 @@ const REFERENCE_DEPTH_MAX: usize = 16;
 
 /// A schema with the definitions that resolve its references.
 ///
-/// This is a cursor: [`Typed::property`], [`Typed::items`] and [`Typed::additional`] step into the
-/// parts of an object and follow references. Cloning is cheap.
+/// A `Typed` is a cursor: [`Typed::property`], [`Typed::items`] and [`Typed::additional`] return
+/// the cursor at a part of the schema, with references resolved. Cloning is cheap.
 ///
 /// # Examples
 ///
@@ -33,7 +33,8 @@ const REFERENCE_DEPTH_MAX: usize = 16;
 /// ```
 #[derive(Clone)]
 pub struct Typed<'a> {
-    /// The schema that holds the reference to `schema`. Its own keywords take precedence.
+    /// The schema whose reference led to `schema`, if any. Its keywords take precedence over those
+    /// of `schema`.
     site: Option<SchemaPtr<'a>>,
     schema: SchemaPtr<'a>,
     definitions: &'a dyn Definitions,
@@ -59,7 +60,8 @@ impl Deref for SchemaPtr<'_> {
 }
 
 impl<'a> SchemaPtr<'a> {
-    /// Returns the part of this schema that `choose` selects, borrowed or shared as this schema is.
+    /// Returns the part of this schema that `choose` selects. The part is borrowed if this schema
+    /// is borrowed, and shared if this schema is shared.
     fn part(&self, choose: impl FnOnce(&Schema) -> Option<&Arc<Schema>>) -> Option<Self> {
         match self {
             SchemaPtr::Borrowed(schema) => choose(schema).map(|part| SchemaPtr::Borrowed(part)),
@@ -83,20 +85,20 @@ impl<'a> Typed<'a> {
         &self.schema
     }
 
-    /// Reports whether the schema was reached by a reference: true inside built-in kinds, never
-    /// inside custom ones.
+    /// Reports whether the cursor reached the schema by a reference (`$ref`). Only schemas of
+    /// built-in kinds have references.
     pub fn is_referenced(&self) -> bool {
         self.site.is_some()
     }
 
-    /// Reports whether the schema is a built-in kind or a part of one. The metadata of a built-in
-    /// kind is a reference. Kubernetes decodes such objects into Go types, where null means a
-    /// missing value.
+    /// Reports whether the schema is that of a built-in kind, or a part of one. Kubernetes decodes
+    /// objects of built-in kinds into Go types, where null means a missing value. The schema of a
+    /// built-in kind is recognized by its `metadata`, which is a reference.
     pub fn is_built_in(&self) -> bool {
         self.built_in
     }
 
-    /// Returns the schema of the field `name` if it is in `properties`.
+    /// Returns the schema of the field `name`, or `None` if `properties` does not list the field.
     pub fn property(&self, name: &str) -> Option<Self> {
         self.step(|schema| schema.properties.get(name))
     }
@@ -114,18 +116,19 @@ impl<'a> Typed<'a> {
         })
     }
 
-    /// Returns the schema of the field `name`: its own, or the one for additional properties.
+    /// Returns the schema of the field `name` in `properties`, or else the schema of additional
+    /// properties.
     pub fn field(&self, name: &str) -> Option<Self> {
         self.property(name).or_else(|| self.additional())
     }
 
-    /// Returns the default beside the reference, or else the default of the schema.
+    /// Returns the default that is written beside the reference, or else the default of the schema.
     pub fn default(&self) -> Option<&Value> {
         self.at_site(|site| site.default.as_ref())
             .or(self.schema.default.as_ref())
     }
 
-    /// Reports whether this is RawExtension, whose content is never merged.
+    /// Reports whether this is the schema of RawExtension, whose content is never merged.
     pub(crate) fn is_raw_extension(&self) -> bool {
         let name = self.at_site(|site| site.reference.as_ref());
         name.is_some_and(|name| name.ends_with(".pkg.runtime.RawExtension"))
@@ -169,7 +172,7 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// Reports whether this is `resource.Quantity`.
+    /// Reports whether this is the schema of `resource.Quantity`.
     pub(crate) fn is_quantity(&self) -> bool {
         self.at_site(|site| site.reference.as_ref())
             .is_some_and(|name| name.ends_with(QUANTITY))
@@ -233,8 +236,9 @@ impl fmt::Debug for Typed<'_> {
 
 const QUANTITY: &str = ".api.resource.Quantity";
 
-/// Returns a lenient schema for Quantity and IntOrString. Their published schemas differ between
-/// versions, and some of them reject values that the API server accepts.
+/// Returns a schema for Quantity or IntOrString that accepts every value that the API server
+/// accepts. The published schemas of the two types differ between versions, and some reject valid
+/// values.
 fn lenient(name: &str) -> Option<&'static Schema> {
     let is_lenient = name.ends_with(QUANTITY) || name.ends_with(".util.intstr.IntOrString");
     is_lenient.then_some(&*SCALAR)

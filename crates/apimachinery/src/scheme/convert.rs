@@ -1,4 +1,4 @@
-//! Conversion between the versions of a kind, by way of its hub.
+//! Conversion between the versions of a kind, by way of one version, the hub.
 
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
@@ -9,7 +9,8 @@ use crate::identity::{GroupKind, GroupVersionKind};
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Conversion = Box<dyn Fn(&(dyn Any + Send + Sync)) -> Result<Boxed, BoxError> + Send + Sync>;
 
-/// The registered conversion functions, and the hub of each kind.
+/// The registered conversion functions, and the hub of each kind: the version through which all
+/// other versions are converted.
 #[derive(Default)]
 pub(super) struct Conversions {
     functions: HashMap<(TypeId, TypeId), Conversion>,
@@ -63,7 +64,7 @@ impl Scheme {
         self.conversions.functions.insert(types, erased);
     }
 
-    /// Sets the hub of a kind: the version through which all others are converted.
+    /// Sets the hub of a kind: the version through which all other versions are converted.
     ///
     /// # Errors
     ///
@@ -74,13 +75,14 @@ impl Scheme {
         Ok(())
     }
 
-    /// Returns the hub of a kind: the version through which all others are converted.
+    /// Returns the hub of a kind: the version through which all other versions are converted.
     pub fn hub(&self, kind: &GroupKind) -> Option<&GroupVersionKind> {
         self.conversions.hubs.get(kind)
     }
 
-    /// Converts an object to another version of its kind: with a direct conversion function if
-    /// there is one, or else by way of the hub.
+    /// Converts an object to another version of its kind. A function that converts between the two
+    /// versions directly is used if there is one; otherwise the object is converted to the hub
+    /// first.
     ///
     /// # Errors
     ///
@@ -114,11 +116,11 @@ impl Scheme {
         self.step(&at_hub, gvk)
     }
 
-    /// Converts an object to the version of its kind whose type is `B`.
+    /// Converts an object to the version of its kind whose Rust type is `B`.
     ///
     /// # Errors
     ///
-    /// Those of [`convert_to`](Self::convert_to), and if no version of the kind has this type.
+    /// Those of [`convert_to`](Self::convert_to), and if no version of the kind has the type `B`.
     pub fn convert<B: Any + Send + Sync>(&self, decoded: Decoded) -> Result<B, SchemeError> {
         let expected = type_name::<B>();
         let kind = decoded.gvk.group_kind();

@@ -24,7 +24,7 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// Creates a value from a kind and an object, without decoding.
+    /// Creates a `Decoded` from a kind and a typed object, without decoding.
     pub fn new<T: Any + Send + Sync>(gvk: GroupVersionKind, object: T) -> Self {
         Self {
             gvk,

@@ -67,7 +67,8 @@ impl Scheme {
     /// # Errors
     ///
     /// If the bytes cannot be decoded, the object has no `apiVersion` or `kind`, the kind is not
-    /// registered, or a field is unknown or does not fit; the error names the field.
+    /// registered, or a field is unknown or does not fit the type. For a field, the error contains
+    /// its path.
     pub fn decode(&self, bytes: &[u8]) -> Result<Decoded, SchemeError> {
         let (decoded, unknown) = self.read(bytes)?;
         match unknown.into_iter().next() {
@@ -79,7 +80,8 @@ impl Scheme {
         }
     }
 
-    /// Decodes one object as [`decode`](Self::decode) does, and sets its default values.
+    /// Decodes one object as [`decode`](Self::decode) does, and sets the default values of the
+    /// object.
     ///
     /// # Errors
     ///
@@ -104,8 +106,8 @@ impl Scheme {
             })
     }
 
-    /// Returns the object as JSON, with the `apiVersion` and `kind` of its type. For a type with
-    /// several kinds, these are the ones that were registered first.
+    /// Returns the object as JSON, with the `apiVersion` and `kind` that were registered for its
+    /// type. If the type has several kinds, the kind that was registered first is used.
     ///
     /// # Errors
     ///
@@ -133,7 +135,8 @@ impl Scheme {
         write(&self.to_value(object)?, format)
     }
 
-    /// Encodes a decoded object in a format, with the `apiVersion` and `kind` that it had.
+    /// Encodes a decoded object in a format, with the `apiVersion` and `kind` of its
+    /// [`Decoded::gvk`].
     ///
     /// # Errors
     ///
@@ -151,7 +154,8 @@ impl Scheme {
         write(&typed(&decoded.gvk, value)?, format)
     }
 
-    /// Decodes an object, and returns it with the fields that its type does not have.
+    /// Decodes an object, and returns the object and the paths of the fields that its type does not
+    /// have.
     fn read(&self, bytes: &[u8]) -> Result<(Decoded, Vec<String>), SchemeError> {
         let value = parse(bytes)?;
         let text = |field: &'static str| {

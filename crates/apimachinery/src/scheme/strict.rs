@@ -11,11 +11,11 @@ use serde_json::{Error, Value};
 
 use super::Format;
 
-/// Unknown fields, and the location of an error.
+/// Results of decoding an object: the unknown fields, and the location of an error.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    /// Whether the object was decoded from protobuf, which always has the structs that are not
-    /// pointers in Go. An empty one does not count as an unknown field.
+    /// Whether the object was decoded from protobuf. Go writes every struct that is not a pointer
+    /// to protobuf, even if it is empty, so an empty struct does not count as an unknown field.
     from_protobuf: bool,
     unknown: RefCell<Vec<String>>,
     failed: RefCell<Option<String>>,
@@ -29,12 +29,13 @@ impl Findings {
         }
     }
 
-    /// Returns the fields that the type does not have, in their order.
+    /// Returns the paths of the fields that the type does not have, in the order of the object.
     pub(super) fn unknown(self) -> Vec<String> {
         self.unknown.into_inner()
     }
 
-    /// Returns the innermost field with an error; empty for the object itself.
+    /// Returns the path of the innermost field with an error; empty if the error is that of the
+    /// whole object.
     pub(super) fn failed(self) -> String {
         self.failed.into_inner().unwrap_or_default()
     }
@@ -59,7 +60,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Location of a value in the object.
+/// Path of a value in the object.
 #[derive(Debug, Clone, Copy)]
 enum Path<'a> {
     Root,

@@ -7,11 +7,12 @@ use crate::schema::Typed;
 /// Removes nulls from fields that are neither nullable nor have a default, and then sets the
 /// defaults of a custom resource's schema.
 ///
-/// A field gets its default if it is missing, or if it is null and not nullable; defaults inside a
-/// default value apply too. A missing object is not created just because one of its fields has a
+/// A missing field gets its default, and so does a null field that is not nullable. Defaults inside
+/// a default value apply too. A missing object is not created just because one of its fields has a
 /// default.
 ///
-/// Not for built-in kinds: the defaults in their OpenAPI documents are Go's zero values.
+/// Do not call this function for built-in kinds: the defaults in their OpenAPI documents are Go's
+/// zero values.
 ///
 /// # Examples
 ///
@@ -37,10 +38,11 @@ pub fn apply_defaults(object: &mut Value, schema: &Typed<'_>) {
     fill_defaults(object, schema);
 }
 
-/// Sets the defaults of a custom resource's schema, and leaves other nulls unchanged.
+/// Sets the defaults of a custom resource's schema but, unlike [`apply_defaults`], removes no
+/// nulls.
 ///
-/// Kubernetes does this after a server-side apply, where validation then rejects the remaining
-/// nulls. For all other requests, use [`apply_defaults`].
+/// Kubernetes sets defaults in this way after a server-side apply, and then rejects the remaining
+/// nulls in the validation. For all other requests, use [`apply_defaults`].
 pub fn fill_defaults(object: &mut Value, schema: &Typed<'_>) {
     default(object, schema);
 }

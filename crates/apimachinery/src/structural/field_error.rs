@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::golang;
 
-/// A validation error of one field: a *cause* of an `Invalid` response.
+/// A validation error of one field, which Kubernetes sends as one *cause* of an `Invalid` response.
 ///
 /// # Examples
 ///
@@ -25,7 +25,8 @@ pub struct FieldError {
     pub kind: FieldErrorKind,
     /// Path of the field, for example `spec.ports[0].name`.
     pub field: String,
-    /// Text after the field: the kind in words, the value, the detail.
+    /// Text of the error after the path: the kind of the error in words, the value, and the
+    /// explanation.
     pub detail: String,
 }
 
@@ -35,7 +36,7 @@ pub struct FieldError {
 pub enum FieldErrorKind {
     /// The value occurs more than once, but must be unique.
     Duplicate,
-    /// The field may not be set or changed here.
+    /// The field may not be set or changed.
     Forbidden,
     /// The server failed to validate the field.
     Internal,
@@ -56,7 +57,7 @@ pub enum FieldErrorKind {
 }
 
 impl FieldErrorKind {
-    /// Returns the kind as Kubernetes writes it in messages.
+    /// Returns the kind of the error as Kubernetes writes it in messages.
     fn as_str(self) -> &'static str {
         match self {
             Self::Duplicate => "Duplicate value",
@@ -88,7 +89,7 @@ impl FieldError {
         Self::new(FieldErrorKind::Required, field, None, detail)
     }
 
-    /// Creates the error for a field that may not be set or changed here.
+    /// Creates the error for a field that may not be set or changed.
     pub fn forbidden(field: impl Into<String>, detail: impl AsRef<str>) -> Self {
         Self::new(FieldErrorKind::Forbidden, field, None, detail)
     }
@@ -128,7 +129,7 @@ impl FieldError {
         Self::with_value(FieldErrorKind::TooMany, field, &Value::from(actual), detail)
     }
 
-    /// Returns the machine-readable reason: `details.causes[].reason` of a Status.
+    /// Returns the machine-readable reason, which is `details.causes[].reason` in a Status.
     pub fn reason(&self) -> &'static str {
         match self.kind {
             FieldErrorKind::Duplicate => "FieldValueDuplicate",

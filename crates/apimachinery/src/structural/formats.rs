@@ -1,7 +1,7 @@
 //! String formats that Kubernetes checks in custom resources.
 //!
-//! Names of formats are compared without their dashes (`date-time` and `datetime` are the same).
-//! Where Go's parsers accept more than the standards, so does this module.
+//! Names of formats are compared without their dashes (`date-time` and `datetime` are the same). In
+//! some places Go's parsers accept more than the standards; this module accepts the same.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
@@ -51,7 +51,8 @@ pub(super) fn matches(format: &str, text: &str) -> Option<bool> {
     })
 }
 
-/// Compiles a constant expression. The tests make sure that all of them compile.
+/// Compiles a constant regular expression of this module. Returns `None` if the expression is not
+/// valid; the tests make sure that all expressions are valid.
 fn constant(pattern: &str) -> Option<Regex> {
     Regex::new(pattern).ok()
 }
@@ -262,7 +263,8 @@ fn is_isbn13(text: &str) -> bool {
     digits.len() == 13 && !digits.contains(&10) && weighted.sum::<u32>() % 10 == 0
 }
 
-/// Returns the digits of an ISBN, with X as ten; empty if the text has any other character.
+/// Returns the digits of an ISBN, with `X` as ten. The result is empty if the text has any other
+/// character.
 fn isbn_digits(text: &str) -> Vec<u32> {
     let digits = text.chars().filter(|c| !matches!(c, '-' | ' '));
     let value = |c: char| if c == 'X' { Some(10) } else { c.to_digit(10) };

@@ -38,7 +38,7 @@ pub(super) fn check(value: &Value, schema: &Typed<'_>, path: &str, errors: &mut 
     }
 }
 
-/// Reports the second occurrence of each value, but no further ones, as Kubernetes does.
+/// Reports the second occurrence of each value, but no later occurrence, as Kubernetes does.
 fn check_unique(items: &[Value], path: &str, errors: &mut Vec<FieldError>) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (index, item) in items.iter().enumerate() {

@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 use crate::quantity::Quantity;
 use crate::schema::{Schema, SchemaType, Typed};
 
-/// Normalizes an object as if it was decoded into Kubernetes' Go types and encoded again: removes
-/// unnecessary nulls, empty lists and empty maps, adds structs that always exist, and writes
-/// quantities in canonical form.
+/// Normalizes an object as if it was decoded into Kubernetes' Go types and encoded again. Removes
+/// unnecessary nulls, empty lists and empty maps, adds the structs that always exist in Go, and
+/// writes quantities in canonical form.
 ///
-/// This applies to all fields of a built-in kind, but only to the metadata of a custom resource,
-/// whose other fields stay unchanged. Call this function on an object that a client sent.
+/// In a built-in kind, all fields are normalized. In a custom resource, only the metadata is
+/// normalized. Call this function on an object that a client sent.
 ///
 /// # Examples
 ///
@@ -80,8 +80,9 @@ fn normalize_value(value: &mut Value, typed: &Typed<'_>) {
     }
 }
 
-/// Normalizes a field of a struct, and returns whether the field is kept. In the published schemas,
-/// a struct that is not a pointer, and so always exists, has the default `{}`.
+/// Normalizes a field of a Go struct, and returns whether the field is kept. A field that is a
+/// struct, and not a pointer to one, always exists; the published schemas mark it by the default
+/// `{}`.
 fn normalize_field(value: &mut Value, typed: &Typed<'_>, required: bool) -> bool {
     if value.is_null() {
         let empty = Value::Object(Map::new());
@@ -95,8 +96,8 @@ fn normalize_field(value: &mut Value, typed: &Typed<'_>, required: bool) -> bool
     required || !is_empty_collection(value, typed.schema())
 }
 
-/// Reports whether the value is an empty list or map, but not an empty struct. A field without a
-/// type holds any JSON, such as the default of a schema, and is never removed.
+/// Reports whether the value is an empty list or an empty map, which Go leaves out. An empty struct
+/// does not count, nor does a field without a type, which may hold any JSON.
 fn is_empty_collection(value: &Value, schema: &Schema) -> bool {
     match value {
         Value::Array(items) => items.is_empty() && schema.type_ == Some(SchemaType::Array),

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::schema::{AdditionalProperties, Typed};
 
-/// Removes the fields that `schema` does not declare, and returns their paths, sorted, such as
-/// `spec.foo` or `spec.list[0].bar`.
+/// Removes the fields that `schema` does not declare, and returns the sorted paths of these fields,
+/// such as `spec.foo` or `spec.list[0].bar`.
 ///
 /// `x-kubernetes-preserve-unknown-fields` and `x-kubernetes-embedded-resource` are honoured.
 /// `apiVersion`, `kind` and `metadata` of the root are always kept; unknown fields inside
@@ -45,7 +45,8 @@ pub fn prune(object: &mut Value, schema: &Typed<'_>) -> Vec<String> {
     pruner.dropped
 }
 
-/// Returns the paths that [`prune`] would remove, which `fieldValidation=Strict` rejects.
+/// Returns the paths of the fields that [`prune`] would remove. A request with
+/// `fieldValidation=Strict` is rejected if there are any.
 pub fn unknown_fields(object: &Value, schema: &Typed<'_>) -> Vec<String> {
     prune(&mut object.clone(), schema)
 }
@@ -55,10 +56,10 @@ struct Pruner {
     dropped: Vec<String>,
 }
 
-/// Properties that a value has by its position in the object, in addition to its schema.
+/// Rules for a value that follow from its position in the object rather than from its schema.
 #[derive(Clone, Copy, Default)]
 struct Position {
-    /// Whether the value is a whole resource, whose type and metadata are kept.
+    /// Whether the value is a whole resource, whose `apiVersion`, `kind` and `metadata` are kept.
     resource: bool,
     /// Whether the value is an item of a list that preserves unknown fields.
     preserve: bool,
@@ -94,7 +95,7 @@ impl Pruner {
         }
     }
 
-    /// Prunes inside one field, and returns whether the field itself is kept.
+    /// Removes unknown fields inside one field, and returns whether the field itself is kept.
     fn field(
         &mut self,
         name: &str,
@@ -143,8 +144,8 @@ impl Pruner {
     }
 }
 
-/// Reports whether unknown fields are preserved. A definition of a built-in kind without any fields
-/// (RawExtension, JSON) holds any value.
+/// Reports whether unknown fields are preserved in a value of this schema. A definition of a
+/// built-in kind that declares no fields, such as RawExtension or JSON, accepts any value.
 fn preserves(typed: &Typed<'_>) -> bool {
     let schema = typed.schema();
     let free_form = typed.is_referenced()

@@ -1,9 +1,10 @@
 //! Validates an object against its schema, with Kubernetes' messages.
 //!
 //! Kubernetes validates custom resources with a fork of go-openapi's validator. Operators, tests
-//! and people depend on its wording, its order, and its choice of which failed alternative of an
-//! `anyOf` to report. This module therefore follows that validator step by step: each schema yields
-//! an [`Outcome`] with errors and a count of the checks that passed.
+//! and people depend on the wording and the order of the errors, and on which failed alternative of
+//! an `anyOf` the validator reports. This module therefore follows the algorithm of that validator:
+//! the check of a value against a schema returns an [`Outcome`] with the errors and the number of
+//! checks that passed.
 
 mod collections;
 mod combinations;
@@ -61,8 +62,8 @@ pub fn validate(object: &Value, schema: &Typed<'_>) -> Vec<FieldError> {
 #[derive(Default)]
 struct Outcome {
     errors: Vec<FieldError>,
-    /// Number of checks that passed. Of several failed alternatives, the one with the most is
-    /// reported.
+    /// Number of checks that passed. If all alternatives of an `anyOf` or `oneOf` fail, the errors
+    /// of the alternative with the highest number are reported.
     matched: usize,
 }
 
@@ -71,7 +72,7 @@ impl Outcome {
         self.errors.is_empty()
     }
 
-    /// Adds an error unless it was already added.
+    /// Adds an error, unless the same error was already added.
     fn add(&mut self, error: FieldError) {
         if !self.errors.contains(&error) {
             self.errors.push(error);
@@ -138,7 +139,7 @@ fn check(value: &Value, typed: &Typed<'_>, path: &str) -> Outcome {
     outcome
 }
 
-/// Returns the format if Kubernetes checks it for this type. Other formats are ignored.
+/// Returns the `format` of the schema if Kubernetes checks this format for the schema's type.
 fn known_format(schema: &Schema) -> Option<&str> {
     let format = schema.format.as_deref()?;
     let known = match schema.type_ {
@@ -211,7 +212,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Reports whether a number is whole, so that the type integer accepts it (`1.0`).
+/// Reports whether a number is whole, such as `1.0`, so that the type `integer` accepts it.
 fn is_whole(value: &Value) -> bool {
     const SAFE: f64 = 9_007_199_254_740_991.0;
     value
@@ -246,7 +247,8 @@ fn check_enum(value: &Value, schema: &Schema, path: &str, outcome: &mut Outcome)
     outcome.add(FieldError::not_supported(field(path), value, &names));
 }
 
-/// Returns the field of an error: the path without the leading dot of a property of the root.
+/// Returns the path to report in an error: `path` without its leading dot, or `<nil>` for the whole
+/// object.
 fn field(path: &str) -> String {
     match path.strip_prefix('.').unwrap_or(path) {
         "" => "<nil>".to_owned(),

@@ -1,12 +1,12 @@
-//! Whether two values are equal once the server's own forms are taken into account.
+//! Compares a value with what the server stores for the value, which may be written differently.
 
 use serde_json::Value;
 
 use super::super::{UNOWNED_FIELDS, UNOWNED_METADATA};
 use crate::quantity::Quantity;
 
-/// The path to a value, which decides in which form the server writes it. List items have the path
-/// of their list.
+/// Path to a value in an object. The path decides in which form the server writes the value. List
+/// items have the path of their list.
 pub(super) struct Place<'a> {
     is_custom: bool,
     above: Option<&'a Self>,
@@ -14,7 +14,7 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Returns the place of a whole object of this `apiVersion`.
+    /// Returns the path to a whole object of this `apiVersion`.
     pub(super) fn root(api_version: &str) -> Self {
         Self {
             is_custom: is_custom(api_version),
@@ -23,7 +23,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns the place of a field of the object at this place.
+    /// Returns the path to the field `name` of the value at this path.
     pub(super) fn field(&'a self, name: &'a str) -> Self {
         Place {
             is_custom: self.is_custom,
@@ -32,12 +32,12 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Reports whether the object here is the `metadata` of the whole object.
+    /// Reports whether this is the path to the object's `metadata`.
     pub(super) fn is_metadata(&self) -> bool {
         self.name == "metadata" && self.above.is_some_and(|above| above.above.is_none())
     }
 
-    /// Reports whether no manager ever owns the field `name` of the object here.
+    /// Reports whether `name` is a field of the object at this path that no manager ever owns.
     pub(super) fn is_unowned(&self, name: &str) -> bool {
         match self.above {
             None => UNOWNED_FIELDS.contains(&name),
@@ -45,14 +45,15 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Reports whether the server leaves out empty lists here.
+    /// Reports whether the server leaves out an empty list at this path.
     pub(super) fn omits_empty(&self) -> bool {
         !self.is_custom
     }
 
-    /// Reports whether the server decodes a quantity here, and writes it in its own form. Elsewhere
-    /// text that could be a quantity is text: the version `1.10` is not the version `1.1`. A place
-    /// that is missing in this list costs one request after a start.
+    /// Reports whether the value at this path is a quantity, which the server writes in canonical
+    /// form. At other paths, text that looks like a quantity is compared as text: the version
+    /// `1.10` is not the version `1.1`. A quantity whose path is missing in this function costs one
+    /// unnecessary apply request after the client has started.
     fn has_quantity(&self) -> bool {
         let above = self.above.map_or("", |above| above.name);
         let above_that = self.above.and_then(|above| above.above);
@@ -74,15 +75,15 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Reports whether objects of this `apiVersion` are stored as they are sent. For built-in kinds the
-/// server leaves out empty lists.
+/// Reports whether this is the `apiVersion` of a custom kind, whose objects the server stores as
+/// they are sent. For built-in kinds the server leaves out empty lists.
 fn is_custom(api_version: &str) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     group.contains('.') && !group.ends_with(".k8s.io")
 }
 
-/// Reports whether `live` is what the server stores for `value`. Fields that the server added to an
-/// object are ignored: its managed fields show whether another client may have set them.
+/// Reports whether `live` is what the server stores for `value`. Fields that only `live` has are
+/// ignored: the managed fields of the object show whether another client may have set these fields.
 pub(super) fn is_equivalent(value: &Value, live: Option<&Value>, place: &Place<'_>) -> bool {
     let Some(live) = live.filter(|live| !live.is_null()) else {
         return is_zero(value);
@@ -113,7 +114,8 @@ pub(super) fn is_equivalent(value: &Value, live: Option<&Value>, place: &Place<'
     }
 }
 
-/// Reports whether a server that leaves out empty values may leave out this one.
+/// Reports whether the value is empty, so that a server that leaves out empty values may leave out
+/// this value.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,

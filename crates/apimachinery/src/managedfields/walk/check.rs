@@ -8,7 +8,8 @@ use super::super::topology::{Node, Shape};
 use crate::golang;
 use crate::schema::SchemaType;
 
-/// Checks whether a configuration can be merged. Errors are in the words of structured-merge-diff.
+/// Checks whether a configuration can be merged. The error messages are those of
+/// structured-merge-diff.
 pub(in super::super) fn check(config: &Value, node: &Node<'_>) -> Result<(), String> {
     let mut wrong = Vec::new();
     check_at(config, node, &mut String::new(), &mut wrong);

@@ -63,7 +63,8 @@ impl Walk {
         }
     }
 
-    /// Compares values as one shape, and returns whether they were compared as a whole.
+    /// Compares two values by the merge rule `shape`. Returns `true` if the values were compared as
+    /// a whole, and `false` if they were compared field by field or item by item.
     fn compare_as(
         &mut self,
         shape: Shape,

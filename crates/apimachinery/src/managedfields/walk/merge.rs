@@ -67,7 +67,7 @@ fn merge_fields(
 /// The items of one list, each with its path element.
 struct MergeInput<'v> {
     items: Vec<(PathElement, &'v Value)>,
-    /// Items by path element; `None` for an element that occurs twice, because it is ambiguous.
+    /// The item of each path element; `None` if two items have the same path element.
     by_element: BTreeMap<PathElement, Option<&'v Value>>,
 }
 
@@ -98,8 +98,8 @@ impl<'v> MergeInput<'v> {
     }
 }
 
-/// Merges two lists. Both keep their order; where they disagree, the order of the configuration is
-/// used.
+/// Merges two associative lists. Items of each list keep their relative order; where the two lists
+/// disagree, the order of the configuration is used.
 fn merge_items(live_items: &[Value], config_items: &[Value], node: &Node<'_>) -> Vec<Value> {
     let live = MergeInput::of(live_items, node);
     let config = MergeInput::of(config_items, node);

@@ -7,7 +7,8 @@ use crate::golang;
 use crate::schema::{Schema, SchemaRef, Typed};
 use crate::structural::FieldError;
 
-/// Checks `anyOf`, `oneOf`, `allOf` and `not`. Kubernetes reports these errors without a field.
+/// Checks `anyOf`, `oneOf`, `allOf` and `not`. Kubernetes reports the errors of these keywords
+/// without a field.
 pub(super) fn check_combinations(value: &Value, typed: &Typed<'_>, path: &str) -> Outcome {
     let schema = typed.schema();
     let mut outcome = Outcome::default();
@@ -80,8 +81,9 @@ pub(super) fn check_combinations(value: &Value, typed: &Typed<'_>, path: &str) -
     outcome
 }
 
-/// Number of valid alternatives, and the outcome to report: that of the first valid alternative,
-/// or else that of the closest one.
+/// Result of checking a value against the alternatives of `anyOf` or `oneOf`. The reported outcome
+/// is that of the first valid alternative; if none is valid, that of the alternative in which the
+/// most checks passed.
 struct Alternatives {
     valid: usize,
     reported: Outcome,

@@ -7,7 +7,8 @@ use crate::golang;
 use crate::schema::{Schema, SchemaType};
 use crate::structural::FieldError;
 
-/// Checks length and pattern, and reports only the first error, as Kubernetes does.
+/// Checks the length and the pattern of a string. Only the first error is reported, as in
+/// Kubernetes.
 pub(super) fn check_string(text: &str, schema: &Schema, path: &str, outcome: &mut Outcome) {
     let length = text.chars().count() as u64;
     let value = Value::from(text);
@@ -103,8 +104,8 @@ pub(super) fn check_number(number: &Number, schema: &Schema, path: &str, outcome
     }
 }
 
-/// Reports a limit that is out of range for the type. This is an error in the schema, but
-/// Kubernetes reports it for the value.
+/// Adds an error if a limit in the schema, such as `maximum`, is out of range for the schema's
+/// type. Kubernetes reports this error of the schema when it validates a value.
 fn check_limit(limit: f64, schema: &Schema, what: &str, path: &str, outcome: &mut Outcome) {
     let integer = (limit.fract() == 0.0 && limit.abs() < 9.3e18).then_some(limit as i64);
     if let Err(detail) = check_range(limit, integer, schema, what, path) {
