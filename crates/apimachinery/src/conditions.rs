@@ -2,8 +2,8 @@
 //!
 //! [`Condition`] is `metav1.Condition` on the wire. A controller sets type, status, reason and
 //! message. The framework sets the transition time and the observed generation just before it
-//! writes a status. The time therefore changes only when a condition's status changes, and a
-//! reconcile that changes nothing writes nothing.
+//! writes the status of the object. The transition time therefore changes only when a condition's
+//! status changes, and a reconcile that changes nothing writes nothing.
 
 mod schema;
 
@@ -33,15 +33,17 @@ pub struct Condition {
     pub type_: String,
     /// Status of the condition.
     pub status: ConditionStatus,
-    /// Generation of the object that the controller observed; set when the status is written.
+    /// Generation of the object that the controller observed. The framework sets this field
+    /// when it writes the object's status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Time of the last change of `status`, in whole seconds; set when the status is written.
+    /// Time of the last change of `status`, in whole seconds. The framework sets this field
+    /// when it writes the object's status.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "seconds")]
     pub last_transition_time: Option<Timestamp>,
-    /// Reason of the last change, as one CamelCase word. Kubernetes requires a reason, so
-    /// [`Condition::new`] sets the type if the status is true, `Not` and the type if it is false,
-    /// and `Unknown` otherwise.
+    /// Reason of the last change, as one CamelCase word. Kubernetes requires a reason. The default
+    /// of [`Condition::new`] for the type `Ready` is `Ready` if the status is true, `NotReady` if
+    /// the status is false, and `Unknown` otherwise.
     #[serde(default)]
     pub reason: String,
     /// Explanation for people. May be empty.
@@ -78,7 +80,8 @@ impl fmt::Display for ConditionStatus {
 }
 
 impl Condition {
-    /// Creates a condition with a reason derived from type and status, no message and no time.
+    /// Creates a condition without a message and a time. The reason is derived from the type and
+    /// the status: `Ready`, `NotReady` or `Unknown` for the type `Ready`.
     pub fn new(type_: impl Into<String>, status: impl Into<ConditionStatus>) -> Self {
         let type_ = type_.into();
         let status = status.into();
@@ -97,14 +100,14 @@ impl Condition {
         }
     }
 
-    /// Sets the reason, one CamelCase word.
+    /// Sets the reason, which must be one CamelCase word.
     #[must_use]
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = reason.into();
         self
     }
 
-    /// Sets the message, an explanation for people.
+    /// Sets the message, which is an explanation for people.
     #[must_use]
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();
@@ -125,8 +128,8 @@ impl From<&Self> for Condition {
 
 /// Conditions of an object, at most one of each type.
 ///
-/// The wire format is a plain list. The schema declares the list as a map keyed by `type`, so that
-/// several controllers can each apply their own conditions.
+/// The wire format is a plain list. The schema declares the list as `x-kubernetes-list-type: map`
+/// with the key `type`, so that several controllers can each apply their own conditions.
 ///
 /// # Examples
 ///
@@ -150,11 +153,11 @@ impl Conditions {
         Self::default()
     }
 
-    /// Adds a condition, or replaces the condition of the same type. Accepts a condition or a
-    /// reference to one, so that a function that may be called again needs no clone.
+    /// Adds a condition, or replaces the condition of the same type. `condition` may also be a
+    /// reference, which is cloned.
     ///
-    /// The transition time of the replaced condition is kept unless the status changes; a new time
-    /// is set when the status is written.
+    /// If the status does not change, the condition keeps the transition time of the replaced
+    /// condition. Otherwise the framework sets a new time when it writes the object's status.
     pub fn set(&mut self, condition: impl Into<Condition>) {
         let mut condition = condition.into();
         match self
@@ -172,7 +175,7 @@ impl Conditions {
         }
     }
 
-    /// Removes the condition of this type and returns it.
+    /// Removes the condition of this type, and returns the removed condition.
     pub fn remove(&mut self, type_: &str) -> Option<Condition> {
         let index = self
             .0
@@ -209,7 +212,8 @@ impl<'a> IntoIterator for &'a Conditions {
     }
 }
 
-/// Sets the conditions one after the other: the last one of each type is kept.
+/// Adds the conditions one after the other. Of several conditions of the same type, the last one is
+/// kept.
 impl FromIterator<Condition> for Conditions {
     fn from_iter<I: IntoIterator<Item = Condition>>(conditions: I) -> Self {
         let mut all = Self::default();
@@ -220,7 +224,7 @@ impl FromIterator<Condition> for Conditions {
     }
 }
 
-/// Serialization of times as in Kubernetes: RFC 3339 in UTC, whole seconds.
+/// Serialization of times in Kubernetes' format: RFC 3339 in UTC with whole seconds.
 mod seconds {
     use jiff::Timestamp;
     use serde::{Deserialize, Deserializer, Serializer};

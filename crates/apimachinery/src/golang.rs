@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-/// Formats a string as `%q` does.
+/// Formats a string as Go's `%q` does.
 pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -31,8 +31,8 @@ pub(crate) fn quote(text: &str) -> String {
     out
 }
 
-/// Formats a float as `%v` does: the shortest digits that parse back to the same value, with an
-/// exponent below 1e-4 and from 1e21 on.
+/// Formats a float as Go's `%v` does: with the fewest digits that parse back to the same value, and
+/// with an exponent below 1e-4 and from 1e21 on.
 pub(crate) fn float(value: f64) -> String {
     let exponential = format!("{value:e}");
     let exponent: i32 = exponential
@@ -47,7 +47,8 @@ pub(crate) fn float(value: f64) -> String {
     format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// Formats a value as `field.Error` does: scalars as `%v` (strings as `%q`), the rest as JSON.
+/// Formats a value as Kubernetes' `field.Error` does: a string as `%q`, another scalar as `%v`, and
+/// the rest as JSON.
 pub(crate) fn value(value: &Value) -> String {
     match value {
         Value::String(text) => quote(text),
@@ -60,7 +61,7 @@ pub(crate) fn value(value: &Value) -> String {
     }
 }
 
-/// Formats a value as `%v` does: `map[a:1 b:[x y]]`.
+/// Formats a value as Go's `%v` does, such as `map[a:1 b:[x y]]`.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -74,7 +75,7 @@ pub(crate) fn plain(value: &Value) -> String {
     }
 }
 
-/// Formats a value as `%#v` does: `map[string]interface {}{"a":1}`.
+/// Formats a value as Go's `%#v` does, such as `map[string]interface {}{"a":1}`.
 pub(crate) fn syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
@@ -94,7 +95,7 @@ pub(crate) fn syntax(value: &Value) -> String {
     }
 }
 
-/// Returns the Go type of a value as `%T` prints it.
+/// Returns the Go type of a value as Go's `%T` prints it.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

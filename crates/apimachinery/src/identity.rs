@@ -1,8 +1,8 @@
-//! Names of kinds and resources, and the paths at which the API serves them.
+//! Names of kinds and resources, and the paths at which the API serves resources.
 //!
-//! A *kind* is a type (`Deployment`); a *resource* is the collection that serves it
-//! (`deployments`). Both belong to a group and have versions. The text forms are those that
-//! Kubernetes prints and parses.
+//! A *kind* is a type (`Deployment`); a *resource* is the collection that serves objects of this
+//! type (`deployments`). Kinds and resources belong to a group and have versions. The text forms
+//! are those that Kubernetes prints and parses.
 
 mod path;
 mod version;
@@ -14,7 +14,8 @@ pub use crate::error::IdentityError;
 pub use path::{ResourcePath, segment_flaw};
 pub use version::compare_versions;
 
-/// A group and one of its versions: the `apiVersion` of objects.
+/// A group and one of its versions. The text form, such as `apps/v1`, is the `apiVersion` of
+/// objects.
 ///
 /// # Examples
 ///
@@ -30,7 +31,7 @@ pub use version::compare_versions;
 pub struct GroupVersion {
     /// The group; empty for the core group.
     pub group: String,
-    /// The version.
+    /// The version, such as `v1`.
     pub version: String,
 }
 
@@ -43,12 +44,12 @@ impl GroupVersion {
         }
     }
 
-    /// Returns the kind of this name in the group and version.
+    /// Returns the kind with this name in the group and version.
     pub fn with_kind(&self, kind: impl Into<String>) -> GroupVersionKind {
         GroupVersionKind::new(&self.group, &self.version, kind)
     }
 
-    /// Returns the resource of this name in the group and version.
+    /// Returns the resource with this name in the group and version.
     pub fn with_resource(&self, resource: impl Into<String>) -> GroupVersionResource {
         GroupVersionResource::new(&self.group, &self.version, resource)
     }
@@ -94,7 +95,7 @@ impl FromStr for GroupVersion {
 pub struct GroupKind {
     /// The group; empty for the core group.
     pub group: String,
-    /// The kind.
+    /// The kind, such as `Deployment`.
     pub kind: String,
 }
 
@@ -107,7 +108,7 @@ impl GroupKind {
         }
     }
 
-    /// Returns the kind in one of its versions.
+    /// Returns the kind in this version.
     pub fn with_version(&self, version: impl Into<String>) -> GroupVersionKind {
         GroupVersionKind::new(&self.group, version, &self.kind)
     }
@@ -143,7 +144,7 @@ impl FromStr for GroupKind {
 pub struct GroupResource {
     /// The group; empty for the core group.
     pub group: String,
-    /// The resource.
+    /// The resource, such as `deployments`.
     pub resource: String,
 }
 
@@ -156,7 +157,7 @@ impl GroupResource {
         }
     }
 
-    /// Returns the resource in one of its versions.
+    /// Returns the resource in this version.
     pub fn with_version(&self, version: impl Into<String>) -> GroupVersionResource {
         GroupVersionResource::new(&self.group, version, &self.resource)
     }
@@ -193,14 +194,14 @@ impl FromStr for GroupResource {
 pub struct GroupVersionKind {
     /// The group; empty for the core group.
     pub group: String,
-    /// The version.
+    /// The version, such as `v1`.
     pub version: String,
-    /// The kind.
+    /// The kind, such as `Deployment`.
     pub kind: String,
 }
 
 impl GroupVersionKind {
-    /// Creates a kind from its parts.
+    /// Creates a `GroupVersionKind` from a group, a version and a kind.
     pub fn new(
         group: impl Into<String>,
         version: impl Into<String>,
@@ -213,11 +214,11 @@ impl GroupVersionKind {
         }
     }
 
-    /// Creates a kind from the `apiVersion` and the `kind` of an object.
+    /// Creates a `GroupVersionKind` from the `apiVersion` and the `kind` of an object.
     ///
     /// # Errors
     ///
-    /// [`IdentityError::GroupVersion`] if `api_version` is not a group and a version.
+    /// [`IdentityError::GroupVersion`] if `api_version` is neither `version` nor `group/version`.
     pub fn from_api_version(
         api_version: &str,
         kind: impl Into<String>,
@@ -225,17 +226,17 @@ impl GroupVersionKind {
         Ok(api_version.parse::<GroupVersion>()?.with_kind(kind))
     }
 
-    /// Returns the `apiVersion` of objects of this kind.
+    /// Returns the `apiVersion` of objects of this kind, such as `apps/v1`.
     pub fn api_version(&self) -> String {
         self.group_version().to_string()
     }
 
-    /// Returns group and version.
+    /// Returns the group and version of the kind.
     pub fn group_version(&self) -> GroupVersion {
         GroupVersion::new(&self.group, &self.version)
     }
 
-    /// Returns group and kind.
+    /// Returns the group and kind, without the version.
     pub fn group_kind(&self) -> GroupKind {
         GroupKind::new(&self.group, &self.kind)
     }
@@ -277,14 +278,14 @@ impl FromStr for GroupVersionKind {
 pub struct GroupVersionResource {
     /// The group; empty for the core group.
     pub group: String,
-    /// The version.
+    /// The version, such as `v1`.
     pub version: String,
-    /// The resource.
+    /// The resource, such as `deployments`.
     pub resource: String,
 }
 
 impl GroupVersionResource {
-    /// Creates a resource from its parts.
+    /// Creates a `GroupVersionResource` from a group, a version and a resource.
     pub fn new(
         group: impl Into<String>,
         version: impl Into<String>,
@@ -297,22 +298,22 @@ impl GroupVersionResource {
         }
     }
 
-    /// Returns the `apiVersion` of objects of this resource.
+    /// Returns the `apiVersion` of objects of this resource, such as `apps/v1`.
     pub fn api_version(&self) -> String {
         self.group_version().to_string()
     }
 
-    /// Returns group and version.
+    /// Returns the group and version of the resource.
     pub fn group_version(&self) -> GroupVersion {
         GroupVersion::new(&self.group, &self.version)
     }
 
-    /// Returns group and resource.
+    /// Returns the group and resource, without the version.
     pub fn group_resource(&self) -> GroupResource {
         GroupResource::new(&self.group, &self.resource)
     }
 
-    /// Returns the path of the collection over all namespaces.
+    /// Returns the path of all objects of the resource in all namespaces.
     pub fn path(&self) -> ResourcePath<'_> {
         ResourcePath::new(&self.group, &self.version, &self.resource)
     }

@@ -10,12 +10,12 @@
 //! - [`patch`]: JSON patch, JSON merge patch, strategic merge patch.
 //! - [`protobuf`]: the protobuf encoding of built-in kinds.
 //! - [`quantity`]: numbers with a unit suffix, and their canonical form.
-//! - [`redact`]: removal of secret values from objects that are shown.
+//! - [`redact`]: removal of secret values from objects before they are shown.
 //! - [`selector`]: label and field selectors.
-//! - [`shard`]: objects split by a hash, the same on server and client.
-//! - [`size`]: size of a value as JSON.
+//! - [`shard`]: shard selectors, which split the objects of a kind by a hash.
+//! - [`size`]: number of bytes of a value as JSON.
 //! - [`managedfields`]: server-side apply and field ownership.
-//! - [`conditions`] and [`readiness`]: the state that an object reports about itself.
+//! - [`conditions`] and [`readiness`]: conditions of an object, and whether the object is ready.
 
 pub mod conditions;
 mod error;

@@ -17,7 +17,8 @@ pub const DNS_SUBDOMAIN_MAX: usize = 253;
 /// Maximum length of the name of a field manager, in bytes.
 const FIELD_MANAGER_MAX: usize = 128;
 
-/// Reports whether `text` has the characters of a DNS label, whatever its length.
+/// Reports whether `text` is a DNS label: lowercase letters, digits and inner dashes. The length is
+/// not checked.
 pub fn is_dns_label(text: &str) -> bool {
     let is_edge = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let bytes = text.as_bytes();
@@ -26,12 +27,12 @@ pub fn is_dns_label(text: &str) -> bool {
         && bytes.iter().all(|b| is_edge(b) || *b == b'-')
 }
 
-/// Reports whether `text` has the characters of a DNS subdomain, whatever its length.
+/// Reports whether `text` is a DNS subdomain: DNS labels joined by dots. The length is not checked.
 fn is_dns_subdomain(text: &str) -> bool {
     text.split('.').all(is_dns_label)
 }
 
-/// Checks the name of an object whose names are DNS labels, such as a namespace.
+/// Checks the name of an object of a kind whose names are DNS labels, such as Namespace.
 ///
 /// # Errors
 /// Returns the violated rule in Kubernetes' words.
@@ -46,7 +47,7 @@ pub fn check_dns_label(text: &str) -> Result<(), String> {
     check(text, DNS_LABEL_MAX, is_dns_label, LABEL_RULE)
 }
 
-/// Checks the name of an object whose names are DNS subdomains, such as a Lease.
+/// Checks the name of an object of a kind whose names are DNS subdomains, such as Lease.
 ///
 /// # Errors
 /// Returns the violated rule in Kubernetes' words.
@@ -62,8 +63,8 @@ fn check(text: &str, max: usize, holds: fn(&str) -> bool, rule: &str) -> Result<
     }
 }
 
-/// Checks a finalizer of an operator: a domain, a slash and a name. Names without a domain are
-/// reserved for Kubernetes, which rejects the ones that it does not know.
+/// Checks a finalizer of an operator, which must be a domain, a slash and a name. Kubernetes
+/// rejects finalizers without a domain, except those that it defines itself.
 ///
 /// # Errors
 /// Returns the violated rule.

@@ -13,7 +13,7 @@ pub use json::json_patch;
 pub use strategic::strategic_merge;
 
 /// Applies an RFC 7386 JSON merge patch: objects are merged, null deletes a field, and any other
-/// value replaces it.
+/// value replaces the value of the field.
 ///
 /// # Examples
 ///

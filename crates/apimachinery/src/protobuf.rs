@@ -2,10 +2,11 @@
 //! object.
 //!
 //! kubectl and client-go send built-in kinds as `application/vnd.kubernetes.protobuf`: four magic
-//! bytes, then a `runtime.Unknown` that names the kind and holds its message. API servers send
-//! responses in this format as well. Field numbers, JSON names and types come from one table,
-//! generated from the sources of Kubernetes (`cargo xtask protobuf`); no kind has code of its own.
-//! The wire format is decoded and encoded without a protobuf library.
+//! bytes, then an envelope, the message `runtime.Unknown`, which has the `apiVersion` and `kind`
+//! and contains the encoded object. API servers send responses in this format as well. Field
+//! numbers, JSON names and types come from one table, generated from the sources of Kubernetes
+//! (`cargo xtask protobuf`); no kind has code of its own. The wire format is decoded and encoded
+//! without a protobuf library.
 //!
 //! - [`from_slice`] and [`to_vec`] are for typed objects, [`decode`] and [`encode()`] for JSON.
 //! - [`Deserializer`] decodes a message without its envelope directly from the wire bytes.
@@ -14,9 +15,9 @@
 //!
 //! Decoding returns the JSON that the same server would send: values that Go's JSON omits when
 //! empty are omitted, an empty struct that is not a pointer in Go is `{}`, and a pointer that is
-//! set is kept even if its value is empty. There is one difference to JSON: an empty list is not on
-//! the wire, so it is missing here where Go prints `null` or `[]`. Encoding writes what Go writes:
-//! every field that is not a pointer, even if it is empty.
+//! set is kept even if its value is empty. There is one difference to JSON: protobuf does not
+//! encode an empty list, so the decoded object lacks the field where Go prints `null` or `[]`.
+//! Encoding writes what Go writes: every field that is not a pointer, even if it is empty.
 //!
 //! Custom resources are not supported: Kubernetes never sends them as protobuf.
 
@@ -42,10 +43,10 @@ use wire::{Datum, Reader};
 /// Media type of a protobuf body.
 pub const CONTENT_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
-/// First bytes of every protobuf body.
+/// First bytes of every protobuf body, before the envelope.
 pub const MAGIC: &[u8] = b"k8s\0";
 
-/// Decodes an object of a built-in kind with its envelope.
+/// Decodes an object of a built-in kind in its protobuf envelope to JSON.
 ///
 /// The result has the `apiVersion` and `kind` of the envelope.
 ///
@@ -64,15 +65,16 @@ pub const MAGIC: &[u8] = b"k8s\0";
 ///
 /// # Errors
 ///
-/// If the bytes are not an envelope, the kind is not in the table, or the message cannot be decoded
-/// as that of its kind; the last error names the message and the field.
+/// If the bytes are not an envelope, the kind is not a built-in kind, or the message cannot be
+/// decoded. In the last case the error contains the names of the message and the field.
 pub fn decode(bytes: &[u8]) -> Result<Value, ProtobufError> {
     from_slice(bytes)
 }
 
-/// Decodes an object with its envelope into a type.
+/// Decodes an object of a built-in kind in its protobuf envelope to the type `T`.
 ///
-/// The type gets the `apiVersion` and `kind` of the envelope before the other fields.
+/// The visitor of the type gets the `apiVersion` and `kind` of the envelope before the other
+/// fields.
 ///
 /// # Examples
 ///
@@ -102,7 +104,7 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Proto
         .map_err(|error| malformed("runtime.Unknown", "raw", format!("is not JSON: {error}")))
 }
 
-/// Encodes an object of a built-in kind with its envelope.
+/// Encodes an object of a built-in kind as protobuf in an envelope.
 ///
 /// The `apiVersion` and `kind` are taken from the serialized object.
 ///
@@ -137,7 +139,7 @@ pub fn to_vec<T: Serialize + ?Sized>(object: &T) -> Result<Vec<u8>, ProtobufErro
     encode(&value)
 }
 
-/// Envelope of an object: its kind and its encoding.
+/// Envelope of an object, which has the kind, the encoding and the bytes of the object.
 ///
 /// # Examples
 ///
@@ -153,9 +155,10 @@ pub fn to_vec<T: Serialize + ?Sized>(object: &T) -> Result<Vec<u8>, ProtobufErro
 pub struct Envelope<'a> {
     /// Group and version of the object.
     pub api_version: &'a str,
-    /// The kind.
+    /// Kind of the object.
     pub kind: &'a str,
-    /// Encoding of `raw`: [`CONTENT_TYPE`], empty, which means the same, or `application/json`.
+    /// Encoding of `raw`: [`CONTENT_TYPE`] or `application/json`. An empty content type means
+    /// [`CONTENT_TYPE`].
     pub content_type: &'a str,
     /// The encoded object.
     pub raw: &'a [u8],
@@ -194,7 +197,7 @@ pub fn envelope(bytes: &[u8]) -> Result<Envelope<'_>, ProtobufError> {
     })
 }
 
-/// A `runtime.Unknown` with its `TypeMeta`.
+/// A decoded `runtime.Unknown`, the message of the envelope.
 #[derive(Debug, Default)]
 struct Unknown<'a> {
     api_version: &'a str,
@@ -242,7 +245,8 @@ fn text<'a>(message: &str, field: &str, datum: Datum<'a>) -> Result<&'a str, Pro
         .map_err(|error| malformed(message, field, error))
 }
 
-/// Creates an error at a field of a message. An empty `field` means that the field is not known.
+/// Creates an error with the names of the message and the field; `field` is empty if it is not
+/// known.
 fn malformed(message: &str, field: &str, reason: impl Into<String>) -> ProtobufError {
     let field = match field {
         "" => message.to_owned(),

@@ -1,7 +1,7 @@
 //! Quantities: `resource.Quantity`, such as `500m` of a CPU or `1Gi` of memory.
 //!
-//! Built-in kinds are stored with their quantities in canonical form, so the text of a quantity in
-//! a response may differ from the request: `1000m` becomes `1`, `0.5Gi` becomes `512Mi`.
+//! The server stores the quantities of built-in kinds in canonical form, so the text of a quantity
+//! in a response may differ from the request: `1000m` becomes `1`, `0.5Gi` becomes `512Mi`.
 
 mod arithmetic;
 mod wire;
@@ -10,12 +10,12 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-/// A number with Kubernetes' precision (whole billionths) and text form.
+/// A Kubernetes quantity: a whole number of billionths, and the notation in which it is written.
 ///
-/// Two quantities are equal if their numbers are equal, whatever their text forms. Quantities are
+/// Two quantities are equal if their numbers are equal, whatever their notations. Quantities are
 /// ordered. Addition, subtraction and multiplication are exact: there are no floating-point
-/// numbers. In a custom kind, a field of this type accepts what Kubernetes accepts, and is written
-/// in canonical form.
+/// numbers. A field of this type in a custom kind accepts the same texts as in a built-in kind, and
+/// is written in canonical form.
 ///
 /// # Examples
 /// ```
@@ -42,7 +42,7 @@ pub struct Quantity {
     form: Form,
 }
 
-/// Notation of a quantity, kept from the parsed text to the printed text.
+/// Notation of a quantity. A parsed quantity is printed in the notation of the parsed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// The suffixes `k`, `M`, `G`.
@@ -105,7 +105,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// Decimal places of a billionth, the smallest unit of a quantity.
+/// Number of decimal places of a billionth, the smallest unit of a quantity.
 const PLACES: i32 = 9;
 const ONE: i128 = 1_000_000_000;
 const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
@@ -153,7 +153,7 @@ impl Quantity {
     }
 }
 
-/// Parses a suffix into its notation, its power of two and its power of ten.
+/// Parses a suffix of a quantity into its notation, its power of two and its power of ten.
 fn suffix_of(suffix: &str) -> Option<(Form, u32, i32)> {
     if let Some(n) = DECIMAL.iter().position(|known| *known == suffix) {
         let exponent = i32::try_from(n).ok()? * 3 - PLACES;
@@ -167,8 +167,8 @@ fn suffix_of(suffix: &str) -> Option<(Form, u32, i32)> {
 }
 
 impl fmt::Display for Quantity {
-    /// Writes the canonical form: no fraction, no loss of precision, and the largest suffix that
-    /// allows both.
+    /// Writes the canonical form: an integer without loss of precision, with the largest possible
+    /// suffix.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_small = self.nanos.abs() < 1024 * ONE;
         if self.nanos == 0 {
@@ -190,8 +190,8 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// Divides `number` by `base` while there is no remainder, but less than `limit` times. Returns the
-/// quotient and the number of divisions.
+/// Divides `number` by `base` as long as there is no remainder, but less than `limit` times.
+/// Returns the quotient and the number of divisions.
 fn reduce(mut number: i128, base: i128, limit: usize) -> (i128, usize) {
     let mut times = 0;
     while times + 1 < limit && number % base == 0 {

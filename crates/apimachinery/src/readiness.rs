@@ -1,4 +1,4 @@
-//! Readiness: whether an object has reached the state that its spec asks for.
+//! Readiness: whether an object has reached the state that its `spec` describes.
 //!
 //! The rules are those of `kubectl wait` and `kubectl rollout status`: the controller has observed
 //! the current generation, and the status reports that the work is done. Kinds that have no status
@@ -8,10 +8,15 @@ use serde_json::Value;
 
 /// Reports whether `object` is ready by the rule for its `kind`.
 ///
-/// Deployments, StatefulSets, ReplicaSets and DaemonSets are ready when all replicas are updated
-/// and available; Jobs when they are complete; other kinds when their condition `Ready` is true for
-/// the current generation, or when they have no conditions at all. An object that is being deleted
-/// is not ready.
+/// - Deployments, StatefulSets, ReplicaSets and DaemonSets are ready when all replicas are updated
+///   and available.
+/// - Jobs, Pods and CustomResourceDefinitions are ready when the condition `Complete`, `Ready` or
+///   `Established` is true.
+/// - Objects of other kinds are ready when the condition `Ready` is true. Without this condition,
+///   objects of built-in kinds are ready, and objects of custom kinds are ready if they have no
+///   conditions at all.
+///
+/// A status of an older generation does not count. An object that is being deleted is not ready.
 ///
 /// # Examples
 ///
@@ -67,8 +72,8 @@ pub fn is_ready(object: &Value) -> bool {
     }
 }
 
-/// Reports whether the condition of type `condition` is true for the current generation, for
-/// objects of any kind. An object that is being deleted is not ready.
+/// Reports whether the condition of type `condition` is true for the current generation of the
+/// object, which may be of any kind. An object that is being deleted is not ready.
 ///
 /// # Examples
 ///
@@ -84,8 +89,8 @@ pub fn is_ready_by(object: &Value, condition: &str) -> bool {
     !is_deleting(object) && is_observed(object, false) && has_condition(object, condition)
 }
 
-/// Returns the number of ready replicas of a workload: `status.readyReplicas`, or a DaemonSet's
-/// `status.numberReady`; 0 if the status does not have the field.
+/// Returns the number of ready replicas of a workload: `status.numberReady` for a DaemonSet, and
+/// `status.readyReplicas` for other kinds. Returns 0 if the status does not have the field.
 pub fn ready_replicas(object: &Value) -> i32 {
     let ready = match object.get("kind").and_then(Value::as_str) {
         Some("DaemonSet") => count(object, "/status/numberReady"),
@@ -100,8 +105,8 @@ fn is_deleting(object: &Value) -> bool {
         .is_some_and(Value::is_string)
 }
 
-/// Reports whether the controller has observed the current generation. Kinds other than workloads
-/// may leave out `observedGeneration`.
+/// Reports whether `status.observedGeneration` is the current generation. If `workload` is false,
+/// the field may be missing.
 fn is_observed(object: &Value, workload: bool) -> bool {
     let generation = object
         .pointer("/metadata/generation")
@@ -141,9 +146,9 @@ fn is_stateful_set_ready(object: &Value) -> bool {
         && available == replicas
 }
 
-/// Reports whether an object of any other kind is ready: its condition `Ready` is true. Without
-/// that condition, a built-in kind is ready, and a custom kind is ready if it has no conditions at
-/// all.
+/// Reports whether an object of a kind without a special rule is ready: its condition `Ready` is
+/// true. Without the condition `Ready`, an object of a built-in kind is ready, and an object of a
+/// custom kind is ready if it has no conditions at all.
 fn is_other_ready(object: &Value) -> bool {
     match condition(object, "Ready") {
         Some(_) => has_condition(object, "Ready"),
@@ -151,7 +156,7 @@ fn is_other_ready(object: &Value) -> bool {
     }
 }
 
-/// Reports whether the kind is Kubernetes' own: its group has no dot, or ends in `k8s.io`.
+/// Reports whether the kind of the object is built in: its group has no dot, or ends in `.k8s.io`.
 fn is_builtin(object: &Value) -> bool {
     let version = object
         .get("apiVersion")
@@ -186,7 +191,8 @@ fn condition<'o>(object: &'o Value, type_: &str) -> Option<&'o Value> {
         .find(|condition| condition.get("type").and_then(Value::as_str) == Some(type_))
 }
 
-/// Reports whether the condition is true and its `observedGeneration`, if it has one, is current.
+/// Reports whether the condition is true, and the condition's `observedGeneration`, if it is set,
+/// is the current generation.
 fn has_condition(object: &Value, type_: &str) -> bool {
     let Some(condition) = condition(object, type_) else {
         return false;

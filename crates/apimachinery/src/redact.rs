@@ -1,4 +1,4 @@
-//! Redaction of the values of Secrets, and of copies of whole objects in annotations.
+//! Redaction of the values of Secrets, and of the annotation that contains the applied object.
 
 use serde_json::Value;
 
@@ -9,14 +9,14 @@ pub const LAST_APPLIED_CONFIGURATION: &str = "kubectl.kubernetes.io/last-applied
 /// Text that replaces a redacted value.
 pub const REDACTED: &str = "REDACTED";
 
-/// Reports whether objects of the kind hold secret values.
+/// Reports whether objects of the kind contain secret values.
 pub fn is_secret(kind: &str) -> bool {
     kind == "Secret"
 }
 
-/// Redacts an object, or a list of objects: replaces the values in `data` and `stringData` of
-/// Secrets, and the value of [`LAST_APPLIED_CONFIGURATION`] in any field. `kind` applies to objects
-/// without a `kind` field.
+/// Redacts an object, or a list of objects. Replaces the values in `data` and `stringData` of
+/// Secrets, and the value of [`LAST_APPLIED_CONFIGURATION`] in every object. `kind` is the kind of
+/// objects without a `kind` field.
 ///
 /// # Examples
 /// ```
@@ -47,7 +47,7 @@ pub fn redact(kind: &str, object: &mut Value) {
     }
 }
 
-/// Replaces every scalar in a value with [`REDACTED`]. Field names stay visible.
+/// Replaces every scalar but null in a value with [`REDACTED`]. Field names stay visible.
 pub fn replace(value: &mut Value) {
     match value {
         Value::Object(fields) => fields.values_mut().for_each(replace),

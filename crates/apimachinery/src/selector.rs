@@ -1,4 +1,4 @@
-//! Label and field selectors with Kubernetes' grammar, matching rules and error texts.
+//! Label and field selectors with Kubernetes' grammar, matching rules and error messages.
 
 mod field;
 mod label;

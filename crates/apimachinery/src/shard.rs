@@ -2,10 +2,11 @@
 //!
 //! A list or watch with `shardSelector` returns only the objects whose hash is in the given ranges
 //! (feature gate `ShardedListAndWatch`, alpha and off in Kubernetes 1.36). A server without the
-//! feature ignores the parameter and returns all objects. A server with it sets
+//! feature ignores the parameter and returns all objects. A server with the feature sets
 //! `metadata.shardInfo`, but only in full lists of built-in kinds: not for custom resources, not in
 //! lists of metadata and not in watches. A client therefore does not always know whether the server
-//! has filtered, and filters the objects again by the same hash; this costs one hash per object.
+//! has filtered the objects, and filters them again by the same hash; this costs one hash per
+//! object.
 
 mod parser;
 
@@ -14,10 +15,10 @@ use std::str::FromStr;
 
 pub use crate::error::ShardError;
 
-/// Exclusive end of the range of all hashes: 2^64.
+/// Exclusive end of the range that contains all hashes: 2^64.
 const END: u128 = 1 << 64;
 
-/// Returns the hash by which objects are split: 64-bit FNV-1a.
+/// Returns the hash of a uid or namespace, by which objects are split: 64-bit FNV-1a.
 ///
 /// # Examples
 ///
@@ -30,7 +31,7 @@ pub fn hash(value: &str) -> u64 {
     })
 }
 
-/// The field by whose hash objects are split.
+/// The field whose hash determines the shard of an object.
 ///
 /// # Examples
 ///
@@ -41,9 +42,9 @@ pub fn hash(value: &str) -> u64 {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ShardKey {
-    /// The uid: objects are distributed one by one.
+    /// The uid of the object: the objects of a namespace are distributed over all shards.
     Uid,
-    /// The namespace: all objects of a namespace are in the same shard.
+    /// The namespace of the object: all objects of a namespace are in the same shard.
     Namespace,
 }
 
@@ -110,13 +111,13 @@ pub struct ShardSelector {
 }
 
 impl ShardSelector {
-    /// Creates a selector of the objects whose hash is in one of the ranges.
+    /// Creates a selector of the objects whose hash is in one of `ranges`.
     pub fn new(key: ShardKey, ranges: Vec<ShardRange>) -> Self {
         Self { key, ranges }
     }
 
-    /// Creates a selector of one of `of` equal parts; `index` counts from 0. Together the parts
-    /// contain every object exactly once.
+    /// Creates a selector of part number `index` of `of` equal parts, where `index` counts from 0.
+    /// Together the parts contain every object exactly once.
     pub fn part(key: ShardKey, index: u32, of: u32) -> Self {
         let of = u128::from(of.max(1));
         let edge = |index: u128| END * index.min(of) / of;
@@ -156,7 +157,7 @@ impl ShardSelector {
         (0..of).map(part).collect()
     }
 
-    /// Returns the field by whose hash objects are split.
+    /// Returns the field whose hash determines the shard of an object.
     pub fn key(&self) -> ShardKey {
         self.key
     }
@@ -166,8 +167,8 @@ impl ShardSelector {
         &self.ranges
     }
 
-    /// Reports whether an object is in the shard. The namespace of a cluster-scoped object is
-    /// empty.
+    /// Reports whether the object with this uid and namespace is in the shard. The namespace of a
+    /// cluster-scoped object is empty.
     pub fn matches(&self, uid: &str, namespace: &str) -> bool {
         let hash = hash(match self.key {
             ShardKey::Uid => uid,

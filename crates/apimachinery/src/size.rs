@@ -1,10 +1,10 @@
-//! Size of a value as JSON, to which the limits of requests and stored objects apply.
+//! Size of a value as JSON. API servers limit this size for requests and stored objects.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
-/// Returns the number of bytes of a value as compact JSON. Does not allocate.
+/// Returns the number of bytes of a value as compact JSON, without allocating memory.
 ///
 /// # Examples
 ///

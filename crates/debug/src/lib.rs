@@ -1,18 +1,18 @@
 //! Messages of an operator's debug endpoint.
 //!
-//! The operator serializes them, `opkit explain` and `opkit dev` decode them. A message of another
-//! version may lack fields, which then have their default. The endpoint serves
-//! [`Activity`] at [`RECONCILES_PATH`], and [`Explanation`] or, with an error status, [`Refusal`]
-//! at [`EXPLAIN_PATH`].
+//! The operator serializes the messages; `opkit explain` and `opkit dev` decode them. A message of
+//! another version of the operator may lack fields, which then have their default values. The
+//! endpoint serves [`Activity`] at [`RECONCILES_PATH`], and [`Explanation`] at [`EXPLAIN_PATH`]. A
+//! query at [`EXPLAIN_PATH`] that fails has an error status and a [`Refusal`] as its body.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Path of the latest reconciles of all objects.
+/// Path of the endpoint that returns the latest reconciles of all objects.
 pub const RECONCILES_PATH: &str = "/debug/reconciles";
 
-/// Path of the latest reconciles of one object. The query has its `kind`, its `name` and, as an
-/// option, its `namespace`.
+/// Path of the endpoint that returns the latest reconciles of one object. The query parameters are
+/// the `kind`, the `name` and optionally the `namespace` of the object.
 pub const EXPLAIN_PATH: &str = "/debug/explain";
 
 /// Latest reconciles of an operator.
@@ -21,13 +21,13 @@ pub const EXPLAIN_PATH: &str = "/debug/explain";
 pub struct Activity {
     /// Name of the operator.
     pub operator: String,
-    /// Names of its controllers.
+    /// Names of the operator's controllers.
     pub controllers: Vec<String>,
     /// Whether the operator has filled its caches and started its workers.
     pub running: bool,
-    /// Number of reconciles since the start.
+    /// Number of reconciles since the operator started.
     pub total: u64,
-    /// Latest reconciles, oldest first.
+    /// Latest reconciles of all objects, oldest first.
     pub reconciles: Vec<Reconcile>,
     /// Last reconcile of each object.
     pub last_of_each: Vec<Reconcile>,
@@ -39,22 +39,22 @@ pub struct Activity {
 pub struct Explanation {
     /// Name of the operator.
     pub operator: String,
-    /// Reconciles of each object, oldest first.
+    /// Latest reconciles of each object, oldest first.
     pub objects: Vec<Vec<Reconcile>>,
 }
 
-/// Error of a query.
+/// Response to a query that failed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Refusal {
-    /// Text of the error.
+    /// Message of the error.
     pub error: String,
-    /// Kinds that the operator reconciles, if the query asked for another one.
+    /// Kinds that the operator reconciles, if the query asked for another kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<String>,
 }
 
-/// One reconcile.
+/// Record of one reconcile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reconcile {
@@ -62,45 +62,45 @@ pub struct Reconcile {
     pub controller: String,
     /// Kind of the object.
     pub kind: String,
-    /// Name of the object's cluster, if the operator works on several.
+    /// Name of the cluster that has the object, if the operator works on several clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
-    /// Namespace of the object.
+    /// Namespace of the object; `None` if the object is cluster-scoped.
     pub namespace: Option<String>,
     /// Name of the object.
     pub name: String,
-    /// Number of this reconcile among those of the object, from 1.
+    /// Number of this reconcile among the reconciles of the object, from 1.
     pub number: u64,
-    /// Causes, one sentence each.
+    /// Causes of the reconcile, one sentence each.
     pub causes: Vec<String>,
-    /// Number of reads from the cache.
+    /// Number of objects or lists that the reconcile read from the cache.
     pub cache_reads: u32,
-    /// Number of reads from the server.
+    /// Number of objects or lists that the reconcile read from the API server.
     pub live_reads: u32,
-    /// Writes, in their order.
+    /// Writes to the API server, in the order in which they were sent.
     pub writes: Vec<Write>,
-    /// Time of the start.
+    /// Time at which the reconcile started.
     pub started: Timestamp,
-    /// Duration in seconds.
+    /// Duration of the reconcile in seconds.
     pub duration_seconds: f64,
-    /// Result.
+    /// Result of the reconcile.
     pub result: Outcome,
-    /// Loop that the reconcile is part of.
+    /// Loop of reconciles that this reconcile is part of, if any.
     pub hot_loop: Option<HotLoop>,
 }
 
-/// Write of a reconcile.
+/// One write of a reconcile to the API server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Write {
-    /// Verb, such as `apply`.
+    /// Verb of the request, such as `apply`.
     pub verb: String,
     /// Kind of the object.
     pub kind: String,
-    /// Namespace of the object.
+    /// Namespace of the object; `None` if the object is cluster-scoped.
     pub namespace: Option<String>,
     /// Name of the object.
     pub name: String,
-    /// Name of the subresource; empty for the object itself.
+    /// Name of the subresource, such as `status`; empty if the object itself was written.
     pub subresource: String,
 }
 
@@ -112,39 +112,42 @@ pub struct Write {
     rename_all_fields = "camelCase"
 )]
 pub enum Outcome {
-    /// Success; the next change leads to the next reconcile.
+    /// The reconcile succeeded. The object is reconciled again at the next change.
     Ok,
-    /// Success; the object is reconciled again after a delay.
+    /// The reconcile succeeded. The object is reconciled again after a delay, or at the next
+    /// change.
     Requeue {
-        /// Delay in seconds.
+        /// Delay until the next reconcile, in seconds.
         after_seconds: f64,
     },
-    /// Failure.
+    /// The reconcile failed.
     Error {
-        /// Error and its causes in one line.
+        /// The error and its causes in one line.
         message: String,
-        /// Delay until the retry in seconds; `None` if the retry waits for the next change.
+        /// Delay until the retry in seconds; `None` if the object is retried only at its next
+        /// change.
         retry_seconds: Option<f64>,
     },
 }
 
-/// Loop of reconciles that cause each other.
+/// Reconciles of one object that follow each other without a pause, such as because a field keeps
+/// changing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HotLoop {
-    /// Object whose change leads to the next reconcile, such as `Deployment robot-one`.
+    /// Object whose change causes the next reconcile, such as `Deployment robot-one`.
     pub object: String,
-    /// Path of the field that keeps changing; empty if it is unknown.
+    /// Path of the field that keeps changing; empty if the field is unknown.
     pub field: String,
-    /// Field manager that keeps changing the field; `None` if it is unknown.
+    /// Field manager that keeps changing the field; `None` if the field manager is unknown.
     pub manager: Option<String>,
     /// Cause of the last reconcile, if the field is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    /// Whether the object is a child that one reconcile creates and the next one prunes.
+    /// Whether the object is a child that one reconcile creates and the next reconcile deletes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_created_and_pruned: bool,
-    /// Number of reconciles of the loop so far.
+    /// Number of reconciles in the loop so far.
     pub count: u32,
 }
 

@@ -1,5 +1,5 @@
-//! Random numbers from a seed, for jitter and for model tests. The generator is splitmix64, so a
-//! run can be repeated with its seed. Not for secrets.
+//! Random numbers from a seed, for jitter and for model tests. The generator is splitmix64, so the
+//! same seed returns the same numbers again. Do not use these numbers for secrets.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -21,12 +21,12 @@ impl Random {
         Self(seed)
     }
 
-    /// Returns a seed from the operating system, by way of the standard library's hash keys.
+    /// Returns a random seed, made from the random keys of the standard library's `RandomState`.
     pub fn seed() -> u64 {
         RandomState::new().hash_one(0u8)
     }
 
-    /// Returns a number between 0 (included) and 1 (excluded).
+    /// Returns a random number from 0 (included) to 1 (excluded).
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -40,18 +40,18 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// Returns a number below `bound`, or 0 if `bound` is 0.
+    /// Returns a random number from 0 (included) to `bound` (excluded), or 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.bits() % bound.max(1)
     }
 
-    /// Returns one of `items`, or `None` if there is no item.
+    /// Returns a random item of `items`, or `None` if `items` is empty.
     pub fn one_of<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         let index = self.below(items.len() as u64);
         items.get(usize::try_from(index).ok()?)
     }
 
-    /// Returns a UUID of version 4.
+    /// Returns a random UUID of version 4.
     pub fn uuid(&mut self) -> String {
         uuid_of(self.bits(), self.bits())
     }
@@ -62,7 +62,7 @@ impl Random {
     }
 }
 
-/// Returns a random UUID of version 4. Not for secrets.
+/// Returns a random UUID of version 4. Do not use it as a secret.
 ///
 /// # Examples
 /// ```

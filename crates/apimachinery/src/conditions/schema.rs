@@ -6,8 +6,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::{Condition, Conditions};
 
-/// Kubernetes' schema of a condition with its limits. The schema is written out because structural
-/// schemas have no references, and a derived schema would lack the patterns.
+/// Kubernetes' schema of a condition. The schema is not derived from the Rust type, because a
+/// derived schema would lack the patterns and length limits, and could contain references, which a
+/// structural schema may not have.
 impl JsonSchema for Condition {
     fn schema_name() -> Cow<'static, str> {
         "Condition".into()

@@ -1,4 +1,4 @@
-//! Paths of resources: clients build them and servers parse them by one grammar.
+//! Paths of resources: clients build paths, and servers parse them, by the same rules.
 
 use std::borrow::Cow;
 
@@ -26,10 +26,12 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b':')
     .remove(b'@');
 
-/// Subresources of a Namespace. Any other segment after a Namespace's name is a resource in it.
+/// Subresources of a Namespace. In a path, any other segment after the name of a Namespace is a
+/// resource in this Namespace.
 const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
-/// The address of a resource: a collection, an object of it, or a subresource of an object.
+/// Parts of the path of a resource: of a collection, of an object, or of a subresource of an
+/// object.
 ///
 /// [`build`](Self::build) writes the path and [`parse`](Self::parse) reads it; a built path parses
 /// to the same value. `build` rejects a field that a server would parse as more than one segment or
@@ -55,7 +57,7 @@ const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 pub struct ResourcePath<'a> {
     /// The group; empty for the core group.
     pub group: Cow<'a, str>,
-    /// The version.
+    /// The version, such as `v1`.
     pub version: Cow<'a, str>,
     /// The namespace. `None` selects all namespaces, and is used for cluster-scoped resources.
     pub namespace: Option<Cow<'a, str>>,
@@ -69,7 +71,7 @@ pub struct ResourcePath<'a> {
 }
 
 impl<'a> ResourcePath<'a> {
-    /// Creates the path of the collection over all namespaces.
+    /// Creates the path of all objects of a resource in all namespaces.
     pub fn new(group: &'a str, version: &'a str, plural: &'a str) -> Self {
         Self {
             group: group.into(),
@@ -102,15 +104,13 @@ impl<'a> ResourcePath<'a> {
         self
     }
 
-    /// Returns the path as sent in a request. Characters that a path cannot hold are
-    /// percent-encoded.
+    /// Returns the path as sent in a request, with special characters percent-encoded.
     ///
     /// # Errors
     ///
-    /// [`IdentityError::Segment`] with the name of the field, if a field is not a path segment by
-    /// Kubernetes' rule (a segment is not empty, `.` or `..`, and has no `/` or `%`, because
-    /// servers decode a path before they split it), or if a server would parse the path as that of
-    /// another resource.
+    /// [`IdentityError::Segment`] with the name of the field, if a field is not a valid path
+    /// segment (see [`segment_flaw`]), or if a server would parse the path as that of another
+    /// resource.
     pub fn build(&self) -> Result<String, IdentityError> {
         self.check_reserved()?;
         let mut path = root(&self.group, &self.version)?;
@@ -128,7 +128,8 @@ impl<'a> ResourcePath<'a> {
         Ok(path)
     }
 
-    /// Rejects fields that have a different meaning at their position in the path.
+    /// Returns an error if a field has another meaning at its position in the path, such as a
+    /// resource named `watch`.
     fn check_reserved(&self) -> Result<(), IdentityError> {
         let subresource = self.subresource.as_deref();
         if subresource.is_some() && self.name.is_none() {
@@ -156,16 +157,18 @@ impl<'a> ResourcePath<'a> {
         }
     }
 
-    /// Parses a path as Kubernetes' `RequestInfo` does: the path is decoded, then split, and an
-    /// empty namespace selects all namespaces. Returns `None` if it is not the path of a resource.
+    /// Parses a path as Kubernetes' `RequestInfo` does: the path is percent-decoded and then split,
+    /// and an empty namespace selects all namespaces. Returns `None` if the path is not that of a
+    /// resource.
     pub fn parse(path: &str) -> Option<ResourcePath<'static>> {
         let path = percent_decode_str(path).decode_utf8_lossy();
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         from_segments(&segments)
     }
 
-    /// Parses the path of a request to a server whose API may be below a path prefix, as behind a
-    /// proxy. Returns the prefix (empty, or starting with `/`) and the resource.
+    /// Parses the path of a request to a server that may serve the API below a path prefix, as
+    /// behind a proxy. Returns the prefix (empty, or starting with `/`) and the path of the
+    /// resource.
     ///
     /// # Examples
     ///
@@ -228,7 +231,7 @@ impl GroupVersion {
     ///
     /// # Errors
     ///
-    /// Same as [`ResourcePath::build`].
+    /// [`IdentityError::Segment`] if the group or the version is not a valid path segment.
     pub fn path(&self) -> Result<String, IdentityError> {
         root(&self.group, &self.version)
     }
@@ -244,8 +247,9 @@ fn root(group: &str, version: &str) -> Result<String, IdentityError> {
     Ok(path)
 }
 
-/// Checks a path segment. Returns the violated rule in Kubernetes' words, or `None` if the segment
-/// is valid.
+/// Returns the rule of Kubernetes that a path segment violates, or `None` if the segment is valid.
+/// A segment must not be empty, `.` or `..`, and must not contain `/` or `%`, because servers
+/// decode a path before they split it.
 ///
 /// # Examples
 ///
@@ -266,7 +270,8 @@ pub fn segment_flaw(text: &str) -> Option<&'static str> {
     }
 }
 
-/// Appends a field to a path, if the field is a valid path segment.
+/// Appends a segment to a path, or returns an error with the name `field` if `text` is not a valid
+/// path segment.
 fn push(path: &mut String, field: &'static str, text: &str) -> Result<(), IdentityError> {
     if let Some(flaw) = segment_flaw(text) {
         return Err(invalid_segment(field, text, flaw));

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-/// Compares versions by Kubernetes' order of preference: the greater one is preferred.
+/// Compares two versions by Kubernetes' order of preference. The greater version is preferred.
 ///
 /// Stable versions are preferred over betas, betas over alphas, and higher numbers over lower ones.
-/// A name that is not such a version is preferred least; of two such names, the alphabetically
-/// first one is preferred.
+/// Names in another format are preferred least; of two such names, the alphabetically first one is
+/// preferred.
 ///
 /// # Examples
 ///
@@ -26,7 +26,8 @@ pub fn compare_versions(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// Parses a version into its stability, its number, and the number of the alpha or beta.
+/// Parses a version such as `v2beta1` into its stability, its major number, and the number of the
+/// alpha or beta.
 fn parse(version: &str) -> Option<(Stability, u64, u64)> {
     let rest = version.strip_prefix('v')?;
     if let Some(major) = number(rest) {

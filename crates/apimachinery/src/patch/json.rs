@@ -1,6 +1,6 @@
 //! JSON patch with the rules of the API server.
 //!
-//! Kubernetes' library is laxer than RFC 6902 in places that clients rely on: `replace` sets a
+//! Kubernetes' library is laxer than RFC 6902 in details that clients rely on: `replace` sets a
 //! missing field, `copy` of a missing field copies null, a missing field passes a `test` for null,
 //! and a negative index counts from the end.
 
@@ -10,14 +10,14 @@ use super::PatchError;
 use crate::golang;
 use crate::size::json_size;
 
-/// Maximum nesting depth of an object: the depth up to which serde_json parses one.
+/// Maximum nesting depth of an object, which is the depth that serde_json parses at most.
 const DEPTH_MAX: usize = 127;
-/// Maximum size of all values that the `copy` operations of a patch add, in bytes of JSON, so that
-/// a small patch cannot create a huge object. The API server has the same limit, which is also its
-/// limit of a request body.
+/// Maximum size of all values that the `copy` operations of a patch add, in bytes of JSON. The
+/// limit prevents a small patch from creating a huge object. The API server has the same limit, both
+/// for `copy` operations and for request bodies.
 const COPIED_MAX: usize = 3 * 1024 * 1024;
 
-/// Applies an RFC 6902 JSON patch. When it fails, the object is unchanged.
+/// Applies an RFC 6902 JSON patch. If an operation fails, the object is unchanged.
 ///
 /// # Examples
 ///
@@ -33,9 +33,9 @@ const COPIED_MAX: usize = 3 * 1024 * 1024;
 ///
 /// # Errors
 ///
-/// [`PatchError::Malformed`] if the document is not a list of operations,
-/// [`PatchError::Unprocessable`] if one of them is unknown or cannot be applied to the object, or
-/// if the copies together are longer than 3 MiB.
+/// [`PatchError::Malformed`] if the document is not a list of operations.
+/// [`PatchError::Unprocessable`] if an operation is unknown or cannot be applied to the object, or
+/// if the `copy` operations together add more than 3 MiB.
 pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     let operations = patch
         .as_array()
@@ -52,7 +52,7 @@ pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     Ok(())
 }
 
-/// Applies one operation. `copies` is the number of bytes that may still be copied.
+/// Applies one operation. `copies` is the number of bytes that `copy` operations may still add.
 fn apply(
     object: &mut Value,
     operation: &Map<String, Value>,
@@ -100,7 +100,7 @@ fn apply(
     }
 }
 
-/// A JSON pointer, split into the steps to the parent and the last step.
+/// A JSON pointer, split into its last segment and the segments of the parent.
 struct Path<'t> {
     text: &'t str,
     parents: Vec<String>,
@@ -138,7 +138,7 @@ impl<'t> Path<'t> {
             .ok_or_else(|| self.missing())
     }
 
-    /// Returns the value, or `None` if the parent is an object without the field.
+    /// Returns the value at this path, or `None` if the parent is an object without the field.
     fn get<'o>(&self, object: &'o mut Value) -> Result<Option<&'o Value>, PatchError> {
         match self.parent(object)? {
             Value::Object(fields) => Ok(fields.get(&self.last)),
@@ -197,7 +197,7 @@ impl<'t> Path<'t> {
         }
     }
 
-    /// Rejects a value that would nest deeper at this path than a parser accepts.
+    /// Returns an error if the object would exceed [`DEPTH_MAX`] with the value at this path.
     fn check_depth(&self, value: &Value) -> Result<(), PatchError> {
         if self.parents.len() + 1 + depth(value) <= DEPTH_MAX {
             return Ok(());
@@ -213,8 +213,8 @@ impl<'t> Path<'t> {
     }
 }
 
-/// Returns the nesting depth of a value. The recursion is bounded because the value was parsed or
-/// has passed `check_depth`.
+/// Returns the nesting depth of a value. The recursion is bounded because every value was parsed by
+/// serde_json or checked by `check_depth`.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
@@ -223,7 +223,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// Converts a step of a path to an index into a list of this length.
+/// Converts a segment of a path to an index into a list of this length.
 fn index(step: &str, length: usize) -> Option<usize> {
     match step.strip_prefix('-') {
         Some(back) => length.checked_sub(back.parse().ok()?),
@@ -266,7 +266,7 @@ fn not_a(value: &Value, wanted: &str) -> PatchError {
     ))
 }
 
-/// Returns the JSON type of a value in the words of Go's JSON decoder.
+/// Returns the JSON type of a value as Go's JSON decoder names it in errors.
 pub(super) fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,8 +1,8 @@
 //! Strategic merge patch: a merge patch whose schema declares which lists are merged, and by which
 //! key.
 //!
-//! The rules are those of `k8s.io/apimachinery/pkg/util/strategicpatch` on the server: null deletes
-//! a field and is otherwise dropped, and merged lists keep the order of both documents.
+//! The rules are those of the package `k8s.io/apimachinery/pkg/util/strategicpatch` on the server:
+//! a null deletes the field and is not stored, and merged lists keep the order of both lists.
 
 use serde_json::{Map, Value};
 
@@ -15,8 +15,9 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList/";
 const SET_ORDER: &str = "$setElementOrder/";
 
-/// Applies a strategic merge patch, with the merge keys and strategies that `schema` declares.
-/// Where the schema declares none, maps are merged as in a JSON merge patch and lists are replaced.
+/// Applies a strategic merge patch, with the merge keys and patch strategies that `schema`
+/// declares. Where the schema declares none, maps are merged as in a JSON merge patch and lists are
+/// replaced.
 ///
 /// # Examples
 ///
@@ -160,7 +161,8 @@ fn delete_from_list(fields: &mut Map<String, Value>, name: &str, deleted: &Value
     }
 }
 
-/// Merges the lists for which the patch sets an order, and returns their names.
+/// Merges the lists for which the patch has a `$setElementOrder` directive, and returns the names
+/// of these lists.
 fn merge_ordered<'p>(
     fields: &mut Map<String, Value>,
     patch: &'p Map<String, Value>,
@@ -276,9 +278,9 @@ fn merge_list(
     Ok(())
 }
 
-/// Sorts a merged list: items in `order` have that order, and the other items the order of
-/// `before`. Two items of different groups that were both in `before` keep their relative order
-/// from there.
+/// Sorts a merged list. The items in `order` have the order of `order`; the other items have the
+/// order of `before`, the list before the merge. An item in `order` and another item keep their
+/// relative order if both were in `before`.
 fn in_order(
     merged: Vec<Value>,
     order: &[Value],
@@ -314,7 +316,8 @@ fn in_order(
     sorted
 }
 
-/// Rejects a patch in which the order of a list contradicts the order that the patch sets.
+/// Returns an error if the items of a list in the patch have another order than in
+/// `$setElementOrder`.
 fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<(), PatchError> {
     let identity = |item: &Value| match key {
         Some(key) => item.get(key).cloned(),
@@ -337,8 +340,8 @@ fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<()
     )))
 }
 
-/// Returns the value without nulls and directives, as it is stored in a new field; `None` if the
-/// value has a `$patch` directive.
+/// Returns the value to store in a new field: `value` without nulls and directives. Returns `None`
+/// if the value has a `$patch` directive.
 fn without_directives(value: &Value) -> Option<Value> {
     match value {
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => None,

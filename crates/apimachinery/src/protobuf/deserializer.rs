@@ -11,7 +11,7 @@ use super::wire::{Datum, Reader};
 use super::{Envelope, malformed};
 use crate::error::ProtobufError;
 
-/// All methods but `deserialize_any` of a deserializer whose value is never null.
+/// Implements all methods but `deserialize_any` for a deserializer whose value is never null.
 macro_rules! never_null {
     () => {
         fn deserialize_option<V: Visitor<'de>>(
@@ -44,15 +44,16 @@ macro_rules! never_null {
     };
 }
 
-/// Maximum nesting depth of messages. The deepest objects are schemas of custom resources. They
-/// must also be accepted as JSON, whose parser has the same limit.
+/// Maximum nesting depth of messages. The schemas of custom resources nest deepest. The limit is
+/// that of the JSON parser, so that an object is accepted in both formats.
 pub(super) const DEPTH_MAX: usize = 128;
 
-/// A serde deserializer over a message without its envelope.
+/// A serde deserializer of a protobuf message without its envelope.
 ///
-/// The deserializer walks over the wire bytes: strings are borrowed, fields need no allocation, and
-/// ignored fields are skipped without being decoded. The visitor gets the JSON form of the object;
-/// the documentation of the [module](super) lists what is omitted.
+/// The deserializer reads the wire bytes directly: strings are borrowed, fields need no allocation,
+/// and ignored fields are skipped without being decoded. The visitor gets the same fields as from
+/// the JSON of the object; the documentation of the [module](super) lists the fields that are
+/// omitted.
 ///
 /// # Examples
 ///
@@ -80,7 +81,7 @@ pub struct Deserializer<'de> {
     type_: MessageType,
     bytes: &'de [u8],
     type_meta: Option<(&'de str, &'de str)>,
-    /// Number of further levels of messages that may nest in this one.
+    /// Number of levels of messages that may still nest in this message.
     depth: usize,
 }
 
@@ -100,7 +101,7 @@ impl<'de> Deserializer<'de> {
     ///
     /// # Errors
     ///
-    /// If the kind is not in the table, or the content is not protobuf.
+    /// If the kind is not a built-in kind, or the content of the envelope is not protobuf.
     pub fn enveloped(envelope: &Envelope<'de>) -> Result<Self, ProtobufError> {
         let (api_version, kind) = (envelope.api_version, envelope.kind);
         if !envelope.is_protobuf() {
@@ -116,8 +117,8 @@ impl<'de> Deserializer<'de> {
         Ok(Self::new(message, envelope.raw).with_type_meta(api_version, kind))
     }
 
-    /// Passes this `apiVersion` and `kind` to the visitor before the fields. Objects in lists have
-    /// neither on the wire.
+    /// Sets the `apiVersion` and `kind` that the visitor gets before the other fields. Use this
+    /// method for the items of a list, whose messages contain neither.
     #[must_use]
     pub fn with_type_meta(mut self, api_version: &'de str, kind: &'de str) -> Self {
         self.type_meta = Some((api_version, kind));
@@ -128,8 +129,8 @@ impl<'de> Deserializer<'de> {
         Self { depth, ..self }
     }
 
-    /// Returns the only field of a list message, or the field of a choice message with the highest
-    /// number on the wire.
+    /// Returns the field that holds the JSON value of a list or choice message: the field with the
+    /// highest number among those in the bytes.
     fn only_field(&self, fields: &mut Fields<'de>) -> Result<Option<Found<'de>>, ProtobufError> {
         let message = self.type_.message;
         let mut highest = 0;
@@ -188,12 +189,12 @@ impl<'de> serde::Deserializer<'de> for Deserializer<'de> {
     never_null!();
 }
 
-/// The message to which a value belongs, and the depth that is left.
+/// The message to which a value belongs, and the remaining nesting depth.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Context {
     pub(super) table: &'static Table,
     pub(super) message: &'static Message,
-    /// Number of further levels of messages that may nest in this one.
+    /// Number of levels of messages that may still nest in this message.
     pub(super) depth: usize,
 }
 
@@ -207,22 +208,22 @@ impl Context {
     }
 }
 
-/// Serde access to the fields of a message.
+/// Serde `MapAccess` to the fields of a message.
 struct MessageAccess<'de> {
     context: Context,
     fields: Fields<'de>,
-    /// `apiVersion` and `kind`, which come before the fields. The kind moves to `kind` when the
-    /// visitor has taken the `apiVersion`.
+    /// The `apiVersion` and `kind` to return before the fields. When the `apiVersion` is returned,
+    /// the kind moves from `type_meta` to the field `kind`.
     type_meta: Option<(&'de str, &'de str)>,
     kind: Option<&'de str>,
     current: Option<Current<'de>>,
 }
 
-/// The value that belongs to the last returned key.
+/// The value of the key that was returned last.
 enum Current<'de> {
     Text(&'de str),
     Field(Found<'de>),
-    /// The value was taken; its field may have further values.
+    /// The first value of this list or map field was returned; further values may follow.
     Taken(&'static Field),
 }
 
@@ -347,8 +348,8 @@ impl<'de> FieldIter<'_, 'de> {
 
 struct ListAccess<'a, 'de> {
     iter: FieldIter<'a, 'de>,
-    /// Reader of several numbers in one value. Kubernetes does not write packed numbers, but every
-    /// protobuf decoder has to accept them.
+    /// Reader of packed numbers: several numbers in one value. Kubernetes does not write packed
+    /// numbers, but every protobuf decoder has to accept them.
     packed: Option<Reader<'de>>,
 }
 
@@ -381,8 +382,8 @@ impl<'de> SeqAccess<'de> for ListAccess<'_, 'de> {
     }
 }
 
-/// Serde access to the entries of a map. An entry is a message: the key is field 1, the value is
-/// field 2, and a missing field is empty.
+/// Serde `MapAccess` to the entries of a map. Each entry is a message with the key in field 1 and
+/// the value in field 2; a missing field is an empty key or value.
 struct EntryAccess<'a, 'de> {
     iter: FieldIter<'a, 'de>,
     value: Option<Datum<'de>>,
@@ -430,7 +431,7 @@ impl<'de> MapAccess<'de> for EntryAccess<'_, 'de> {
     }
 }
 
-/// Serde access to an empty list.
+/// Serde `SeqAccess` to an empty list.
 struct EmptyList;
 
 impl<'de> SeqAccess<'de> for EmptyList {

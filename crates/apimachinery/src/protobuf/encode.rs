@@ -1,4 +1,4 @@
-//! Encodes JSON as a protobuf message, with the field numbers and types of the table.
+//! Encodes JSON as protobuf messages, with the field numbers and types of the table of messages.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,9 +11,9 @@ use super::table::{Cardinality, Field, Form, Message, MessageType, Table, Type};
 use super::wire::Writer;
 use crate::error::ProtobufError;
 
-/// Encodes an object of a built-in kind, or a list of such objects, with its envelope.
+/// Encodes an object of a built-in kind, or a list of such objects, as protobuf in an envelope.
 ///
-/// The bytes are the same as Go's.
+/// The bytes are the same as those that Go's encoder writes.
 ///
 /// # Examples
 ///
@@ -32,9 +32,9 @@ use crate::error::ProtobufError;
 ///
 /// # Errors
 ///
-/// If the object has no `apiVersion` or `kind`, if the kind is not built in, or if the message does
-/// not have a field of the object or cannot hold its value. The error names the field; no field is
-/// dropped silently.
+/// If the object has no `apiVersion` or `kind`, if the kind is not built in, if the message lacks a
+/// field of the object, or if a value does not fit its field. The error contains the name of the
+/// field; no field is dropped silently.
 pub fn encode(value: &Value) -> Result<Vec<u8>, ProtobufError> {
     let type_meta = |field: &'static str| {
         let text = value.get(field).and_then(Value::as_str);
@@ -70,7 +70,7 @@ pub fn encode(value: &Value) -> Result<Vec<u8>, ProtobufError> {
     Ok(encoder.out.finish())
 }
 
-/// Encodes messages, each from its end to its start.
+/// Encoder of messages. Each message is written from its end to its start.
 struct Encoder {
     table: &'static Table,
     out: Writer,
@@ -105,7 +105,7 @@ impl Encoder {
         }
     }
 
-    /// Rejects fields that the message does not have.
+    /// Returns an error if the object has a field that the message does not have.
     fn check_fields(
         &self,
         message: &Message,
@@ -200,7 +200,8 @@ impl Encoder {
         }
     }
 
-    /// Writes the field whose type fits the value. A schema in place of a flag also sets the flag.
+    /// Writes the field of a choice message whose type fits the value. In a JSONSchemaPropsOrBool,
+    /// a schema also sets the field `allows`.
     fn choice(
         &mut self,
         message: &Message,
@@ -230,7 +231,8 @@ impl Encoder {
         }
     }
 
-    /// Writes one value with its tag. Null is written as the zero value of the type.
+    /// Writes one value of a field with the tag of the field. Null is written as the zero value of
+    /// the type.
     fn value(
         &mut self,
         message: &Message,
@@ -353,7 +355,7 @@ impl Encoder {
     }
 }
 
-/// Returns an integer, including one that JSON writes with a zero fraction such as `1.0`.
+/// Returns the value as an integer. A number with a zero fraction, such as `1.0`, is an integer.
 fn integer(value: &Value) -> Option<i64> {
     value
         .as_i64()

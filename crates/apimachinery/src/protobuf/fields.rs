@@ -1,8 +1,8 @@
 //! Iterates over the fields of a message in the order of their numbers.
 //!
-//! A serde visitor expects each field once, with all of its values. Kubernetes writes the fields of
-//! a message in the order of their numbers, so the bytes are usually read as they are. A protobuf
-//! decoder must accept any order, so in other cases the fields are sorted first.
+//! A serde visitor expects each field once, with all values of the field. Kubernetes writes the
+//! fields of a message in the order of their numbers, so the bytes are usually read as they are. A
+//! protobuf decoder must accept any order, so in other cases the fields are sorted first.
 
 use super::leaf;
 use super::malformed;
@@ -10,25 +10,25 @@ use super::table::{Cardinality, Field, Form, INLINE_MAX, Message, Table, Type};
 use super::wire::{Datum, Reader, WireError};
 use crate::error::ProtobufError;
 
-/// A field of the table and one of its values on the wire.
+/// A field of a message, and one value of the field.
 pub(super) type Found<'de> = (&'static Field, Datum<'de>);
 
-/// Iterator over the fields of a message, including those of inline messages. Fields that are not
-/// in the table are skipped: the peer may use a newer version of the API.
+/// Iterator over the fields of a message, including the fields of inline messages. Fields that are
+/// not in the table of messages are skipped, because the sender may use a newer version of the API.
 #[derive(Debug)]
 pub(super) enum Fields<'de> {
-    /// The bytes are in order and are read directly.
+    /// The fields are in the order of their numbers, and are read directly from the bytes.
     Wire {
         table: &'static Table,
-        /// The message and the nested inline messages that are being read.
+        /// The message, and the inline messages inside it, that are being read.
         frames: [Frame<'de>; INLINE_MAX],
         level: usize,
     },
-    /// The bytes were not in order: the fields were decoded and sorted.
+    /// The fields were not in the order of their numbers, so they were decoded and sorted.
     Sorted(std::vec::IntoIter<Found<'de>>),
 }
 
-/// A message and its bytes that are not read yet.
+/// A message, and those of its bytes that have not been read yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame<'de> {
     message: &'static Message,
@@ -36,7 +36,7 @@ pub(super) struct Frame<'de> {
 }
 
 impl<'de> Fields<'de> {
-    /// Checks the order of the fields of a message, and chooses the way to read it.
+    /// Creates the iterator. Fields that are not in the order of their numbers are sorted first.
     pub(super) fn open(
         table: &'static Table,
         message: &'static Message,
@@ -152,7 +152,7 @@ impl<'de> Fields<'de> {
     }
 }
 
-/// Returns the inline message that takes the place of the field.
+/// Returns the inline message that the field holds, or `None` if the field is not inline.
 #[inline]
 fn inline(table: &'static Table, field: &Field) -> Option<&'static Message> {
     match field.type_ {
@@ -161,7 +161,8 @@ fn inline(table: &'static Table, field: &Field) -> Option<&'static Message> {
     }
 }
 
-/// Reports whether the values of each field are adjacent, and fields with one value occur once.
+/// Reports whether the fields are in the order of their numbers, and only lists and maps repeat a
+/// number.
 fn is_sorted(table: &'static Table, message: &Message, bytes: &[u8]) -> Result<bool, WireError> {
     let mut last = 0;
     let mut reader = Reader::new(bytes);
@@ -194,8 +195,8 @@ fn is_sorted(table: &'static Table, message: &Message, bytes: &[u8]) -> Result<b
     Ok(true)
 }
 
-/// Collects the fields of a message and of its inline messages, with the sort key of each: the
-/// field numbers on the path to it.
+/// Collects the fields of a message and of its inline messages. Each field gets a sort key from the
+/// field numbers on the path to the field.
 fn collect<'de>(
     table: &'static Table,
     message: &'static Message,
@@ -223,8 +224,9 @@ fn collect<'de>(
     Ok(())
 }
 
-/// Returns the sort key of a field: its number, then the number inside the inline message. The
-/// numbers in the table are below 2^16, and no path is longer than [`INLINE_MAX`].
+/// Returns the sort key of a field from the field numbers on its path: the number of each enclosing
+/// inline message, then the number of the field. Field numbers are below 2^16, and no path is
+/// longer than [`INLINE_MAX`].
 fn order(path: &[u32]) -> u64 {
     let places = path.iter().copied().chain(std::iter::repeat(0));
     places
@@ -232,9 +234,9 @@ fn order(path: &[u32]) -> u64 {
         .fold(0, |order, number| order << 16 | u64::from(number))
 }
 
-/// Reports whether Go's JSON omits the value of a field with the mark `?`. A quantity is text and
-/// never empty: Go prints `"0"`. A value that cannot be decoded does not count as empty, so that
-/// decoding it returns the error.
+/// Reports whether a value is empty, so that Go's JSON omits it if its field is `omitempty`. A
+/// quantity is never empty: Go prints `"0"`. A value that cannot be decoded does not count as
+/// empty, so that decoding the value returns the error.
 pub(super) fn is_empty(table: &'static Table, type_: Type, datum: Datum<'_>, depth: usize) -> bool {
     match (type_, datum) {
         (Type::Message(index), Datum::Bytes(bytes)) => {

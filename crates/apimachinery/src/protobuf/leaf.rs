@@ -1,13 +1,15 @@
-//! Messages and scalars whose JSON is not an object of their fields: decoding and encoding.
+//! Decodes and encodes messages and scalars whose JSON is not an object, such as times and
+//! quantities.
 
 use jiff::Timestamp;
 
 use super::wire::{Datum, Reader, WireError};
 
-/// Seconds since 1970 of the years 0 to 9999: Go writes no other years as JSON.
+/// Range of the times in the years 0 to 9999, in seconds since 1970. Go writes no other years as
+/// JSON.
 const YEARS: std::ops::Range<i64> = -62_167_219_200..253_402_300_800;
 
-/// Returns the `raw` of a RawExtension, a FieldsV1 or a JSON, which have no other field.
+/// Returns the field `raw` of a RawExtension, FieldsV1 or JSON message, which is the only field.
 pub(super) fn raw(bytes: &[u8]) -> Result<&[u8], WireError> {
     let mut raw: &[u8] = &[];
     for item in Reader::new(bytes) {
@@ -18,7 +20,7 @@ pub(super) fn raw(bytes: &[u8]) -> Result<&[u8], WireError> {
     Ok(raw)
 }
 
-/// Returns the text of a quantity, which is never empty.
+/// Returns the text of a quantity message; `0` if the message has no text.
 pub(super) fn quantity(bytes: &[u8]) -> Result<&str, WireError> {
     let mut text = "";
     for item in Reader::new(bytes) {
@@ -36,7 +38,7 @@ pub(super) enum IntOrString<'a> {
     String(&'a str),
 }
 
-/// Decodes an IntOrString: field 1 is its type, field 2 the number, field 3 the text.
+/// Decodes an IntOrString: field 1 is the type, field 2 the number, field 3 the text.
 pub(super) fn int_or_string(bytes: &[u8]) -> Result<IntOrString<'_>, WireError> {
     let (mut is_text, mut number, mut text) = (false, 0, "");
     for item in Reader::new(bytes) {
@@ -79,8 +81,8 @@ impl TimeText {
     }
 }
 
-/// Decodes a time: seconds and nanoseconds since 1970. Returns `None` for an empty message, which
-/// is the zero time in Go and null in JSON.
+/// Decodes a time message: seconds and nanoseconds since 1970. Returns `None` for an empty message,
+/// which is the zero time in Go and null in JSON.
 pub(super) fn time(bytes: &[u8], precision: Precision) -> Result<Option<TimeText>, String> {
     if bytes.is_empty() {
         return Ok(None);
@@ -129,7 +131,7 @@ fn time_text(seconds: i64, microseconds: i64, precision: Precision) -> TimeText 
     TimeText { digits, precision }
 }
 
-/// Parses a time in JSON into seconds and nanoseconds, truncated to the precision.
+/// Parses a time in RFC 3339 into seconds and nanoseconds since 1970, truncated to the precision.
 pub(super) fn parse_time(text: &str, precision: Precision) -> Option<(i64, i64)> {
     let time: Timestamp = text.parse().ok()?;
     let (seconds, nanoseconds) = (time.as_second(), i64::from(time.subsec_nanosecond()));
@@ -145,7 +147,7 @@ pub(super) fn parse_time(text: &str, precision: Precision) -> Option<(i64, i64)>
     })
 }
 
-/// Decodes a duration in nanoseconds and formats it as Go does: `1h0m0.5s`.
+/// Decodes a duration message in nanoseconds, and formats the duration as Go does: `1h0m0.5s`.
 pub(super) fn duration(bytes: &[u8]) -> Result<String, WireError> {
     let [nanoseconds, _] = integers(bytes)?;
     Ok(duration_text(nanoseconds))
@@ -237,7 +239,7 @@ pub(super) fn parse_duration(text: &str) -> Option<i64> {
     i64::try_from(sign * total).ok()
 }
 
-/// Decodes the integers in fields 1 and 2.
+/// Decodes fields 1 and 2 of a message, which are integers.
 fn integers(bytes: &[u8]) -> Result<[i64; 2], WireError> {
     let (mut first, mut second) = (0, 0);
     for item in Reader::new(bytes) {
@@ -251,8 +253,8 @@ fn integers(bytes: &[u8]) -> Result<[i64; 2], WireError> {
     Ok([first, second])
 }
 
-/// Returns the integer that is equal to a float, as Go writes whole floats in JSON; `None` for a
-/// fraction.
+/// Returns the integer that is equal to a float, because Go writes whole floats as integers in
+/// JSON. Returns `None` if the float has a fraction.
 pub(super) fn whole(value: f64) -> Option<i64> {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     (value.fract() == 0.0 && value.abs() <= EXACT_MAX).then_some(value as i64)

@@ -4,7 +4,7 @@ use super::wire::{Datum, Reader, WireError};
 use super::{leaf, malformed};
 use crate::error::ProtobufError;
 
-/// A list, such as a `PodList`: its metadata, and its items as encoded messages.
+/// A list, such as a `PodList`, split into its metadata and its items, which stay encoded.
 ///
 /// # Examples
 ///
@@ -42,7 +42,7 @@ pub struct ListParts<'a> {
 }
 
 impl<'a> ListParts<'a> {
-    /// Decodes the message of a list, which is the content of its envelope.
+    /// Splits the message of a list, without the envelope.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl<'a> ListParts<'a> {
     }
 }
 
-/// A watch event: its type, and its object as encoded bytes.
+/// A watch event, split into its type and its object, which stays encoded.
 ///
 /// A watch in protobuf is a sequence of frames. Each frame is a length of four bytes (big-endian),
 /// followed by that many bytes of a `meta.v1.WatchEvent` without an envelope.
@@ -111,14 +111,14 @@ impl<'a> ListParts<'a> {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchEventParts<'a> {
-    /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
+    /// Type of the event: `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
     pub type_: &'a str,
-    /// The object, with its envelope.
+    /// The encoded object, in its envelope.
     pub object: &'a [u8],
 }
 
 impl<'a> WatchEventParts<'a> {
-    /// Decodes an event, which is the content of a frame.
+    /// Decodes an event from the content of one frame.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! The table of messages, and the text from which it is parsed.
+//! The table of protobuf messages, and the format of the text from which the table is parsed.
 //!
-//! There is a block per message. Its first line has the form of the message, its name, and its
-//! kinds as `group/version/kind` (`*/kind` is in every group and version). Each further line is a
-//! field: number, JSON name, type.
+//! The text has a block per message. The first line of a block has the form of the message, its
+//! name, and its kinds as `group/version/kind` (`*/kind` is in every group and version). Each
+//! further line is a field: number, JSON name, type.
 //!
 //! ```text
 //! message core.v1.Volume
@@ -10,11 +10,11 @@
 //! 2 (inline) core.v1.VolumeSource
 //! ```
 //!
-//! - In JSON, a `message` is an object of its fields, a `list` is the value of its only field, and
-//!   a `choice` is the value of the field with the highest number that is set.
-//! - `name?` is omitted from JSON if it is empty, unless its type is a pointer. An empty struct
-//!   without the mark is `{}`. The fields of an `(inline)` message are among those of the message
-//!   that contains it.
+//! - A `message` is an object of its fields in JSON, a `list` is the value of its only field, and a
+//!   `choice` is the value of the field with the highest number that is set.
+//! - A field `name?` is omitted from JSON if it is empty, unless its type is a pointer. An empty
+//!   struct without the `?` is `{}`.
+//! - The fields of an `(inline)` message belong in JSON to the message that contains it.
 //! - `*T` is a pointer, `[]T` a list, `map[string]T` a map.
 
 use std::collections::HashMap;
@@ -25,17 +25,18 @@ use crate::error::ProtobufError;
 
 const TEXT: &str = include_str!("../../data/v1.36/protobuf.txt");
 
-/// Maximum field number. Fields are stored in a vector indexed by number, which must stay small.
+/// Maximum field number. Fields are stored in a vector indexed by field number, which must stay
+/// small.
 const NUMBER_MAX: usize = 1_000;
 
-/// Maximum depth of inline messages in each other, including the outermost message.
+/// Maximum nesting depth of inline messages, including the outermost message.
 pub(super) const INLINE_MAX: usize = 3;
 
 /// All messages that are used by the built-in kinds.
 #[derive(Debug)]
 pub(super) struct Table {
     messages: Vec<Message>,
-    /// Index into `messages` by `group/version/kind`.
+    /// Index into `messages` for each `group/version/kind`.
     kinds: HashMap<&'static str, usize>,
 }
 
@@ -44,11 +45,12 @@ pub(super) struct Table {
 pub(super) struct Message {
     pub(super) name: &'static str,
     pub(super) form: Form,
-    /// Whether the message is that of a kind, with `apiVersion` and `kind` in the envelope.
+    /// Whether the message is that of a kind, whose `apiVersion` and `kind` are in the envelope.
     pub(super) is_kind: bool,
-    /// Whether the message has inline messages.
+    /// Whether a field of the message is an inline message, whose fields belong in JSON to this
+    /// message.
     pub(super) has_inline: bool,
-    /// Fields, indexed by number: numbers are small, and there is a lookup per field on the wire.
+    /// Fields, indexed by their numbers. The numbers are small, and decoding looks up every field.
     fields: Vec<Option<Field>>,
 }
 
@@ -71,11 +73,11 @@ pub(super) struct Field {
     pub(super) type_: Type,
     /// Whether JSON omits the field if it is empty.
     pub(super) omit_empty: bool,
-    /// Whether the field is a pointer in Go: protobuf then has the field only if it is set.
+    /// Whether the field is a pointer in Go. Protobuf then contains the field only if it is set.
     pub(super) is_pointer: bool,
 }
 
-/// Number of values of a field, and the way they are arranged in JSON.
+/// How many values a field has, and how JSON arranges them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cardinality {
     One,
@@ -84,7 +86,7 @@ pub(super) enum Cardinality {
     Inline,
 }
 
-/// The type of one value.
+/// Type of one value of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Type {
     Bool,
@@ -99,18 +101,19 @@ pub(super) enum Type {
     MicroTime,
     Quantity,
     Time,
-    /// A message, by its index in the table.
+    /// A message; the number is the index of the message in the table.
     Message(usize),
 }
 
 impl Type {
-    /// Reports whether the values are varints, of which several may be packed into one value.
+    /// Reports whether values of this type are varints. Protobuf may pack several varints into one
+    /// value.
     pub(super) fn is_varint(self) -> bool {
         matches!(self, Self::Bool | Self::Int32 | Self::Int64)
     }
 }
 
-/// Type of a message: the list of its fields. Cheap to copy, as it holds two references.
+/// Type of a protobuf message: its name and its fields. Cheap to copy: it contains two references.
 ///
 /// # Examples
 ///
@@ -128,15 +131,15 @@ pub struct MessageType {
 }
 
 impl MessageType {
-    /// Returns the message of a built-in kind, or of a list of it. Returns `None` if the kind is
-    /// not built in: custom resources have no protobuf.
+    /// Returns the message type of a built-in kind or of its list kind. Returns `None` for other
+    /// kinds: custom resources have no protobuf encoding.
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
         let table = Table::shared().ok()?;
         let message = table.kind(api_version, kind)?;
         Some(Self { table, message })
     }
 
-    /// Returns Kubernetes' name of the message without the path of its module: `core.v1.Pod`.
+    /// Returns Kubernetes' name of the message without the Go module path, such as `core.v1.Pod`.
     pub fn name(self) -> &'static str {
         self.message.name
     }
@@ -158,7 +161,7 @@ impl Table {
             .map_err(|line| ProtobufError::Table { line: line.clone() })
     }
 
-    /// Returns the message of a kind.
+    /// Returns the message of a built-in kind.
     pub(super) fn kind(&self, api_version: &str, kind: &str) -> Option<&Message> {
         let key = format!("{api_version}/{kind}");
         let index = self.kinds.get(key.as_str());
@@ -166,7 +169,7 @@ impl Table {
         self.message(*index?)
     }
 
-    /// Returns the message with the index that a [`Type`] holds.
+    /// Returns the message with this index, which is the index in a [`Type::Message`].
     pub(super) fn message(&self, index: usize) -> Option<&Message> {
         self.messages.get(index)
     }
@@ -177,7 +180,7 @@ impl Table {
         self.messages.iter().find(|message| message.name == name)
     }
 
-    /// Returns every kind: `apiVersion`, `kind` and its message.
+    /// Returns the `apiVersion`, the `kind` and the message of every built-in kind.
     #[cfg(test)]
     pub(super) fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str, &Message)> {
         self.kinds.iter().filter_map(|(key, index)| {
@@ -186,7 +189,7 @@ impl Table {
         })
     }
 
-    /// Parses the text. The error is the line that is not valid.
+    /// Parses the text of the table. The error is the first line that is not valid.
     fn parse(text: &'static str) -> Result<Self, String> {
         let lines = || {
             text.lines()
@@ -245,7 +248,7 @@ impl Table {
 }
 
 impl Message {
-    /// Returns the field with this number.
+    /// Returns the field with this number, or `None` if the message has no such field.
     #[inline]
     pub(super) fn field(&self, number: u32) -> Option<&Field> {
         self.fields.get(number as usize)?.as_ref()

@@ -14,7 +14,7 @@ use super::wire::Datum;
 use super::{MAGIC, envelope, malformed};
 use crate::error::ProtobufError;
 
-/// One value of a field; for a list or a map, one of its values.
+/// One encoded value of a field. A list or a map has several values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value<'de> {
     pub(super) context: Context,
@@ -27,7 +27,7 @@ impl<'de> Value<'de> {
         malformed(self.context.message.name, self.field.name, reason)
     }
 
-    /// Reports whether the value is null in JSON.
+    /// Reports whether the value is written as null in JSON.
     fn is_null(&self) -> bool {
         let Datum::Bytes(bytes) = self.datum else {
             return false;
@@ -57,8 +57,8 @@ impl<'de> Value<'de> {
             .deserialize_any(visitor)
     }
 
-    /// Deserializes JSON inside protobuf. Empty bytes are null, as in Go. An embedded object, such
-    /// as an old revision, may have its own envelope.
+    /// Deserializes a value that is JSON inside protobuf. Empty bytes are null, as in Go. An
+    /// embedded object, such as the data of a ControllerRevision, may have its own envelope.
     fn json<V: Visitor<'de>>(
         self,
         bytes: &'de [u8],
@@ -161,7 +161,7 @@ impl<'de> serde::Deserializer<'de> for Value<'de> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// Deserializes a string as the name of a variant.
+    /// Deserializes a string as the name of an enum variant.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _name: &'static str,

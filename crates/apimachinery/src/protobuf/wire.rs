@@ -1,7 +1,7 @@
 //! The wire format of protobuf: tags, varints, fixed-size numbers and lengths.
 //!
-//! This module does not know the meaning of fields. Groups, which proto2 has and Kubernetes never
-//! uses, are rejected.
+//! This module does not know the meaning of fields. Groups, a feature of proto2 that Kubernetes
+//! never uses, are rejected.
 
 use std::fmt;
 
@@ -21,7 +21,8 @@ impl<'a> Datum<'a> {
         std::str::from_utf8(self.bytes("a string")?).map_err(|_| WireError::Utf8)
     }
 
-    /// Returns the bytes of a length-delimited value. `what` names the expected value in the error.
+    /// Returns the bytes of a length-delimited value. `what` describes the expected value in the
+    /// error.
     pub(super) fn bytes(self, what: &'static str) -> Result<&'a [u8], WireError> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
@@ -40,8 +41,8 @@ impl<'a> Datum<'a> {
     }
 }
 
-/// A defect in the wire bytes. Its text is created only when it is displayed, so that decoding
-/// valid bytes does not pay for it.
+/// An error in the wire bytes. The message is created only when the error is displayed, so that the
+/// error needs no allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WireError {
     VarintEnds,
@@ -55,7 +56,7 @@ pub(super) enum WireError {
         left: usize,
     },
     Utf8,
-    /// A value of the wrong type: the actual and the expected type.
+    /// A value has the wrong type. The fields are the actual and the expected type.
     Type(&'static str, &'static str),
 }
 
@@ -89,7 +90,7 @@ impl From<WireError> for String {
     }
 }
 
-/// Iterator over the fields of a message: the number and the value of each.
+/// Iterator over the fields of a message, which returns the number and the value of each field.
 ///
 /// The iterator ends after the first error.
 #[derive(Debug, Clone, Copy)]
@@ -137,7 +138,7 @@ impl<'a> Reader<'a> {
         Err(WireError::VarintLong)
     }
 
-    /// Reports whether all bytes are read.
+    /// Reports whether all bytes have been read.
     pub(super) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
@@ -212,8 +213,8 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-/// Writer of a message from its end to its start, so that a length is written after the content
-/// that it counts.
+/// Writer of a message from its end to its start. In this order, the length of a value is known
+/// when it is written, because the value was written before.
 ///
 /// The bytes are collected in reverse order; [`Self::finish`] reverses them.
 #[derive(Debug, Default)]
@@ -222,12 +223,12 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Returns the number of bytes written, as a start for [`Self::length_since`].
+    /// Returns the number of bytes written so far, to be passed to [`Self::length_since`] later.
     pub(super) fn position(&self) -> usize {
         self.reversed.len()
     }
 
-    /// Prepends bytes, without tag or length.
+    /// Prepends bytes, without a tag or a length.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.reversed.extend(bytes.iter().rev());
     }
@@ -245,7 +246,7 @@ impl Writer {
         }
     }
 
-    /// Prepends a tag.
+    /// Prepends the tag of a field: its number and its wire type.
     pub(super) fn tag(&mut self, number: u32, wire_type: u8) {
         self.varint(u64::from(number) << 3 | u64::from(wire_type));
     }
@@ -256,7 +257,7 @@ impl Writer {
         self.tag(number, 2);
     }
 
-    /// Returns the message in the order of the wire.
+    /// Returns the bytes of the message, first byte first.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.reversed.reverse();
         self.reversed

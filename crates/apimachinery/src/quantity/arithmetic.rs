@@ -5,11 +5,11 @@ use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
 
 use super::{Form, ONE, Quantity};
 
-/// One thousandth, in billionths.
+/// One thousandth, as a number of billionths.
 const MILLI: i128 = ONE / 1000;
 
-/// Returns the notation of a result, by Kubernetes' rule: that of the first operand, or of the
-/// second if the first is zero.
+/// Returns the notation of a result by Kubernetes' rule: the notation of the first operand, or of
+/// the second operand if the first is zero.
 fn form_of(first: Quantity, second: Quantity) -> Form {
     match first.nanos {
         0 => second.form,
@@ -34,25 +34,25 @@ impl Quantity {
         }
     }
 
-    /// Returns the whole number, rounded away from zero as Kubernetes' `Value()` does; `None` if it
-    /// does not fit into an `i64`.
+    /// Returns the quantity as a whole number, rounded away from zero as Kubernetes' `Value()`
+    /// does. Returns `None` if the number does not fit into an `i64`.
     pub fn value(self) -> Option<i64> {
         self.in_units(ONE)
     }
 
-    /// Returns the number of thousandths, rounded away from zero as Kubernetes' `MilliValue()`
-    /// does; `None` if it does not fit into an `i64`.
+    /// Returns the quantity in thousandths, rounded away from zero as Kubernetes' `MilliValue()`
+    /// does. Returns `None` if the number does not fit into an `i64`.
     pub fn milli_value(self) -> Option<i64> {
         self.in_units(MILLI)
     }
 
-    /// Returns the number of `unit`s, rounded away from zero as Kubernetes does.
+    /// Returns the quantity in multiples of `unit`, rounded away from zero as Kubernetes does.
     fn in_units(self, unit: i128) -> Option<i64> {
         let rest = (self.nanos % unit).signum();
         i64::try_from(self.nanos / unit + rest).ok()
     }
 
-    /// Reports whether the number is zero.
+    /// Reports whether the quantity is zero.
     pub fn is_zero(self) -> bool {
         self.nanos == 0
     }
@@ -87,7 +87,7 @@ impl From<i64> for Quantity {
     }
 }
 
-/// The sum is exact. It saturates at the limits of a quantity, about 1.7e29 and -1.7e29.
+/// The sum is exact, and saturates at the limits of a quantity, about 1.7e29 and -1.7e29.
 impl Add for Quantity {
     type Output = Self;
 
@@ -99,7 +99,7 @@ impl Add for Quantity {
     }
 }
 
-/// The difference is exact. It saturates at the limits of a quantity, about 1.7e29 and -1.7e29.
+/// The difference is exact, and saturates at the limits of a quantity, about 1.7e29 and -1.7e29.
 impl Sub for Quantity {
     type Output = Self;
 
@@ -111,7 +111,7 @@ impl Sub for Quantity {
     }
 }
 
-/// The product is exact. It saturates at the limits of a quantity, about 1.7e29 and -1.7e29.
+/// The product is exact, and saturates at the limits of a quantity, about 1.7e29 and -1.7e29.
 impl Mul<i64> for Quantity {
     type Output = Self;
 

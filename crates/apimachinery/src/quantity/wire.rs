@@ -1,4 +1,4 @@
-//! Quantities in objects: reads text or numbers, writes the canonical form.
+//! Serialization of quantities: reads text or numbers, writes the canonical form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -48,7 +48,7 @@ impl Visitor<'_> for QuantityVisitor {
     }
 }
 
-/// Same schema as controller-gen writes for Kubernetes' own `Quantity`.
+/// The schema is the same as controller-gen writes for Kubernetes' own `Quantity`.
 impl JsonSchema for Quantity {
     fn schema_name() -> Cow<'static, str> {
         "Quantity".into()

@@ -6,8 +6,8 @@ use super::SelectorError;
 
 /// A selector of objects by fields, such as `metadata.name=a,status.phase!=Failed`.
 ///
-/// Which fields a kind supports depends on the server: [`matches`](Self::matches) gets their values
-/// from a function.
+/// The server decides which fields of a kind can be selected, so [`matches`](Self::matches) gets
+/// the values of the fields from a function.
 ///
 /// # Examples
 ///
@@ -35,7 +35,7 @@ pub struct FieldRequirement {
     pub field: String,
     /// Whether the field must be equal to the value (`true`) or different from it (`false`).
     pub equal: bool,
-    /// The value, unescaped.
+    /// The value to compare with, unescaped.
     pub value: String,
 }
 
@@ -44,7 +44,7 @@ impl FieldSelector {
     ///
     /// # Errors
     ///
-    /// Kubernetes' text, if a term has no operator or a value is not escaped correctly.
+    /// The message of Kubernetes, if a term has no operator or a value is not escaped correctly.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let mut requirements = Vec::new();
         for term in split_terms(text)
@@ -67,13 +67,13 @@ impl FieldSelector {
         Ok(Self { requirements })
     }
 
-    /// Returns the terms, all of which must match.
+    /// Returns the terms of the selector, all of which must match.
     pub fn requirements(&self) -> &[FieldRequirement] {
         &self.requirements
     }
 
-    /// Reports whether all terms match the object whose fields `lookup` returns. A missing field
-    /// counts as empty.
+    /// Reports whether all terms match an object. `lookup` returns the value of a field of the
+    /// object by its path; a missing field counts as empty.
     pub fn matches(&self, lookup: impl Fn(&str) -> Option<String>) -> bool {
         self.requirements.iter().all(|requirement| {
             let actual = lookup(&requirement.field).unwrap_or_default();

@@ -34,13 +34,14 @@ pub struct LabelSelector {
 pub struct LabelRequirement {
     /// Key of the label.
     pub key: String,
-    /// Comparison of the label's value with `values`.
+    /// Operator that compares the value of the label with `values`.
     pub operator: Operator,
-    /// The values, sorted.
+    /// The values to compare with, sorted.
     pub values: BTreeSet<String>,
 }
 
-/// Operator of a [`LabelRequirement`], which compares a label's value with the values.
+/// Operator of a [`LabelRequirement`], which compares the value of a label with the values of the
+/// requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operator {
@@ -81,7 +82,7 @@ impl LabelSelector {
     ///
     /// # Errors
     ///
-    /// Kubernetes' text, if the syntax, a key or a value is not valid.
+    /// The message of Kubernetes, if the syntax, a key or a value is not valid.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let mut requirements = parser::parse(text)?;
         requirements.sort_by(|a, b| a.key.cmp(&b.key));
@@ -90,8 +91,8 @@ impl LabelSelector {
         })
     }
 
-    /// Parses the selector in a spec, `{matchLabels, matchExpressions}`. Null selects no object, an
-    /// empty object selects all objects.
+    /// Parses a selector in a spec, such as that of a Deployment: `{matchLabels,
+    /// matchExpressions}`. Null selects no object, an empty object selects all objects.
     ///
     /// # Errors
     ///
@@ -138,8 +139,8 @@ impl LabelSelector {
         })
     }
 
-    /// Returns the terms, all of which must match. Empty for a selector of all objects or of no
-    /// object.
+    /// Returns the terms of the selector, all of which must match. The result is empty if the
+    /// selector selects all objects or no object.
     pub fn requirements(&self) -> &[LabelRequirement] {
         self.requirements.as_deref().unwrap_or_default()
     }

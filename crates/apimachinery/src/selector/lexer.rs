@@ -38,8 +38,8 @@ impl<'t> Token<'t> {
         }
     }
 
-    /// Returns the token at a position where a value is expected: there, `in` and `notin` are
-    /// values.
+    /// Returns the token as read at a position where a value is expected. At such a position, `in`
+    /// and `notin` are values rather than operators.
     pub(super) fn as_value(self) -> Self {
         match self {
             Token::In | Token::NotIn => Token::Identifier(self.literal()),

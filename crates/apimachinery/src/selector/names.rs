@@ -19,7 +19,7 @@ const SHAPE_RULE: &str = "a valid label key must consist of alphanumeric charact
     '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an \
     optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
 
-/// Checks the key of a label. The error lists all violated rules in one text.
+/// Checks the key of a label. The error message lists all violated rules.
 pub(super) fn check_key(key: &str) -> Result<(), String> {
     match label_key_errors(key).as_slice() {
         [] => Ok(()),
@@ -27,8 +27,8 @@ pub(super) fn check_key(key: &str) -> Result<(), String> {
     }
 }
 
-/// Checks the key of a label or an annotation, or a finalizer, and returns the violated rules in
-/// Kubernetes' words.
+/// Returns the rules that the key of a label violates, in Kubernetes' words. The same rules apply
+/// to the keys of annotations and to finalizers.
 pub fn label_key_errors(key: &str) -> Vec<String> {
     let mut errors = Vec::new();
     let parts: Vec<&str> = key.split('/').collect();
@@ -55,8 +55,8 @@ pub fn label_key_errors(key: &str) -> Vec<String> {
     errors
 }
 
-/// Checks the value of a label. The error lists all violated rules in one text. `index` is the
-/// position of the value in the requirement on `key`.
+/// Checks the value of a label. The error message lists all violated rules. `index` is the position
+/// of the value in the requirement on `key`.
 pub(super) fn check_value(key: &str, value: &str, index: usize) -> Result<(), String> {
     match label_value_errors(value).as_slice() {
         [] => Ok(()),
@@ -68,7 +68,7 @@ pub(super) fn check_value(key: &str, value: &str, index: usize) -> Result<(), St
     }
 }
 
-/// Checks the value of a label, and returns the violated rules in Kubernetes' words.
+/// Returns the rules that the value of a label violates, in Kubernetes' words.
 pub fn label_value_errors(value: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if value.len() > 63 {

@@ -94,7 +94,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Parses `(a,b)`. A missing value between commas is the empty value.
+    /// Parses a list of values, such as `(a,b)`. A missing value between commas is an empty value.
     fn values(&mut self) -> Result<BTreeSet<String>, SelectorError> {
         match self.take() {
             Token::Open => {}

@@ -1,4 +1,5 @@
-//! Parser of shard selectors: the part of CEL that Kubernetes accepts, with its error texts.
+//! Parser of shard selectors, which are a subset of CEL. The error messages are those of
+//! Kubernetes.
 
 use super::{END, ShardError, ShardKey, ShardRange, ShardSelector};
 
@@ -30,7 +31,7 @@ pub(super) fn parse(text: &str) -> Result<ShardSelector, ShardError> {
     Ok(ShardSelector::new(key.unwrap_or(ShardKey::Uid), ranges))
 }
 
-/// Maximum nesting depth of parentheses, so that the recursion is bounded.
+/// Maximum nesting depth of parentheses. The limit bounds the recursion of the parser.
 const DEPTH_MAX: usize = 32;
 
 struct Parser<'a> {
@@ -168,7 +169,7 @@ enum Argument<'a> {
     Text(&'a str),
 }
 
-/// Parses a bound of a range: `0x` and 16 digits, or 2^64.
+/// Parses a bound of a range of hashes: `0x` and 16 hexadecimal digits, or 2^64.
 fn bound(argument: &Argument<'_>, name: &str) -> Result<u128, ShardError> {
     let Argument::Text(text) = argument else {
         return Err(ShardError::new(format!(
