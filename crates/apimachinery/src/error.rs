@@ -97,7 +97,7 @@ pub enum ProtobufError {
         /// Name of the kind, such as `Deployment`.
         kind: String,
     },
-    /// The bytes cannot be decoded as the message of their kind.
+    /// The bytes cannot be decoded as the protobuf message of the object's kind.
     #[error("{field} {reason}")]
     Malformed {
         /// Name of the message and, if known, of the field, such as `core.v1.PodSpec.containers`.
@@ -114,7 +114,7 @@ pub enum ProtobufError {
         /// Message of the type's `Deserialize` implementation.
         reason: String,
     },
-    /// A value cannot be encoded in the message of its kind.
+    /// A value cannot be encoded in the protobuf message of the object's kind.
     #[error("cannot write {field} as protobuf: it {reason}")]
     Unwritable {
         /// Name of the message and the field, such as `core.v1.PodSpec.containers`.

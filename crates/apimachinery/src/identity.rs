@@ -36,7 +36,7 @@ pub struct GroupVersion {
 }
 
 impl GroupVersion {
-    /// Creates a group and version from its parts.
+    /// Creates a `GroupVersion` from a group and a version.
     pub fn new(group: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             group: group.into(),
@@ -100,7 +100,7 @@ pub struct GroupKind {
 }
 
 impl GroupKind {
-    /// Creates a group and kind from its parts.
+    /// Creates a `GroupKind` from a group and a kind.
     pub fn new(group: impl Into<String>, kind: impl Into<String>) -> Self {
         Self {
             group: group.into(),
@@ -108,7 +108,7 @@ impl GroupKind {
         }
     }
 
-    /// Returns the kind in this version.
+    /// Returns this kind with the version added.
     pub fn with_version(&self, version: impl Into<String>) -> GroupVersionKind {
         GroupVersionKind::new(&self.group, version, &self.kind)
     }
@@ -149,7 +149,7 @@ pub struct GroupResource {
 }
 
 impl GroupResource {
-    /// Creates a group and resource from its parts.
+    /// Creates a `GroupResource` from a group and a resource.
     pub fn new(group: impl Into<String>, resource: impl Into<String>) -> Self {
         Self {
             group: group.into(),
@@ -157,7 +157,7 @@ impl GroupResource {
         }
     }
 
-    /// Returns the resource in this version.
+    /// Returns this resource with the version added.
     pub fn with_version(&self, version: impl Into<String>) -> GroupVersionResource {
         GroupVersionResource::new(&self.group, version, &self.resource)
     }

@@ -1,10 +1,10 @@
 //! Field ownership and server-side apply.
 //!
 //! Every write is attributed to a manager: by [`update()`] after a create, update or patch, and by
-//! [`apply()`] for a server-side apply. The algorithm is that of `structured-merge-diff`. It
-//! computes with sets of field paths, and merges, compares and removes fields by the list and map
-//! types that the schema declares. `metadata` of a custom resource always has the types of
-//! ObjectMeta, whatever the schema of the custom resource declares.
+//! [`apply()`] for a server-side apply. The algorithm is that of `structured-merge-diff`: sets of
+//! field paths, and functions that merge, compare and remove fields by the list and map types that
+//! the schema declares. `metadata` of a custom resource always has the types of ObjectMeta,
+//! whatever the schema of the custom resource declares.
 //!
 //! The following fields are never owned: `apiVersion`, `kind` and, of `metadata`, `name`,
 //! `namespace`, `creationTimestamp`, `selfLink`, `uid`, `clusterName`, `generation`,

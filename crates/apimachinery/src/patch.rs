@@ -1,7 +1,7 @@
 //! Patches that an API server accepts: JSON patch, JSON merge patch, strategic merge patch.
 //!
-//! The functions change an object in place. They are independent of storage, versions and
-//! validation. Server-side apply, the fourth kind of patch, is [`crate::managedfields::apply`].
+//! The functions change an object in place, and do not depend on storage, versions or validation.
+//! Server-side apply, the fourth kind of patch, is [`crate::managedfields::apply`].
 
 mod json;
 mod strategic;

@@ -94,7 +94,7 @@ pub fn decode(bytes: &[u8]) -> Result<Value, ProtobufError> {
 ///
 /// # Errors
 ///
-/// Those of [`decode`], and if the object does not fit the type.
+/// The errors of [`decode`], and an error if the object does not fit the type.
 pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, ProtobufError> {
     let envelope = envelope(bytes)?;
     if envelope.is_protobuf() {
@@ -130,7 +130,7 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Proto
 ///
 /// # Errors
 ///
-/// Those of [`encode()`], and if the object cannot be serialized.
+/// The errors of [`encode()`], and an error if the object cannot be serialized.
 pub fn to_vec<T: Serialize + ?Sized>(object: &T) -> Result<Vec<u8>, ProtobufError> {
     let value = serde_json::to_value(object).map_err(|error| ProtobufError::Unwritable {
         field: "the object".to_owned(),

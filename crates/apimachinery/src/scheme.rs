@@ -26,7 +26,7 @@ use convert::Conversions;
 pub use decoded::Decoded;
 pub use format::Format;
 
-/// A registry of types and their kinds.
+/// A registry of Rust types and the kinds that they represent.
 ///
 /// # Examples
 ///
@@ -173,8 +173,8 @@ impl Scheme {
         Ok(())
     }
 
-    /// Adds a function that sets default values in objects of this type. The functions run in the
-    /// order in which they were added.
+    /// Adds a function that sets default values in objects of the type `T`. The functions run in
+    /// the order in which they were added.
     pub fn add_defaulting<T: Any + Send + Sync>(
         &mut self,
         defaulting: impl Fn(&mut T) + Send + Sync + 'static,

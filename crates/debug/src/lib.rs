@@ -124,7 +124,7 @@ pub enum Outcome {
     Error {
         /// The error and its causes in one line.
         message: String,
-        /// Delay until the retry in seconds; `None` if the object is retried only at its next
+        /// Delay until the retry in seconds; `None` if the object is retried only at the next
         /// change.
         retry_seconds: Option<f64>,
     },

@@ -62,7 +62,7 @@ impl Random {
     }
 }
 
-/// Returns a random UUID of version 4. Do not use it as a secret.
+/// Returns a random UUID of version 4. Do not use the UUID as a secret.
 ///
 /// # Examples
 /// ```

@@ -53,7 +53,7 @@ impl Identity {
     }
 }
 
-/// Fields of one manager.
+/// One entry of `managedFields` without its key: the fields that a manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) api_version: String,

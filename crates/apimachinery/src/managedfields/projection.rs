@@ -21,7 +21,7 @@ enum Part<'a> {
     Value(&'a Value),
     /// Whether the list contains an item that the set identifies by value, such as `v:"a"`.
     Item(bool),
-    /// The parts below this one, in the order of their FieldsV1 keys, such as `f:spec`.
+    /// The parts below this part, each with its FieldsV1 key, such as `f:spec`, sorted by key.
     Parts(Vec<(&'a str, Self)>),
 }
 

@@ -4,8 +4,9 @@ use serde_json::{Map, Value};
 
 /// The `fieldsV1` of an entry of `managedFields`, borrowed: the fields that one manager owns.
 ///
-/// Clients compare objects with their own fields on every reconcile, so this type reads the JSON
-/// directly. [`FieldSet`](super::FieldSet) is the owned form, which has the operations of a set.
+/// Clients look up the fields that they own on every reconcile, so this type reads the JSON without
+/// building a tree. [`FieldSet`](super::FieldSet) is the owned form, which has the operations of a
+/// set.
 ///
 /// # Examples
 ///

@@ -18,7 +18,7 @@ pub(super) enum Node<'a> {
     },
     /// There is no schema: maps are merged field by field, lists are replaced.
     Deduced,
-    /// There is no schema, and values are replaced as a whole (RawExtension).
+    /// There is no schema, and values are replaced as a whole, as for RawExtension.
     Whole,
 }
 

@@ -1,5 +1,4 @@
-//! Recursive functions over an object and its schema: the fields that it sets, merge, compare,
-//! remove.
+//! Functions that walk over an object and its schema: collect, merge, compare and remove fields.
 
 mod check;
 mod compare;

@@ -13,8 +13,8 @@ use crate::size::json_size;
 /// Maximum nesting depth of an object, which is the depth that serde_json parses at most.
 const DEPTH_MAX: usize = 127;
 /// Maximum size of all values that the `copy` operations of a patch add, in bytes of JSON. The
-/// limit prevents a small patch from creating a huge object. The API server has the same limit, both
-/// for `copy` operations and for request bodies.
+/// limit prevents a small patch from creating a huge object. The API server has the same limit for
+/// `copy` operations and for request bodies.
 const COPIED_MAX: usize = 3 * 1024 * 1024;
 
 /// Applies an RFC 6902 JSON patch. If an operation fails, the object is unchanged.

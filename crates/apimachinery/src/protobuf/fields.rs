@@ -20,7 +20,7 @@ pub(super) enum Fields<'de> {
     /// The fields are in the order of their numbers, and are read directly from the bytes.
     Wire {
         table: &'static Table,
-        /// The message, and the inline messages inside it, that are being read.
+        /// The message that is being read, followed by its inline messages that are being read.
         frames: [Frame<'de>; INLINE_MAX],
         level: usize,
     },
@@ -28,7 +28,7 @@ pub(super) enum Fields<'de> {
     Sorted(std::vec::IntoIter<Found<'de>>),
 }
 
-/// A message, and those of its bytes that have not been read yet.
+/// A message, and the reader of its remaining bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame<'de> {
     message: &'static Message,

@@ -36,7 +36,7 @@ pub struct ListParts<'a> {
     pub resource_version: &'a str,
     /// Token to request the next page; empty on the last page.
     pub continue_token: &'a str,
-    /// Number of objects on later pages, if the server sent it.
+    /// Number of objects on later pages, if the server sent this number.
     pub remaining_item_count: Option<i64>,
     bytes: &'a [u8],
 }

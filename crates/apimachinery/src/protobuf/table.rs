@@ -32,7 +32,7 @@ const NUMBER_MAX: usize = 1_000;
 /// Maximum nesting depth of inline messages, including the outermost message.
 pub(super) const INLINE_MAX: usize = 3;
 
-/// All messages that are used by the built-in kinds.
+/// All protobuf messages that the built-in kinds use.
 #[derive(Debug)]
 pub(super) struct Table {
     messages: Vec<Message>,
@@ -40,7 +40,7 @@ pub(super) struct Table {
     kinds: HashMap<&'static str, usize>,
 }
 
-/// One message of the table.
+/// One protobuf message, as listed in the table.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) name: &'static str,

@@ -213,8 +213,8 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-/// Writer of a message from its end to its start. In this order, the length of a value is known
-/// when it is written, because the value was written before.
+/// Writer of a message from its end to its start. A value is written before its length, so that the
+/// length is known.
 ///
 /// The bytes are collected in reverse order; [`Self::finish`] reverses them.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use super::{Schema, Typed};
 
 impl<'a> Typed<'a> {
     /// Returns the schema of the field `name` of a whole resource. The field `metadata` has the
-    /// schema of ObjectMeta, unless this schema declares it by a reference.
+    /// schema of ObjectMeta, unless this schema declares `metadata` by a reference.
     pub(crate) fn resource_field(&self, name: &str) -> Option<Self> {
         let declared = self.field(name);
         match name {

@@ -16,7 +16,7 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// If a keyword holds a value of the wrong type, or a pattern does not compile.
+    /// If a keyword has a value of the wrong type, or a pattern does not compile.
     pub fn parse(openapi: &Value) -> Result<Self, SchemaError> {
         schema(openapi, "")
     }

@@ -80,7 +80,7 @@ impl<'a> Typed<'a> {
         Self::resolve(SchemaPtr::Borrowed(schema), definitions, built_in)
     }
 
-    /// Returns the schema after following its reference.
+    /// Returns the schema at the cursor; a reference is already resolved.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }

@@ -120,7 +120,8 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// Those of [`convert_to`](Self::convert_to), and if no version of the kind has the type `B`.
+    /// The errors of [`convert_to`](Self::convert_to), and an error if no version of the kind has
+    /// the type `B`.
     pub fn convert<B: Any + Send + Sync>(&self, decoded: Decoded) -> Result<B, SchemeError> {
         let expected = type_name::<B>();
         let kind = decoded.gvk.group_kind();

@@ -62,7 +62,7 @@ impl Scheme {
     ///
     /// A field that the type does not have is an error. A type that collects unknown fields, as
     /// with serde's `flatten`, accepts every field. In protobuf, an unknown empty struct is not an
-    /// error, because Go writes it whether or not it was set.
+    /// error, because Go writes such a struct even if it was not set.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// Those of [`decode`](Self::decode).
+    /// The errors of [`decode`](Self::decode).
     pub fn decode_with_defaults(&self, bytes: &[u8]) -> Result<Decoded, SchemeError> {
         let mut decoded = self.decode(bytes)?;
         self.default_object(&mut decoded);
@@ -96,7 +96,7 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// Those of [`decode`](Self::decode), and if the object is of another type.
+    /// The errors of [`decode`](Self::decode), and an error if the object is of another type.
     pub fn decode_as<T: Any + Send + Sync>(&self, bytes: &[u8]) -> Result<T, SchemeError> {
         self.decode(bytes)?
             .downcast::<T>()
@@ -126,7 +126,8 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// Those of [`to_value`](Self::to_value), and if the format cannot represent the object.
+    /// The errors of [`to_value`](Self::to_value), and an error if the format cannot represent the
+    /// object.
     pub fn encode<T: Any + Serialize>(
         &self,
         object: &T,
@@ -135,8 +136,7 @@ impl Scheme {
         write(&self.to_value(object)?, format)
     }
 
-    /// Encodes a decoded object in a format, with the `apiVersion` and `kind` of its
-    /// [`Decoded::gvk`].
+    /// Encodes an object in a format, with the `apiVersion` and `kind` of `decoded`.
     ///
     /// # Errors
     ///

@@ -14,8 +14,9 @@ use super::Format;
 /// Results of decoding an object: the unknown fields, and the location of an error.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    /// Whether the object was decoded from protobuf. Go writes every struct that is not a pointer
-    /// to protobuf, even if it is empty, so an empty struct does not count as an unknown field.
+    /// Whether the object was decoded from protobuf. In protobuf, Go writes every struct that is
+    /// not a pointer, even if the struct is empty, so an empty struct does not count as an unknown
+    /// field.
     from_protobuf: bool,
     unknown: RefCell<Vec<String>>,
     failed: RefCell<Option<String>>,

@@ -81,8 +81,8 @@ fn normalize_value(value: &mut Value, typed: &Typed<'_>) {
 }
 
 /// Normalizes a field of a Go struct, and returns whether the field is kept. A field that is a
-/// struct, and not a pointer to one, always exists; the published schemas mark it by the default
-/// `{}`.
+/// struct, and not a pointer to one, always exists; the published schemas mark such a field by the
+/// default `{}`.
 fn normalize_field(value: &mut Value, typed: &Typed<'_>, required: bool) -> bool {
     if value.is_null() {
         let empty = Value::Object(Map::new());

@@ -24,7 +24,7 @@ impl Comparison {
     }
 }
 
-/// Compares two objects of one schema.
+/// Compares two objects that have the same schema.
 pub(in super::super) fn compare(old: &Value, new: &Value, node: &Node<'_>) -> Comparison {
     let mut walk = Walk {
         path: Vec::new(),
