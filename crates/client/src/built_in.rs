@@ -17,8 +17,8 @@ macro_rules! add {
 /// Registers every built-in kind that k8s-openapi has for the chosen version of Kubernetes, as
 /// client-go's `scheme.AddToScheme` does.
 ///
-/// Only a crate that calls this function compiles the decoders of all these kinds, which takes some
-/// seconds: tests do, operators need not.
+/// A crate that calls this function compiles the decoders of all built-in kinds, which takes some
+/// seconds. The function is meant for tests; operators rarely need it.
 ///
 /// # Errors
 /// If the scheme has another type for one of the kinds.

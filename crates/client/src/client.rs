@@ -20,10 +20,11 @@ use crate::{
     RequestError, Response, ResponseFormat, RestClient, Verb, WriteOptions, codec,
 };
 
-/// Typed client, which always asks the server: controller-runtime's `client.Client`.
+/// Typed client without a cache: each read is a request to the server. Corresponds to
+/// controller-runtime's `client.Client`.
 ///
-/// A key without a namespace gets that of the client. Built-in kinds are sent in protobuf if the
-/// server supports it, all other kinds in JSON. Cloning is cheap.
+/// A key without a namespace gets the default namespace of the client. Built-in kinds are sent in
+/// protobuf if the server supports it, all other kinds in JSON. Cloning is cheap.
 ///
 /// # Examples
 /// ```
@@ -57,7 +58,7 @@ impl Client {
         }
     }
 
-    /// Returns the byte-level client, for requests that have no method here.
+    /// Returns the byte-level client, for requests that have no method in this client.
     pub fn rest(&self) -> &RestClient {
         &self.rest
     }
@@ -73,13 +74,13 @@ impl Client {
         self
     }
 
-    /// Sets the field manager of all writes. An apply requires one.
+    /// Sets the field manager of all writes. An apply requires a field manager.
     pub fn field_manager(mut self, name: &str) -> Self {
         self.write.field_manager = Some(name.to_owned());
         self
     }
 
-    /// Sets that the server validates all writes and stores none.
+    /// Makes all writes dry runs: the server validates each write, but stores nothing.
     pub fn dry_run(mut self) -> Self {
         self.write.dry_run = true;
         self
@@ -96,7 +97,7 @@ impl Client {
         self
     }
 
-    /// Sets that applies take fields from other field managers.
+    /// Makes each apply take fields from other field managers instead of failing with a conflict.
     pub fn force(mut self) -> Self {
         self.write.force = true;
         self
@@ -109,8 +110,8 @@ impl Client {
     /// [`is_not_found`](RequestError::is_not_found) if the object does not exist.
     ///
     /// # Cancel safety
-    /// As for every method of this client: dropping the future drops the request; whether the
-    /// server has acted on it is then unknown.
+    /// Dropping the future drops the request. Whether the server has acted on the request is then
+    /// unknown. This holds for every method of this client.
     pub async fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<K, RequestError> {
         let kind = Kind::of::<K>();
         let key = self.rest.key(&kind, key);
@@ -119,10 +120,10 @@ impl Client {
         response.await?.decode()
     }
 
-    /// Reads an object. Returns `None` if it does not exist.
+    /// Reads an object. Returns `None` if the object does not exist.
     ///
     /// # Errors
-    /// Same as [`get`](Client::get), for any other reason.
+    /// Same as [`get`](Client::get), except that a missing object is not an error.
     ///
     /// # Cancel safety
     /// Same as [`get`](Client::get).
@@ -154,9 +155,9 @@ impl Client {
         response.await?.decode()
     }
 
-    /// Reads a whole collection in pages, of 500 objects unless the options have a limit. If the
-    /// server compacts the version of the first page meanwhile, reads all objects again in one
-    /// response, as client-go does.
+    /// Reads a whole collection in pages. A page has 500 objects unless the options set a limit. If
+    /// the server compacts the resourceVersion of the first page before the last page is read,
+    /// reads all objects again in one response, as client-go does.
     ///
     /// # Errors
     /// Same as [`get`](Client::get).
@@ -170,9 +171,9 @@ impl Client {
         list::all(options, async |options| self.list(&options).await).await
     }
 
-    /// Watches a collection, starting after the version of the options. The stream ends when the
-    /// server ends the watch. It yields an event of type `ERROR`, such as that the version is too
-    /// old, as an error.
+    /// Watches a collection, starting after the resourceVersion in the options. The stream ends
+    /// when the server ends the watch. An event of type `ERROR`, such as for a resourceVersion that
+    /// is too old, is an error in the stream.
     ///
     /// # Errors
     /// Same as [`get`](Client::get), if the watch does not start.
@@ -195,7 +196,7 @@ impl Client {
         Ok(events(frames))
     }
 
-    /// Creates an object. Fails if one of that name exists.
+    /// Creates an object. Fails if an object with the same name exists.
     ///
     /// # Errors
     /// Same as [`get`](Client::get); [`is_already_exists`](RequestError::is_already_exists).
@@ -214,7 +215,7 @@ impl Client {
         response.await?.decode()
     }
 
-    /// Replaces an object. Fails with a conflict if it has a resourceVersion that is not the
+    /// Replaces an object. Fails with a conflict if `object` has a resourceVersion that is not the
     /// newest.
     ///
     /// # Errors
@@ -241,9 +242,9 @@ impl Client {
         self.patch_subresource(key.into(), None, patch).await
     }
 
-    /// Applies an object: the server sets its fields, with the client's
-    /// [field manager](Client::field_manager) as owner, removes fields that this manager applied
-    /// before and that are missing now, and creates the object if it does not exist.
+    /// Applies an object with server-side apply. The server sets the fields of the object, with the
+    /// client's [field manager](Client::field_manager) as owner, and removes fields that the same
+    /// manager applied before and that are now missing. Creates the object if it does not exist.
     ///
     /// # Errors
     /// Same as [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if another manager
@@ -255,8 +256,9 @@ impl Client {
         self.apply_subresource(object, None).await
     }
 
-    /// Deletes an object with the defaults of its kind. Returns whether it is gone, or the object
-    /// if it stays for now. Fails with a conflict if the object of that name has another UID.
+    /// Deletes an object with the default options of its kind. Returns [`Deleted::Gone`], or
+    /// [`Deleted::Terminating`] with the object if finalizers or a grace period delay the removal.
+    /// Fails with a conflict if the server has an object with the same name but another UID.
     ///
     /// # Errors
     /// Same as [`get`](Client::get).
@@ -272,13 +274,13 @@ impl Client {
         self.delete_with::<K>(key, &options).await
     }
 
-    /// Deletes an object with options. Returns whether it is gone, or the object if it stays for
-    /// now.
+    /// Deletes an object with options. Returns [`Deleted::Gone`], or [`Deleted::Terminating`] with
+    /// the object if finalizers or a grace period delay the removal.
     ///
     /// # Errors
     /// Same as [`get`](Client::get); [`is_conflict`](RequestError::is_conflict) if a precondition
-    /// does not hold. Also if the object stays and does not fit its type; it is still being
-    /// deleted.
+    /// does not hold. Also fails if the removal is delayed and the returned object cannot be
+    /// decoded as `K`; the server still deletes the object.
     ///
     /// # Cancel safety
     /// Same as [`get`](Client::get).
@@ -295,8 +297,8 @@ impl Client {
         decode_deleted(deleted)
     }
 
-    /// Deletes the selected objects of one namespace, which is the client's if the options have
-    /// none.
+    /// Deletes the selected objects of one namespace. If the options have no namespace, the default
+    /// namespace of the client is used.
     ///
     /// # Errors
     /// Same as [`get`](Client::get).
@@ -329,11 +331,11 @@ impl Client {
         crate::ScaleClient::from_parts(rest, write, Kind::of::<K>())
     }
 
-    /// Evicts a Pod: deletes it unless a disruption budget forbids it.
+    /// Evicts a Pod: deletes the Pod unless a PodDisruptionBudget forbids the deletion.
     ///
     /// # Errors
     /// Same as [`get`](Client::get); [`is_too_many_requests`](RequestError::is_too_many_requests)
-    /// if a budget forbids it at present.
+    /// if a PodDisruptionBudget currently forbids the deletion.
     ///
     /// # Cancel safety
     /// Same as [`get`](Client::get).
@@ -405,8 +407,8 @@ impl Client {
     }
 }
 
-/// Returns the object to apply: with its kind, and without the managed fields, which an apply
-/// refuses.
+/// Converts an object into the body of an apply. Sets `apiVersion` and `kind`, and removes
+/// `managedFields`, which the server refuses in an apply.
 pub(crate) fn apply_configuration(
     kind: &Kind,
     key: &ObjectKey,

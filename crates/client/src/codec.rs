@@ -1,7 +1,8 @@
 //! Encoding and decoding of objects in JSON and in Kubernetes' protobuf.
 //!
 //! Built-in kinds are requested and sent in protobuf, which the server encodes and decodes several
-//! times faster; all other kinds in JSON. A server may always respond in JSON.
+//! times faster than JSON. All other kinds are requested and sent in JSON. A server may always
+//! respond in JSON.
 
 use kube::core::WatchEvent;
 use opkit_apimachinery::protobuf::{self, MessageType, ProtobufError, WatchEventParts};
@@ -18,7 +19,7 @@ pub(crate) fn format(kind: &Kind) -> ResponseFormat {
     }
 }
 
-/// Reports whether the protobuf table has the kind.
+/// Reports whether the kind is built in and has a known protobuf encoding.
 fn is_built_in(kind: &Kind) -> bool {
     MessageType::of(&kind.api_version(), &kind.kind).is_some()
 }
@@ -34,8 +35,8 @@ pub(crate) fn from_slice<T: DeserializeOwned>(
     }
 }
 
-/// Decodes the body of a response, in protobuf by way of a JSON value. For types that are decoded
-/// rarely: the protobuf decoder is not compiled for each of them.
+/// Decodes the body of a response. Converts protobuf into a JSON value first, so that the protobuf
+/// decoder is not compiled for each type that is decoded only rarely.
 pub(crate) fn from_slice_by_value<T: DeserializeOwned>(
     body: &[u8],
     encoding: Encoding,
@@ -48,9 +49,9 @@ pub(crate) fn from_slice_by_value<T: DeserializeOwned>(
     }
 }
 
-/// Encodes an object in protobuf. Returns `None` if its kind has no protobuf encoding, or if the
-/// protobuf table does not have one of its fields, such as one of a newer Kubernetes: the caller
-/// then sends JSON and no field is lost.
+/// Encodes an object in protobuf. Returns `None` if the kind has no protobuf encoding, or if the
+/// object has a field without a known protobuf encoding, such as a field of a newer Kubernetes. The
+/// caller then sends JSON, so that no field is lost.
 pub(crate) fn to_protobuf<T: Serialize>(kind: &Kind, object: &T) -> Option<Vec<u8>> {
     if !is_built_in(kind) {
         return None;
@@ -82,7 +83,8 @@ pub(crate) fn event<K: DeserializeOwned>(
     event.map_err(as_json_error)
 }
 
-/// Returns a decoding error of protobuf as one of JSON, so that errors have one type of cause.
+/// Converts a protobuf decoding error into a JSON error, so that all decoding errors have the same
+/// type.
 fn as_json_error(error: ProtobufError) -> serde_json::Error {
     <serde_json::Error as serde::de::Error>::custom(crate::one_line(&error))
 }

@@ -1,5 +1,5 @@
-//! Selection of the cluster to connect to. The first of these that is present is used, as in
-//! controller-runtime: a given kubeconfig, `KUBECONFIG`, the pod's service account,
+//! Selection of the cluster to connect to. As in controller-runtime, the first configuration that
+//! exists is used, in this order: a given kubeconfig, `KUBECONFIG`, the pod's service account,
 //! `~/.kube/config`.
 
 mod kubeconfig;
@@ -11,7 +11,8 @@ use kube::{Client, Config};
 
 use crate::ClientOptions;
 
-/// The reason why no client can be created. Each message is one sentence that names the file.
+/// The reason why no client can be created. Each message is one sentence that names the file or the
+/// server, if there is one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -29,7 +30,8 @@ pub enum ConnectError {
     Use {
         /// Path of the kubeconfig, or the value of `KUBECONFIG`.
         path: String,
-        /// The cause. Not a `source`, because its text is part of the message.
+        /// The error in the kubeconfig. Not a `source`, because the message contains the text of
+        /// this error.
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The pod's service account is incomplete.
@@ -40,7 +42,7 @@ pub enum ConnectError {
         "no cluster is configured: set --kubeconfig or KUBECONFIG, write ~/.kube/config, or run in a pod"
     )]
     NotConfigured,
-    /// The configuration is complete, but no client can be created from it.
+    /// The configuration is complete, but no client can be created from the configuration.
     #[error("cannot create a client for the API server {server}")]
     Client {
         /// URL of the server.
@@ -51,11 +53,12 @@ pub enum ConnectError {
     },
 }
 
-/// Creates a client for the cluster in `kubeconfig`, in `KUBECONFIG`, of the pod that this process
-/// runs in, or in `~/.kube/config`; the first that is present is used. Sends no request.
+/// Creates a client from the first configuration that exists: `kubeconfig`, the files in
+/// `KUBECONFIG`, the service account of the pod that this process runs in, `~/.kube/config`. Sends
+/// no request.
 ///
 /// # Errors
-/// Fails if the selected configuration cannot be used, or if none is present. An invalid
+/// Fails if the selected configuration cannot be used, or if no configuration exists. An invalid
 /// configuration is never skipped in favour of a later one.
 ///
 /// # Cancel safety
@@ -102,7 +105,7 @@ async fn find(explicit: Option<&Path>) -> Result<Config, ConnectError> {
     }
 }
 
-/// Reads the kubeconfig of these files and resolves its current context.
+/// Reads and merges kubeconfig files, and resolves the current context.
 async fn read(files: &[PathBuf]) -> Result<Config, ConnectError> {
     let kubeconfig = kubeconfig::read(files.iter().map(PathBuf::as_path))?;
     let options = KubeConfigOptions::default();
@@ -116,8 +119,8 @@ async fn read(files: &[PathBuf]) -> Result<Config, ConnectError> {
     })
 }
 
-/// Returns the first line of the error. A YAML error quotes the file in further lines; the first
-/// line has the problem and its position.
+/// Returns the first line of the error. A YAML error has the problem and its position in the first
+/// line, and quotes the file in further lines.
 fn first_line(cause: &(dyn std::error::Error + Send + Sync)) -> String {
     cause
         .to_string()

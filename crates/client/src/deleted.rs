@@ -55,8 +55,9 @@ pub fn is_removed(meta: &ObjectMeta) -> bool {
         && meta.deletion_grace_period_seconds == Some(0)
 }
 
-/// Returns whether the object no longer exists, given the response to its deletion. The response is
-/// then a `Status`, or, for kinds such as ServiceAccount, the unchanged object.
+/// Returns whether the object no longer exists, given the response to its deletion. The server
+/// reports a removed object with a `Status` or, for kinds such as ServiceAccount, with the object
+/// without a deletion timestamp.
 pub(crate) fn is_gone(call: &Call, response: &[u8]) -> Result<bool, RequestError> {
     #[derive(Deserialize)]
     struct Response {

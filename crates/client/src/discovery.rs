@@ -41,7 +41,8 @@ struct Inner {
     rest: RestClient,
     disk: Option<DiskCache>,
     cache: Mutex<Cache>,
-    /// Held during the requests to the server; other callers wait for their result.
+    /// Held during the requests to the server, so that other callers wait for the result of these
+    /// requests.
     fetching: tokio::sync::Mutex<()>,
 }
 
@@ -50,7 +51,7 @@ struct Cache {
     discovered: Option<Arc<Discovered>>,
     /// Number of fetches from the server that were started.
     started: u64,
-    /// Number of the fetch that returned `discovered`.
+    /// Ordinal of the fetch that returned `discovered`; the first fetch is 1.
     fetched: u64,
     /// Whether the disk cache is ignored until the next fetch.
     bypass_disk: bool,
@@ -94,8 +95,9 @@ impl Discovery {
         }
     }
 
-    /// Fetches the resources from the server. Concurrent callers share one fetch, but only a fetch
-    /// that started after the call: an earlier one may miss recent changes.
+    /// Fetches the resources from the server. Concurrent callers share one fetch. A caller never
+    /// gets the result of a fetch that started before the call, because such a result may miss
+    /// recent changes.
     ///
     /// # Errors
     /// Same as [`get`](Discovery::get). The cache is kept on failure.
@@ -107,15 +109,15 @@ impl Discovery {
         self.fetch(started, false).await
     }
 
-    /// Clears the cache in memory, and ignores the one on disk until the next fetch succeeds.
+    /// Clears the cache in memory, and ignores the cache on disk until the next fetch succeeds.
     pub fn invalidate(&self) {
         let mut cache = self.inner.cache.lock();
         cache.discovered = None;
         cache.bypass_disk = true;
     }
 
-    /// Returns the cached resources if they are from a later fetch than number `started`, and
-    /// fetches them otherwise. With `or_disk`, any cache, in memory or on disk, is accepted.
+    /// Fetches the resources, unless the cached ones are from a later fetch than number `started`.
+    /// With `or_disk`, returns any cached resources, from memory or from disk.
     async fn fetch(&self, started: u64, or_disk: bool) -> Result<Arc<Discovered>, DiscoveryError> {
         let inner = &self.inner;
         let _fetching = inner.fetching.lock().await;

@@ -10,7 +10,7 @@ use crate::{
     RestClient, WriteOptions, codec,
 };
 
-/// Format of the requested objects: an unstructured object is JSON.
+/// Format of the requested objects: JSON, because [`Unstructured`] holds JSON.
 const JSON: ResponseFormat = ResponseFormat {
     metadata_only: false,
     protobuf: false,
@@ -53,7 +53,7 @@ impl DynamicClient {
     }
 
     /// Returns a client of the objects of one kind. A [`RestMapper`](crate::RestMapper) finds the
-    /// kind of a resource; [`Kind::at`] refers to a resource without it.
+    /// kind of a resource; [`Kind::at`] creates a kind without a request to the server.
     pub fn resource(&self, kind: impl Into<Kind>) -> DynamicResource {
         DynamicResource {
             client: self.clone(),
@@ -89,8 +89,8 @@ impl DynamicResource {
         &self.kind
     }
 
-    /// Returns a client of a subresource, such as `status`, whose get, update, patch and apply read
-    /// and write the subresource.
+    /// Returns a client of a subresource, such as `status`. The methods `get`, `update`, `patch`
+    /// and `apply` of the new client read and write the subresource.
     pub fn subresource(&self, name: &str) -> Self {
         let mut resource = self.clone();
         resource.subresource = Some(name.to_owned());
@@ -178,7 +178,7 @@ impl DynamicResource {
         Ok(events(verbs.watch(&self.kind, options, JSON).await?))
     }
 
-    /// Creates an object. Fails if one of that name exists.
+    /// Creates an object. Fails if an object with the same name exists.
     ///
     /// # Errors
     /// Same as [`get`](DynamicResource::get).
@@ -197,7 +197,7 @@ impl DynamicResource {
         response.await?.decode()
     }
 
-    /// Replaces an object. Fails with a conflict if it has a resourceVersion that is not the
+    /// Replaces an object. Fails with a conflict if `object` has a resourceVersion that is not the
     /// newest.
     ///
     /// # Errors
@@ -257,7 +257,8 @@ impl DynamicResource {
         response.await?.decode()
     }
 
-    /// Deletes an object. Returns whether it is gone, or the object if it stays for now.
+    /// Deletes an object. Returns [`Deleted::Gone`], or [`Deleted::Terminating`] with the object if
+    /// finalizers or a grace period delay the removal.
     ///
     /// # Errors
     /// Same as [`get`](DynamicResource::get).
@@ -279,8 +280,8 @@ impl DynamicResource {
         )
     }
 
-    /// Deletes the selected objects of one namespace, which is the client's if the options have
-    /// none.
+    /// Deletes the selected objects of one namespace. If the options have no namespace, the default
+    /// namespace of the client is used.
     ///
     /// # Errors
     /// Same as [`get`](DynamicResource::get).

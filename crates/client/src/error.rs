@@ -8,7 +8,7 @@ use kube::core::response::reason;
 
 use crate::{Kind, ObjectKey};
 
-/// The verb of a request. Its `Display` is the verb in RBAC rules.
+/// The verb of a request. Displayed as in RBAC rules, for example `deletecollection`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verb {
@@ -45,7 +45,8 @@ impl fmt::Display for Verb {
     }
 }
 
-/// Verb and target of a request, for error messages. Its `Display` completes "cannot ...".
+/// Verb and target of a request, for error messages. Displayed as words that follow "cannot", for
+/// example `get ConfigMap default/settings`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// Verb of the request.
@@ -143,7 +144,7 @@ pub enum RequestError {
     Fenced {
         /// Verb and target of the request.
         call: Box<Call>,
-        /// Reason for which the fence held the request back.
+        /// Reason why a [`Fence`](crate::Fence) rejected the request.
         #[source]
         cause: crate::Fenced,
     },
@@ -206,7 +207,7 @@ impl RequestError {
         self.status().is_some_and(|status| status.code == 404)
     }
 
-    /// Returns whether an object with that name exists already.
+    /// Returns whether an object with the name of the new object exists already.
     pub fn is_already_exists(&self) -> bool {
         self.is(409, reason::ALREADY_EXISTS)
     }
@@ -236,7 +237,8 @@ impl RequestError {
         matches!(self, Self::Unreachable { .. } | Self::Timeout { .. })
     }
 
-    /// Returns whether a [`Fence`](crate::Fence) held the request back, so that it was not sent.
+    /// Returns whether a [`Fence`](crate::Fence) rejected the request, so that the request was not
+    /// sent.
     pub fn is_fenced(&self) -> bool {
         matches!(self, Self::Fenced { .. })
     }
@@ -248,7 +250,7 @@ impl RequestError {
 }
 
 /// Returns an error and its causes in one line. Omits causes whose text is already contained in the
-/// message. Of a [`kube::Error::Api`], only the server's message and reason are kept.
+/// message. A [`kube::Error::Api`] is reduced to the server's message and reason.
 pub fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
     let mut line = error.to_string();
     let mut next = Some(error);

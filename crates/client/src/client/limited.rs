@@ -10,8 +10,9 @@ use crate::{
 
 /// Typed client of one kind. A call of a verb that `V` does not implement does not compile.
 ///
-/// The derive `opkit::TypedClient` declares one for a custom resource. It limits the code that has
-/// it, as a role limits a program; it does not protect from other code of the same program.
+/// The derive `opkit::TypedClient` declares such a client for a custom resource. The limit only
+/// applies to code that uses this client: other code of the same program may use a client with more
+/// verbs.
 ///
 /// # Examples
 /// ```
@@ -56,13 +57,13 @@ impl<K, V> fmt::Debug for TypedClient<K, V> {
 }
 
 impl<K: Object, V> TypedClient<K, V> {
-    /// Creates a client that sends through `client`, with its options.
+    /// Creates a client that sends through `client` and uses the options of `client`.
     pub fn new(client: Client) -> Self {
         let of = PhantomData;
         Self { client, of }
     }
 
-    /// Same as [`Client::get`].
+    /// Reads an object; see [`Client::get`].
     ///
     /// # Errors
     /// Same as [`Client::get`].
@@ -76,7 +77,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.get(key).await
     }
 
-    /// Same as [`Client::get_opt`].
+    /// Reads an object, or returns `None` if the object does not exist; see [`Client::get_opt`].
     ///
     /// # Errors
     /// Same as [`Client::get_opt`].
@@ -90,7 +91,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.get_opt(key).await
     }
 
-    /// Same as [`Client::list`].
+    /// Reads a collection, or one page of it if the options have a limit; see [`Client::list`].
     ///
     /// # Errors
     /// Same as [`Client::list`].
@@ -104,7 +105,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.list(options).await
     }
 
-    /// Same as [`Client::list_all`].
+    /// Reads a whole collection in pages; see [`Client::list_all`].
     ///
     /// # Errors
     /// Same as [`Client::list_all`].
@@ -118,7 +119,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.list_all(options).await
     }
 
-    /// Same as [`Client::watch`].
+    /// Watches a collection; see [`Client::watch`].
     ///
     /// # Errors
     /// Same as [`Client::watch`].
@@ -141,7 +142,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.watch(options).await
     }
 
-    /// Same as [`Client::create`].
+    /// Creates an object; see [`Client::create`].
     ///
     /// # Errors
     /// Same as [`Client::create`].
@@ -155,7 +156,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.create(object).await
     }
 
-    /// Same as [`Client::update`].
+    /// Replaces an object; see [`Client::update`].
     ///
     /// # Errors
     /// Same as [`Client::update`].
@@ -169,7 +170,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.update(object).await
     }
 
-    /// Same as [`Client::patch`].
+    /// Patches an object; see [`Client::patch`].
     ///
     /// # Errors
     /// Same as [`Client::patch`].
@@ -187,7 +188,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.patch(key, patch).await
     }
 
-    /// Same as [`Client::apply`].
+    /// Applies an object; see [`Client::apply`].
     ///
     /// # Errors
     /// Same as [`Client::apply`].
@@ -201,7 +202,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.apply(object).await
     }
 
-    /// Same as [`Client::delete`].
+    /// Deletes an object; see [`Client::delete`].
     ///
     /// # Errors
     /// Same as [`Client::delete`].
@@ -215,7 +216,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.delete(object).await
     }
 
-    /// Same as [`Client::delete_with`].
+    /// Deletes an object with options; see [`Client::delete_with`].
     ///
     /// # Errors
     /// Same as [`Client::delete_with`].
@@ -233,7 +234,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.delete_with::<K>(key, options).await
     }
 
-    /// Same as [`Client::delete_all`].
+    /// Deletes the selected objects of one namespace; see [`Client::delete_all`].
     ///
     /// # Errors
     /// Same as [`Client::delete_all`].
@@ -251,7 +252,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.delete_all::<K>(list, options).await
     }
 
-    /// Replaces the status.
+    /// Replaces the status of an object.
     ///
     /// # Errors
     /// Same as [`Client::update`].
@@ -265,7 +266,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.status().update(object).await
     }
 
-    /// Patches the status.
+    /// Patches the status of an object.
     ///
     /// # Errors
     /// Same as [`Client::patch`].
@@ -283,7 +284,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.status().patch(key, patch).await
     }
 
-    /// Applies the status.
+    /// Applies the status of an object.
     ///
     /// # Errors
     /// Same as [`Client::apply`].
@@ -297,7 +298,7 @@ impl<K: Object, V> TypedClient<K, V> {
         self.client.status().apply(object).await
     }
 
-    /// Returns a client of the subresource `scale`.
+    /// Returns a client of the subresource `scale` of this kind.
     pub fn scale(&self) -> ScaleClient
     where
         V: verbs::Scale,

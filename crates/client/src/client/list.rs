@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::{ListOptions, RequestError};
 
-/// Number of objects per page when a whole list is read; client-go's.
+/// Number of objects per page when a whole list is read; client-go's value.
 const PAGE: u32 = 500;
 
 /// Objects of a kind, and the metadata of the list.
@@ -41,7 +41,7 @@ fn null_as_empty<'de, D: serde::Deserializer<'de>, K: Deserialize<'de>>(
 }
 
 impl<K> ObjectList<K> {
-    /// Returns the version of the list, from which a watch can continue.
+    /// Returns the resourceVersion of the list, after which a watch can start.
     pub fn resource_version(&self) -> &str {
         self.metadata
             .resource_version
@@ -49,7 +49,7 @@ impl<K> ObjectList<K> {
             .unwrap_or_default()
     }
 
-    /// Returns the token to request the next page with, or `None` on the last page.
+    /// Returns the continue token, which requests the next page, or `None` on the last page.
     pub fn continue_token(&self) -> Option<&str> {
         let token = self.metadata.continue_.as_deref();
         token.filter(|token| !token.is_empty())
@@ -65,7 +65,7 @@ impl<K> IntoIterator for ObjectList<K> {
     }
 }
 
-/// Reads all pages. All pages have the version of the first page.
+/// Reads all pages of a list and joins them. All pages have the resourceVersion of the first page.
 pub(crate) async fn all<K>(
     options: &ListOptions,
     mut page: impl AsyncFnMut(ListOptions) -> Result<ObjectList<K>, RequestError>,

@@ -51,7 +51,7 @@ impl SubresourceClient {
         response.await?.decode()
     }
 
-    /// Replaces the subresource with that of `object`.
+    /// Replaces the subresource, such as the status, with the one in `object`.
     ///
     /// # Errors
     /// Same as [`Client::update`].
@@ -79,8 +79,8 @@ impl SubresourceClient {
         client.patch_subresource(key, Some(&self.name), patch).await
     }
 
-    /// Applies the subresource of `object`, which must contain nothing else but its name and
-    /// namespace.
+    /// Applies the subresource of `object`. Besides the subresource, `object` must contain only a
+    /// name and a namespace.
     ///
     /// # Errors
     /// Same as [`Client::apply`].
@@ -92,7 +92,7 @@ impl SubresourceClient {
         client.apply_subresource(object, Some(&self.name)).await
     }
 
-    /// Creates an object of a subresource that has the verb `create`, such as `token`.
+    /// Sends a create request with `body` to the subresource, such as `token` of a ServiceAccount.
     ///
     /// # Errors
     /// Same as [`Client::create`].

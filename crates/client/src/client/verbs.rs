@@ -1,7 +1,8 @@
 //! Marker traits for the verbs of a [`TypedClient`](crate::TypedClient).
 //!
-//! A type that represents a set of verbs implements the trait of each. The derive `TypedClient` of
-//! `opkit` declares such a type; [`All`] has all verbs. The traits have no effect at run time.
+//! A type that represents a set of verbs implements one trait for each verb. The derive
+//! `TypedClient` of `opkit` declares such a type; [`All`] has all verbs. The traits have no effect
+//! at run time.
 
 /// Set of all verbs and of the subresources `status` and `scale`.
 ///
@@ -94,7 +95,7 @@ pub trait DeleteCollection {}
 
 impl DeleteCollection for All {}
 
-/// Allows writing the status.
+/// Allows writing the subresource `status`.
 #[diagnostic::on_unimplemented(
     message = "this client has no `status`",
     label = "the subresource `status` is not among those of `{Self}`",
@@ -104,7 +105,7 @@ pub trait Status {}
 
 impl Status for All {}
 
-/// Allows reading and writing the scale.
+/// Allows reading and writing the subresource `scale`.
 #[diagnostic::on_unimplemented(
     message = "this client has no `scale`",
     label = "the subresource `scale` is not among those of `{Self}`",

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use crate::{Call, Encoding, RequestError, WatchFrames, codec};
 
-/// Decodes the events of a watch. The stream yields an error for an event that cannot be decoded,
-/// and continues.
+/// Decodes the events of a watch. An event that cannot be decoded is an error in the stream, which
+/// then continues.
 pub(crate) fn events<K: DeserializeOwned + Send + 'static>(
     frames: WatchFrames,
 ) -> Pin<Box<dyn Stream<Item = Result<WatchEvent<K>, RequestError>> + Send>> {

@@ -1,8 +1,8 @@
 //! Reads kubeconfig files.
 //!
-//! kube reads them too, straight from YAML into its types. That compiles the YAML parser once for
-//! each of a dozen types, a third of a megabyte in every operator. Here a file is parsed into a
-//! JSON value first, as client-go does.
+//! kube can read kubeconfig files too, straight from YAML into kube's types. However, kube's way
+//! compiles the YAML parser once for each of a dozen types, which adds a third of a megabyte to
+//! every operator. This module parses a file into a JSON value first, as client-go does.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ pub(super) fn read<'a>(
     Ok(merged)
 }
 
-/// Decodes UTF-8 or, after a byte order mark, UTF-16, which PowerShell writes.
+/// Decodes text in UTF-8, or in UTF-16 if a byte order mark says so. PowerShell writes UTF-16.
 fn decode_text(bytes: &[u8]) -> Option<String> {
     let utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let (units, rest) = bytes.as_chunks::<2>();
@@ -81,7 +81,8 @@ fn write_scalars_as_strings(value: &mut Value) {
     }
 }
 
-/// Makes the paths of a file's certificates, tokens and plugins relative to the file's directory.
+/// Resolves relative paths of certificates, tokens and plugins against `directory`, which contains
+/// the kubeconfig.
 fn resolve_paths(config: &mut Kubeconfig, directory: &Path) {
     let resolve = |file: &mut Option<String>| {
         let path = file.as_deref().map(Path::new);

@@ -1,8 +1,8 @@
 //! A cache of discovery in a file that processes share.
 //!
-//! Like kubectl's cache, it is stored in `~/.kube/cache/discovery/<server>` and is valid for six
-//! hours. It is one file, which is replaced by a rename, so that readers see either the old or the
-//! new content even with several writers. A file that cannot be read is ignored and replaced.
+//! Like kubectl's cache, the file is stored in `~/.kube/cache/discovery/<server>` and is valid for
+//! six hours. The file is replaced by a rename, so that readers see either the old or the new
+//! content even with several writers. A file that cannot be read is ignored and replaced.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ impl DiskCache {
         &self.path
     }
 
-    /// Reads the file. Returns `None` if it is missing, expired or not valid.
+    /// Reads the file. Returns `None` if the file is missing, expired or not valid.
     pub(super) async fn read(&self) -> Option<Discovered> {
         let (path, ttl) = (self.path.clone(), self.ttl);
         let read = tokio::task::spawn_blocking(move || {
@@ -85,7 +85,8 @@ impl DiskCache {
         }
     }
 
-    /// Replaces the file. A failure is only logged, since it merely costs requests later.
+    /// Replaces the file. A failure is only logged, because a missing file only costs requests
+    /// later.
     pub(super) async fn write(&self, found: Arc<Discovered>) {
         let path = self.path.clone();
         let write = tokio::task::spawn_blocking(move || replace(&path, &found));
@@ -110,7 +111,8 @@ fn replace(path: &Path, found: &Discovered) -> io::Result<()> {
     written
 }
 
-/// Creates a directory with kubectl's mode, so that other users of the machine cannot read it.
+/// Creates a directory with the same mode as kubectl, so that other users of the machine cannot
+/// read the directory.
 fn create_directory(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -127,9 +129,9 @@ fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options.open(path)?.write_all(bytes)
 }
 
-/// Returns the directory name for a server, formed like kubectl's: the URL without its scheme, and
-/// with special characters replaced. Unlike kubectl's, `..` is replaced too, so that the directory
-/// is always below the one it is joined to.
+/// Returns the directory name for a server, formed as in kubectl: the URL without its scheme, with
+/// special characters replaced. Unlike kubectl, also replaces `..`, so that the directory is always
+/// below the cache directory.
 fn directory(url: &str) -> String {
     let host = url.split_once("://").map_or(url, |(_, host)| host);
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "_/.()".contains(char);

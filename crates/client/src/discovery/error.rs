@@ -22,7 +22,7 @@ pub enum DiscoveryError {
     /// The list of groups cannot be read from the server.
     #[error("cannot read the API groups of the server")]
     Request(#[source] Box<RequestError>),
-    /// The server has no resource with that name.
+    /// The server has no resource with the requested name.
     #[error("the API server has no resource {name:?}{}", Failures(failures))]
     NoMatch {
         /// Name that was looked up.
@@ -30,7 +30,7 @@ pub enum DiscoveryError {
         /// Groups that could not be read. The resource may belong to one of them.
         failures: Vec<GroupFailure>,
     },
-    /// Several groups have a resource with that name, and none takes precedence.
+    /// Several groups have a resource with the requested name, and no group takes precedence.
     #[error("resource name {name:?} is ambiguous: use one of {}", candidates.join(", "))]
     Ambiguous {
         /// Name that was looked up.
@@ -41,7 +41,8 @@ pub enum DiscoveryError {
 }
 
 impl DiscoveryError {
-    /// Returns whether the server has no resource with that name.
+    /// Returns whether the error is [`NoMatch`](Self::NoMatch): the server has no resource with the
+    /// requested name.
     pub fn is_no_match(&self) -> bool {
         matches!(self, Self::NoMatch { .. })
     }

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::{ApiResource, Discovered, DiscoveryError, GroupFailure};
 use crate::{RequestError, RestClient, one_line};
 
-/// Accepted formats in order of preference. The last one is used by servers without aggregated
-/// discovery.
+/// Accepted formats in order of preference. Servers without aggregated discovery respond in the
+/// last format.
 const ACCEPT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
@@ -73,7 +73,8 @@ fn add_group(group: APIGroupDiscovery, found: &mut Discovered) {
     }
 }
 
-/// Converts a resource. Returns `None` for one without a kind, which only groups subresources.
+/// Converts a resource. Returns `None` for a resource without a kind, which only groups
+/// subresources.
 fn resource(it: APIResourceDiscovery, group: &str, version: &str) -> Option<ApiResource> {
     let kind = it.response_kind?;
     let plural = it.resource?;
@@ -141,8 +142,8 @@ async fn fetch_versions(rest: &RestClient, versions: Vec<GroupVersion>, found: &
     }
 }
 
-/// Converts the resources of one version. The list has subresources as separate items; they are
-/// added to their resources.
+/// Converts the resources of one version. Each subresource, which is a separate item in `list`, is
+/// added to its resource.
 fn resources(list: APIResourceList, group: &str, version: &str) -> Vec<ApiResource> {
     let mut found: Vec<ApiResource> = Vec::new();
     let mut subresources = Vec::new();

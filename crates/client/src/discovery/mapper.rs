@@ -65,8 +65,8 @@ impl RestMapper {
     ///
     /// # Errors
     /// Returns [`DiscoveryError::NoMatch`] if there is no such resource, and
-    /// [`DiscoveryError::Ambiguous`] if several groups have it and none of them is a Kubernetes
-    /// group.
+    /// [`DiscoveryError::Ambiguous`] if several groups have such a resource and none of the groups
+    /// is a Kubernetes group.
     ///
     /// # Cancel safety
     /// May be dropped at any time.
@@ -103,7 +103,8 @@ impl RestMapper {
         .await
     }
 
-    /// Returns the resource of a kind in exactly the given version, such as that of a manifest.
+    /// Returns the resource of a kind in exactly the given version, such as the version in a
+    /// manifest.
     ///
     /// # Errors
     /// Returns [`DiscoveryError::NoMatch`] if there is no such resource.
@@ -242,7 +243,8 @@ fn by_name(known: &Discovered, name: &str) -> Result<ApiResource, DiscoveryError
 /// Kubernetes groups over other groups.
 ///
 /// # Errors
-/// Returns [`DiscoveryError::Ambiguous`], with `name`, if several other groups match.
+/// Returns [`DiscoveryError::Ambiguous`] if several groups match and none is a Kubernetes group.
+/// The error contains `name`.
 fn find_named(
     candidates: &[&ApiResource],
     word: &str,
@@ -281,7 +283,7 @@ fn find_named(
     Ok(None)
 }
 
-/// Returns whether a group is one of Kubernetes itself.
+/// Returns whether a group belongs to Kubernetes itself.
 fn is_kubernetes_group(group: &str) -> bool {
     !group.contains('.') || group.ends_with(".k8s.io")
 }

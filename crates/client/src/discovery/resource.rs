@@ -104,8 +104,8 @@ pub struct Discovered {
     /// All resources in all versions. The core group is first, the other groups are in the server's
     /// order; the preferred version is the first of its group.
     pub resources: Vec<ApiResource>,
-    /// All groups and versions as `group/version`, in the same order. The core group has the
-    /// version alone.
+    /// All groups and versions as `group/version`, in the same order as `resources`. For the core
+    /// group, the version alone.
     pub group_versions: Vec<String>,
     /// Groups that could not be read.
     pub failures: Vec<GroupFailure>,

@@ -31,12 +31,12 @@ pub struct Unstructured {
     fields: Map<String, Value>,
 }
 
-/// Error of setting a field below a value that is not an object.
+/// Error of setting a field whose parent is not a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot set the field {path:?}: {at:?} is not an object")]
 #[non_exhaustive]
 pub struct NotAnObject {
-    /// Path of the field.
+    /// Path of the field that was to be set.
     pub path: String,
     /// Path of the value that is not an object.
     pub at: String,
@@ -58,7 +58,7 @@ impl From<Unstructured> for Value {
 }
 
 impl Unstructured {
-    /// Creates an object that has a kind and a key and no other fields.
+    /// Creates an object with `apiVersion`, `kind`, name and namespace, and no other fields.
     pub fn new(kind: &Kind, key: impl Into<ObjectKey>) -> Self {
         let key = key.into();
         let mut object = Self::default();
@@ -85,12 +85,12 @@ impl Unstructured {
         rest.iter().try_fold(start, |value, name| value.get(*name))
     }
 
-    /// Returns the string at a path.
+    /// Returns the string at a path, or `None` if there is no string.
     pub fn get_str(&self, path: &[&str]) -> Option<&str> {
         self.get(path)?.as_str()
     }
 
-    /// Returns the integer at a path.
+    /// Returns the integer at a path, or `None` if there is no integer.
     pub fn get_i64(&self, path: &[&str]) -> Option<i64> {
         self.get(path)?.as_i64()
     }
@@ -151,7 +151,7 @@ impl Unstructured {
         self.get_str(&["kind"]).unwrap_or_default()
     }
 
-    /// Returns the name, or an empty string if it has none.
+    /// Returns the name, or an empty string if the object has no name.
     pub fn name(&self) -> &str {
         self.meta("name")
     }
