@@ -1,10 +1,10 @@
-//! The fence, which prevents writes of leader-only work after the local deadline of the lease.
+//! A fence that rejects the writes of a leader once its lease has expired by the local clock.
 //!
 //! The holder of a lease [opens](Fence::open) the fence until a deadline by the local clock, and
 //! extends the deadline with each renewal. A client behind the fence checks each write three times:
-//! when it is called; below the rate limit, the retries, the seam and the credentials; and when the
-//! connection is established and reads the first byte of the body. A closed fence rejects writes.
-//! Reads pass.
+//! when the client is called; when the request is passed to the HTTP client, after rate limit,
+//! retries, seam and credentials; and when the established connection reads the first byte of the
+//! body. A closed fence rejects writes. Reads pass.
 //!
 //! Guarantee: a write is not passed to the connection after the deadline by this process' clock.
 //! Not covered: a process that is suspended between the check and the system's write, and a network
@@ -46,13 +46,13 @@ pub enum Fenced {
     /// This process held the lease, but did not renew it in time.
     #[error("the lease of term {term} was not renewed in time")]
     DeadlinePassed {
-        /// Number of the term.
+        /// Number of the term. A term lasts from the acquisition to the loss of the lease.
         term: u64,
     },
-    /// The work started in a term that is over.
+    /// The work started in a term of leadership that is over.
     #[error("term {term}, in which this work started, is over")]
     TermOver {
-        /// Number of the term.
+        /// Number of the term in which the work started.
         term: u64,
     },
 }
@@ -87,7 +87,7 @@ impl Fenced {
 #[derive(Debug, Clone)]
 pub struct Fence {
     state: Arc<State>,
-    /// The only term in which this handle lets writes pass; `None` for every term.
+    /// Term in which this handle lets writes pass. `None` lets writes pass in every term.
     term: Option<u64>,
 }
 
@@ -130,7 +130,7 @@ impl Fence {
     /// current term. The first term has the number 1. Has no effect if `term` is before the current
     /// term.
     ///
-    /// Only the holder of the lease may call this.
+    /// Only the holder of the lease may call this method.
     pub fn open(&self, term: u64, deadline: Duration) {
         let current = self.state.term.load(SeqCst);
         if term < current {
@@ -160,7 +160,7 @@ impl Fence {
     /// Checks whether a write may be sent now.
     ///
     /// # Errors
-    /// Returns the reason if it may not.
+    /// Returns the reason why the write may not be sent.
     pub fn check(&self) -> Result<(), Fenced> {
         self.check_at(self.now())
     }
@@ -168,7 +168,7 @@ impl Fence {
     /// Checks whether a write may be sent at `now`, for callers with their own clock.
     ///
     /// # Errors
-    /// Returns the reason if it may not.
+    /// Returns the reason why the write may not be sent.
     pub fn check_at(&self, now: Duration) -> Result<(), Fenced> {
         let (term, deadline) = self.snapshot();
         if let Some(bound) = self.term
@@ -205,7 +205,8 @@ impl Fence {
     /// `authentication.k8s.io` and `authorization.k8s.io`. A deletion with `dryRun` in its query is
     /// a write, because its body may override the query. `exec`, `attach`, `portforward` and
     /// `proxy` are writes, regardless of their method. If `client` was not created by
-    /// [`ClientOptions`](crate::ClientOptions), only the first of the three checks takes place.
+    /// [`ClientOptions`](crate::ClientOptions), each write is checked only when the client is
+    /// called, and not again before the bytes are sent.
     pub fn layer(&self, client: kube::Client) -> kube::Client {
         let (fence, namespace) = (self.clone(), client.default_namespace().to_owned());
         let service = tower::service_fn(move |mut request: Request<Body>| {
@@ -223,8 +224,8 @@ impl Fence {
     }
 }
 
-/// The fences that a request must pass. Stored as an extension of the request, so that the layers
-/// below can check them again.
+/// The fences that a request must pass. Stored as an extension of the request, so that lower layers
+/// of the HTTP stack can check the fences again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fences(Vec<Fence>);
 

@@ -1,5 +1,5 @@
-//! The name of the machine or pod that this process runs on, for the identity of an elector and
-//! the reporting instance of events.
+//! The name of the machine or pod that this process runs on, for the identity in leader election
+//! and the reporting instance of events.
 
 /// Returns the name of the pod or machine: `HOSTNAME`, or the kernel's host name. `None` if neither
 /// is known.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub struct ObjectKey {
     /// Namespace; `None` for cluster-scoped kinds.
     pub namespace: Option<String>,
-    /// Name.
+    /// Name of the object.
     pub name: String,
 }
 
@@ -30,7 +30,7 @@ impl ObjectKey {
         }
     }
 
-    /// Returns this key, with `namespace` if it has none.
+    /// Returns this key, with `namespace` added if the key has no namespace.
     pub fn or_namespace(mut self, namespace: Option<&str>) -> Self {
         if self.namespace.is_none() {
             self.namespace = namespace.map(str::to_owned);

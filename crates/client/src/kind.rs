@@ -46,8 +46,8 @@ impl Kind {
         }
     }
 
-    /// Creates a kind from its resource. The name of the kind stays empty, so that objects to be
-    /// written need their own `kind` field.
+    /// Creates a kind from its resource. The name of the kind stays empty. Objects that are written
+    /// with this kind must therefore contain the field `kind`.
     ///
     /// # Examples
     /// ```
@@ -95,8 +95,8 @@ impl Kind {
         }
     }
 
-    /// Returns the path of the collection in `namespace`, or in all namespaces if it is `None`. The
-    /// namespace is ignored for cluster-scoped kinds.
+    /// Returns the path of the collection in `namespace`, or in all namespaces if `namespace` is
+    /// `None`. The namespace is ignored for cluster-scoped kinds.
     pub fn path<'a>(&'a self, namespace: Option<&'a str>) -> ResourcePath<'a> {
         let path = ResourcePath::new(&self.group, &self.version, &self.plural);
         match namespace.filter(|_| self.namespaced) {

@@ -1,23 +1,24 @@
 //! Requests to the Kubernetes API, all through one HTTP stack.
 //!
 //! - [`connect`] finds the cluster and creates a client.
-//! - [`Client`] reads and writes Rust types, [`DynamicClient`] kinds that are known only at run
-//!   time, [`MetadataClient`] only metadata, [`ScaleClient`] the subresource `scale`.
-//!   [`TypedClient`] is limited to one kind and a set of verbs.
-//! - [`RestClient`] is the layer below them: verbs on any kind and requests to any path, with
-//!   responses in bytes. Every error names verb, kind and object.
+//! - [`Client`] reads and writes objects as Rust types. [`DynamicClient`] reads and writes kinds
+//!   that are known only at run time. [`MetadataClient`] reads only the metadata of objects.
+//!   [`ScaleClient`] reads and writes the subresource `scale`. [`TypedClient`] is limited to one
+//!   kind and a set of verbs.
+//! - [`RestClient`] is the layer below these clients. It sends requests to any kind or path, and
+//!   returns responses as bytes. Every error names verb, kind and object.
 //! - [`ListOptions`], [`WriteOptions`] and [`DeleteOptions`] are the options of all clients.
-//! - [`Discovery`] lists the kinds that the server serves, and caches them; [`RestMapper`] finds
-//!   the resource of a name or a kind.
+//! - [`Discovery`] lists and caches the kinds that the server serves; [`RestMapper`] finds the
+//!   resource of a name or a kind.
 //! - [`ClientOptions`] configures the HTTP stack: connections, retries, limits, metrics, warnings.
-//! - The [`Seam`] in that stack records requests, makes them fail or responds to them, including
-//!   those of a user's own `kube::Api`.
-//! - The [`Fence`] refuses the writes of a replica that has lost its leadership.
+//! - The [`Seam`] is a layer of the HTTP stack. It records requests, makes requests fail or
+//!   responds in place of the server, also for the requests of a user's own `kube::Api`.
+//! - The [`Fence`] rejects the writes of a replica that has lost its leadership.
 //!
 //! [`Kind`] and [`ObjectKey`] identify the object of a request; [`add_built_in_kinds`] registers
-//! Kubernetes' own kinds in a scheme; [`retry_on_conflict`] repeats a read and a write that another
-//! client's write interrupted. Logs, and with the feature `ws` exec, attach and port-forward, are
-//! kube's, through [`Api`].
+//! Kubernetes' own kinds in a scheme; [`retry_on_conflict`] repeats a read and a write after a
+//! conflict with another client's write. For logs, use kube's [`Api`]; with the feature `ws`, also
+//! for exec, attach and port-forward.
 
 mod backoff;
 mod built_in;
@@ -56,7 +57,8 @@ pub use fence::{Fence, Fenced};
 pub use hostname::hostname;
 pub use key::ObjectKey;
 pub use kind::Kind;
-/// kube's typed client of one resource. Its requests pass through the same HTTP stack.
+/// kube's typed client of one resource. The requests pass through the HTTP stack of the client that
+/// the `Api` was created with.
 pub use kube::Api;
 pub use kube::api::LogParams;
 #[cfg(feature = "ws")]

@@ -10,14 +10,14 @@ use crate::{
     RestClient, WriteOptions,
 };
 
-/// Format of the requested objects. The server encodes the metadata of every kind in protobuf,
-/// that of custom resources as well.
+/// Format of the requested objects. The server can encode the metadata of every kind in protobuf,
+/// including custom resources.
 const METADATA: ResponseFormat = ResponseFormat {
     metadata_only: true,
     protobuf: true,
 };
 
-/// Metadata of an object, without the rest of it.
+/// Metadata of an object, without spec, status and other fields.
 ///
 /// # Examples
 /// ```
@@ -40,7 +40,8 @@ pub struct PartialObjectMetadata {
     pub metadata: ObjectMeta,
 }
 
-/// Client that reads only the metadata of objects, a fraction of the bytes of large objects.
+/// Client that reads only the metadata of objects. For large objects, the responses are much
+/// smaller than with other clients.
 ///
 /// # Examples
 /// ```
@@ -165,7 +166,8 @@ impl MetadataClient {
         response.await?.decode()
     }
 
-    /// Deletes an object. Returns whether it is gone, or its metadata if it stays for now.
+    /// Deletes an object. Returns [`Deleted::Gone`], or [`Deleted::Terminating`] with the metadata
+    /// if finalizers or a grace period delay the removal.
     ///
     /// # Errors
     /// Same as [`get`](MetadataClient::get).

@@ -1,4 +1,5 @@
-//! Options of lists, watches, writes and deletions. All clients of this crate take the same ones.
+//! Options of lists, watches, writes and deletions. All clients of this crate take the same
+//! options.
 
 mod delete;
 mod list;

@@ -37,7 +37,7 @@ pub struct RequestInfo {
     pub plural: String,
     /// Subresource, such as `status`, including the rest of the path (`proxy/a/b`).
     pub subresource: Option<String>,
-    /// Namespace. For a request about a Namespace it is the name of that Namespace, as in
+    /// Namespace of the object. For a request about a Namespace, the name of the Namespace, as in
     /// Kubernetes.
     pub namespace: Option<String>,
     /// Name of the object; `None` for a request about the collection.
@@ -90,7 +90,7 @@ impl RequestInfo {
         }
     }
 
-    /// Returns the path of an object of the same collection.
+    /// Returns the path of the object `name` in the collection of this request.
     ///
     /// # Errors
     /// Same as [`ResourcePath::build`].
@@ -130,7 +130,7 @@ impl RequestInfo {
     }
 
     /// Returns whether a request may change something. `exec`, `attach`, `portforward` and `proxy`
-    /// may, regardless of their method.
+    /// may change something with any method.
     pub(crate) fn may_change<B>(request: &Request<B>) -> bool {
         let info = Self::of(request);
         let subresource = info.subresource.as_deref().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The byte-level client: one method per verb, erased over kinds, and requests to any path.
+//! The byte-level client: one method per verb, which takes the kind as a value, and requests to any
+//! path.
 
 mod request;
 mod response;
@@ -21,8 +22,9 @@ use crate::{
     DeleteOptions, Deleted, Kind, ListOptions, ObjectKey, Patch, RequestError, WriteOptions,
 };
 
-/// Client that returns bytes and names verb, kind and object in each error. Keys are complete: the
-/// client adds no namespace. Cloning is cheap.
+/// Client that returns responses as bytes, and names verb, kind and object in each error. Keys of
+/// namespaced objects must contain the namespace: the client adds no default namespace. Cloning is
+/// cheap.
 ///
 /// # Examples
 /// ```
@@ -68,8 +70,8 @@ impl RestClient {
     /// A [`RequestError`] that names the request, as for every method of this client.
     ///
     /// # Cancel safety
-    /// As for every method of this client: dropping the future drops the request; whether the
-    /// server has acted on it is then unknown.
+    /// Dropping the future drops the request. Whether the server has acted on the request is then
+    /// unknown. This holds for every method of this client.
     pub async fn get(&self, kind: &Kind, key: &ObjectKey) -> Result<Bytes, RequestError> {
         let response = self.verbs().get(Target::object(kind, key), None).await?;
         Ok(response.body)
@@ -101,7 +103,7 @@ impl RestClient {
         self.verbs().watch(kind, options, format).await
     }
 
-    /// Creates an object. Fails if one of that name exists.
+    /// Creates an object. Fails if an object with the same name exists.
     ///
     /// # Cancel safety
     /// Same as [`get`](RestClient::get).
@@ -149,8 +151,8 @@ impl RestClient {
         Ok(patched?.body)
     }
 
-    /// Deletes an object. Returns whether it is gone, or the object if it stays until its
-    /// finalizers are removed or its grace period ends.
+    /// Deletes an object. Returns [`Deleted::Gone`], or [`Deleted::Terminating`] with the object if
+    /// finalizers or a grace period delay the removal.
     ///
     /// # Cancel safety
     /// Same as [`get`](RestClient::get).
@@ -165,8 +167,8 @@ impl RestClient {
         Ok(deleted.map(|response| response.body))
     }
 
-    /// Returns the key with the client's namespace if it has none, or without a namespace if the
-    /// kind is cluster-scoped.
+    /// Returns the key, with the client's default namespace if the key has no namespace. For a
+    /// cluster-scoped kind, returns the key without a namespace.
     pub(crate) fn key(&self, kind: &Kind, key: impl Into<ObjectKey>) -> ObjectKey {
         let mut key = key.into();
         if kind.namespaced {

@@ -76,8 +76,8 @@ impl ScaleClient {
         self.patch(key, Patch::Merge(&patch)).await
     }
 
-    /// Replaces the scale of an object. Fails with a conflict if it has a resourceVersion that is
-    /// not the newest.
+    /// Replaces the scale of an object. Fails with a conflict if `scale` has a resourceVersion that
+    /// is not the newest.
     ///
     /// # Errors
     /// Same as [`get`](ScaleClient::get); [`is_conflict`](RequestError::is_conflict).

@@ -40,7 +40,8 @@ pub use self::rule::{Effect, Rule};
 use crate::RequestInfo;
 use crate::transport::{HttpResponse, boxed};
 
-/// The effect seam of one or more clients. Clones share the same state.
+/// A layer that records the requests of one or more clients, injects faults, and can respond in
+/// place of the server. Clones share the same state.
 ///
 /// # Examples
 /// ```
@@ -96,13 +97,14 @@ impl fmt::Debug for Seam {
 }
 
 impl Seam {
-    /// Creates a seam that keeps the last 1,024 exchanges, with the first 64 KiB of each body.
+    /// Creates a seam that records the last 1,024 requests and their responses. Of each body, the
+    /// seam keeps the first 64 KiB.
     pub fn new() -> Self {
         Self::with_limits(1024, 64 << 10)
     }
 
-    /// Creates a seam that keeps the last `exchanges_max` exchanges, with the first `body_max`
-    /// bytes of each body.
+    /// Creates a seam that records the last `exchanges_max` requests and their responses. Of each
+    /// body, the seam keeps the first `body_max` bytes.
     fn with_limits(exchanges_max: usize, body_max: usize) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -123,7 +125,7 @@ impl Seam {
     }
 
     /// Returns a client whose requests pass through this seam and then through `client`. The seam
-    /// does not see what `client` does below it, such as retries.
+    /// does not record what `client` itself adds, such as retries.
     pub fn wrap(&self, client: kube::Client) -> kube::Client {
         let namespace = client.default_namespace().to_owned();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -146,13 +148,14 @@ impl Seam {
         self.inner.recorder.exchanges()
     }
 
-    /// Clears the recorded exchanges. The numbering continues.
+    /// Clears the recorded requests and responses. The numbering of requests continues.
     pub fn forget(&self) {
         self.inner.recorder.clear();
     }
 
-    /// Adds a rule. If several rules match a request, their delays are added, and the first other
-    /// effect is used.
+    /// Adds a rule. If several rules apply to a request, the delays of these rules are added up. Of
+    /// the effects that are not delays, only the first is used, in the order in which rules were
+    /// added.
     pub fn add(&self, rule: Rule) {
         self.inner.rules.lock().push(rule);
     }
@@ -162,8 +165,8 @@ impl Seam {
         self.inner.rules.lock().clear();
     }
 
-    /// Starts plan mode: the seam responds to writes without sending them, and gets and lists
-    /// include these writes.
+    /// Starts plan mode: the seam responds to writes without sending them to the server, and later
+    /// gets and lists include these writes.
     ///
     /// The responses are approximations. Apply merges the configuration into the object, without
     /// field owners, and removes no fields. Strategic merge patches replace lists. There is no
@@ -174,7 +177,8 @@ impl Seam {
         *self.inner.overlay.lock() = Some(Arc::default());
     }
 
-    /// Ends plan mode and discards its writes. Returns the changes in the order of the writes.
+    /// Ends plan mode and discards the planned writes. Returns the changes in the order of the
+    /// writes.
     #[cfg(feature = "unstable-plan")]
     pub fn end_plan(&self) -> Vec<PlannedChange> {
         let overlay = self.inner.overlay.lock().take();

@@ -45,9 +45,9 @@ pub use self::warnings::{Warning, Warnings};
 use crate::fence::LastCheck;
 use crate::{ConnectError, SeamLayer};
 
-/// Settings of a client's HTTP stack. The defaults suit an operator: no rate limit (as in
-/// controller-runtime since 0.21, the server's priority and fairness limits requests), as many
-/// retries as client-go, gzip, HTTP/2 over TLS, and each warning logged once.
+/// Settings of a client's HTTP stack. The defaults suit an operator: as many retries as client-go,
+/// gzip, HTTP/2 over TLS, each warning logged once, and no rate limit. As in controller-runtime
+/// since 0.21, the server's API Priority and Fairness limits requests instead.
 ///
 /// # Examples
 /// ```
@@ -83,7 +83,8 @@ pub struct ClientOptions {
     pub metrics: Metrics,
     /// Handling of the warnings that the server sends.
     pub warnings: Warnings,
-    /// Effect seam. `None` adds no layer and no cost.
+    /// Layer of a [`Seam`](crate::Seam), which records requests and injects faults. `None` adds no
+    /// layer and no cost.
     pub seam: Option<SeamLayer>,
     /// `User-Agent` header. The part before the slash is the default field manager of writes.
     pub user_agent: String,
@@ -205,7 +206,7 @@ impl ClientOptions {
 /// Asks for an uncompressed response if `request` is a watch.
 ///
 /// Servers from 1.37 on compress each event of a watch separately, and the decompression layer
-/// reads only the first. A compressed watch would also delay events.
+/// reads only the first event. A compressed watch would also delay events.
 fn request_plain_watch(mut request: Request<Body>) -> Request<Body> {
     if crate::RequestInfo::of(&request).is_watch() {
         let headers = request.headers_mut();
@@ -216,8 +217,8 @@ fn request_plain_watch(mut request: Request<Body>) -> Request<Body> {
     request
 }
 
-/// Returns the default `User-Agent`. Like client-go's, it starts with the name of the program, so
-/// that the field manager of its writes identifies the program.
+/// Returns the default `User-Agent`. As in client-go, the value starts with the name of the
+/// program, so that the default field manager of writes identifies the program.
 fn user_agent() -> String {
     let program = std::env::current_exe().ok();
     let program = program.as_deref().and_then(|path| path.file_name());

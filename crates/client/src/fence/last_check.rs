@@ -21,7 +21,8 @@ use tower::{BoxError, ServiceExt};
 use super::{Fenced, Fences};
 use crate::transport::{Middleware, Next, Outcome};
 
-/// The last check for a service in this process, which has no connection.
+/// Middleware that checks the fences of a request to a service in this process. Such a service has
+/// no connection, so that this check is the last.
 #[derive(Clone)]
 pub(crate) struct LastCheck;
 
@@ -36,10 +37,11 @@ impl Middleware for LastCheck {
     }
 }
 
-/// The reason for which the body of a request was held back; empty if it was not.
+/// The reason why a fence rejected the body of a request. Empty if no fence rejected the body.
 pub(crate) type Refusal = Arc<OnceLock<Fenced>>;
 
-/// Checks the fences of `request`, and adds the check at the first byte to its body.
+/// Checks the fences of `request`, and wraps the body so that the fences are checked again when the
+/// first byte of the body is read.
 pub(crate) fn guard(
     request: Request<Body>,
 ) -> Result<(Request<GuardedBody>, Option<Refusal>), Fenced> {

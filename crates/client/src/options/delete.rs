@@ -7,15 +7,15 @@ use crate::WriteOptions;
 /// Treatment of the dependents of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
-    /// The garbage collector deletes them after the object.
+    /// The garbage collector deletes the dependents after the object.
     Background,
-    /// The garbage collector deletes them before the object.
+    /// The garbage collector deletes the dependents before the object.
     Foreground,
-    /// They stay, without the owner reference.
+    /// The dependents stay, and lose the owner reference to the object.
     Orphan,
 }
 
-/// Options of a deletion. The defaults are those of the kind.
+/// Options of a deletion. An option that is not set has the server's default for the kind.
 ///
 /// # Examples
 /// ```
@@ -29,18 +29,19 @@ pub enum Propagation {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DeleteOptions {
-    /// Precondition: UID of the object. The deletion fails with a conflict if it differs.
+    /// Precondition on the UID. The deletion fails with a conflict if the object has another UID.
     pub uid: Option<String>,
-    /// Precondition: version of the object. The deletion fails with a conflict if it differs.
+    /// Precondition on the resourceVersion. The deletion fails with a conflict if the object has
+    /// another resourceVersion.
     pub resource_version: Option<String>,
     /// Treatment of the object's dependents.
     pub propagation: Option<Propagation>,
-    /// Time in seconds that a Pod has to end. 0 deletes immediately.
+    /// Time in seconds that a Pod has to stop. 0 deletes immediately.
     pub grace_period_seconds: Option<u32>,
 }
 
 impl DeleteOptions {
-    /// Returns options for a deletion whose dependents are deleted in the background.
+    /// Returns options that let the garbage collector delete the dependents in the background.
     pub fn background() -> Self {
         Self {
             propagation: Some(Propagation::Background),
@@ -54,7 +55,7 @@ impl DeleteOptions {
         self
     }
 
-    /// Sets the precondition on the version.
+    /// Sets the precondition on the resourceVersion.
     pub fn resource_version(mut self, version: impl Into<String>) -> Self {
         self.resource_version = Some(version.into());
         self

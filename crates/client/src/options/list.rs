@@ -6,7 +6,7 @@ use http::header;
 
 use crate::RestRequest;
 
-/// Default time after which the server ends a watch. kube's default as well, which stays below its
+/// Default time after which the server ends a watch. Same as kube's default, which is below kube's
 /// limit of 295 seconds.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(290);
 
@@ -24,27 +24,28 @@ const WATCH_TIMEOUT: Duration = Duration::from_secs(290);
 pub struct ListOptions {
     /// Namespace of the objects. `None` selects all namespaces.
     pub namespace: Option<String>,
-    /// Label selector. An empty one selects all objects.
+    /// Label selector. An empty selector selects all objects.
     pub label_selector: String,
-    /// Field selector. An empty one selects all objects.
+    /// Field selector. An empty selector selects all objects.
     pub field_selector: String,
-    /// Part of the hash space of the objects' UIDs (alpha in Kubernetes 1.36). An empty one selects
-    /// all objects.
+    /// Shard selector, which selects objects by a hash range of their UIDs (alpha in Kubernetes
+    /// 1.36). An empty selector selects all objects.
     pub shard_selector: String,
     /// Maximum number of objects in the response to a list. 0 sets no maximum.
     pub limit: u32,
     /// Continue token of the previous page of a list.
     pub continue_token: Option<String>,
-    /// Version that a list returns, according to `version_match`, or after which a watch starts. An
-    /// empty one selects the newest. A list with a continue token ignores it: all pages have the
-    /// version of the first.
+    /// resourceVersion that a list returns, subject to `version_match`, or after which a watch
+    /// starts. An empty string selects the newest resourceVersion. Ignored for a list with a
+    /// continue token, because all pages have the resourceVersion of the first page.
     pub resource_version: String,
     /// Meaning of `resource_version` for a list.
     pub version_match: VersionMatch,
     /// Time after which the server ends a watch.
     pub watch_timeout: Duration,
-    /// Whether a watch starts with an event for each existing object, not older than
-    /// `resource_version`, and a bookmark after the last of them: a streaming list.
+    /// Whether a watch starts with an event for each existing object, followed by a bookmark. The
+    /// state of the objects is not older than `resource_version`. Kubernetes calls this a streaming
+    /// list.
     pub send_initial_events: bool,
 }
 
@@ -61,7 +62,7 @@ pub enum VersionMatch {
     /// This version or a newer one. With version "0" the server may respond from its cache.
     #[default]
     NotOlderThan,
-    /// Exactly this version. Fails once the server has compacted it.
+    /// Exactly this version. Fails once the server has compacted this version.
     Exact,
 }
 
@@ -83,7 +84,7 @@ impl Default for ListOptions {
 }
 
 impl ListOptions {
-    /// Selects all objects.
+    /// Creates options that select all objects in all namespaces.
     pub fn new() -> Self {
         Self::default()
     }
@@ -119,14 +120,14 @@ impl ListOptions {
         self
     }
 
-    /// Sets the version that a list returns, or after which a watch starts.
+    /// Sets the resourceVersion that a list returns, or after which a watch starts.
     pub fn version(mut self, resource_version: &str, version_match: VersionMatch) -> Self {
         self.resource_version = resource_version.to_owned();
         self.version_match = version_match;
         self
     }
 
-    /// Adds the parameters of a list, or of the deletion of a collection.
+    /// Adds these options to the query of a list or of the deletion of a collection.
     pub(crate) fn add_to_list(&self, mut request: RestRequest) -> RestRequest {
         if self.limit > 0 {
             request = request.query("limit", &self.limit.to_string());
@@ -148,7 +149,7 @@ impl ListOptions {
         self.add_selectors(request)
     }
 
-    /// Adds the parameters of a watch, with bookmarks.
+    /// Adds these options to the query of a watch, and requests bookmarks.
     pub(crate) fn add_to_watch(&self, request: RestRequest) -> RestRequest {
         let mut request = request
             .query("watch", "true")

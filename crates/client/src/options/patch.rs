@@ -6,9 +6,8 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Patch<'a> {
-    /// Server-side apply of a whole configuration. It fails with a conflict if another field
-    /// manager owns one of the fields, unless [`WriteOptions::force`](crate::WriteOptions::force)
-    /// is set.
+    /// Server-side apply of a whole configuration. Fails with a conflict if another field manager
+    /// owns one of the fields, unless [`WriteOptions::force`](crate::WriteOptions::force) is set.
     Apply(&'a Value),
     /// RFC 7386 merge patch.
     Merge(&'a Value),

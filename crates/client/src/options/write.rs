@@ -5,11 +5,11 @@ use crate::RestRequest;
 /// Treatment of fields that are not in the schema of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// The server drops them.
+    /// The server drops unknown fields.
     Ignore,
-    /// The server drops them and sends a warning. This is the server's default.
+    /// The server drops unknown fields and sends a warning; the server's default.
     Warn,
-    /// The server refuses the write.
+    /// The server rejects a write with unknown fields.
     Strict,
 }
 
@@ -26,14 +26,15 @@ pub enum FieldValidation {
 #[non_exhaustive]
 pub struct WriteOptions {
     /// Field manager that owns the written fields. The server's default is the first part of the
-    /// user agent. An apply requires one.
+    /// user agent. An apply requires a field manager.
     pub field_manager: Option<String>,
     /// Whether the server validates the write and does not store it.
     pub dry_run: bool,
-    /// Treatment of unknown fields. `None` leaves it to the server.
+    /// Treatment of unknown fields. `None` uses the server's default.
     pub field_validation: Option<FieldValidation>,
-    /// Whether an apply takes fields from other field managers. Without it such an apply fails with
-    /// a conflict. Other writes ignore it.
+    /// Whether an apply takes fields from other field managers. If `false`, an apply of a field
+    /// that another manager owns fails with a conflict. Writes other than applies ignore this
+    /// option.
     pub force: bool,
 }
 
@@ -46,7 +47,7 @@ impl WriteOptions {
         }
     }
 
-    /// Sets that an apply takes fields from other field managers.
+    /// Makes an apply take fields from other field managers instead of failing with a conflict.
     pub fn force(mut self) -> Self {
         self.force = true;
         self

@@ -68,7 +68,7 @@ impl RestClient {
     /// Starts a request to a resource.
     ///
     /// # Errors
-    /// [`RequestError::Build`] if a field of `path` cannot be in a path.
+    /// [`RequestError::Build`] if a part of `path`, such as the name, is not valid in a URL path.
     pub fn resource_request(
         &self,
         method: Method,
@@ -79,7 +79,7 @@ impl RestClient {
         self.call(method, path, call)
     }
 
-    /// Starts a request to a resource, with the call that errors name.
+    /// Starts a request to a resource. Errors of the request name the verb and target in `call`.
     pub(crate) fn call(
         &self,
         method: Method,
@@ -119,7 +119,7 @@ impl RestRequest {
         self
     }
 
-    /// Adds a parameter to the query unless it is empty.
+    /// Adds a parameter to the query, unless `value` is empty.
     pub(crate) fn query_if(self, name: &str, value: &str) -> Self {
         if value.is_empty() {
             return self;
@@ -167,7 +167,8 @@ impl RestRequest {
     /// A [`RequestError`] that names the request.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the request; whether the server has acted on it is then unknown.
+    /// Dropping the future drops the request. Whether the server has acted on the request is then
+    /// unknown.
     pub async fn bytes(self) -> Result<Bytes, RequestError> {
         Ok(self.response().await?.body)
     }
@@ -254,7 +255,7 @@ impl RestRequest {
     }
 }
 
-/// Returns the call of a request to a path, as errors name it.
+/// Returns verb and target of a request to any path, for error messages.
 fn call_of(method: &Method, path: &str) -> Call {
     let uri: http::Uri = path.parse().unwrap_or_default();
     let verb = verb_of(&RequestInfo::parse(method, &uri).verb);
@@ -264,8 +265,8 @@ fn call_of(method: &Method, path: &str) -> Call {
     }
 }
 
-/// Returns the call of a request to a resource. The kind has the name of the resource, because a
-/// path does not contain the kind.
+/// Returns verb and target of a request to a resource, for error messages. The plural name of the
+/// resource stands in for the kind, because a path does not contain the kind.
 fn call_at(verb: Verb, path: &ResourcePath<'_>) -> Call {
     let owned = |part: &Option<Cow<'_, str>>| part.as_deref().map(str::to_owned);
     Call {

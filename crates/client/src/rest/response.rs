@@ -13,7 +13,7 @@ pub enum Encoding {
     /// JSON. The response to a watch is one document per line.
     #[default]
     Json,
-    /// Kubernetes' protobuf. The response to a watch is a sequence of frames, each after its
+    /// Kubernetes' protobuf. The response to a watch is a sequence of frames, each preceded by its
     /// length.
     Protobuf,
 }
@@ -46,7 +46,8 @@ pub struct ResponseFormat {
 }
 
 impl ResponseFormat {
-    /// Returns the `Accept` header for single objects, which the events of a watch are as well.
+    /// Returns the `Accept` header for a single object, also used for a watch, whose events contain
+    /// single objects.
     pub(super) fn accept_object(self) -> &'static str {
         match (self.metadata_only, self.protobuf) {
             (false, false) => "application/json",

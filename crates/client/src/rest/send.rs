@@ -1,4 +1,4 @@
-//! Sending of built requests, and the errors that come of it.
+//! Sending of requests, and the conversion of failures into errors that name the request.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ impl RestClient {
         }
     }
 
-    /// Sends a request and returns the response if its code is one of success.
+    /// Sends a request and returns the response if its status code is 2xx.
     pub(super) async fn send(
         &self,
         call: &Call,

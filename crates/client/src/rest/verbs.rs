@@ -1,4 +1,5 @@
-//! One implementation of the verbs, erased over kinds. Every client of this crate sends through it.
+//! One implementation of the verbs, which takes the kind as a value. Every client of this crate
+//! uses this implementation.
 
 use std::borrow::Cow;
 
@@ -21,7 +22,7 @@ pub(crate) struct Verbs<'a> {
     rest: &'a RestClient,
 }
 
-/// Object of a request, or one of its subresources.
+/// Object of a request, or a subresource of the object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) kind: &'a Kind,
@@ -49,7 +50,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Object to send: in protobuf if its kind has that encoding, in JSON if the server refuses it.
+/// Object to send, in protobuf and in JSON. JSON is sent if the object has no protobuf encoding, or
+/// if the server refuses protobuf.
 pub(crate) struct Payload<'a> {
     pub(crate) protobuf: Option<Vec<u8>>,
     pub(crate) json: &'a (dyn Fn() -> Result<Vec<u8>, serde_json::Error> + Sync),
@@ -177,9 +179,9 @@ impl Verbs<'_> {
         })
     }
 
-    /// Deletes the selected objects of one namespace. `None` as namespace selects that of the
-    /// client: the API has no such request over all namespaces, and to delete the objects of a
-    /// whole cluster would be too easy.
+    /// Deletes the selected objects of one namespace. If the options have no namespace, the default
+    /// namespace of the client is used: the API cannot delete the objects of all namespaces in one
+    /// request, and such a request would be dangerous.
     pub(crate) async fn delete_collection(
         self,
         kind: &Kind,

@@ -84,7 +84,7 @@ impl WatchFrames {
 #[derive(Debug)]
 pub(super) struct Splitter {
     encoding: Encoding,
-    /// Start of an event whose end was not received yet. Contains no line end.
+    /// Start of an event whose end was not received yet. In JSON, contains no line end.
     partial: BytesMut,
     /// Bytes received after `partial`.
     rest: Bytes,
@@ -102,7 +102,8 @@ impl Splitter {
         }
     }
 
-    /// Adds the next chunk. All events before it have been split off.
+    /// Adds the next chunk of the response. The caller has already split off all complete events of
+    /// earlier chunks.
     pub(super) fn push(&mut self, chunk: Bytes) {
         if self.rest.is_empty() {
             self.rest = chunk;

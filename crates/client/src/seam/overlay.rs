@@ -45,11 +45,11 @@ pub struct PlannedChange {
     pub after: Option<Value>,
 }
 
-/// The writes so far, as objects that override those of the server.
+/// The objects that were written in plan mode. They override the objects of the server.
 #[derive(Default)]
 pub(super) struct Overlay {
     state: Mutex<State>,
-    /// Held during a write, including its reads from the server.
+    /// Held during a write, including the reads from the server that the write needs.
     write_lock: tokio::sync::Mutex<()>,
 }
 
@@ -99,7 +99,7 @@ impl Overlay {
         self.state.lock().changes.clone()
     }
 
-    /// Responds to a request from the plan, or sends it.
+    /// Responds to a request from the plan, or sends the request to the server.
     pub(super) async fn respond<S: Next>(
         &self,
         server: S,
@@ -179,7 +179,7 @@ impl Overlay {
 }
 
 /// Reads `path` from the server in JSON. Copies the headers of `request`, such as impersonation,
-/// except those about its body.
+/// except headers about content types, lengths and encodings.
 async fn fetch<S: Next>(
     server: S,
     request: &http::request::Parts,

@@ -18,7 +18,7 @@ use tower::BoxError;
 use crate::RequestInfo;
 use crate::transport::{HttpResponse, ResponseBody, boxed};
 
-/// A recorded request and its outcome. Its `Display` is one line.
+/// A recorded request and its outcome. Displayed in one line.
 ///
 /// # Examples
 /// ```
@@ -34,7 +34,7 @@ use crate::transport::{HttpResponse, ResponseBody, boxed};
 pub struct Exchange {
     /// Number of the request. The first one has the number 1.
     pub number: u64,
-    /// Time at which the request was sent, since the creation of the seam.
+    /// Time from the creation of the seam to the request.
     pub at: Duration,
     /// Verb, resource and object of the request.
     pub info: RequestInfo,
@@ -60,8 +60,8 @@ pub enum RecordedOutcome {
         code: u16,
         /// Time from the request to the head of the response.
         after: Duration,
-        /// Body of the response. Empty until it was read or
-        /// dropped, and for watches.
+        /// Body of the response. Empty for watches, and until the caller has read or dropped the
+        /// body.
         body: RecordedBody,
     },
     /// There was no response.
@@ -107,7 +107,7 @@ impl fmt::Display for Exchange {
     }
 }
 
-/// A ring of the last exchanges. When it is full, the oldest exchange is removed.
+/// The last exchanges. When the maximum number is reached, the oldest exchange is removed.
 #[derive(Clone)]
 pub(super) struct Recorder {
     ring: Arc<Mutex<VecDeque<Exchange>>>,
@@ -164,7 +164,8 @@ impl Recorder {
         self.set_outcome(number, RecordedOutcome::Failed { error, after });
     }
 
-    /// Records a response. Its body is recorded while the caller reads it.
+    /// Records a response. The body of the returned response is recorded while the caller reads the
+    /// body.
     pub(super) fn responded(
         &self,
         number: u64,

@@ -39,8 +39,8 @@ pub enum Effect {
 
 type Predicate = Arc<dyn Fn(&RequestInfo, &[u8]) -> bool + Send + Sync>;
 
-/// An effect, and the conditions for requests that are subject to it. A new rule matches every
-/// request; each method adds a condition.
+/// An effect, and the conditions that a request must meet for the effect to apply. A new rule
+/// matches every request; each method adds a condition.
 ///
 /// # Examples
 /// ```
@@ -62,9 +62,9 @@ pub struct Rule {
     namespace: Option<String>,
     name: Option<String>,
     predicate: Option<Predicate>,
-    /// Number of the first matching request that is affected.
+    /// Position of the first affected request among the matching requests; 1 is the first.
     first: u64,
-    /// Number of requests that are affected from `first` on.
+    /// Number of matching requests that are affected, starting with `first`.
     times: u64,
     /// Number of matching requests so far.
     matched: u64,
@@ -122,8 +122,8 @@ impl Rule {
         self
     }
 
-    /// Restricts the rule to objects with this name. Does not match creates, which have no name in
-    /// their path.
+    /// Restricts the rule to objects with this name. Does not match creates, because the path of a
+    /// create contains no name.
     pub fn name(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
         self
@@ -152,7 +152,7 @@ impl Rule {
         self
     }
 
-    /// Counts the request if it matches. Returns whether the effect applies to it.
+    /// Counts the request if it matches. Returns whether the effect applies to the request.
     fn count_request(&mut self, info: &RequestInfo, body: &[u8]) -> bool {
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))

@@ -68,8 +68,8 @@ fn with_credentials<C>(tunnel: Tunnel<C>, credentials: Option<HeaderValue>) -> T
     }
 }
 
-/// Returns user and password from the proxy's URL, percent-decoded, as a `Basic` credentials
-/// header.
+/// Returns a `Basic` credentials header with the percent-decoded user and password of the proxy's
+/// URL, or `None` if the URL has none.
 fn credentials(proxy: &Uri) -> Option<HeaderValue> {
     let (user, _) = proxy.authority()?.as_str().rsplit_once('@')?;
     let plain: Vec<u8> = percent_encoding::percent_decode_str(user).collect();

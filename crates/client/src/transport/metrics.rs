@@ -165,7 +165,8 @@ fn verb(method: &Method, host: &str) -> Labels {
     vec![("verb", method.to_string()), ("host", host.to_owned())]
 }
 
-/// Measures duration and sizes of a request. The duration includes all attempts.
+/// Middleware that measures the duration and body sizes of each request. The duration includes all
+/// attempts.
 #[derive(Clone)]
 pub(super) struct Measure(pub(super) Metrics);
 
@@ -197,7 +198,7 @@ impl Middleware for Measure {
     }
 }
 
-/// Counts and logs each attempt.
+/// Middleware that counts and logs each attempt to send a request.
 #[derive(Clone)]
 pub(super) struct CountAttempt(pub(super) Metrics);
 

@@ -1,4 +1,5 @@
-//! The common trait of the stack's layers, and its adapter to tower.
+//! The common trait of the layers of the HTTP stack, and an adapter that makes an implementation a
+//! tower layer.
 
 use std::task::{Context, Poll};
 
@@ -12,7 +13,7 @@ use super::HttpResponse;
 /// The result of a request.
 pub(crate) type Outcome = Result<HttpResponse, BoxError>;
 
-/// The part of the stack below a middleware.
+/// The part of the HTTP stack to which a middleware passes requests.
 pub(crate) trait Next:
     Service<Request<Body>, Response = HttpResponse, Error = BoxError, Future: Send>
     + Clone
@@ -31,7 +32,7 @@ impl<S> Next for S where
 
 /// Code that runs around each request.
 pub(crate) trait Middleware: Clone {
-    /// Handles `request`, which it may send through `next` any number of times.
+    /// Handles `request`. May send the request through `next` any number of times.
     fn handle(&self, next: impl Next, request: Request<Body>) -> BoxFuture<'static, Outcome>;
 }
 

@@ -15,7 +15,7 @@ use super::host_of;
 use super::metrics::Metrics;
 use super::middleware::{Middleware, Next, Outcome};
 
-/// Waits longer than this are logged; client-go's value.
+/// Longest wait that is not logged; client-go's value.
 const LONG_WAIT: Duration = Duration::from_millis(50);
 
 /// A token bucket that lets `burst` requests pass immediately, then `qps` requests per second.
@@ -35,15 +35,15 @@ pub struct RateLimit {
     pub burst: u32,
 }
 
-/// A token bucket, stored as the time at which it will be full again. Each token that is taken
-/// moves this time forward, so that waits end in the order in which they started.
+/// A token bucket, stored as the time at which the bucket will be full again. Each token that is
+/// taken moves this time forward, so that waits end in the order in which they started.
 #[derive(Debug)]
 struct Bucket {
     /// Time in which one token is added.
     period: Duration,
     /// Time in which the empty bucket fills up.
     capacity: Duration,
-    /// Time at which the bucket is full, since its creation.
+    /// Time at which the bucket is full again, measured from the creation of the rate limiter.
     full_at: Duration,
 }
 
@@ -89,7 +89,7 @@ impl Drop for Token {
     }
 }
 
-/// Delays requests until the rate limit allows them.
+/// Middleware that delays requests until the rate limit allows them.
 #[derive(Clone)]
 pub(super) struct Limiter {
     bucket: Option<Arc<Mutex<Bucket>>>,

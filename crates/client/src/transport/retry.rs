@@ -1,10 +1,10 @@
 //! Retries of requests that cannot take effect twice. The rules are stricter than client-go's
 //! (`rest/with_retry.go`), which retries any method on 5xx, and any GET, even an `exec`:
 //!
-//! - Response 429 with `Retry-After`: the server did not act. Any request is retried after that
-//!   time.
+//! - Response 429 with `Retry-After`: the server did not act. Any request is retried after the time
+//!   in `Retry-After`.
 //! - Response 5xx with `Retry-After`: the server may have acted, since the API server also sends
-//!   this on etcd timeouts. Reads and idempotent writes are retried; see [`RetrySafety`].
+//!   such responses on etcd timeouts. Reads and idempotent writes are retried; see [`RetrySafety`].
 //! - Connection lost before the response: the server may have acted. Only reads are retried.
 //! - Connection not established, or HTTP/2 stream refused by the server: the server has not
 //!   received the request. Any request is retried, up to [`CONNECT_RETRIES_MAX`] times.
@@ -49,8 +49,8 @@ const CONNECT_RETRIES_MAX: u32 = 3;
 pub struct RetryOptions {
     /// Maximum number of retries of one request.
     pub retries_max: u32,
-    /// Longest `Retry-After` that is obeyed. A response with a longer one is returned to the
-    /// caller.
+    /// Longest `Retry-After` that is obeyed. A response with a longer `Retry-After` is returned to
+    /// the caller.
     pub retry_after_max: Duration,
     /// Delays before retries after connection failures.
     pub backoff: Backoff,
@@ -262,7 +262,7 @@ fn classify_connect(error: &hyper_util::client::legacy::Error) -> FailureKind {
     FailureKind::Permanent
 }
 
-/// Retries requests.
+/// Middleware that retries failed requests.
 #[derive(Clone)]
 pub(super) struct Retry {
     options: RetryOptions,
@@ -276,7 +276,8 @@ impl Retry {
 }
 
 /// Copies a request for a retry. Returns `None` if its body is a stream, which cannot be copied. Of
-/// the extensions only the fences are copied: kube uses extensions only for the name of a span.
+/// the request's extensions, only the fences are copied, because kube uses extensions only for the
+/// name of a tracing span.
 fn copy(request: &Request<Body>) -> Option<Request<Body>> {
     let mut copy = Request::new(request.body().try_clone()?);
     *copy.method_mut() = request.method().clone();

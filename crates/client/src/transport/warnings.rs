@@ -52,7 +52,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Remembers `text`. Returns whether it is new.
+    /// Stores the text of a warning. Returns whether the text is new.
     fn insert(&mut self, text: &str) -> bool {
         if self.texts.contains(text) {
             return false;
@@ -153,7 +153,7 @@ fn parse(header: &str) -> Vec<Warning> {
     warnings
 }
 
-/// Reports the warnings in responses.
+/// Middleware that reports the warnings in responses.
 #[derive(Clone)]
 pub(super) struct ReportWarnings(pub(super) Warnings);
 

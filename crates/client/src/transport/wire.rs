@@ -1,7 +1,7 @@
 //! The connections to the server.
 //!
 //! A server limits the concurrent requests on one HTTP/2 connection (kube-apiserver: 100). hyper
-//! delays further requests until a stream is free, which never happens if watches use all of them.
+//! delays further requests until a stream is free, which never happens if watches use all streams.
 //! Requests are therefore distributed over lanes. A lane is an HTTP client with its own connection;
 //! a request uses the first lane that is not full, as in Go's transport. An idle lane closes its
 //! connection after [`IDLE_MAX`].
@@ -34,21 +34,22 @@ use crate::fence::{GuardedBody, guard};
 /// Maximum number of concurrent requests on one connection. kube-apiserver's limit is 100; some
 /// load balancers have 128.
 const STREAMS_MAX: usize = 96;
-/// Time without a frame after which the connection is pinged; client-go's value.
+/// Time without an HTTP/2 frame after which the connection is pinged; client-go's value.
 const PING_AFTER: Duration = Duration::from_secs(30);
 /// Time to wait for the response to a ping before the connection is closed; client-go's value.
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
 /// HTTP/2 flow control window of one request, in bytes; Go's value.
 const STREAM_WINDOW: u32 = 4 << 20;
-/// HTTP/2 flow control window of one connection, in bytes; Go's value. It exceeds the windows of
-/// all its requests together, so that a slow reader of one watch does not delay the other requests.
+/// HTTP/2 flow control window of one connection, in bytes; Go's value. The window exceeds the
+/// windows of all requests of the connection together, so that a slow reader of one watch does not
+/// delay the other requests.
 const CONNECTION_WINDOW: u32 = 1 << 30;
 /// Time after which an idle connection is closed; Go's default.
 const IDLE_MAX: Duration = Duration::from_secs(90);
 
 type Http = Client<TrackClose<TimeoutConnector<HttpsConnector<Dialer>>>, GuardedBody>;
 
-/// Selects a connection for each request and sends it.
+/// Service that selects a connection for each request and sends the request.
 #[derive(Clone)]
 pub(super) struct Wire {
     lanes: Arc<Lanes>,
@@ -61,7 +62,8 @@ struct Lanes {
     new_lane: Box<dyn Fn() -> Http + Send + Sync>,
 }
 
-/// Permission to send one request on a lane. Dropping it frees the stream.
+/// Permission to send one request on a lane, which is an HTTP client with its own connection.
+/// Dropping the permit allows another request on the lane.
 struct StreamPermit(Arc<AtomicUsize>);
 
 impl Drop for StreamPermit {
@@ -70,7 +72,7 @@ impl Drop for StreamPermit {
     }
 }
 
-/// Creates the connections to the server in `config`. None is opened yet.
+/// Creates the HTTP clients for the server in `config`. Opens no connection yet.
 pub(super) fn connect(config: &kube::Config, http2: bool) -> Result<Wire, Box<kube::Error>> {
     let dialer = dialer(config)?;
     // Called once only: it may run a program that asks the user for a password.
@@ -132,8 +134,9 @@ pub(super) fn connect(config: &kube::Config, http2: bool) -> Result<Wire, Box<ku
 }
 
 impl Lanes {
-    /// Returns the first lane that is not full, or a new lane if all are full. Filling the first
-    /// lanes first lets the last ones become idle.
+    /// Returns the first lane (an HTTP client with its own connection) that is not full, or a new
+    /// lane if all are full. Because the first lanes are filled first, the last lanes can become
+    /// idle.
     fn take(&self) -> (Http, StreamPermit) {
         let mut lanes = self.lanes.lock();
         for (http, used) in lanes.iter() {

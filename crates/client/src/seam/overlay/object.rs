@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::RequestInfo;
 
-/// Returns the metadata of an object, after adding it if it is missing.
+/// Returns the metadata of an object. Adds empty metadata if the object has none.
 pub(super) fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
     let fields = object.as_object_mut()?;
     let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
@@ -71,7 +71,8 @@ pub(super) fn is_same(object: &Value, before: &Value) -> bool {
     unversioned(object) == unversioned(before)
 }
 
-/// Returns the resourceVersion of the `number`-th change. It is far above those of real servers.
+/// Returns the resourceVersion of the `number`-th change. The number is far above the
+/// resourceVersions of real servers.
 fn version(number: usize) -> String {
     format!("9000000000{number:06}")
 }

@@ -226,8 +226,8 @@ impl Overlay {
         Ok(response)
     }
 
-    /// Returns the object after its deletion, or `None` if it is removed because it has no
-    /// finalizers.
+    /// Returns the object with a deletion timestamp, or `None` if the object has no finalizers and
+    /// is removed immediately.
     fn deleted(&self, before: &Value) -> Option<Value> {
         let finalizers = before.pointer("/metadata/finalizers");
         let finalizers = finalizers.and_then(Value::as_array);

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::RecordedBody;
 use crate::RequestInfo;
 
-/// Returns the beginning of a body without secrets. It is empty if the body may contain secrets and
-/// cannot be parsed.
+/// Returns the beginning of a body without secrets. The result is empty if the body may contain
+/// secrets and cannot be parsed.
 pub(super) fn recorded(info: &RequestInfo, body: &[u8], length: u64, max: usize) -> RecordedBody {
     let kept = body.get(..max.min(body.len())).unwrap_or_default();
     let whole = u64::try_from(kept.len()).is_ok_and(|kept| kept == length);

@@ -29,13 +29,13 @@ use tower::{BoxError, Service, ServiceExt};
 /// responding after its GOAWAY.
 const REFUSAL_DELAY_MAX: Duration = Duration::from_secs(10);
 
-/// The server closed the connection without processing the request.
+/// The error of a request that the server did not process before closing the connection.
 #[derive(Debug, thiserror::Error)]
 #[error("the server closed the connection without processing the request")]
 pub(in crate::transport) struct NotProcessed(#[source] legacy::Error);
 
 /// Whether the server closed the connection or the connection broke. Stays `false` if this process
-/// closes it: after a GOAWAY, hyper does so as soon as no request is left.
+/// closes the connection, as hyper does after a GOAWAY once no request is left.
 #[derive(Debug, Clone, Default)]
 struct Closed(Arc<AtomicBool>);
 
@@ -67,7 +67,7 @@ fn is_graceful_go_away(error: &legacy::Error) -> bool {
     false
 }
 
-/// A connector whose connections record that they were closed.
+/// A connector whose connections record whether the server closed them or they broke.
 #[derive(Clone)]
 pub(super) struct TrackClose<C>(pub(super) C);
 
@@ -98,8 +98,8 @@ where
     }
 }
 
-/// A connection that records that it was closed. It implements tokio's traits, because their
-/// buffers show how much was read.
+/// A connection that records whether the server closed it or it broke. Implements tokio's I/O
+/// traits instead of hyper's, because the read buffer of tokio shows how many bytes were read.
 pub(super) struct TrackedStream<S> {
     stream: TokioIo<S>,
     closed: Closed,
