@@ -24,7 +24,7 @@ use crate::{
 /// controller-runtime's `client.Client`.
 ///
 /// A key without a namespace gets the default namespace of the client. Built-in kinds are sent in
-/// protobuf if the server supports it, all other kinds in JSON. Cloning is cheap.
+/// protobuf if the server supports it. All other kinds are sent in JSON. Cloning is cheap.
 ///
 /// # Examples
 /// ```
@@ -86,7 +86,7 @@ impl Client {
         self
     }
 
-    /// Reports whether the server stores none of this client's writes.
+    /// Reports whether all writes of this client are dry runs, which the server does not store.
     pub fn is_dry_run(&self) -> bool {
         self.write.dry_run
     }

@@ -139,7 +139,7 @@ pub enum RequestError {
         /// Timeout, in seconds.
         seconds: u64,
     },
-    /// The request was not sent, because this process is not the leader or no longer is.
+    /// The request was not sent, because this process is not, or no longer, the leader.
     #[error("cannot {call}: not the leader")]
     Fenced {
         /// Verb and target of the request.

@@ -58,15 +58,16 @@ pub enum Fenced {
 }
 
 impl Fenced {
-    /// Returns the `Fenced` among `error` and its causes. `error` may also be a [`kube::Error`] of
-    /// a user's own [`Api`](crate::Api).
+    /// Searches `error` and its causes for a `Fenced`. `error` may also be a [`kube::Error`] of a
+    /// user's own [`Api`](crate::Api).
     pub fn of(error: &(dyn Error + 'static)) -> Option<Self> {
         std::iter::successors(Some(error), |error| (*error).source())
             .find_map(|error| error.downcast_ref().copied())
     }
 }
 
-/// A fence that lets writes pass while a lease is held. Clones share the same state.
+/// A fence that lets writes pass while a lease is held. Each period from the acquisition to the
+/// loss of the lease is a numbered term. Clones share the same state.
 ///
 /// # Examples
 /// ```

@@ -5,14 +5,14 @@
 //!   that are known only at run time. [`MetadataClient`] reads only the metadata of objects.
 //!   [`ScaleClient`] reads and writes the subresource `scale`. [`TypedClient`] is limited to one
 //!   kind and a set of verbs.
-//! - [`RestClient`] is the layer below these clients. It sends requests to any kind or path, and
+//! - [`RestClient`] is the layer below these clients, which sends requests to any kind or path and
 //!   returns responses as bytes. Every error names verb, kind and object.
 //! - [`ListOptions`], [`WriteOptions`] and [`DeleteOptions`] are the options of all clients.
 //! - [`Discovery`] lists and caches the kinds that the server serves; [`RestMapper`] finds the
 //!   resource of a name or a kind.
 //! - [`ClientOptions`] configures the HTTP stack: connections, retries, limits, metrics, warnings.
-//! - The [`Seam`] is a layer of the HTTP stack. It records requests, makes requests fail or
-//!   responds in place of the server, also for the requests of a user's own `kube::Api`.
+//! - The [`Seam`] is a layer of the HTTP stack that records requests, makes requests fail or
+//!   responds in place of the server, also for a user's own `kube::Api`.
 //! - The [`Fence`] rejects the writes of a replica that has lost its leadership.
 //!
 //! [`Kind`] and [`ObjectKey`] identify the object of a request; [`add_built_in_kinds`] registers

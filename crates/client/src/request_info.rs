@@ -25,9 +25,9 @@ use opkit_apimachinery::identity::ResourcePath;
 #[non_exhaustive]
 pub struct RequestInfo {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`. If the
-    /// path is not that of a resource, the HTTP method in lower case.
+    /// path does not belong to a resource, the HTTP method in lower case.
     pub verb: Cow<'static, str>,
-    /// Whether the path is that of a resource.
+    /// Whether the path belongs to a resource, unlike a path such as `/version`.
     pub is_resource: bool,
     /// API group; empty for the core group.
     pub group: String,
@@ -35,7 +35,7 @@ pub struct RequestInfo {
     pub version: String,
     /// Plural name of the resource, such as `deployments`.
     pub plural: String,
-    /// Subresource, such as `status`, including the rest of the path (`proxy/a/b`).
+    /// Subresource with the rest of the path, such as `status` or `proxy/a/b`.
     pub subresource: Option<String>,
     /// Namespace of the object. For a request about a Namespace, the name of the Namespace, as in
     /// Kubernetes.

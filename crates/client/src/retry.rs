@@ -60,7 +60,7 @@ impl IsConflict for kube::Error {
 /// Returns the error of the last attempt.
 ///
 /// # Cancel safety
-/// Same as that of `attempt`.
+/// Same as for the future that `attempt` returns.
 pub async fn retry_on_conflict<T, E: IsConflict>(
     attempt: impl AsyncFnMut() -> Result<T, E>,
 ) -> Result<T, E> {
@@ -74,7 +74,7 @@ pub async fn retry_on_conflict<T, E: IsConflict>(
 /// Returns the error of the last attempt.
 ///
 /// # Cancel safety
-/// Same as that of `attempt`.
+/// Same as for the future that `attempt` returns.
 pub async fn retry_on_conflict_with<T, E: IsConflict>(
     backoff: Backoff,
     mut attempt: impl AsyncFnMut() -> Result<T, E>,

@@ -4,9 +4,9 @@
 //! A [`Seam`] numbers and records requests and responses, injects faults according to [`Rule`]s,
 //! and in plan mode responds to writes without sending them. It is a tower layer, so that all
 //! requests of a [`kube::Client`] pass through it, those of a user's own [`kube::Api`] included. A
-//! client without a seam does not run any of this code.
+//! client without a seam does not run any code of this module.
 //!
-//! Recorded bodies are truncated, and secrets are removed before they are stored: the data of
+//! Recorded bodies are truncated, and secrets are removed before the bodies are stored: the data of
 //! Secrets, the tokens in token requests and reviews, and every `Authorization` header.
 
 mod fault;

@@ -1,5 +1,5 @@
-//! The HTTP stack inside a [`kube::Client`]. Every request passes through it, whether opkit or a
-//! user's own [`kube::Api`] sends it.
+//! The HTTP stack inside a [`kube::Client`]. Every request passes through this stack, whether opkit
+//! or a user's own [`kube::Api`] sends the request.
 //!
 //! The layers, outermost first: base URL, decompression, user agent, warnings, metrics, rate limit,
 //! retries, the [effect seam](crate::Seam) if one is installed, credentials, the last check of a
@@ -7,10 +7,10 @@
 //! decompression to the fence, without credentials, around any other service, such as an API server
 //! in the same process.
 //!
-//! Over TLS the connections use HTTP/2 if the server supports it, as client-go's do, and all
-//! requests, watches included, share them. Requests that upgrade to another protocol (exec, attach,
-//! port-forward) use separate HTTP/1.1 connections, because only HTTP/1.1 supports the upgrade.
-//! kube's layers for TLS, credentials and impersonation are used unchanged.
+//! Over TLS, connections use HTTP/2 if the server supports it, as in client-go. All requests,
+//! watches included, share these connections. Requests that upgrade to another protocol (exec,
+//! attach, port-forward) use separate HTTP/1.1 connections, because only HTTP/1.1 supports the
+//! upgrade. kube's layers for TLS, credentials and impersonation are used unchanged.
 //! [`kube::Client::valid_until`] is not set: kube keeps the expiry of a certificate from an exec
 //! plugin private.
 

@@ -27,7 +27,7 @@ pub enum DiscoveryError {
     NoMatch {
         /// Name that was looked up.
         name: String,
-        /// Groups that could not be read. The resource may belong to one of them.
+        /// Groups that could not be read. The resource may belong to one of these groups.
         failures: Vec<GroupFailure>,
     },
     /// Several groups have a resource with the requested name, and no group takes precedence.

@@ -44,8 +44,8 @@ pub struct ListOptions {
     /// Time after which the server ends a watch.
     pub watch_timeout: Duration,
     /// Whether a watch starts with an event for each existing object, followed by a bookmark. The
-    /// state of the objects is not older than `resource_version`. Kubernetes calls this a streaming
-    /// list.
+    /// state of the objects is not older than `resource_version`. Kubernetes calls such a watch a
+    /// streaming list.
     pub send_initial_events: bool,
 }
 
@@ -59,10 +59,11 @@ pub struct ListOptions {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum VersionMatch {
-    /// This version or a newer one. With version "0" the server may respond from its cache.
+    /// The list has the given version or a newer version. With version "0" the server may respond
+    /// from its cache.
     #[default]
     NotOlderThan,
-    /// Exactly this version. Fails once the server has compacted this version.
+    /// The list has exactly the given version. Fails once the server has compacted the version.
     Exact,
 }
 

@@ -15,7 +15,8 @@ use super::send::unreachable;
 use super::{Encoding, Response, RestClient};
 use crate::{Call, Kind, RequestError, RequestInfo, Verb, codec, request_info};
 
-/// Characters of a query parameter that are written as `%XX`: all but RFC 3986's unreserved ones.
+/// Characters of a query parameter that are written as `%XX`: all except the unreserved characters
+/// of RFC 3986.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

@@ -7,7 +7,7 @@ use super::send::unreachable;
 use crate::{Call, Encoding, RequestError};
 
 /// Maximum length of an event in bytes. etcd stores objects up to 1.5 MB; aggregated API servers
-/// may have larger ones.
+/// may have larger objects.
 const EVENT_MAX: usize = 64 << 20;
 /// Number of bytes of the big-endian length before each protobuf event.
 const LENGTH: usize = 4;

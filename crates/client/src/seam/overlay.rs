@@ -23,7 +23,7 @@ use crate::transport::{HttpResponse, Next, boxed};
 /// be complete.
 const OBJECTS_MAX: usize = 10_000;
 
-/// A write in plan mode.
+/// A write to which a [`Seam`](crate::Seam) in plan mode responded without sending the write.
 ///
 /// # Examples
 /// ```
@@ -45,7 +45,7 @@ pub struct PlannedChange {
     pub after: Option<Value>,
 }
 
-/// The objects that were written in plan mode. They override the objects of the server.
+/// The objects that were written in plan mode, which override the objects of the server.
 #[derive(Default)]
 pub(super) struct Overlay {
     state: Mutex<State>,
@@ -55,9 +55,9 @@ pub(super) struct Overlay {
 
 #[derive(Default)]
 struct State {
-    /// The written objects; `None` for those that were removed.
+    /// The written objects; `None` for objects that were removed.
     objects: BTreeMap<Key, Option<Value>>,
-    /// The objects on the server before their first change; `None` for those that did not exist.
+    /// The objects on the server before their first change; `None` for objects that did not exist.
     originals: BTreeMap<Key, Option<Value>>,
     changes: Vec<PlannedChange>,
 }

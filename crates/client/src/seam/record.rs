@@ -32,7 +32,7 @@ use crate::transport::{HttpResponse, ResponseBody, boxed};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Exchange {
-    /// Number of the request. The first one has the number 1.
+    /// Number of the request. The first request has the number 1.
     pub number: u64,
     /// Time from the creation of the seam to the request.
     pub at: Duration,
@@ -107,7 +107,8 @@ impl fmt::Display for Exchange {
     }
 }
 
-/// The last exchanges. When the maximum number is reached, the oldest exchange is removed.
+/// The last requests and their responses. When the maximum number is reached, the oldest request is
+/// removed.
 #[derive(Clone)]
 pub(super) struct Recorder {
     ring: Arc<Mutex<VecDeque<Exchange>>>,

@@ -24,7 +24,8 @@ where
     body.map_err(Into::into).boxed_unsync()
 }
 
-/// A body that calls a function once, with its length in bytes, when it ends or is dropped.
+/// A body that calls a function once, when the body ends or is dropped. The function gets the
+/// number of bytes that were read.
 pub(crate) struct OnEndBody<F: FnOnce(u64)> {
     body: ResponseBody,
     bytes: u64,

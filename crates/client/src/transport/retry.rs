@@ -31,9 +31,9 @@ use crate::RequestInfo;
 use crate::backoff::Backoff;
 use crate::fence::Fences;
 
-/// Maximum number of retries of one request because no connection can be established. Few, since
-/// these retries only cover the moment in which one of several API servers stops; waiting for an
-/// unreachable server is the caller's task.
+/// Maximum number of retries of one request because no connection can be established. The number is
+/// small, since these retries only cover the moment in which one of several API servers stops;
+/// waiting for an unreachable server is the caller's task.
 const CONNECT_RETRIES_MAX: u32 = 3;
 
 /// Limits and delays of retries. The default is at most ten retries, as in client-go.
@@ -121,9 +121,9 @@ impl RetryOptions {
 enum RetrySafety {
     /// No effect: the request changes nothing. Includes dry runs and reviews.
     ReadOnly,
-    /// No effect beyond that of the first time: the request contains the wanted state of the
-    /// object, or the UID of the object to delete. Includes PUT, merge patch, strategic merge
-    /// patch, apply, and DELETE with a UID precondition.
+    /// No additional effect: the request contains the wanted state of the object, or the UID of the
+    /// object to delete. Includes PUT, merge patch, strategic merge patch, apply, and DELETE with a
+    /// UID precondition.
     Idempotent,
     /// A second effect, or an effect on an object that was created in between. Includes POST, JSON
     /// patch, DELETE without a UID, DELETE of a collection, and `exec`.
