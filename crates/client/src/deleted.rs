@@ -34,7 +34,7 @@ impl<T> Deleted<T> {
         matches!(self, Self::Gone)
     }
 
-    /// Converts the object of [`Terminating`](Self::Terminating) with `form`.
+    /// Converts the object of [`Terminating`](Self::Terminating) by calling `form`.
     pub fn map<U>(self, form: impl FnOnce(T) -> U) -> Deleted<U> {
         match self {
             Self::Gone => Deleted::Gone,

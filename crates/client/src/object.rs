@@ -5,8 +5,8 @@ use serde::de::DeserializeOwned;
 
 /// Rust type of a Kubernetes kind, as kube's derive and k8s-openapi generate it.
 ///
-/// The trait has no methods: the trait abbreviates the bounds that every generic function of this
-/// crate would repeat, and is implemented for each type that meets these bounds.
+/// The trait has no methods: it abbreviates the bounds that every generic function of this crate
+/// would repeat, and is implemented for each type that meets these bounds.
 pub trait Object:
     kube::Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static
 {

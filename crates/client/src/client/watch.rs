@@ -1,4 +1,4 @@
-//! Typed watches.
+//! Decoding of the events of a watch into Rust types.
 
 use std::pin::Pin;
 

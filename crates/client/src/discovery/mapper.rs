@@ -175,7 +175,8 @@ impl RestMapper {
         }
     }
 
-    /// Counts a refresh because of an unknown name. Returns `false` if the limit is reached.
+    /// Counts a refresh that an unknown name causes. Returns `false` if no further refresh is
+    /// allowed within [`REFRESH_WINDOW`].
     fn count_refresh(&self) -> bool {
         let now = Instant::now();
         let mut refreshes = self.refreshes.lock();

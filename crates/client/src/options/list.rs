@@ -39,7 +39,7 @@ pub struct ListOptions {
     /// starts. An empty string selects the newest resourceVersion. Ignored for a list with a
     /// continue token, because all pages have the resourceVersion of the first page.
     pub resource_version: String,
-    /// Meaning of `resource_version` for a list.
+    /// Whether a list has exactly `resource_version`, or may have a newer version.
     pub version_match: VersionMatch,
     /// Time after which the server ends a watch.
     pub watch_timeout: Duration,
@@ -49,7 +49,7 @@ pub struct ListOptions {
     pub send_initial_events: bool,
 }
 
-/// Meaning of the `resourceVersion` of a list.
+/// Whether a list has exactly the given resourceVersion, or may have a newer one.
 ///
 /// # Examples
 /// ```

@@ -37,7 +37,7 @@ const OBJECTS_MAX: usize = 10_000;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PlannedChange {
-    /// Verb, resource and object of the request. For a create, the name is that of the new object.
+    /// Verb, resource and object of the request. For a create, contains the name of the new object.
     pub info: RequestInfo,
     /// Object before the write; `None` if it did not exist.
     pub before: Option<Value>,

@@ -139,8 +139,7 @@ impl Rule {
         self
     }
 
-    /// Restricts the rule to the `n`-th matching request. The first matching request has the number
-    /// 1.
+    /// Restricts the rule to the `n`-th matching request, counted from 1.
     pub fn nth(mut self, n: u64) -> Self {
         self.first = n;
         self.times = 1;

@@ -71,7 +71,7 @@ pub(super) fn is_same(object: &Value, before: &Value) -> bool {
     unversioned(object) == unversioned(before)
 }
 
-/// Returns the resourceVersion of the `number`-th change. The number is far above the
+/// Returns the resourceVersion of the `number`-th change. The value is far above the
 /// resourceVersions of real servers.
 fn version(number: usize) -> String {
     format!("9000000000{number:06}")
