@@ -76,7 +76,8 @@ use crate::state::StateType;
 /// ```
 pub struct Controller<K, S = ()> {
     pub(crate) spec: ControllerSpec,
-    /// Triggers, each with the index of the source whose generic events they are.
+    /// Triggers, each with the index (in `sources`) of the source that receives the trigger's keys
+    /// as generic events.
     pub(super) triggers: Vec<(usize, Triggers)>,
     rate_limiter: Option<Box<dyn RateLimiter<Request>>>,
     types: PhantomData<fn(K, S)>,
@@ -109,9 +110,10 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
         Self::of(Watched::typed::<K>(false), reconciler)
     }
 
-    /// Creates a controller that calls `reconcile` with keys: also for objects that are being
-    /// deleted, unless a finalizer is declared, and once more after the deletion. The context of a
-    /// deleted object can read but cannot apply children.
+    /// Creates a controller that calls `reconcile` with the key of an object instead of the object.
+    /// `reconcile` is also called for objects that are being deleted, unless the controller
+    /// declares a finalizer, and once more after an object is deleted. The context of a deleted
+    /// object can read but cannot apply children.
     pub fn keyed<F, E, Fut>(reconcile: F) -> Self
     where
         F: Fn(Request, Context<S>) -> Fut + Send + Sync + 'static,
@@ -122,8 +124,9 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
         Self::of(Watched::typed::<K>(false), reconciler)
     }
 
-    /// Calls `function` for an object that is being deleted, until it returns [`Cleanup::Done`].
-    /// The finalizer is added to each object before its first reconcile.
+    /// Declares the finalizer `name`, which is added to each object before its first reconcile.
+    /// `function` is called for an object that is being deleted, until `function` returns
+    /// [`Cleanup::Done`].
     pub fn finalizer<F, E, Fut>(mut self, name: impl Into<String>, function: F) -> Self
     where
         F: Fn(Arc<K>, Context<S>) -> Fut + Send + Sync + 'static,
@@ -139,15 +142,16 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Sets the function that decides when an object is retried after an error `E`; kube's
-    /// `error_policy`, with the same signature. It is called for errors of the reconcile function
-    /// and of the finalizer's function if they are an `E` and are not marked with
+    /// Sets the function that decides when an object is retried after an error `E`. The signature
+    /// is that of kube's `error_policy`. The policy is called for errors of type `E` that the
+    /// reconcile function or the finalizer's function returns, unless the error is marked with
     /// [`Error::retry_after`] or [`Error::terminal`].
     ///
-    /// [`Action::requeue`] sets the delay, [`Action::await_change`] waits for the next change. A
-    /// policy that returns `Option<Action>` keeps the object's backoff with `None`. Each error is
-    /// counted and logged in any case. The policy of a [`keyed`](Controller::keyed) controller is
-    /// not called for deleted objects.
+    /// If the policy returns [`Action::requeue`], the object is retried after that delay; with
+    /// [`Action::await_change`], at its next change. A policy may also return `Option<Action>`,
+    /// where `None` retries with the object's backoff. Each error is counted and logged in any
+    /// case. The policy of a [`keyed`](Controller::keyed) controller is not called for deleted
+    /// objects.
     ///
     /// # Examples
     /// ```
@@ -185,7 +189,8 @@ impl<K: Object, S: Send + Sync + 'static> Controller<PartialObjectMeta<K>, S>
 where
     PartialObjectMeta<K>: Object,
 {
-    /// Creates a controller that caches only the metadata of its kind and is called with it.
+    /// Creates a controller that caches only the metadata of its kind. `reconcile` is called with
+    /// the metadata.
     ///
     /// # Examples
     /// ```
@@ -278,15 +283,16 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Sets whether the controller runs only on the leader, if the operator elects one; `true` by
-    /// default. A controller that needs no leader runs on all replicas and must tolerate that.
+    /// Sets whether the controller runs only on the leader, if the operator uses leader election;
+    /// `true` by default. With `false`, the controller runs on all replicas at the same time and
+    /// must tolerate that.
     pub fn needs_leader_election(mut self, needs: bool) -> Self {
         self.spec.options.needs_leader_election = needs;
         self
     }
 
-    /// Serves namespaces in rotation: a namespace with thousands of queued objects does not delay
-    /// the others.
+    /// Takes queued objects from the namespaces in rotation, so that a namespace with thousands of
+    /// queued objects does not delay the other namespaces.
     pub fn fair_between_namespaces(mut self) -> Self {
         self.spec.options.is_fair = true;
         self
@@ -298,8 +304,9 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.rate_limiter(ItemExponential::new(first, most))
     }
 
-    /// Sets the rate limiter that decides the retry delay of a failing object, such as
-    /// [`MaxOf`](crate::limiter::MaxOf) a backoff and a token bucket for the whole controller.
+    /// Sets the rate limiter that decides the retry delay of a failing object. For example,
+    /// [`MaxOf`](crate::limiter::MaxOf) combines a backoff per object with a token bucket for the
+    /// whole controller.
     pub fn rate_limiter(mut self, limiter: impl RateLimiter<Request> + 'static) -> Self {
         self.rate_limiter = Some(Box::new(limiter));
         self
@@ -314,8 +321,8 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Reconciles each key that `stream` yields; `name` is recorded as the cause. When the stream
-    /// ends, the controller continues without it.
+    /// Reconciles each key that `stream` yields; `name` is recorded as the cause of the reconcile.
+    /// When the stream ends, the controller continues without the stream.
     pub fn watches_stream<R: Into<Request> + 'static>(
         mut self,
         name: impl Into<String>,

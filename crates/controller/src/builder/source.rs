@@ -1,5 +1,5 @@
-//! Declaration of a controller's source: filters of its events, and map functions from events to
-//! the objects to reconcile.
+//! Declaration of a source, which is a kind that a controller watches: filters of its events, and
+//! map functions from events to the objects to reconcile.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +13,11 @@ use crate::source::predicate::Predicate;
 use crate::source::spec::Map;
 use crate::source::{Triggers, enqueue};
 
-/// A watched kind of a controller: filters of its events, and the objects to reconcile for an
-/// event.
+/// A kind that a controller watches: filters of its events, and functions that return the objects
+/// to reconcile for an event.
 ///
-/// The methods of [`Controller`](crate::Controller) that end in `_with`, and
-/// [`primary`](crate::Controller::primary), pass a `Source` to a function that configures and
-/// returns it.
+/// [`primary`](crate::Controller::primary), and the methods of [`Controller`](crate::Controller)
+/// whose names end in `_with`, pass a `Source` to a function that configures and returns it.
 ///
 /// # Examples
 /// ```
@@ -80,8 +79,8 @@ impl<K: 'static> Source<K> {
     }
 
     /// Also reconciles the objects that `map` returns for the object of an event. For an update,
-    /// `map` is called with the object before and after. A key without a namespace gets the
-    /// namespace of the event's object.
+    /// `map` is called twice: with the object before and after the change. A key without a
+    /// namespace gets the namespace of the event's object.
     pub fn map(
         self,
         map: impl Fn(&K, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -95,8 +94,9 @@ impl<K: 'static> Source<K> {
 
     /// Also reconciles the objects that `map` returns for an event.
     ///
-    /// Changes that follow each other too fast to be reported one by one are reported as updates of
-    /// the versions with other labels or owners.
+    /// Several changes of an object that follow each other too fast may be reported together. Then
+    /// `map` is called for the last version, and for those earlier versions whose labels or owners
+    /// differ.
     pub fn map_events(
         self,
         map: impl Fn(&Event<'_, K>, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -112,9 +112,10 @@ impl<K: 'static> Source<K> {
         })
     }
 
-    /// Reconciles the objects that `handle` returns when an object is created or first seen by this
-    /// process. One of four functions, like controller-runtime's `handler.Funcs`; an event without
-    /// a function causes no reconcile.
+    /// Reconciles the objects that `handle` returns when an object is created, or is seen by this
+    /// process for the first time. Like controller-runtime's `handler.Funcs`, a source has four
+    /// such functions, one for each type of event. An event whose function is not set causes no
+    /// reconcile.
     pub fn on_create(
         self,
         handle: impl Fn(&CreateEvent<'_, K>, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -147,8 +148,8 @@ impl<K: 'static> Source<K> {
         })
     }
 
-    /// Reconciles the objects that `handle` returns for an object that
-    /// [`triggered_by`](Source::triggered_by) names.
+    /// Reconciles the objects that `handle` returns for an object whose key is sent through a
+    /// trigger; see [`triggered_by`](Source::triggered_by).
     pub fn on_generic(
         self,
         handle: impl Fn(&GenericEvent<'_, K>, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -159,22 +160,24 @@ impl<K: 'static> Source<K> {
         })
     }
 
-    /// Reconciles all owners of an object that are of the reconciled kind, not only its controller.
+    /// Also reconciles every owner of an object that is of the reconciled kind, not only the owner
+    /// that is marked as the controller.
     pub fn map_owners(self) -> Self {
         self.map_to_owners(true)
     }
 
-    /// Handles the keys that are sent through the other end of `triggers` as generic events of this
-    /// source: they are keys of objects of its kind, and pass its filters and map functions. If the
-    /// source is not of the reconciled kind, an object that is not in the cache causes no
-    /// reconcile. See [`trigger`](crate::trigger).
+    /// Handles each key that is sent through the other end of `triggers` as a generic event of this
+    /// source. The key names an object of this source's kind, and the event passes through the
+    /// filters and map functions of this source. If this source is not of the reconciled kind, the
+    /// key of an object that is not in the cache causes no reconcile. See
+    /// [`trigger`](crate::trigger).
     pub fn triggered_by(mut self, triggers: Triggers) -> Self {
         self.triggers.push(triggers);
         self
     }
 
-    /// Reconciles the owners that are of the reconciled kind: all of them if `any`, else only the
-    /// controller.
+    /// Also reconciles the owners of an object that are of the reconciled kind: all owners if
+    /// `any`, else only the owner that is marked as the controller.
     pub(crate) fn map_to_owners(self, any: bool) -> Self {
         let owner = self.reconciled.clone();
         let owners = move |object: &Stored| enqueue::owners_of(&owner, &object.meta(), any);
@@ -190,7 +193,8 @@ impl<K: 'static> Source<K> {
     }
 }
 
-/// Returns the keys that `map` returns for the object of an event before and after the change.
+/// Returns the keys that `map` returns for the object of an event, and for an update also those for
+/// the object before the change.
 fn keys_of_versions(event: &Event<'_>, map: &impl Fn(&Stored) -> Vec<ObjectKey>) -> Vec<ObjectKey> {
     let mut keys = event.old().map(map).unwrap_or_default();
     keys.extend(map(event.object()));
@@ -205,7 +209,7 @@ pub struct EverySource {
 }
 
 impl EverySource {
-    /// Adds a filter: only events that `predicate` passes, of any source, cause a reconcile. If
+    /// Adds a filter to all sources: only events that `predicate` passes cause a reconcile. If
     /// called several times, an event must pass all filters.
     pub fn only(mut self, predicate: impl Into<Predicate>) -> Self {
         predicate.into().and_then(&mut self.predicate);

@@ -60,12 +60,13 @@ impl Default for ControllerOptions {
     }
 }
 
-/// A type-erased controller, as a manager takes it.
+/// A controller without type parameters, as [`Manager`](crate::Manager) accepts it.
 pub struct AnyController {
     pub(crate) spec: ControllerSpec,
-    /// Triggers, each with the index of the source whose generic events they are.
+    /// Triggers, each with the index (in the sources of the controller) of the source that receives
+    /// the trigger's keys as generic events.
     pub(crate) triggers: Vec<(usize, Triggers)>,
-    /// Rate limiter of failing objects; `None` for the default.
+    /// Rate limiter that decides the retry delay of failing objects; `None` for the default.
     pub(crate) rate_limiter: Option<Box<dyn RateLimiter<Request>>>,
 }
 
@@ -89,7 +90,8 @@ impl AnyController {
         &self.spec.kind
     }
 
-    /// Returns the watched kinds with their roles, from which the permissions are derived.
+    /// Returns the watched kinds with their roles. The permissions that the operator needs are
+    /// derived from these.
     pub fn watches(&self) -> Vec<WatchedKind> {
         let sources = self.spec.sources.iter();
         sources
@@ -128,7 +130,7 @@ pub struct WatchedKind {
     /// Whether the objects are children without owner references, which the controller applies and
     /// deletes.
     pub is_unowned: bool,
-    /// Whether this is the reconciled kind.
+    /// Whether the kind is the reconciled kind.
     pub is_reconciled: bool,
 }
 
@@ -154,18 +156,18 @@ impl ControllerSpec {
         }
     }
 
-    /// Returns the field manager of the controller's writes.
+    /// Returns the field manager of the controller's writes: `<operator>.<controller>`.
     pub(crate) fn field_manager(&self, operator: &str) -> String {
         format!("{operator}.{}", self.name)
     }
 
-    /// Reports whether objects may have children without owner references.
+    /// Reports whether the controller declares kinds of children without owner references.
     pub(crate) fn has_unowned(&self) -> bool {
         let mut sources = self.sources.iter();
         sources.any(|source| source.role == Role::Unowned)
     }
 
-    /// Checks the names that are written to objects.
+    /// Checks the names that are written to objects: the field manager and the finalizers.
     pub(crate) fn check_names(&self, operator: &str) -> Result<(), ManagerError> {
         let invalid = |what: String, name: &str, problem: String| ManagerError::Name {
             what,
@@ -203,7 +205,8 @@ impl ControllerSpec {
         Ok(())
     }
 
-    /// Returns a reconciler that calls `function` with objects in any form.
+    /// Returns a reconciler that calls `function` with the object. `sees_deletion` is whether
+    /// `function` is also called for objects that are being deleted.
     pub(crate) fn object(function: Function<Action>, sees_deletion: bool) -> Reconciler {
         Reconciler::Object {
             function,

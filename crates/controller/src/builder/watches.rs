@@ -14,9 +14,9 @@ use crate::reads::{MapContext, Watched, cross_namespace};
 use crate::source::spec::{Role, SourceSpec};
 
 impl<K, S: Send + Sync + 'static> Controller<K, S> {
-    /// Caches the kind `C` and reconciles the owner when a child of kind `C` changes. Children are
-    /// objects with a controller reference to an object of the reconciled kind, such as
-    /// `Context::apply` creates.
+    /// Caches the kind `C`, and reconciles the owner when a child of kind `C` changes. A child is
+    /// an object with a controller reference to an object of the reconciled kind, as
+    /// [`Context::apply`](crate::Context::apply) sets it.
     pub fn owns<C: Object>(self) -> Self {
         self.owns_with::<C>(|source| source)
     }
@@ -65,10 +65,10 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.source(Watched::dynamic(kind), Role::Owned, set(source))
     }
 
-    /// Allows [`Context::apply_unowned`](crate::Context::apply_unowned) for the kind `C`: children
-    /// in other namespaces, or cluster-scoped ones. Caches `C` and reconciles the owner when such a
-    /// child changes. The generated permissions include reading and writing `C`, and recording
-    /// children on the reconciled kind.
+    /// Allows [`Context::apply_unowned`](crate::Context::apply_unowned) for the kind `C`, which
+    /// applies children in other namespaces and cluster-scoped children. Caches `C`, and reconciles
+    /// the owner when such a child changes. The generated permissions allow reading and writing
+    /// objects of kind `C`, and writing the list of children to an annotation of the owner.
     pub fn applies_unowned<C: Object>(self) -> Self {
         self.applies_unowned_with::<C>(|source| source)
     }
@@ -87,17 +87,17 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.source(Watched::typed::<C>(false), Role::Unowned, set(source))
     }
 
-    /// Caches the kind `C` and, when an object of kind `C` changes, reconciles all its owners of
-    /// the reconciled kind, not only its controller.
+    /// Caches the kind `C`. When an object of kind `C` changes, every owner of the object that is
+    /// of the reconciled kind is reconciled, not only the owner that is marked as the controller.
     pub fn watches_owners<C: Object>(self) -> Self {
         self.watches_with::<C>(Source::map_owners)
     }
 
-    /// Caches the kind `C` and reconciles the objects that `map` returns when an object of kind `C`
-    /// changes. For a change, `map` is called with the object before and after; for changes that
-    /// follow each other too fast to be reported one by one, also with the versions in between that
-    /// had other labels or owners. A key without a namespace gets the namespace of the changed
-    /// object.
+    /// Caches the kind `C`, and reconciles the objects that `map` returns when an object of kind
+    /// `C` changes. For an update, `map` is called with the object before and after the change. If
+    /// several changes are reported together because they follow each other too fast, `map` is also
+    /// called with the versions in between whose labels or owners differ. A key without a namespace
+    /// gets the namespace of the changed object.
     pub fn watches<C: Object>(
         self,
         map: impl Fn(&C, &MapContext) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -105,8 +105,9 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
         self.watches_with::<C>(|source| source.map(map))
     }
 
-    /// Caches the kind `C` and reconciles the objects that its [`Source`] selects with map
-    /// functions, or with one function per type of event, for the events that pass its filters.
+    /// Caches the kind `C`, and reconciles the objects that the map functions of a [`Source`]
+    /// return for events of objects of kind `C`. `set` configures the source: its filters, and its
+    /// map functions for all events or for one type of event.
     ///
     /// # Examples
     /// ```
@@ -176,7 +177,7 @@ impl<K, S: Send + Sync + 'static> Controller<K, S> {
     }
 
     /// Sets filters for the events of all sources, whether declared before or after this call. An
-    /// event must pass the filters of its source and these.
+    /// event must pass these filters and those of its own source.
     pub fn every_source(mut self, set: impl FnOnce(EverySource) -> EverySource) -> Self {
         let predicate = self.spec.event_filter.take();
         self.spec.event_filter = set(EverySource { predicate }).predicate;
@@ -245,11 +246,12 @@ impl<K: Send + Sync + 'static, S: Send + Sync + 'static> Controller<K, S> {
 }
 
 impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
-    /// Caches the kind `C` and, when an object of kind `C` changes, reconciles the objects that
-    /// refer to it: `keys` returns the references of an object. opkit keeps the reverse index. A
-    /// key without a namespace gets the namespace of the referring object. A reference to another
-    /// namespace is used, and can be read, only if the operator declares `cross_namespace::<C>`
-    /// with a function that grants it.
+    /// Caches the kind `C`. When an object of kind `C` changes, all objects of the reconciled kind
+    /// that refer to the changed object are reconciled. `keys` returns the keys of the objects that
+    /// one reconciled object refers to; opkit keeps the reverse index. A key without a namespace
+    /// gets the namespace of the referring object. A reference to another namespace is used, and
+    /// can be read, only if the operator declares `cross_namespace::<C>` with a function that
+    /// grants the reference.
     ///
     /// # Examples
     /// ```

@@ -1,4 +1,4 @@
-//! `Context::adopt`: takes over a child that no controller controls.
+//! `Context::adopt`: takes over a child that has no controller yet.
 
 use std::sync::Arc;
 
@@ -12,21 +12,22 @@ use crate::context::apply::desired::{Desired, Relation, upgrade_patch};
 use crate::error::ApplyError;
 use crate::object::owner::{Head, controller_of};
 
-/// Number of attempts if the child changes between read and write.
+/// Largest number of attempts if another client changes the child between read and write.
 const ATTEMPTS: usize = 10;
 
 impl<S> Context<S> {
     /// Same as [`apply`](Context::apply), but also takes over an existing child that has no
-    /// controller, together with the fields that the field managers `managers` have set: this
-    /// controller then owns these fields, and fields that `child` does not contain are removed.
+    /// controller. The fields that the field managers `managers` have set are taken over too: this
+    /// controller then owns these fields, and those that `child` does not contain are removed.
     /// Fields of other managers stay.
     ///
-    /// The same applies to a child that the reconciled object controls and this controller has not
-    /// applied yet: the child of a controller with another name, or of an operator before opkit.
+    /// A child that the reconciled object controls but that this controller has not applied yet is
+    /// taken over as well. Such a child was applied by a controller with another name, or by an
+    /// operator that did not use opkit.
     ///
-    /// The field manager that created the child is in its `metadata.managedFields`, such as `helm`,
-    /// `kubectl-client-side-apply` or `kubectl`. If the child is already taken over or does not
-    /// exist, this is `apply`.
+    /// The name of the field manager that created the child is in the child's
+    /// `metadata.managedFields`, such as `helm`, `kubectl-client-side-apply` or `kubectl`. If the
+    /// child is already taken over or does not exist, `adopt` does the same as `apply`.
     ///
     /// # Examples
     /// ```
@@ -102,8 +103,9 @@ impl<S> Context<S> {
             && applied.is_some_and(|applied| is_applied_by(applied, self.field_manager()))
     }
 
-    /// Transfers the fields of `managers` to this controller, then applies at the version that
-    /// results, so that no other client can take the child in between.
+    /// Transfers the fields of `managers` to this controller, then applies `desired` at the
+    /// resource version that the transfer returned. So the apply fails if another client changes
+    /// the child in between.
     async fn take_over<C: Object>(
         &self,
         desired: &Desired,
@@ -141,14 +143,14 @@ impl<S> Context<S> {
     }
 }
 
-/// An error of the transfer of a child's fields.
+/// An error while a child is taken over.
 enum TakeOverError {
     Request(RequestError),
     Read(ApplyError),
 }
 
-/// Reports whether the child changed since it was read: it was deleted, or its version is another
-/// one, which the JSON patch tests and a conflict reports.
+/// Reports whether the request failed because another client changed or deleted the child since it
+/// was read.
 fn is_changed(error: &TakeOverError) -> bool {
     matches!(error, TakeOverError::Request(error)
         if error.is_conflict() || error.is_invalid() || error.is_not_found())

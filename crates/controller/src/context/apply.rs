@@ -27,12 +27,15 @@ impl<S> Context<S> {
     /// controlling owner, and returns the child as the server has stored it.
     ///
     /// No request is sent while the child is unchanged since the last apply of the same content,
-    /// also if another process applied it: the child has the annotation `opkit.dev/applied` with
-    /// the field manager and a hash of the names of the applied fields. A field that is no longer
-    /// in `child` is removed, drift is corrected, and fields of other managers are not changed. A
-    /// child that does not exist is created by a plain POST, so that another client's object that
-    /// appears at the same moment is not taken over. If `resourceVersion` is set, the child is
-    /// applied at that version or not at all.
+    /// even if another process of this operator applied it. The comparison uses the annotation
+    /// `opkit.dev/applied` of the child, which contains the field manager and a hash of the names
+    /// of the applied fields.
+    ///
+    /// A field that is no longer in `child` is removed, fields that another client changed are set
+    /// again, and fields that only other managers have set stay. A child that does not exist is
+    /// created by a plain POST, so that an object that another client creates at the same moment is
+    /// not taken over. If `resourceVersion` is set, the child is applied only if it has that
+    /// version.
     ///
     /// # Errors
     /// [`ApplyError::NotDeclared`] if the controller does not [own](crate::Controller::owns) the
@@ -50,8 +53,9 @@ impl<S> Context<S> {
         self.apply_desired(&desired).await
     }
 
-    /// Returns the content to apply, and records the child as applied in this reconcile, even if it
-    /// is refused here: a refusal is not a reason to prune the child.
+    /// Returns the child in the form in which it is sent. Also records the child as applied in this
+    /// reconcile, even if an error is returned: a child that could not be applied must not be
+    /// pruned.
     pub(crate) fn desired<C: Object>(
         &self,
         child: C,
@@ -135,8 +139,8 @@ impl<S> Context<S> {
         self.apply_onto::<C>(desired, current).await
     }
 
-    /// Refuses an object that is not a child of the reconciled object, and a child that is being
-    /// deleted, because a change would be lost.
+    /// Returns an error if the existing object `current` is not a child of the reconciled object,
+    /// or if it is being deleted, because a change would then be lost.
     pub(crate) fn check(&self, desired: &Desired, current: &ObjectMeta) -> Result<(), ApplyError> {
         if !self.is_child(desired, current) {
             return Err(self.not_ours(desired, current));
@@ -144,8 +148,9 @@ impl<S> Context<S> {
         self.check_lives(desired, current)
     }
 
-    /// Reports whether an object is the desired child: the reconciled object controls it or, for a
-    /// child without an owner reference, it has the annotations of the owner and the field manager.
+    /// Reports whether an object is the desired child. A child is controlled by the reconciled
+    /// object; a child without an owner reference has the annotations with the owner and the field
+    /// manager.
     pub(crate) fn is_child(&self, desired: &Desired, object: &ObjectMeta) -> bool {
         let object = object.into();
         match desired.relation {
@@ -169,8 +174,9 @@ impl<S> Context<S> {
         }
     }
 
-    /// Reports whether no request is needed, according to the memory of applied children or, after
-    /// a start, to the child itself.
+    /// Reports whether `current` is as `desired` requires, so that no request is needed. Uses the
+    /// memory of applied children or, for a child that this process has not applied yet, the
+    /// child's annotation and managed fields.
     fn is_up_to_date<C: Object>(&self, desired: &Desired, current: &Arc<C>) -> bool {
         let (kind, manager) = (TypeId::of::<C>(), self.field_manager());
         let (meta, applied) = (current.meta(), &self.term.cluster.applied);

@@ -2,20 +2,20 @@
 //! reference, `opkit.dev/owner`.
 //!
 //! The value of `opkit.dev/owner` is `<namespace>/<name>:<uid>` of the owner, without the namespace
-//! if the owner is cluster-scoped. It leads from a child to its owner. Alone it proves nothing:
-//! every client that may write an object can write the annotation.
+//! if the owner is cluster-scoped. It is used to find the owner of a child. It does not prove that
+//! the object is a child: every client that may write an object can write the annotation.
 //!
 //! The value of `opkit.dev/applied` is `<field manager>:<hash>`. The field manager identifies the
 //! controller that applied the child: `Context::prune` deletes only children of its own controller.
-//! The hash covers the fields that were applied: a process that has just started compares it to
-//! determine whether the last apply had the same fields (together with
-//! `FieldSetRef::is_as_applied`, which compares the values).
+//! The hash covers the names of the applied fields: a process that has just started compares the
+//! hash to determine whether the last apply had the same fields. `FieldSetRef::is_as_applied`
+//! compares the values.
 //!
-//! The hash covers the names of the fields and no values. A hash of values would have to be kept
-//! secret from everyone who can read annotations, in a log, a metric or a dashboard: the password
-//! in a Secret or in a Deployment's environment may be short enough for a brute-force search, and
-//! there is no key that all replicas of an operator share and no other reader has. The values need
-//! no hash: they are on the child.
+//! The hash covers no values, because everyone who can read annotations (in a log, a metric or a
+//! dashboard) could use a hash of values to find a value by brute force. The password in a Secret
+//! or in a Deployment's environment may be short enough for that. A secret key for the hash does
+//! not help either: there is no key that all replicas of an operator share and no other reader has.
+//! The values need no hash, because the child contains them.
 
 use opkit_cache::Meta;
 use opkit_client::ObjectKey;
@@ -50,7 +50,8 @@ pub(crate) fn set_applied(content: &mut Value, manager: &str) {
     }
 }
 
-/// Reports whether this field manager wrote the `opkit.dev/applied` annotation with this value.
+/// Reports whether `applied`, the value of an `opkit.dev/applied` annotation, names this field
+/// manager.
 pub(crate) fn is_applied_by(applied: &str, manager: &str) -> bool {
     let by = applied.rsplit_once(':').map(|(by, _)| by);
     by == Some(manager)
@@ -71,8 +72,8 @@ pub(crate) fn parse_owner(annotation: &str) -> Option<(ObjectKey, &str)> {
     (!uid.is_empty() && !key.name.is_empty()).then_some((key, uid))
 }
 
-/// Reports whether `child` has the annotations of a child of `owner`, applied by this field
-/// manager.
+/// Reports whether `child` has both annotations of a child of `owner` that this field manager
+/// applied.
 pub(crate) fn has_annotations(child: &Meta<'_>, owner: &Owner, manager: &str) -> bool {
     let applied = child.annotation(APPLIED);
     let is_of_owner = |annotation: &str| annotation == owner_annotation(owner);

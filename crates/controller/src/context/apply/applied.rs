@@ -1,9 +1,10 @@
 //! Memory of the applied children, so that no request is sent while a child is still as applied.
 //!
-//! Per child, it stores the hash of the applied content and a fingerprint of the response. The
-//! fingerprint covers the fields that this controller owns in the response (`fieldsV1` of its entry
-//! in `managedFields`, which contains the keys of lists) and their values. So it detects drift and
-//! lost ownership, and ignores fields of other managers and the server's rewriting of quantities.
+//! For each child, the memory stores the hash of the applied content and a fingerprint of the
+//! server's response. The fingerprint covers the fields that this controller owns (`fieldsV1` of
+//! its entry in `managedFields`) and their values in the response. So it differs if another client
+//! has changed or taken over such a field. It does not differ if fields of other managers change,
+//! or if the server writes a quantity in another form.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -24,27 +25,29 @@ struct Applied {
     uid: Option<String>,
     sent: u64,
     fingerprint: u64,
-    /// The last version that was compared and found to be as applied.
+    /// The last `resourceVersion` of the child that was found to be as applied.
     resource_version: Option<String>,
 }
 
-/// Number of children below which deleted ones are not searched for, because little memory could be
-/// freed.
+/// Number of entries up to which no entries of deleted children are searched for, because little
+/// memory could be freed.
 const CLEANUP_THRESHOLD: usize = 1024;
 
-/// The applied children of one controller. An entry is removed when its child is deleted, or later,
-/// when the number of entries has doubled since the last cleanup: the deletion of a child that
-/// existed only between two events is not reported.
+/// The applied children of one controller. The entry of a deleted child is removed when the
+/// deletion is reported. The deletion of a child that existed only between two events is not
+/// reported, so its entry is removed later, when the number of entries has doubled since the last
+/// cleanup.
 #[derive(Debug, Default)]
 pub(crate) struct AppliedChildren {
     children: Mutex<HashMap<(TypeId, ObjectKey), Applied>>,
-    /// Number of entries after the last cleanup.
+    /// Number of entries that were left after the last cleanup.
     known: AtomicUsize,
 }
 
 impl AppliedChildren {
-    /// Reports whether `current` is still as `desired` was applied, so that no request is needed.
-    /// The object is encoded as JSON only if needed, and without holding the lock.
+    /// Reports whether `current` still has the state that the last apply of `desired` left, so that
+    /// no request is needed. `json`, which encodes the object, is called only if needed and without
+    /// holding the lock.
     pub(crate) fn is_as_applied(
         &self,
         kind: TypeId,
@@ -146,8 +149,8 @@ impl AppliedChildren {
     }
 }
 
-/// Reports whether `current`, for which there is no entry, is as `desired` was applied, according
-/// to its own annotation and managed fields.
+/// Same as `is_as_applied`, for a child without an entry in the memory: uses the annotation and the
+/// managed fields of `current`.
 pub(crate) fn is_recognized(
     desired: &Desired,
     current: &ObjectMeta,
@@ -175,7 +178,7 @@ fn fields_of<'m>(meta: &'m ObjectMeta, manager: &str) -> Option<FieldSetRef<'m>>
 }
 
 /// Returns a fingerprint of the fields that `manager` has applied to an object, and their values.
-/// It is comparable only within one process.
+/// Fingerprints are comparable only within one process.
 fn fingerprint(meta: &ObjectMeta, json: &Value, manager: &str) -> Option<u64> {
     let fields = fields_of(meta, manager)?;
     let mut hasher = DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! The desired child: checked, completed with its owner, ready to be sent. No I/O.
+//! The desired child: checked, and completed with its owner. This module does no I/O.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta};
 use opkit_apimachinery::managedfields::FieldSet;
@@ -11,7 +11,8 @@ use crate::context::status::conditions::without_nulls;
 use crate::error::ApplyError;
 use crate::object::owner::Owner;
 
-/// Fields of the metadata that only the server sets, or that are handled separately here.
+/// Fields of the metadata that are removed from the applied content: those that only the server
+/// sets, and `uid` and `resourceVersion`, which `Desired::body` adds.
 const NOT_APPLIED: [&str; 6] = [
     "creationTimestamp",
     "generation",
@@ -24,11 +25,13 @@ const NOT_APPLIED: [&str; 6] = [
 /// Relation of a child to the reconciled object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Relation {
-    /// The child has a controller reference.
+    /// The child has a controller reference to the reconciled object.
     Owned,
-    /// The child has a controller reference; it is created and never changed.
+    /// The child has a controller reference to the reconciled object, and is never changed after
+    /// its creation.
     Once,
-    /// The child has an annotation and is recorded on the reconciled object.
+    /// The child has no owner reference: an annotation of the child names the owner, and an
+    /// annotation of the reconciled object lists the child.
     Unowned,
 }
 
@@ -37,15 +40,16 @@ pub(crate) struct Desired {
     pub(crate) kind: Kind,
     pub(crate) key: ObjectKey,
     pub(crate) relation: Relation,
-    /// The content to apply, with the owner reference and the annotations, without version and UID.
+    /// The content to apply, with the owner reference and the annotations, but without
+    /// `resourceVersion` and UID.
     pub(crate) content: Value,
-    /// The version that the child must have, if the user requires one.
+    /// The `resourceVersion` that the child must have; `None` if the user requires none.
     pub(crate) resource_version: Option<String>,
     pub(crate) hash: u64,
 }
 
 impl Desired {
-    /// Creates the content that `manager` applies for `owner`.
+    /// Checks `child` and creates the content that the field manager `manager` applies for `owner`.
     pub(crate) fn new(
         owner: &Owner,
         manager: &str,
@@ -124,13 +128,15 @@ impl Desired {
         })
     }
 
-    /// Reports whether `current` has the version that the user requires, if any.
+    /// Reports whether `current` has the `resourceVersion` that the user requires; true if the user
+    /// requires none.
     pub(crate) fn is_at(&self, current: &ObjectMeta) -> bool {
         self.resource_version.is_none() || self.resource_version == current.resource_version
     }
 
-    /// Returns the body of the apply request, with `version` if given. With the UID, the request
-    /// fails if the object was deleted, instead of creating or changing another one.
+    /// Returns the body of the apply request, with `uid` and `version` if given. With the UID, the
+    /// request fails if the object was deleted, instead of creating a new object or changing
+    /// another one of the same name.
     pub(crate) fn body(&self, uid: Option<&str>, version: Option<&str>) -> Value {
         let mut body = self.content.clone();
         if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -144,8 +150,8 @@ impl Desired {
     }
 }
 
-/// Returns the namespace of an owned child: the children of a namespaced owner are in its
-/// namespace.
+/// Returns the namespace of a child with an owner reference. A child of a namespaced owner must be
+/// in the namespace of the owner.
 fn namespace(
     owner: &Owner,
     kind: &Kind,
@@ -176,7 +182,8 @@ fn namespace(
     }
 }
 
-/// Returns the namespace of a child without an owner reference: any, by default that of the owner.
+/// Returns the namespace of a child without an owner reference: `namespace` if given, else the
+/// namespace of the owner.
 fn any_namespace(
     owner: &Owner,
     kind: &Kind,
@@ -208,10 +215,11 @@ fn add_owner(owner: &Owner, meta: &mut Map<String, Value>) {
     }
 }
 
-/// Returns the JSON patch that transfers the fields that `manager` owns by creating the object, and
-/// all fields of `others`, to the fields that `manager` owns by apply; `None` if there is nothing
-/// to transfer. client-go calls this csaupgrade: without it, a field that is no longer applied
-/// would stay, owned by the creation.
+/// Returns the JSON patch of `managedFields` that gives the field manager `manager` fields of other
+/// entries with the operation `Apply`: the fields that `manager` owns by `Update`, because it
+/// created the object, and all fields of the managers `others`. Returns `None` if there is nothing
+/// to transfer. client-go calls this csaupgrade. Without the patch, a field that is no longer
+/// applied would stay, because its `Update` entry would still own it.
 pub(crate) fn upgrade_patch(meta: &ObjectMeta, manager: &str, others: &[String]) -> Option<Value> {
     let entries = meta.managed_fields.as_ref()?;
     let is_applied = |entry: &ManagedFieldsEntry| is_own(entry, manager, "Apply");
@@ -242,20 +250,20 @@ pub(crate) fn upgrade_patch(meta: &ObjectMeta, manager: &str, others: &[String])
     ]))
 }
 
-/// Reports whether an entry lists the fields of the object itself that `manager` owns by
-/// `operation`.
+/// Reports whether an entry of `managedFields` belongs to `manager` and `operation`, and is for the
+/// object itself, not for a subresource.
 pub(crate) fn is_own(entry: &ManagedFieldsEntry, manager: &str, operation: &str) -> bool {
     entry.manager.as_deref() == Some(manager)
         && entry.operation.as_deref() == Some(operation)
         && is_of_object(entry)
 }
 
-/// Reports whether an entry is for the object itself, not for a subresource.
+/// Reports whether an entry of `managedFields` is for the object itself, not for a subresource.
 fn is_of_object(entry: &ManagedFieldsEntry) -> bool {
     entry.subresource.as_deref().unwrap_or_default().is_empty()
 }
 
-/// Adds the fields of `more` to `fields`; does nothing if either is not valid.
+/// Adds the fields of `more` to `fields`. Does nothing if `fields` or `more` is not valid.
 fn unite(fields: &mut FieldsV1, more: &FieldsV1) {
     let decode = |fields: &FieldsV1| FieldSet::from_fields_v1(&fields.0);
     if let (Some(own), Some(more)) = (decode(fields), decode(more)) {

@@ -11,8 +11,8 @@ pub(crate) fn hash_of(value: &Value) -> u64 {
     add(OFFSET, value)
 }
 
-/// Returns the hash of the field names of `value` and of the lengths of its lists. It contains no
-/// values, so it may be shown to users who may not see the values.
+/// Returns the hash of the field names of `value` and of the lengths of its lists. The hash does
+/// not depend on the values of fields, so it may be shown to users who may not see the values.
 pub(crate) fn shape_of(value: &Value) -> u64 {
     add_shape(OFFSET, value)
 }
@@ -35,8 +35,8 @@ fn add_shape(hash: u64, value: &Value) -> u64 {
     }
 }
 
-/// Adds `value` to the hash. Its type and length come first, so that different values are never
-/// encoded as the same bytes.
+/// Adds `value` to the hash. The type and the length of `value` are added first, so that different
+/// values are never encoded as the same bytes.
 fn add(hash: u64, value: &Value) -> u64 {
     match value {
         Value::Null => bytes(hash, b"0"),

@@ -15,21 +15,22 @@ use crate::object::owner::Head;
 
 /// Result of a request to create a child.
 pub(crate) enum Created {
-    /// The child was created just now; contains the response.
+    /// The child was created by this request; contains the response.
     Now(bytes::Bytes),
-    /// An object with this name exists; contains the server's error.
+    /// An object with this name existed before; contains the server's error.
     Before(RequestError),
 }
 
 /// Metadata of a child before it is applied.
 pub(crate) struct Current {
     meta: ObjectMeta,
-    /// Whether `managedFields` is complete: the cache keeps only the entries of this controller.
+    /// Whether `managedFields` is complete. It is not complete in the cache, which keeps only the
+    /// entries of this controller.
     is_whole: bool,
 }
 
 impl Current {
-    /// Returns metadata that the server returned.
+    /// Creates a `Current` from metadata that the server returned.
     pub(crate) fn whole(meta: ObjectMeta) -> Self {
         Self {
             meta,
@@ -37,7 +38,7 @@ impl Current {
         }
     }
 
-    /// Returns metadata from the cache.
+    /// Creates a `Current` from metadata in the cache.
     pub(crate) fn cached(meta: ObjectMeta) -> Self {
         Self {
             meta,
@@ -122,7 +123,8 @@ impl<S> Context<S> {
         }
     }
 
-    /// Transfers fields that are owned by the creation to the apply, if there are any, and applies.
+    /// Applies `desired`. If this controller owns fields of the child by its creation, transfers
+    /// them to the fields that it owns by apply first; see `upgrade_patch`.
     async fn patch(&self, desired: &Desired, current: Current) -> Result<bytes::Bytes, ApplyError> {
         let Current {
             meta: mut current,
@@ -188,7 +190,7 @@ impl<S> Context<S> {
         Ok(meta)
     }
 
-    /// Decodes a response.
+    /// Decodes a response of a request for `desired`.
     pub(crate) fn decode<T: serde::de::DeserializeOwned>(
         &self,
         desired: &Desired,
@@ -201,7 +203,7 @@ impl<S> Context<S> {
         })
     }
 
-    /// Returns the error of a request that failed.
+    /// Returns the error of a failed request for `desired`.
     pub(crate) fn failed(&self, desired: &Desired, cause: RequestError) -> ApplyError {
         ApplyError::Request {
             kind: Box::new(desired.kind.clone()),
