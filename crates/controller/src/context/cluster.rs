@@ -11,40 +11,41 @@ use super::prune::OwnedKind;
 use crate::reads::MapContext;
 use crate::state::States;
 
-/// The caches, children and events of one controller in one cluster. Sources, workers and contexts
-/// share it.
+/// The caches, children and events of one controller in one cluster. The sources, workers and
+/// contexts of the controller share one instance.
 #[derive(Debug)]
 pub(crate) struct ClusterController {
     /// Name of the cluster; `None` for the one that the operator runs in.
     pub(crate) name: Option<Arc<str>>,
-    /// Client without a fence.
+    /// Client that writes whether or not this process is the leader.
     pub(crate) client: RestClient,
-    /// Caches of the declared kinds, with the names of the controller.
+    /// Caches of the kinds that the controller declares, with the names of the controller.
     pub(crate) reads: MapContext,
-    /// Informers of the sources, in the order of the sources.
+    /// Informers of the controller's sources, in the same order as the sources.
     pub(crate) informers: Vec<Informer>,
     /// Memory of the children that were applied.
     pub(crate) applied: AppliedChildren,
     pub(crate) events: EventRecorder,
-    /// Kinds of children with an owner reference, which are pruned.
+    /// Kinds of children with an owner reference.
     pub(crate) owned: Vec<OwnedKind>,
     /// Kinds of children without owner references.
     pub(crate) unowned: Vec<OwnedKind>,
 }
 
-/// A term of leadership of one controller in one cluster. A controller that needs no leadership has
-/// one term that does not end.
+/// One term of leadership, as one controller in one cluster uses it. A controller that needs no
+/// leadership has one term that does not end.
 #[derive(Debug)]
 pub(crate) struct Term {
     pub(crate) cluster: Arc<ClusterController>,
-    /// Client of the reconciles of this term, behind its fence if there is an election.
+    /// Client of the reconciles of this term. If there is an election, the client refuses to write
+    /// after the term.
     pub(crate) client: RestClient,
-    /// States of this term.
+    /// States that the reconciles of this term read.
     pub(crate) states: Arc<States>,
 }
 
 impl Term {
-    /// Creates a term that needs no leadership.
+    /// Creates the term of a controller that needs no leadership.
     pub(crate) fn without_election(cluster: Arc<ClusterController>, states: Arc<States>) -> Self {
         Self {
             client: cluster.client.clone(),
@@ -53,7 +54,7 @@ impl Term {
         }
     }
 
-    /// Creates a term whose reconciles write behind `fence`.
+    /// Creates a term whose reconciles write through `fence`, which refuses writes after the term.
     pub(crate) fn behind(
         fence: &Fence,
         cluster: Arc<ClusterController>,

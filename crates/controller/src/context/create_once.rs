@@ -10,13 +10,14 @@ use crate::context::apply::send::Created;
 use crate::error::ApplyError;
 
 impl<S> Context<S> {
-    /// Creates `child` with the reconciled object as its controlling owner, if it does not exist,
-    /// and returns the existing or created child. Use it for content that is generated once, such
-    /// as a password.
+    /// Creates `child` with the reconciled object as its controlling owner, if no such child
+    /// exists, and returns the existing or created child. Use this method for content that is
+    /// generated once, such as a password.
     ///
     /// An existing child is never overwritten, whatever it contains, and [`prune`](Context::prune)
-    /// never deletes it. It is deleted with its owner. Its changes cause a reconcile, like those of
-    /// other children. A Secret may have `stringData` here.
+    /// never deletes it. The child is deleted with its owner. A change of the child causes a
+    /// reconcile, as for other children. A Secret may have `stringData`, unlike in
+    /// [`apply`](Context::apply).
     ///
     /// # Examples
     /// ```

@@ -1,4 +1,4 @@
-//! `Context::delete`: deletes an object at the version that was read.
+//! `Context::delete`: deletes an object only if it still has the version that was read.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::record::trace::Trace;
 
 impl<S> Context<S> {
     /// Deletes `object` if it has not changed since it was read: UID and resourceVersion are
-    /// preconditions of the request. An object that is already deleted or being deleted is not an
-    /// error. Its dependents are deleted in the background.
+    /// preconditions of the request. No error is returned if the object is already deleted or being
+    /// deleted. The dependents of the object are deleted in the background.
     ///
     /// # Errors
     /// When the object changed since it was read, was not read from the server, or the request
@@ -55,8 +55,8 @@ impl<S> Context<S> {
     }
 }
 
-/// Deletes an object at a version; `verb` is the recorded verb. Returns the response, or `None` if
-/// the object did not exist.
+/// Deletes an object only if it has this UID and `resourceVersion`. `verb` is recorded in the trace
+/// of the reconcile. Returns the response, or `None` if the object did not exist.
 pub(crate) async fn send(
     client: &RestClient,
     trace: &Trace,
@@ -80,8 +80,8 @@ pub(crate) async fn send(
     }
 }
 
-/// Updates the cache after a deletion: the object is removed, or still exists until its finalizers
-/// are done.
+/// Updates the cache after a delete request. Removes the object from the cache, or stores the
+/// object with its deletion timestamp if finalizers keep it.
 pub(crate) fn observe(
     informer: &Informer,
     key: &ObjectKey,

@@ -1,4 +1,4 @@
-//! Adding and removing finalizers at the version that was read.
+//! Adds and removes finalizers of an object, only at the version of the object that was read.
 
 use bytes::Bytes;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::object::owner::{Head, Owner};
 
-/// Number of attempts if the object changes between read and write.
+/// Largest number of retries if another client changes the object between read and write.
 const ATTEMPTS: usize = 10;
 
 /// Result of a change of an object's metadata.
@@ -21,7 +21,7 @@ pub(crate) enum Changed {
     Gone,
 }
 
-/// Reports whether the object has the finalizer.
+/// Reports whether the object has the finalizer `name`.
 pub(crate) fn has(meta: &ObjectMeta, name: &str) -> bool {
     meta.finalizers
         .iter()
@@ -29,7 +29,7 @@ pub(crate) fn has(meta: &ObjectMeta, name: &str) -> bool {
         .any(|finalizer| finalizer == name)
 }
 
-/// Adds the finalizer, unless the object is being deleted.
+/// Adds the finalizer `name`, unless the object is being deleted.
 pub(crate) async fn add(
     client: &RestClient,
     owner: &Owner,
@@ -49,7 +49,7 @@ pub(crate) async fn add(
     .await
 }
 
-/// Removes the finalizer.
+/// Removes the finalizer `name`.
 pub(crate) async fn remove(
     client: &RestClient,
     owner: &Owner,
@@ -68,8 +68,9 @@ fn patch_of(finalizers: Vec<String>) -> Map<String, Value> {
     Map::from_iter([("finalizers".to_owned(), json!(finalizers))])
 }
 
-/// Writes the metadata fields that `next` returns, if any, at the version of the metadata that
-/// `next` received.
+/// Calls `next` with the metadata of the object, and writes the metadata fields that `next`
+/// returns. If another client changed the object meanwhile, reads the object and calls `next`
+/// again.
 pub(crate) async fn change(
     client: &RestClient,
     owner: &Owner,

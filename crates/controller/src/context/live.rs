@@ -1,4 +1,5 @@
-//! `Context::live`: reads from the server, and the rules that they share with reads from the cache.
+//! `Context::live`: reads from the server, and the namespace rules that reads from the server and
+//! from the cache share.
 
 use std::sync::Arc;
 
@@ -11,8 +12,9 @@ use crate::object::owner::Owner;
 use crate::reads::cross_namespace;
 use crate::record::trace::Trace;
 
-/// Reads that go to the API server and see every write that it has acknowledged; see
-/// [`Context::live`]. The kinds need not be declared, but the operator's role must allow the reads.
+/// Reads from the API server instead of the cache, which see every write that the server has
+/// acknowledged; see [`Context::live`]. The controller need not declare the kinds, but the
+/// operator's role must allow the reads.
 ///
 /// # Examples
 /// ```
@@ -38,8 +40,8 @@ pub struct Live {
 }
 
 impl<S> Context<S> {
-    /// Returns the same reads as [`get`](Context::get) and [`list`](Context::list), as quorum reads
-    /// from the server instead of the cache. Each read is a request.
+    /// Returns reads like [`get`](Context::get) and [`list`](Context::list), but from the server
+    /// (quorum reads) instead of the cache. Each read sends a request.
     pub fn live(&self) -> Live {
         Live {
             client: Client::new(self.term.client.kube()),
@@ -51,12 +53,12 @@ impl<S> Context<S> {
 }
 
 impl Live {
-    /// Returns an object, or `None` if it does not exist. A key is `name`, in the namespace of the
-    /// reconciled object, or `(namespace, name)`.
+    /// Returns an object, or `None` if it does not exist. A key is `name`, which means the
+    /// namespace of the reconciled object, or `(namespace, name)`.
     ///
     /// # Errors
-    /// When the request fails, the object cannot be decoded as its Rust type, or neither the key
-    /// nor the reconciled object has a namespace that the kind needs.
+    /// When the request fails, or the object cannot be decoded as its Rust type. Also when the kind
+    /// is namespaced, but neither the key nor the reconciled object has a namespace.
     ///
     /// # Cancel safety
     /// The future can be dropped at any time.
@@ -115,7 +117,8 @@ impl Live {
     }
 }
 
-/// Returns `key`, in `namespace` if it has none and its kind is namespaced.
+/// Returns `key`, completed with `namespace` if the kind is namespaced and the key has no
+/// namespace.
 pub(crate) fn key_of<K: Object>(
     namespace: Option<&str>,
     key: impl Into<ObjectKey>,
@@ -135,7 +138,8 @@ pub(crate) fn key_of<K: Object>(
     }
 }
 
-/// Returns `selection`, in `namespace` if it selects no namespace.
+/// Returns `selection`, restricted to `namespace` if the kind is namespaced and the selection names
+/// neither a namespace nor all namespaces.
 pub(crate) fn selection_of<K: Object>(
     namespace: Option<&str>,
     selection: impl Into<Selection>,

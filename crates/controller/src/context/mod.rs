@@ -31,8 +31,8 @@ use crate::record::trace::Trace;
 
 /// The reads and writes of one reconcile. Cloning is cheap.
 ///
-/// Each method documents its guarantees. No method holds a lock during a request, and each may be
-/// repeated.
+/// Each method documents its guarantees. No method holds a lock during a request. A call may be
+/// repeated, for example when the reconcile is retried.
 ///
 /// # Examples
 /// ```
@@ -76,7 +76,7 @@ impl<S> fmt::Debug for Context<S> {
     }
 }
 
-/// A [`Context`] without the state that a function reads.
+/// A [`Context`] without the user's state, which has a type parameter.
 #[derive(Debug)]
 pub(crate) struct Stateless {
     pub(crate) term: Arc<Term>,
@@ -89,10 +89,11 @@ impl Stateless {
         Self { term, owner, trace }
     }
 
-    /// Returns the context with the state that the function reads.
+    /// Returns the context with the state of type `S`.
     ///
     /// # Errors
-    /// When there is no such state, which the check at the start excludes.
+    /// When the operator has no state of type `S`, which cannot happen after the check at the
+    /// start.
     pub(crate) fn with_state<S: Send + Sync + 'static>(self) -> Result<Context<S>, Error> {
         let state = self.term.states.get::<S>();
         let state = state.ok_or_else(|| Error::msg("internal: the state is missing"))?;
@@ -108,12 +109,13 @@ impl Stateless {
 impl<S> Context<S> {
     /// Returns an object of a declared kind from the cache, or `None` if the cache does not have
     /// it. No request is sent. Writes of this operator are visible immediately, even before the
-    /// watch delivers them. A key is `name`, in the namespace of the reconciled object, or
+    /// watch delivers them. A key is `name`, which means the namespace of the reconciled object, or
     /// `(namespace, name)`.
     ///
     /// # Errors
-    /// When the controller does not declare the kind, the object cannot be decoded as its Rust
-    /// type, or neither the key nor the reconciled object has a namespace that the kind needs.
+    /// When the controller does not declare the kind, or the object cannot be decoded as its Rust
+    /// type. Also when the kind is namespaced, but neither the key nor the reconciled object has a
+    /// namespace.
     pub fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<Arc<K>>, ReadError> {
         let key = live::key_of::<K>(self.owner.key.namespace.as_deref(), key)?;
         self.check_crossing::<K>(&key)?;
@@ -143,8 +145,9 @@ impl<S> Context<S> {
 
     /// Returns the selected objects of a declared kind from the cache. No request is sent. A
     /// selection without a namespace selects the namespace of the reconciled object, unless it
-    /// selects [all namespaces](Selection::all_namespaces). Objects of a referenced kind in other
-    /// namespaces are left out unless they are granted.
+    /// selects [all namespaces](Selection::all_namespaces). For a kind that the controller declares
+    /// with [`references`](crate::Controller::references), objects in other namespaces are left out
+    /// unless the operator's `cross_namespace` function grants the reference.
     ///
     /// # Errors
     /// When the controller did not declare the kind.
@@ -164,8 +167,8 @@ impl<S> Context<S> {
     }
 
     /// Returns the objects of a declared kind that the reconciled object controls, from the cache.
-    /// Children of an object in a namespace are in that namespace; their owner reference names it
-    /// by group, kind, name and UID.
+    /// The owner reference of a child names the reconciled object by group, kind, name and UID. If
+    /// the reconciled object is namespaced, its children are in the same namespace.
     ///
     /// # Errors
     /// When the controller did not declare the kind.
@@ -178,7 +181,7 @@ impl<S> Context<S> {
     }
 
     /// Records a Kubernetes Event about the reconciled object. Never waits: events are posted in
-    /// the background, and dropped if too many wait.
+    /// the background, and dropped if too many are waiting to be posted.
     pub fn event(&self, event_type: EventType, reason: impl Into<String>, note: impl Into<String>) {
         self.term.cluster.events.record(
             self.owner.object_reference(),
@@ -210,7 +213,8 @@ impl<S> Context<S> {
         self.term.cluster.name.as_deref()
     }
 
-    /// Returns a client for everything else. Its requests are part of the record of this reconcile.
+    /// Returns a client for requests that `Context` has no method for. The requests are listed in
+    /// the record of this reconcile.
     pub fn client(&self) -> kube::Client {
         let trace = Arc::downgrade(&self.trace);
         self.trace
@@ -223,7 +227,7 @@ impl<S> Context<S> {
     }
 }
 
-/// Returns a client that records its requests in the trace as long as the reconcile lasts.
+/// Returns a client that records its requests in the trace until the reconcile ends.
 fn recording(trace: Weak<Trace>, client: kube::Client) -> kube::Client {
     let namespace = client.default_namespace().to_owned();
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -248,14 +252,14 @@ fn recording(trace: Weak<Trace>, client: kube::Client) -> kube::Client {
     kube::Client::new(service, namespace)
 }
 
-/// Returns the name of an object in the body of a response.
+/// Returns the name of the object in the body of a response.
 fn name_of(body: &[u8]) -> Option<String> {
     let json = serde_json::from_slice::<Head>(body).ok();
     let head = json.or_else(|| protobuf::from_slice(body).ok())?;
     head.metadata.name
 }
 
-/// Records a request that succeeded.
+/// Records a successful request in the trace.
 fn record(trace: &Trace, info: &RequestInfo, name: Option<String>) {
     if !info.is_write() {
         return trace.read_live();

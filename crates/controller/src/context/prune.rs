@@ -9,10 +9,10 @@ use crate::context::apply::annotation::{APPLIED, is_applied_by};
 use crate::context::{Context, delete};
 use crate::error::WriteError;
 
-/// Number of attempts if the child changes between read and delete.
+/// Largest number of retries if another client changes the child between read and delete.
 const ATTEMPTS: usize = 10;
 
-/// A kind of children, type-erased.
+/// A kind of children, with its informer and its Rust type.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnedKind {
     /// Rust type of the kind; `None` for a kind that is known only at run time.
@@ -20,7 +20,7 @@ pub(crate) struct OwnedKind {
     pub(crate) informer: Informer,
 }
 
-/// A child to delete, as it was read.
+/// A child to delete, with the UID and the version that were read.
 struct Surplus {
     key: ObjectKey,
     uid: String,
@@ -28,18 +28,20 @@ struct Surplus {
 }
 
 impl<S> Context<S> {
-    /// Deletes the children that this reconcile did not apply, and returns their number. Call it
-    /// after everything is applied: a reconcile that returns earlier prunes nothing.
+    /// Deletes the children that this reconcile did not apply, and returns the number of deleted
+    /// children. Call `prune` after everything is applied: nothing is pruned if a reconcile returns
+    /// before the call.
     ///
-    /// Children are objects of the kinds that the controller [owns](crate::Controller::owns) that
-    /// the reconciled object controls (see [`children`](Context::children)) and that this
-    /// controller applied (their annotation `opkit.dev/applied` has its field manager). Objects
-    /// that users or other controllers created for the reconciled object stay. Each child is
-    /// deleted at the version that was read, and read again if it changed since. A child that this
-    /// reconcile failed to apply stays, and so does a child of
-    /// [`create_once`](Context::create_once). Children without an owner reference
-    /// ([`apply_unowned`](Context::apply_unowned)) are deleted if they are recorded on the
-    /// reconciled object and have both annotations.
+    /// A child is an object that the reconciled object controls (see
+    /// [`children`](Context::children)) and that this controller applied (the annotation
+    /// `opkit.dev/applied` of the child names this controller's field manager). Its kind is one
+    /// that the controller [owns](crate::Controller::owns). Objects that users or other controllers
+    /// created for the reconciled object stay. A child that this reconcile failed to apply stays,
+    /// and so does a child of [`create_once`](Context::create_once). Each child is deleted at the
+    /// version that was read, and read again if it changed since.
+    ///
+    /// Children without an owner reference ([`apply_unowned`](Context::apply_unowned)) are deleted
+    /// if they are recorded on the reconciled object and have both annotations.
     ///
     /// # Errors
     /// When a request fails. Children that were deleted before stay deleted.
@@ -61,7 +63,7 @@ impl<S> Context<S> {
         Ok(pruned)
     }
 
-    /// Returns the child if it is to be deleted.
+    /// Returns the data for the delete request if `child` is to be pruned, else `None`.
     fn surplus(&self, owned: &OwnedKind, child: &Stored) -> Option<Surplus> {
         let (key, meta) = (child.key(), child.meta());
         let controlled = self.owner.controls(&meta);
@@ -76,7 +78,8 @@ impl<S> Context<S> {
         })
     }
 
-    /// Deletes one child. Returns whether it existed and was still to be deleted.
+    /// Deletes one child. Returns `false` if the child did not exist, or was no longer to be
+    /// deleted.
     async fn prune_child(
         &self,
         owned: &OwnedKind,

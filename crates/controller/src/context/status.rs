@@ -1,5 +1,5 @@
-//! `Context::update_status`: writes a status only if it changes, and never over another client's
-//! change.
+//! `Context::update_status`: writes a status only if it changes, and never overwrites another
+//! client's change.
 
 pub(crate) mod conditions;
 pub(crate) mod schema;
@@ -19,23 +19,24 @@ use crate::context::status::conditions::{
 };
 use crate::error::WriteError;
 
-/// Number of attempts if the object changes between read and write.
+/// Largest number of retries if another client changes the object between read and write.
 const ATTEMPTS: usize = 10;
 
 impl<S> Context<S> {
     /// Changes the status of `object` with `change` and returns the object as the server has stored
     /// it.
     ///
-    /// `change` receives `object`, or the object in the cache if that is newer, so that a second
-    /// call in one reconcile sees the first. No request is sent if nothing changes. The status is
-    /// written at the version that was read. If another client changed the object meanwhile,
-    /// `change` is called again with the new object, so it must set values and not count.
+    /// `change` receives the status of `object`, or of the object in the cache if that is newer, so
+    /// that a second call in one reconcile sees the result of the first. No request is sent if
+    /// nothing changes. The status is written only if the object still has the version that was
+    /// read. If another client changed the object meanwhile, `change` is called again with the new
+    /// status. So `change` must set values, not increment them.
     ///
-    /// If the status type has `observedGeneration`, it is set to the generation that this reconcile
-    /// saw; for another object than the reconciled one, to the generation of `object`. A
-    /// condition's `lastTransitionTime` changes only with its status. Conditions that `change` does
-    /// not touch stay as they are, and conditions of other field managers stay even if `change`
-    /// removes them.
+    /// If the status type has `observedGeneration`, this field is set to the generation that this
+    /// reconcile saw. If `object` is not the reconciled object, the field is set to the generation
+    /// of `object`. A condition's `lastTransitionTime` changes only with the condition's status.
+    /// Conditions that `change` does not touch stay as they are, and conditions of other field
+    /// managers stay even if `change` removes them.
     ///
     /// # Errors
     /// When the object does not exist, or a request fails.
@@ -147,7 +148,8 @@ where
     }))
 }
 
-/// Sets `observedGeneration` if the type has the field, which decoding and encoding shows.
+/// Sets `observedGeneration` if the type `T` has that field. To find out, a status with the field
+/// is decoded as `T` and encoded again.
 fn observe_generation<T: Serialize + DeserializeOwned>(status: &mut Value, generation: i64) {
     let mut probe = status.clone();
     let Some(fields) = probe.as_object_mut() else {

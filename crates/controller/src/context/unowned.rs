@@ -1,11 +1,12 @@
 //! `Context::apply_unowned`: children that cannot have an owner reference, because they are in
 //! another namespace than their owner, or cluster-scoped.
 //!
-//! Kubernetes' garbage collector does not handle them, so the owner has a [record] of them and a
-//! finalizer, and they have annotations with the owner's UID and the field manager. Only an object
-//! that is recorded *and* annotated is deleted: a user who may write the owner cannot cause the
-//! deletion of another object by recording it, and a user who may write an object elsewhere cannot
-//! make it a child of this owner by annotating it.
+//! Kubernetes' garbage collector does not delete such children. So the owner has a finalizer and a
+//! [record] of the children, which is an annotation, and each child has annotations with the
+//! owner's UID and the field manager. Only an object that is recorded *and* annotated is deleted. A
+//! user who may write the owner cannot cause the deletion of another object by adding that object
+//! to the record. A user who may write an object elsewhere cannot make the object a child of this
+//! owner by annotating it.
 
 pub(crate) mod record;
 
@@ -31,20 +32,24 @@ use crate::object::owner::{Head, Owner};
 use crate::reads::{MapContext, cross_namespace};
 use crate::record::trace::Trace;
 
-/// Number of attempts if the child changes between read and delete.
+/// Largest number of retries if another client changes the child between read and delete.
 const ATTEMPTS: usize = 10;
 
 impl<S> Context<S> {
-    /// Creates or changes `child` like [`apply`](Context::apply), but without an owner reference:
-    /// for children that are in another namespace than the reconciled object, or cluster-scoped.
+    /// Creates or changes `child` like [`apply`](Context::apply), but without an owner reference.
+    /// Use this method for children that are in another namespace than the reconciled object, or
+    /// are cluster-scoped.
     ///
-    /// Before the first apply, a finalizer and the child's kind, namespace and name are recorded on
-    /// the reconciled object. [`prune`](Context::prune) deletes recorded children that the
-    /// reconcile did not apply. All children are deleted with the reconciled object, after the
-    /// function of its [finalizer](crate::Controller::finalizer), if it has one, has returned
-    /// `Done`. A change of such a child causes a reconcile of its owner. A child has the
-    /// annotations `opkit.dev/owner`, with the UID of the owner, and `opkit.dev/applied`, with the
-    /// field manager; only an object that is recorded and has both is ever changed or deleted.
+    /// Before the first apply, a finalizer and a record of the child (kind, namespace and name) are
+    /// written to the reconciled object. The child gets the annotations `opkit.dev/owner`, with the
+    /// UID of the owner, and `opkit.dev/applied`, with the field manager. Only an object that is
+    /// recorded and has both annotations is ever changed or deleted.
+    ///
+    /// A change of such a child causes a reconcile of its owner. [`prune`](Context::prune) deletes
+    /// recorded children that the reconcile did not apply. All children are deleted when the
+    /// reconciled object is deleted. If the controller has a
+    /// [finalizer](crate::Controller::finalizer), they are deleted after its function has returned
+    /// `Done`.
     ///
     /// # Examples
     /// ```
@@ -106,7 +111,8 @@ impl<S> Context<S> {
     }
 }
 
-/// Returns the owner of an object, if the object has the annotation and the owner has recorded it.
+/// Returns the owner of a child without an owner reference: the object that the child's annotation
+/// names, if that object has recorded the child.
 pub(crate) fn owner_of(object: &Stored, kind: &Kind, context: &MapContext) -> Option<ObjectKey> {
     let meta = object.meta();
     let annotation = meta.annotation(OWNER)?;
@@ -125,7 +131,7 @@ pub(crate) fn owner_of(object: &Stored, kind: &Kind, context: &MapContext) -> Op
     (meta.uid()? == uid && is_recorded).then_some(key)
 }
 
-/// The children of one object without owner references.
+/// Access to the children without owner references of one object.
 pub(crate) struct Unowned<'a> {
     pub(crate) term: &'a Term,
     pub(crate) owner: &'a Owner,
@@ -134,9 +140,11 @@ pub(crate) struct Unowned<'a> {
 
 /// Result of the deletion of one child.
 enum ChildDeletion {
-    /// The child does not exist any more, or belongs to another owner.
+    /// The child does not exist any more, or belongs to another owner. `by_us` is whether this call
+    /// deleted it.
     Done { by_us: bool },
-    /// The child is being deleted.
+    /// The child still exists until its finalizers are removed. `by_us` is whether this call
+    /// requested the deletion.
     Pending { by_us: bool },
     /// The controller no longer declares the child's kind.
     Undeclared,
@@ -147,7 +155,7 @@ enum ChildDeletion {
 pub(crate) struct Deletions {
     /// Number of children whose deletion was requested by this call.
     pub(crate) count: usize,
-    /// The children that still exist.
+    /// The children that still exist, except those that were to be kept.
     pub(crate) left: Vec<Recorded>,
 }
 
@@ -156,7 +164,8 @@ impl Unowned<'_> {
         record_name(self.term.field_manager())
     }
 
-    /// Returns the metadata of the owner from the cache, which includes this operator's writes.
+    /// Returns the metadata of the owner from the cache, which already includes this operator's
+    /// writes.
     fn cached(&self) -> Option<ObjectMeta> {
         let stored = self
             .term
@@ -168,8 +177,9 @@ impl Unowned<'_> {
         (meta.uid()? == self.owner.uid()).then(|| meta.to_object_meta())
     }
 
-    /// Reads the metadata of the owner from the server. The cache may be configured without
-    /// annotations, and a new record must contain all children of the record that it replaces.
+    /// Reads the metadata of the owner from the server, for two reasons: the cache may be
+    /// configured to leave out annotations, and a new record must contain all children of the
+    /// record that it replaces.
     async fn live(&self) -> Result<Option<ObjectMeta>, RequestError> {
         self.trace.read_live();
         let live = self.term.client.get(&self.owner.kind, self.owner.key.key());
@@ -182,7 +192,8 @@ impl Unowned<'_> {
         Ok(is_it.then_some(head.metadata))
     }
 
-    /// Records a child on the owner, together with the finalizer, before it is applied.
+    /// Records a child on the owner, together with the finalizer. Called before the child is
+    /// applied.
     async fn record(&self, desired: &Desired, child: Recorded) -> Result<(), ApplyError> {
         let owner_error = |is_deleting: bool| {
             let (kind, key) = (Box::new(desired.kind.clone()), desired.key.clone());
@@ -238,8 +249,9 @@ impl Unowned<'_> {
         }
     }
 
-    /// Writes the record that `next` returns, if any: together with the finalizer, or removes both
-    /// if there are no children left.
+    /// Writes the record that `next` returns, together with the finalizer. If the returned record
+    /// has no children, removes the record and the finalizer. Writes nothing if `next` returns
+    /// `None`.
     async fn change(
         &self,
         meta: &ObjectMeta,
@@ -283,7 +295,8 @@ impl Unowned<'_> {
         Ok(changed)
     }
 
-    /// Deletes the recorded children that this reconcile did not apply. Returns their number.
+    /// Deletes the recorded children that this reconcile did not apply. Returns the number of
+    /// children whose deletion was requested.
     pub(crate) async fn prune(&self) -> Result<usize, WriteError> {
         let trace = self.trace;
         let is_applied =
@@ -307,8 +320,8 @@ impl Unowned<'_> {
         Ok(deletions.left.is_empty())
     }
 
-    /// Deletes the recorded children except those to keep, and removes deleted children from the
-    /// record.
+    /// Deletes the recorded children for which `keep` is false, and removes deleted children from
+    /// the record.
     async fn delete(&self, keep: impl Fn(&Recorded) -> bool) -> Result<Deletions, WriteError> {
         let name = self.name();
         let is_held = |meta: &ObjectMeta| finalizer::has(meta, &name);
@@ -376,7 +389,7 @@ impl Unowned<'_> {
         kinds.find(|kind| child.is_of(kind.informer.kind()))
     }
 
-    /// Deletes one recorded child, if it has the owner's annotations.
+    /// Deletes one recorded child, if its annotations name this owner and the field manager.
     async fn delete_child(&self, child: &Recorded) -> Result<ChildDeletion, WriteError> {
         let Some(declared) = self.kind_of(child) else {
             return Ok(ChildDeletion::Undeclared);

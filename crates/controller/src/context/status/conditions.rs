@@ -1,11 +1,11 @@
-//! The rules of a status update, on JSON. No I/O.
+//! The rules of a status update, on JSON values. This module does no I/O.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use opkit_apimachinery::managedfields::FieldSetRef;
 use serde_json::{Map, Value};
 
-/// Completes the conditions of a new status: sets `lastTransitionTime` to `now` if the condition's
-/// status changed, else to the previous time, and `observedGeneration` to `generation`. Conditions
+/// Completes the conditions of a new status. Sets `lastTransitionTime` to `now` if the condition's
+/// status changed, else to the previous time. Sets `observedGeneration` to `generation`. Conditions
 /// that are equal to the previous ones are not changed.
 pub(crate) fn stamp_conditions(previous: &Value, status: &mut Value, now: &str, generation: i64) {
     let before = previous.get("conditions").and_then(Value::as_array);
@@ -36,9 +36,10 @@ pub(crate) fn stamp_conditions(previous: &Value, status: &mut Value, now: &str, 
     }
 }
 
-/// Puts the conditions of `status` in the order of `previous`, new ones last, and adds the
-/// conditions of `previous` that are missing and belong to another manager: a status that is
-/// replaced as a whole does not remove them. Does nothing if a condition has no type.
+/// Puts the conditions of `status` in the order of `previous`, with new conditions last. Adds the
+/// conditions of `previous` that are missing in `status` and belong to another manager, because a
+/// manager that replaces the whole status must not remove them. Does nothing if a condition has no
+/// type.
 pub(crate) fn keep_conditions(previous: &Value, status: &mut Value, own: &OwnConditions) {
     let before = previous.get("conditions").and_then(Value::as_array);
     let Some(before) = before.filter(|before| !before.is_empty()) else {
@@ -82,10 +83,10 @@ pub(crate) fn keep_conditions(previous: &Value, status: &mut Value, own: &OwnCon
 /// The conditions of a status that a field manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OwnConditions {
-    /// The conditions of these types.
+    /// The conditions of the listed types.
     Types(Vec<String>),
-    /// All conditions: the server does not track them separately, and this manager wrote the list
-    /// last.
+    /// All conditions. The server does not track the conditions separately, and this manager was
+    /// the last to write the list.
     All,
 }
 
@@ -149,7 +150,7 @@ pub(crate) fn merge_patch(old: &Value, new: &Value) -> Option<Value> {
     Some(Value::Object(patch))
 }
 
-/// Returns the value without null fields.
+/// Returns `value` without fields that are null.
 pub(crate) fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(map) => Value::Object(

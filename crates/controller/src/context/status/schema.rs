@@ -1,4 +1,4 @@
-//! Check at the start of whether the schema of a status has the fields that
+//! Checks, when the operator starts, whether the schema of a status has the fields that
 //! `Context::update_status` writes.
 
 use http::Method;
@@ -9,8 +9,8 @@ use tracing::{debug, warn};
 use crate::object::is_custom;
 
 /// Logs a warning for each custom kind whose status cannot store the fields that
-/// `Context::update_status` writes. Uses the schemas that the server publishes, which every account
-/// may read, and does not wait for schemas that the server does not have yet.
+/// `Context::update_status` writes. Uses the OpenAPI schemas that the server publishes, which every
+/// account may read. Does not wait for schemas that the server does not have yet.
 pub(crate) async fn report_status_gaps(client: &RestClient, kinds: &[Kind]) {
     for kind in kinds.iter().filter(|kind| is_custom(kind)) {
         let path = format!("/openapi/v3/apis/{}", kind.api_version());
@@ -28,8 +28,9 @@ pub(crate) async fn report_status_gaps(client: &RestClient, kinds: &[Kind]) {
     }
 }
 
-/// Returns the gaps in the status of `kind` according to an OpenAPI v3 document of its group and
-/// version, one text each; none if the kind has no status or the document does not describe it.
+/// Returns one message for each field that is missing in the status schema of `kind`, or that
+/// cannot be written. `document` is the OpenAPI v3 document of the kind's group and version.
+/// Returns no message if the kind has no status or the document does not describe the kind.
 pub(crate) fn status_gaps(kind: &Kind, document: &Value) -> Vec<String> {
     let mut gaps = Vec::new();
     let Some(schema) = schema_of(kind, document) else {

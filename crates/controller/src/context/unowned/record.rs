@@ -1,15 +1,17 @@
-//! The record, on an owner, of its children without owner references.
+//! The record of an owner's children without owner references.
 //!
-//! The record is an annotation of the owner. It is written together with a finalizer of the same
-//! name before the first child is applied, and a child is removed from it only after its deletion.
-//! So every child that was ever applied can be found, whatever happens in between. The name
-//! contains the field manager, so that two controllers of one kind have separate records.
+//! The record is an annotation of the owner. The annotation is written together with a finalizer of
+//! the same name before the first child is applied, and a child is removed from the record only
+//! after the child's deletion. So every child that was ever applied can be found, even after a
+//! crash. The name of the annotation contains the field manager, so that two controllers of one
+//! kind have separate records.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use opkit_client::{Kind, ObjectKey};
 use serde::{Deserialize, Serialize};
 
-/// A recorded child. The version and the Rust type with which it was applied do not matter.
+/// A recorded child. The record contains neither the API version nor the Rust type with which the
+/// child was applied.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Recorded {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -43,13 +45,13 @@ impl Recorded {
     }
 }
 
-/// Returns the name of the annotation and of the finalizer of the controller with this field
-/// manager.
+/// Returns the name of the record of the controller with this field manager: the name of the
+/// annotation and of the finalizer.
 pub(crate) fn record_name(manager: &str) -> String {
     format!("unowned.opkit.dev/{manager}")
 }
 
-/// Parses the annotation; a missing annotation has no children.
+/// Parses the record; a missing or empty annotation means that there are no children.
 pub(crate) fn parse(annotation: Option<&str>) -> Result<Vec<Recorded>, serde_json::Error> {
     match annotation {
         None | Some("") => Ok(Vec::new()),
@@ -57,7 +59,7 @@ pub(crate) fn parse(annotation: Option<&str>) -> Result<Vec<Recorded>, serde_jso
     }
 }
 
-/// Returns the children that are recorded on an object.
+/// Returns the children that the annotation `name` of an object records.
 pub(crate) fn recorded(meta: &ObjectMeta, name: &str) -> Result<Vec<Recorded>, serde_json::Error> {
     let annotations = meta.annotations.as_ref();
     parse(
