@@ -1,8 +1,9 @@
 //! Controllers: sources, reconcilers, context, manager.
 //!
 //! A [`Controller`] consists of a kind, the function that reconciles it, and the other kinds that
-//! it depends on. A [`Manager`] runs controllers against one cluster. A reconcile reads and writes
-//! through its [`Context`]. A [`LeaderElector`] selects the one of several processes that works.
+//! it depends on. A [`Manager`] runs controllers against one or several clusters. A reconcile reads
+//! and writes through its [`Context`]. A [`LeaderElector`] elects one of several processes, and
+//! controllers that need leadership run only in that process.
 //!
 //! The implementation is type-erased: only [`Controller`] and the methods of [`Context`] are
 //! generic, so that each further kind adds little compile time.
@@ -35,8 +36,8 @@ pub use record::{Cause, HotLoop, Outcome, ReconcileLog, ReconcileRecord, Write};
 pub use source::{Trigger, TriggerError, Triggers, WatchStream, event, predicate, trigger};
 pub use state::{Reads, StateContext};
 
-/// kube's `finalizer` function, for reconcilers in kube's shape that handle deletion themselves.
-/// A controller declares a finalizer with [`Controller::finalizer`].
+/// kube's `finalizer` function, for reconcile functions with kube's signature that handle deletion
+/// themselves. Other controllers declare a finalizer with [`Controller::finalizer`].
 pub mod finalizer {
     pub use crate::reconcile::kube_finalizer::{Error, Event, finalizer};
 }

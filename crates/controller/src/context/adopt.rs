@@ -12,7 +12,7 @@ use crate::context::apply::desired::{Desired, Relation, upgrade_patch};
 use crate::error::ApplyError;
 use crate::object::owner::{Head, controller_of};
 
-/// Largest number of attempts if another client changes the child between read and write.
+/// Largest number of retries if another client changes the child between read and write.
 const ATTEMPTS: usize = 10;
 
 impl<S> Context<S> {

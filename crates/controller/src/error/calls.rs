@@ -9,14 +9,14 @@ use opkit_client::{Kind, ObjectKey, RequestError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// The reconciled object is deleted, so it cannot own a child.
+    /// The reconciled object is already deleted, so it cannot own a child.
     #[error("cannot apply {} {key} for {owner}, which is deleted", kind.kind)]
     OwnerGone {
         /// Kind of the child.
         kind: Box<Kind>,
         /// Key of the child.
         key: ObjectKey,
-        /// The reconciled object.
+        /// Kind and key of the reconciled object, as text.
         owner: String,
     },
     /// The controller does not declare the kind of the child.
@@ -35,7 +35,8 @@ pub enum ApplyError {
         key: ObjectKey,
         /// Name of the controller.
         controller: String,
-        /// Whether the child would have an owner reference.
+        /// Whether the call was one that sets an owner reference on the child (not
+        /// `apply_unowned`).
         is_owned: bool,
     },
     /// The reconciled object is being deleted, so a child cannot be recorded on it.
@@ -45,10 +46,11 @@ pub enum ApplyError {
         kind: Box<Kind>,
         /// Key of the child.
         key: ObjectKey,
-        /// The reconciled object.
+        /// Kind and key of the reconciled object, as text.
         owner: String,
     },
-    /// The child is in another namespace, and the reference is not granted.
+    /// The child is in another namespace, and the operator's `cross_namespace` function does not
+    /// grant that.
     #[error(
         "{owner} may not apply {} {key} in another namespace: declare .cross_namespace::<{}>(..) with a function that grants it",
         kind.kind, kind.kind
@@ -58,7 +60,7 @@ pub enum ApplyError {
         kind: Box<Kind>,
         /// Key of the child.
         key: ObjectKey,
-        /// The reconciled object.
+        /// Kind and key of the reconciled object, as text.
         owner: String,
     },
     /// The annotation that records the children of the reconciled object cannot be parsed.
@@ -76,11 +78,12 @@ pub enum ApplyError {
         kind: Box<Kind>,
         /// Key of the child.
         key: ObjectKey,
-        /// The reconciled object.
+        /// Kind and key of the reconciled object, as text.
         owner: String,
-        /// Whether the child would have an owner reference.
+        /// Whether the call was one that sets an owner reference on the child (not
+        /// `apply_unowned`).
         is_owned: bool,
-        /// The controller of the existing object, if it has one.
+        /// The object that controls the existing object, if any.
         controlled_by: Option<String>,
     },
     /// The child is being deleted.
@@ -90,7 +93,7 @@ pub enum ApplyError {
         kind: Box<Kind>,
         /// Key of the child.
         key: ObjectKey,
-        /// The reconciled object.
+        /// Kind and key of the reconciled object, as text.
         owner: String,
     },
     /// The child does not have the requested `resourceVersion`.
@@ -100,9 +103,9 @@ pub enum ApplyError {
         kind: Box<Kind>,
         /// Key of the child.
         key: ObjectKey,
-        /// The requested `resourceVersion`.
+        /// The `resourceVersion` that the user requires.
         asked: String,
-        /// The current `resourceVersion`; `None` if the child does not exist.
+        /// The current `resourceVersion` of the child; `None` if the child does not exist.
         found: Option<String>,
     },
     /// The child cannot be owned because of its namespace or scope.
@@ -112,7 +115,7 @@ pub enum ApplyError {
         kind: Box<Kind>,
         /// Key of the child.
         key: ObjectKey,
-        /// The reconciled object.
+        /// Kind and key of the reconciled object, as text.
         owner: String,
         /// Description of the problem.
         why: &'static str,
@@ -122,7 +125,7 @@ pub enum ApplyError {
     Unnamed {
         /// Kind of the child.
         kind: Box<Kind>,
-        /// The reconciled object.
+        /// Kind and key of the reconciled object, as text.
         owner: String,
     },
     /// The child is a Secret with `stringData`, which cannot be applied.
@@ -153,7 +156,7 @@ pub enum ApplyError {
         key: ObjectKey,
         /// The field manager of the request.
         manager: String,
-        /// The request and its error.
+        /// The error of the request, which names the request.
         #[source]
         cause: RequestError,
     },
@@ -164,7 +167,7 @@ pub enum ApplyError {
 #[error("cannot read the annotation {annotation} of {owner}, which records its children")]
 #[non_exhaustive]
 pub struct RecordError {
-    /// The object with the annotation.
+    /// Kind and key of the object with the annotation, as text.
     pub owner: String,
     /// Name of the annotation.
     pub annotation: String,
@@ -188,7 +191,7 @@ fn version(found: &Option<String>) -> String {
 }
 
 impl ApplyError {
-    /// Reports whether the child changed since it was read.
+    /// Reports whether the child changed since it was read, or does not have the required version.
     pub fn is_conflict(&self) -> bool {
         match self {
             Self::Version { found, .. } => found.is_some(),
@@ -211,7 +214,8 @@ impl ApplyError {
         matches!(self, Self::Deleting { .. })
     }
 
-    /// Reports whether another owner's object has the child's name.
+    /// Reports whether an object with the child's name exists that is not a child of the reconciled
+    /// object.
     pub fn is_not_ours(&self) -> bool {
         matches!(self, Self::NotOurs { .. })
     }
@@ -240,7 +244,8 @@ pub enum WriteError {
         /// Key of the object.
         key: ObjectKey,
     },
-    /// The object has no UID, so it cannot be distinguished from another object with its name.
+    /// The object was not read from the server: it has no UID, so it cannot be distinguished from
+    /// another object with the same name.
     #[error("cannot delete {} {key}: it has no UID, so it was not read from the server", kind.kind)]
     NotRead {
         /// Kind of the object.
@@ -251,12 +256,13 @@ pub enum WriteError {
     /// The annotation that records the children of the reconciled object cannot be parsed.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// A recorded child cannot be deleted with its owner, because its kind is no longer declared.
+    /// A child without an owner reference cannot be deleted with its owner, because the controller
+    /// no longer declares the kind of the child.
     #[error(
         "cannot delete {kind} {key} with {owner}: the kind is no longer declared; declare it with .applies_unowned::<{kind}>(), or remove the child from the annotation {annotation} of {owner}"
     )]
     UndeclaredChild {
-        /// The object that is being deleted.
+        /// Kind and key of the owner, as text.
         owner: String,
         /// Kind of the child.
         kind: String,
@@ -265,7 +271,8 @@ pub enum WriteError {
         /// Name of the annotation that records the child.
         annotation: String,
     },
-    /// A recorded child cannot be decoded.
+    /// A child that is recorded on the reconciled object was read from the server but cannot be
+    /// decoded.
     #[error("cannot read {} {key}", kind.kind)]
     Child {
         /// Kind of the child.
@@ -293,7 +300,7 @@ impl WriteError {
     }
 }
 
-/// An error of `get` or `list`, of `Context`, `Live`, `Reads` or `MapContext`.
+/// An error of the methods `get` and `list` of `Context`, `Live`, `Reads` and `MapContext`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -331,7 +338,8 @@ pub enum ReadError {
         /// Name of the object.
         name: String,
     },
-    /// The object is in another namespace, and the reference is not granted.
+    /// The object is in another namespace, and the operator's `cross_namespace` function does not
+    /// grant the reference.
     #[error(
         "{from} may not refer to {} {key} in another namespace: declare .cross_namespace::<{}>(..) with a function that grants it",
         kind.kind, kind.kind
@@ -341,13 +349,13 @@ pub enum ReadError {
         kind: Box<Kind>,
         /// Key of the object.
         key: ObjectKey,
-        /// The referring object.
+        /// Kind and key of the referring object, as text.
         from: String,
     },
     /// The object exists but cannot be decoded as its Rust type.
     #[error(transparent)]
     Unreadable(#[from] Arc<ObjectError>),
-    /// The selection names an index, which only the cache has.
+    /// The selection names an index, but the server has no indexes; only the cache has.
     #[error("cannot list {} live by the index {index:?}: the server has no indexes, use labels", kind.kind)]
     LiveIndex {
         /// Kind of the objects.

@@ -17,11 +17,11 @@ pub use self::permission::{MissingPermissions, Permission};
 /// Result of a reconcile, and of any other operation that fails with [`Error`].
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 
-/// Any error, with the time of the object's retry.
+/// The error of a reconcile: any error, with the time at which the object is retried.
 ///
-/// `?` creates it from every error type. `Display` and `Debug` print the whole chain on one line.
-/// Like anyhow's error it is opaque and not itself a [`std::error::Error`], because then `?` could
-/// not convert every error.
+/// `?` converts every error type to `Error`. `Display` and `Debug` print the whole chain of causes
+/// on one line. Like anyhow's error, `Error` does not itself implement [`std::error::Error`],
+/// because `?` could not convert every error type then.
 ///
 /// # Examples
 /// ```
@@ -39,7 +39,7 @@ pub struct Error {
     retry: Retry,
 }
 
-/// Time of the retry after an error.
+/// When the object is retried after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retry {
     Backoff,
@@ -52,12 +52,12 @@ pub(crate) enum Retry {
 struct Message(String);
 
 impl Error {
-    /// Returns an error that is only a message.
+    /// Returns an error that consists only of a message.
     pub fn msg(message: impl fmt::Display) -> Self {
         Self::from(Message(message.to_string()))
     }
 
-    /// Returns an error from a boxed error, which `?` cannot convert.
+    /// Returns an error from a boxed error. `?` cannot convert a boxed error.
     pub fn from_boxed(cause: Box<dyn StdError + Send + Sync>) -> Self {
         Self {
             cause,
@@ -65,8 +65,8 @@ impl Error {
         }
     }
 
-    /// Returns `error`, retried after `duration` instead of the object's backoff. A duration below
-    /// 1 ms uses the backoff.
+    /// Returns `error` with a retry after `duration` instead of the object's backoff. If `duration`
+    /// is below 1 ms, the backoff is used nevertheless.
     pub fn retry_after(duration: Duration, error: impl Into<Self>) -> Self {
         Self {
             retry: Retry::After(duration),
@@ -74,7 +74,8 @@ impl Error {
         }
     }
 
-    /// Returns `error`, retried only when the object, or an object that it depends on, changes.
+    /// Returns `error` without a retry: the object is reconciled again only when it, or an object
+    /// that it depends on, changes.
     pub fn terminal(error: impl Into<Self>) -> Self {
         Self {
             retry: Retry::AtNextChange,
@@ -118,7 +119,8 @@ impl Error {
         self.retry
     }
 
-    /// Reports whether the predicate for its type holds for an error in the chain.
+    /// Reports whether any error in the chain of causes is of one of the four types and satisfies
+    /// the predicate for that type.
     fn any(
         &self,
         apply: fn(&ApplyError) -> bool,
@@ -145,7 +147,7 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Error {
     }
 }
 
-/// Returns the error that this one was created from; the time of the retry is lost.
+/// Converts to the error that the [`Error`] was created from. The time of the retry is lost.
 impl From<Error> for Box<dyn StdError + Send + Sync> {
     fn from(error: Error) -> Self {
         error.cause
@@ -165,7 +167,7 @@ impl fmt::Debug for Error {
 }
 
 impl ManagerError {
-    /// Reports whether no API server was reachable at the start.
+    /// Reports whether the manager failed to start because no API server was reachable.
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Preflight(error) if error.is_unreachable())
     }
@@ -185,7 +187,7 @@ pub enum ManagerError {
         /// The kind that is not served.
         kind: Box<Kind>,
     },
-    /// The operator lacks permissions.
+    /// The server does not grant the operator all permissions that it needs.
     #[error(
         "permissions are missing (the rules that `{operator} manifests` prints are sufficient): {missing}"
     )]
@@ -194,11 +196,12 @@ pub enum ManagerError {
         operator: String,
         /// All missing permissions.
         missing: MissingPermissions,
-        /// The first request that the server refused, if any; the error names the user.
+        /// The error of the first request that the server refused, if any, which names the user.
         #[source]
         cause: Option<RequestError>,
     },
-    /// A request of the checks at the start failed for another reason.
+    /// A request failed during the checks before the start, but not because of a missing kind or
+    /// permission.
     #[error("cannot start")]
     Preflight(#[source] RequestError),
     /// The caches did not receive their initial lists in time.
@@ -237,27 +240,28 @@ pub enum ManagerError {
     /// The manager failed, and the shutdown failed as well.
     #[error("{first}; then {then}")]
     Several {
-        /// The first error; not a source, because the message contains both errors.
+        /// The first error. It is not the `source` of this error, because the message contains both
+        /// errors.
         first: Box<Self>,
         /// The error of the shutdown.
         then: Box<Self>,
     },
-    /// A controller reads a state that was not provided.
+    /// A controller reads a state that the operator does not provide.
     #[error(
         "controller {controller} reads the state {state}, which is not provided: add .state(..)"
     )]
     NoState {
         /// Name of the controller.
         controller: String,
-        /// Type of the state.
+        /// Name of the state's Rust type.
         state: &'static str,
     },
     /// The function that creates a state failed.
     #[error("cannot create the state {state}")]
     State {
-        /// Type of the state.
+        /// Name of the state's Rust type.
         state: &'static str,
-        /// Error of the function.
+        /// Error of the function that creates the state.
         #[source]
         cause: Box<dyn StdError + Send + Sync>,
     },

@@ -28,7 +28,7 @@ impl fmt::Display for Permission {
     }
 }
 
-/// Writes a rule in the form of a Role.
+/// Writes one rule with the fields of a rule in a Role: `apiGroups`, `resources` and `verbs`.
 fn write_rule(
     f: &mut fmt::Formatter<'_>,
     group: &str,
@@ -53,7 +53,7 @@ impl MissingPermissions {
         self.verbs.is_empty()
     }
 
-    /// Adds a permission that is missing in a namespace, or in the whole cluster.
+    /// Adds a permission that is missing in `namespace`, or in the whole cluster for `None`.
     pub(crate) fn add(&mut self, permission: &Permission, namespace: Option<&str>) {
         let Permission {
             group,
@@ -84,7 +84,7 @@ impl MissingPermissions {
     }
 }
 
-/// Formats the rules in the form of a Role, one after the other.
+/// Formats the missing permissions as rules of a Role, one after the other.
 impl fmt::Display for MissingPermissions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, ((namespace, group, resource), verbs)) in self.verbs.iter().enumerate() {

@@ -19,12 +19,12 @@ pub(super) struct Cluster {
     pub(super) name: Option<Arc<str>>,
     pub(super) client: RestClient,
     pub(super) factory: Arc<InformerFactory>,
-    /// Recorder for controllers that need no leadership.
+    /// Recorder of the events of controllers that need no leadership.
     pub(super) events: EventRecorder,
-    /// Recorder for controllers that need leadership; its events are posted only while this process
-    /// is the leader.
+    /// Recorder of the events of controllers that need leadership. The events are posted only while
+    /// this process is the leader.
     pub(super) leader_events: EventRecorder,
-    /// Caches that the functions that create states may read.
+    /// Caches that the user's functions that create states may read.
     caches: Arc<Caches>,
 }
 
@@ -77,9 +77,9 @@ impl Cluster {
         }
     }
 
-    /// Returns the context that a state is created with. With a fence, its client writes only
-    /// during the term of that fence. Without a fence, as for controllers that need no leadership,
-    /// it always writes.
+    /// Returns the context for the user's functions that create states. With a fence, the client of
+    /// the context writes only during the leader term of the fence. Without a fence, the client
+    /// always writes.
     pub(super) fn state_context(&self, fence: Option<&Fence>) -> StateContext {
         let client = self.client.kube();
         let (client, events) = match fence {
@@ -93,8 +93,8 @@ impl Cluster {
         }
     }
 
-    /// Registers the metrics of the caches. The caches of the operator's own cluster have no
-    /// cluster label, like the metrics of an operator for a single cluster.
+    /// Registers the metrics of the caches. The metrics have the label `cluster`, except those of
+    /// the cluster that the operator runs in.
     pub(super) fn register_cache(&self, metrics: &MetricsRegistry) {
         let collector = Box::new(self.factory.metrics());
         let mut registry = metrics.lock();

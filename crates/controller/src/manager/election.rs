@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::task_group::Deadline;
 
-/// Time after the end of its lease until an elector counts as stuck. Same value as in Kubernetes'
-/// own components.
+/// Time after the end of the lease at which an elector that has not stopped leading is reported as
+/// stuck. Kubernetes' own components use the same value.
 const TOLERANCE: Duration = Duration::from_secs(20);
 
-/// A running elector, and the work of its current term.
+/// A running leader elector, and the work that runs while this process is the leader.
 #[derive(Debug)]
 pub(super) struct Election {
     task: JoinSet<()>,
@@ -26,7 +26,8 @@ pub(super) struct Election {
     leadership: watch::Receiver<Leadership>,
     work: LeaderWork,
     fence: Fence,
-    /// Guard that is held while the work of the current term runs.
+    /// Guard that is held while the work of the current leader term runs, so that the lease is not
+    /// released.
     guard: Option<WorkGuard>,
 }
 
@@ -68,19 +69,20 @@ impl Election {
         }
     }
 
-    /// Registers the work of a term. Returns the fence for its writes, or `None` if the term is
-    /// over.
+    /// Registers the work of a leader term. Returns the fence that refuses writes after the term,
+    /// or `None` if the term is already over.
     pub(super) fn begin(&mut self, term: u64) -> Option<Fence> {
         self.guard = Some(self.work.begin(term)?);
         Some(self.fence.for_term(term))
     }
 
-    /// Reports to the elector that the work of the term has stopped.
+    /// Reports to the elector that the work of the current leader term has stopped.
     pub(super) fn ended(&mut self) {
         self.guard = None;
     }
 
-    /// Releases the lease, if it is held.
+    /// Stops the elector, which releases the lease if it holds the lease. Adds an entry to `late`
+    /// if the release does not end by the deadline.
     pub(super) async fn release(&mut self, deadline: Deadline, late: &mut Vec<String>) {
         self.ended();
         self.stop.cancel();

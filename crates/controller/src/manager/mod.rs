@@ -1,10 +1,10 @@
 //! The manager: owns all tasks, and starts and stops them in order.
 //!
-//! Start: servers, pre-flight checks (the server serves each kind and grants each permission),
-//! informers and their initial lists, tasks that need no leadership, and after election the tasks
-//! that need it. Stop: the reverse order within the grace period; no new reconciles start, running
-//! ones finish, and events are flushed. No other module of the crates that run operators handles
-//! signals.
+//! Order of the start: servers, checks (the server serves each kind and grants each permission),
+//! informers and their initial lists, tasks that need no leadership, and, after this process is
+//! elected, tasks that need leadership. The stop has the reverse order and ends within the grace
+//! period: no new reconciles start, running reconciles finish, and remaining events are posted. No
+//! other module of the crates that run operators handles signals.
 
 mod cluster;
 mod election;
@@ -55,23 +55,24 @@ pub struct ManagerOptions {
     /// Time for all tasks to finish after a stop; 30 s by default. Zero does not wait,
     /// [`Duration::MAX`] waits without a limit.
     pub grace_period: Duration,
-    /// Time for the initial lists; 2 min by default.
+    /// Time in which the caches must receive their initial lists; 2 min by default.
     pub cache_sync_timeout: Duration,
-    /// Permissions that the operator needs in addition to list and watch. They are checked before
-    /// it starts.
+    /// Permissions that the operator needs in addition to list and watch. The manager checks them
+    /// before it starts the controllers.
     pub permissions: Vec<Permission>,
-    /// Leader election among several processes: tasks that need leadership run in one process at a
-    /// time. `None` for a single process.
+    /// Options of the leader election among several processes, in which tasks that need leadership
+    /// run in one process at a time. `None` if there is only one process.
     pub leader_election: Option<LeaderElectionOptions>,
     /// Log of the last reconciles.
     pub log: ReconcileLog,
     /// Registry of the metrics.
     pub metrics: MetricsRegistry,
-    /// Set to `true` when the caches are filled and the workers run or wait for leadership.
+    /// Set to `true` when the caches are filled, and the workers run or wait until this process is
+    /// elected.
     pub ready: watch::Sender<bool>,
-    /// Health check of the election; `None` until the election has started.
+    /// Health check of the leader election; `None` until the election has started.
     pub watchdog: watch::Sender<Option<LeaderWatchdog>>,
-    /// API version of the posted events.
+    /// API version in which events are posted.
     pub event_api: EventApi,
 }
 
@@ -134,7 +135,7 @@ impl fmt::Debug for Manager {
 }
 
 impl Manager {
-    /// Creates a manager without controllers for the operator with this name.
+    /// Creates a manager for the operator with the name `operator`, without controllers.
     pub fn new(operator: impl Into<String>, client: kube::Client, options: ManagerOptions) -> Self {
         Self {
             operator: operator.into(),
@@ -156,8 +157,8 @@ impl Manager {
         self
     }
 
-    /// Adds a further cluster that the controllers run against. Requests for its objects have its
-    /// name.
+    /// Adds a further cluster that the controllers run against. A [`Request`](crate::Request) for
+    /// an object of this cluster contains `name`.
     pub fn cluster(mut self, name: impl Into<Arc<str>>, client: kube::Client) -> Self {
         self.clusters.push((name.into(), RestClient::new(client)));
         self
@@ -170,19 +171,20 @@ impl Manager {
         self
     }
 
-    /// Adds a state for the controllers that read it.
+    /// Adds a state: a value of the operator's own, such as a client of another system, that
+    /// controllers and runnables read by its type.
     pub fn state<S: Send + Sync + 'static>(mut self, state: Arc<S>) -> Self {
         self.states.insert(state);
         self
     }
 
-    /// Adds a state for the controllers that read it. `create` creates it from a context with a
-    /// client, the caches and an event recorder.
+    /// Adds a state for the controllers that read it; see [`state`](Manager::state). `create`
+    /// creates the state from a context with a client, the caches and an event recorder.
     ///
-    /// Without leader election the state is created once, when the manager starts. With leader
-    /// election, tasks that need leadership get a new state for each term, whose client refuses to
-    /// write after that term. Tasks that need no leadership get a state at the start, whose client
-    /// always writes.
+    /// Without leader election, the state is created once, when the manager starts. With leader
+    /// election, tasks that need leadership get a new state for each leader term, and the client of
+    /// that state refuses to write after the term. Tasks that need no leadership get a state that
+    /// is created at the start, and its client always writes.
     pub fn state_with<S, E, Fut>(
         mut self,
         create: impl Fn(StateContext) -> Fut + Send + Sync + 'static,
@@ -196,8 +198,9 @@ impl Manager {
         self
     }
 
-    /// Allows references to objects of kind `C` in other namespaces, and children of kind `C` there
-    /// ([`apply_unowned`](crate::Context::apply_unowned)), if `grant` returns true.
+    /// Allows references to objects of kind `C` in other namespaces, and children of kind `C` in
+    /// other namespaces ([`apply_unowned`](crate::Context::apply_unowned)), if `grant` returns true
+    /// for the reference.
     pub fn cross_namespace<C: Object>(
         mut self,
         grant: impl Fn(&Reference, &MapContext) -> bool + Send + Sync + 'static,
@@ -206,13 +209,15 @@ impl Manager {
         self
     }
 
-    /// Sets the options of the cache of kind `K`, such as a selector or fields that are left out.
+    /// Sets the options of the cache of kind `K`, such as a selector, or fields that are not
+    /// cached.
     pub fn cache<K: Object>(mut self, options: InformerOptions) -> Self {
         self.cached.insert(TypeId::of::<K>(), options);
         self
     }
 
-    /// Runs until SIGTERM or SIGINT. A second signal ends it immediately.
+    /// Runs until SIGTERM or SIGINT, then stops within the grace period. A second signal ends the
+    /// run immediately.
     ///
     /// # Errors
     /// Same as [`run`](Manager::run); [`ManagerError::Interrupted`] after a second signal.
@@ -226,8 +231,9 @@ impl Manager {
     /// Runs until `stop` is cancelled.
     ///
     /// # Errors
-    /// When the server does not know a kind, a permission is missing, the first lists take too
-    /// long, a runnable fails, or a task does not end in time; the error names that task.
+    /// When the server does not serve a kind, a permission is missing, the initial lists take too
+    /// long, a runnable fails, or a task does not end in time; the error names that kind,
+    /// permission or task.
     ///
     /// # Cancel safety
     /// Not cancel safe: dropping the future aborts all tasks, including running reconciles. Cancel
@@ -259,7 +265,7 @@ impl Manager {
         }
     }
 
-    /// Checks names, states and options before anything starts.
+    /// Checks names, states and options before any task starts.
     fn check(&self) -> Result<(), ManagerError> {
         let mut names = HashSet::new();
         for controller in &self.controllers {
@@ -290,7 +296,7 @@ impl Manager {
         Ok(())
     }
 
-    /// Creates the states that are read without leadership.
+    /// Creates the states of tasks that need no leadership.
     async fn create_states(&mut self, context: &StateContext) -> Result<(), ManagerError> {
         let factories = self.state_factories.iter();
         let factories = factories.filter(|factory| self.needs_without_leadership(factory.state));

@@ -10,17 +10,17 @@ use tracing::warn;
 
 use super::task_group::Deadline;
 
-/// Time for posting the remaining events after all other tasks have stopped; part of the grace
-/// period.
+/// Time for posting the remaining events after all other tasks have stopped. The time is part of
+/// the grace period.
 const FLUSH: Duration = Duration::from_secs(5);
 
 /// The tasks that post events.
 #[derive(Debug, Default)]
 pub(super) struct EventPosters {
     tasks: TaskTracker,
-    /// Stops the posters after the remaining events are posted.
+    /// Token that stops the tasks after the remaining events are posted.
     stop: CancellationToken,
-    /// Stops the posters immediately and drops the remaining events.
+    /// Token that stops the tasks immediately and drops the remaining events.
     abort: CancellationToken,
     pub(super) metrics: EventMetrics,
 }
@@ -42,7 +42,7 @@ impl EventPosters {
         recorder
     }
 
-    /// Posts the remaining events until the deadline.
+    /// Posts the remaining events. Drops those that are not posted by the deadline.
     pub(super) async fn flush(&self, deadline: Deadline) {
         self.stop.cancel();
         self.tasks.close();
@@ -54,7 +54,7 @@ impl EventPosters {
     }
 }
 
-/// Stops the tasks of a manager that is dropped, without waiting for them.
+/// Stops the tasks without waiting for them, for a manager that is dropped.
 impl Drop for EventPosters {
     fn drop(&mut self) {
         self.abort.cancel();

@@ -13,15 +13,16 @@ use tracing::debug;
 use super::ManagerOptions;
 use crate::error::{ManagerError, MissingPermissions, Permission};
 
-/// Number of attempts for an unknown kind: a server serves a new CRD only after a short delay.
+/// Number of attempts to list a kind that the server does not serve: a server serves a new CRD only
+/// after a short delay.
 const ATTEMPTS: u32 = 5;
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Duration of a watch that only checks the permission, and timeout for its start.
+/// Duration of a watch that only checks the permission, and largest time until the watch starts.
 const WATCH: Duration = Duration::from_secs(1);
 
-/// Result of a check: the missing permissions, and the first refusal of the server, which names the
-/// user.
+/// Result of a check: the missing permissions, and the first error with which the server refused a
+/// request. The error names the user.
 #[derive(Default)]
 struct Found {
     missing: MissingPermissions,
@@ -111,7 +112,7 @@ async fn check_kind(
     }
 }
 
-/// Returns the permission for a verb on a kind.
+/// Returns the permission for `verb` on `kind`.
 fn permission(kind: &Kind, verb: &str) -> Permission {
     Permission {
         group: kind.group.clone(),
@@ -132,9 +133,9 @@ struct ListMeta {
     resource_version: String,
 }
 
-/// Starts a watch at the version of `list` and ends it immediately: an informer that may list but
-/// not watch would miss every change. Returns the refusal, if the watch is forbidden; other
-/// failures of a watch are retried by the informer.
+/// Checks the permission to watch, because an informer that may list but not watch would miss every
+/// change. Starts a watch at the version of `list` and ends the watch immediately. Returns the
+/// error if the watch is forbidden. Other errors are ignored, because the informer retries.
 async fn check_watch(
     client: &RestClient,
     kind: &Kind,
@@ -165,8 +166,8 @@ struct ReviewStatus {
     allowed: bool,
 }
 
-/// Asks the server for a permission, and returns it if it is missing. If the request fails or gets
-/// no response, the operator starts nevertheless.
+/// Asks the server whether the operator has a permission, and returns the permission if it is
+/// missing. If the request fails or gets no response, the permission is assumed.
 async fn check_permission(
     client: &RestClient,
     permission: Permission,

@@ -1,4 +1,5 @@
-//! Resolves a declared controller once, when the manager starts: its names, informers and queue.
+//! Turns each declared controller into a running controller, with its names, informers and queue.
+//! This happens once, when the manager starts.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::state::States;
 use crate::worker::metrics::ReconcileMetrics;
 use crate::worker::{Functions, RunningController};
 
-/// Resolves the controllers of a manager.
+/// Creates the running controllers of a manager.
 pub(super) struct Resolver<'a> {
     manager: &'a Manager,
     clusters: &'a [Cluster],
@@ -47,8 +48,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Starts the informers of a controller in all clusters. Returns the controller, and its
-    /// triggers with the index of their source.
+    /// Creates a running controller and starts its informers in all clusters. Also returns the
+    /// triggers of the controller, each with the index of its source.
     pub(super) fn controller(
         &self,
         controller: AnyController,
@@ -158,7 +159,8 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Returns the group of a request in a fair queue: its cluster and namespace.
+/// Returns the group of a request in a queue that is fair between namespaces: a hash of the
+/// request's cluster and namespace.
 fn namespace_of(request: &Request) -> u64 {
     group_of(&(request.cluster(), &request.namespace))
 }

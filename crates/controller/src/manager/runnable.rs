@@ -16,10 +16,10 @@ use crate::state::States;
 
 /// A long-running task of an operator: a timer, a feed, a web server.
 ///
-/// A runnable starts with the manager, or with leader election when the process starts to lead, and
-/// runs until its [stop](RunContext::stopped). A runnable that returns `Ok` is not started again;
-/// an error stops the operator. When leadership is lost the runnable is stopped, and it is started
-/// again when the process leads again.
+/// A runnable starts with the manager, or, with leader election, when the process becomes the
+/// leader. It runs until it is [stopped](RunContext::stopped). A runnable that returns `Ok` is not
+/// started again; an error stops the operator. When leadership is lost, the runnable is stopped.
+/// When the process becomes the leader again, the runnable is started again.
 ///
 /// # Examples
 /// ```
@@ -44,15 +44,15 @@ pub trait Runnable: Send + Sync + 'static {
     /// Runs until `cx` is [stopped](RunContext::stopped).
     fn run(&self, cx: RunContext) -> impl Future<Output = Result> + Send;
 
-    /// Returns the name in logs and errors.
+    /// Returns the name of the runnable in logs and errors.
     fn name(&self) -> String {
         let path = std::any::type_name::<Self>();
         path.rsplit("::").next().unwrap_or(path).to_owned()
     }
 
-    /// Reports whether the runnable runs only on the leader, if the operator elects one. `true` by
-    /// default, as in controller-runtime: a runnable has to declare that it may run on several
-    /// replicas at once.
+    /// Reports whether the runnable runs only on the leader, if the operator uses leader election.
+    /// `true` by default, as in controller-runtime: a runnable that may run on several replicas at
+    /// once has to return `false`.
     fn needs_leader_election(&self) -> bool {
         true
     }
@@ -97,17 +97,20 @@ impl RunContext {
         self.stop.clone()
     }
 
-    /// Returns a client. For a runnable that needs leadership, it refuses to write after the term.
+    /// Returns a client. For a runnable that needs leadership, the client refuses to write after
+    /// the process has lost leadership.
     pub fn client(&self) -> kube::Client {
         self.client.clone()
     }
 
-    /// Returns the registry for the runnable's own metrics.
+    /// Returns the manager's metrics registry, in which the runnable can register metrics of its
+    /// own.
     pub fn metrics(&self) -> &MetricsRegistry {
         &self.metrics
     }
 
-    /// Returns the state of type `S`, or `None` if the operator has no such state.
+    /// Returns the operator's state of type `S`, or `None` if the operator has no state of this
+    /// type.
     pub fn state<S: Send + Sync + 'static>(&self) -> Option<Arc<S>> {
         self.states.get()
     }
@@ -115,18 +118,19 @@ impl RunContext {
 
 type Run = dyn Fn(RunContext) -> BoxFuture<'static, Result> + Send + Sync;
 
-/// Groups of runnables, in the order in which they start; they stop in the reverse order.
+/// Groups of runnables, in the order in which the groups start. The groups stop in the reverse
+/// order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// Servers: they start before the caches are filled and stop after all other tasks.
+    /// Servers, which start before the caches are filled and stop after all other tasks.
     Server,
-    /// Runnables that need no leadership: they start when the caches are filled.
+    /// Runnables that need no leadership, which start when the caches are filled.
     Other,
-    /// Runnables that need leadership: they start when the process becomes the leader.
+    /// Runnables that need leadership, which start when the process becomes the leader.
     Leader,
 }
 
-/// A type-erased runnable, as a manager takes it.
+/// A runnable without type parameters, as [`Manager`](crate::Manager) accepts it.
 #[derive(Clone)]
 pub struct AnyRunnable {
     pub(crate) name: Arc<str>,
@@ -171,7 +175,8 @@ impl From<HealthServer> for AnyRunnable {
     }
 }
 
-/// The metrics server serves the manager's registry, and checks permissions with its client.
+/// Creates a runnable that serves the metrics of the manager's registry, and checks the permissions
+/// of callers with the manager's client.
 impl From<MetricsServer> for AnyRunnable {
     fn from(server: MetricsServer) -> Self {
         let server = Arc::new(server);
@@ -186,8 +191,8 @@ impl From<MetricsServer> for AnyRunnable {
 }
 
 impl AnyRunnable {
-    /// Creates a server, such as for health checks. It starts first, stops last, and needs no
-    /// leadership.
+    /// Creates a runnable for a server, such as one for health checks. The server starts first,
+    /// stops last, and needs no leadership.
     pub fn server<F, Fut>(name: impl Into<String>, run: F) -> Self
     where
         F: Fn(RunContext) -> Fut + Send + Sync + 'static,
@@ -200,7 +205,7 @@ impl AnyRunnable {
         }
     }
 
-    /// Creates a task that runs only on the leader, if the operator elects one.
+    /// Creates a runnable that runs only on the leader, if the operator uses leader election.
     pub fn task<F, Fut>(name: impl Into<String>, run: F) -> Self
     where
         F: Fn(RunContext) -> Fut + Send + Sync + 'static,

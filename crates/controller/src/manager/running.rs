@@ -1,5 +1,5 @@
-//! A running manager: starts all tasks in order, waits for a stop or a failure, and stops them in
-//! order.
+//! A running manager: starts all tasks in order, waits for a stop or a failure, and stops all tasks
+//! in order.
 
 use std::sync::Arc;
 
@@ -33,10 +33,10 @@ pub(super) struct RunningManager {
     servers: TaskGroup,
     /// Tasks that need no leadership.
     others: TaskGroup,
-    /// Tasks of the current term of leadership.
+    /// Tasks that need leadership, which run during the current leader term.
     pub(super) leaders: TaskGroup,
     pub(super) election: Option<Election>,
-    /// Tasks that fill the queues.
+    /// Tasks that add requests to the queues.
     sources: JoinSet<()>,
     informers: InformerTasks,
     posters: EventPosters,
@@ -102,8 +102,8 @@ impl RunningManager {
         Some(self.start_leading())
     }
 
-    /// Starts the informers and sources, checks kinds and permissions, and waits until every
-    /// controller has processed the initial lists.
+    /// Starts the informers and sources, checks kinds and permissions, and waits until the sources
+    /// of every controller have processed the initial lists.
     async fn start_caches(&mut self) -> Result<(), ManagerError> {
         let controllers = std::mem::take(&mut self.manager.controllers);
         let sources = controllers.iter().flat_map(|it| &it.spec.sources);
@@ -131,8 +131,8 @@ impl RunningManager {
         Ok(())
     }
 
-    /// Resolves the controllers and starts their informers and sources. Returns a receiver for each
-    /// source, which is notified after its initial list.
+    /// Creates the running controllers and starts their informers and sources. Returns a receiver
+    /// for each source, which is notified after the source has processed its initial list.
     fn start_sources(&mut self, controllers: Vec<AnyController>) -> Vec<oneshot::Receiver<()>> {
         let resolver = Resolver::new(&self.manager, &self.clusters);
         for cluster in &self.clusters {
@@ -208,7 +208,7 @@ impl RunningManager {
         }
     }
 
-    /// Stops all tasks in order, by the deadline.
+    /// Stops all tasks in order. Aborts tasks that have not stopped by the deadline.
     pub(super) async fn stop(mut self, deadline: Deadline) -> Result<(), ManagerError> {
         let mut late = Vec::new();
         for controller in &self.controllers {
@@ -251,14 +251,14 @@ async fn changed(election: &mut Option<Election>) -> Result<Leadership, JoinErro
     }
 }
 
-/// Stops the tasks of a manager that is dropped, without waiting for them.
+/// Stops the tasks without waiting for them, for a manager that is dropped.
 impl Drop for RunningManager {
     fn drop(&mut self) {
         self.informers.stop.cancel();
     }
 }
 
-/// Spawns a task that fills a queue until `stop` is cancelled.
+/// Spawns a task that adds requests to a queue until `stop` is cancelled.
 fn feed(
     sources: &mut JoinSet<()>,
     stop: &CancellationToken,
@@ -270,7 +270,7 @@ fn feed(
     });
 }
 
-/// Waits until a task panics. Never returns if none does.
+/// Waits until a task panics. Never returns if no task panics.
 async fn first_panic(tasks: &mut JoinSet<()>) -> JoinError {
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended {

@@ -11,7 +11,8 @@ use crate::worker::RunningController;
 
 /// Time between two checks.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// Duration after which a reconcile is reported: long enough for slow requests and their retries.
+/// Duration after which a reconcile is reported as stuck. Long enough for slow requests and their
+/// retries.
 const STUCK: Duration = Duration::from_secs(120);
 
 /// Logs one warning for each reconcile that takes longer than [`STUCK`].

@@ -1,5 +1,5 @@
 //! Groups of tasks that start and stop together: the servers, the tasks that need no leadership,
-//! and the tasks that need it.
+//! and the tasks that need leadership.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::error::{Error, ManagerError};
 use crate::manager::runnable::{AnyRunnable, RunContext};
 use crate::worker::RunningController;
 
-/// Time that a task has to stop after another task has used up the grace period.
+/// Time that a task gets to stop if other tasks have already used up the grace period.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// Time by which tasks have to stop.
+/// The time by which all tasks have to stop.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline {
-    /// The instant; `None` if there is no limit.
+    /// The instant of the deadline; `None` if there is no limit.
     at: Option<Instant>,
     pub(super) grace: Duration,
 }
@@ -33,8 +33,9 @@ impl Deadline {
         }
     }
 
-    /// Waits for `future`. Returns `false` if it takes too long. If another task has used up the
-    /// time, one second remains, or the grace period if that is shorter.
+    /// Waits for `future` until the deadline. Returns `false` if `future` takes longer. If the
+    /// deadline has passed or is close, waits for one second nevertheless, or for the grace period
+    /// if that is shorter.
     pub(super) async fn holds(&self, future: impl Future<Output = ()>) -> bool {
         match self.at {
             Some(at) => {
@@ -82,7 +83,7 @@ impl TaskGroup {
         self.names.insert(task.id(), runnable.name.clone());
     }
 
-    /// Waits until a task fails. Never returns if none does.
+    /// Waits until a task of the group fails. Never returns if no task fails.
     pub(super) async fn failed(&mut self) -> ManagerError {
         while let Some(ended) = self.tasks.join_next_with_id().await {
             if let Some(error) = self.failure(ended) {
@@ -115,8 +116,8 @@ impl TaskGroup {
         })
     }
 
-    /// Aborts all tasks, for example when leadership is lost: none of them may write any more.
-    /// Waits until they have stopped, including tasks that block their thread.
+    /// Aborts all tasks, for example when leadership is lost and no task may write any more. Waits
+    /// until the tasks have stopped, including tasks that block their thread.
     pub(super) async fn abandon(&mut self) {
         self.stop.cancel();
         self.tasks.abort_all();
@@ -125,8 +126,9 @@ impl TaskGroup {
         }
     }
 
-    /// Stops all tasks, aborts those that have not stopped by `deadline`, and adds their names to
-    /// `late`. Does not wait for aborted tasks: one of them may block its thread.
+    /// Stops all tasks and aborts those that have not stopped by `deadline`. Adds the names of the
+    /// aborted tasks to `late`. Does not wait for aborted tasks, because a task may block its
+    /// thread.
     pub(super) async fn stop(&mut self, deadline: Deadline, late: &mut Vec<String>) {
         self.stop.cancel();
         let ended = async {
@@ -152,7 +154,8 @@ impl TaskGroup {
     }
 }
 
-/// Stops the tasks that a runnable has spawned if the manager is dropped.
+/// Cancels the token of the runnables when the manager is dropped, so that tasks that a runnable
+/// has spawned stop too.
 impl Drop for TaskGroup {
     fn drop(&mut self) {
         self.stop.cancel();

@@ -1,5 +1,4 @@
-//! Terms of leadership of a manager: the work that needs leadership starts and stops with each
-//! term.
+//! Leader terms of a manager: the work that needs leadership starts and stops with each term.
 
 use std::sync::Arc;
 
@@ -31,8 +30,8 @@ impl RunningManager {
         Ok(())
     }
 
-    /// Starts the work that needs leadership, with the states of the term. With a fence, it writes
-    /// only during the term of that fence.
+    /// Starts the work that needs leadership. The work reads `states`. With a fence, the work can
+    /// write only during the leader term of the fence.
     fn lead(&mut self, fence: Option<&Fence>, states: &Arc<States>) {
         let mut leaders = TaskGroup::default();
         for runnable in self.manager.runnables(Group::Leader) {
@@ -47,7 +46,8 @@ impl RunningManager {
         self.leaders = leaders;
     }
 
-    /// Handles a change of leadership, and further changes that happen meanwhile.
+    /// Handles a change of leadership, and further changes that happen while the first one is
+    /// handled.
     pub(super) async fn follow(&mut self, leadership: Leadership) -> Result<(), ManagerError> {
         let mut next = Some(leadership);
         while let Some(leadership) = next {
@@ -65,8 +65,8 @@ impl RunningManager {
         Ok(())
     }
 
-    /// Creates the states of a term and starts its work. Returns the new leadership if it changes
-    /// before the states are created.
+    /// Creates the states of a leader term and starts the work of the term. If leadership changes
+    /// before the states are created, starts nothing and returns the new leadership.
     async fn begin_term(&mut self, term: u64) -> Result<Option<Leadership>, ManagerError> {
         let (Some(election), Some(home)) = (&mut self.election, self.clusters.first()) else {
             return Ok(None);
