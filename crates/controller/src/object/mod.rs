@@ -1,4 +1,5 @@
-//! The reconciled object: its key in the queue, its role as an owner, and traits of objects.
+//! The reconciled object: its key in the queue, its role as an owner, and extension traits for
+//! objects.
 
 pub(crate) mod owner;
 mod quantity;

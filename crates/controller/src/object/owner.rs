@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::object::Request;
 
-/// Kind, key and identity of the reconciled object.
+/// Kind, key and metadata of the reconciled object.
 #[derive(Debug, Clone)]
 pub(crate) struct Owner {
     pub(crate) kind: Arc<Kind>,
@@ -21,10 +21,11 @@ pub(crate) struct Owner {
     object: Version,
 }
 
-/// Source of the reconciled object's metadata.
+/// Where the metadata of the reconciled object comes from.
 #[derive(Debug, Clone)]
 enum Version {
-    /// Read from the informer at the first use: many functions that take a key never need it.
+    /// The metadata is read from the informer when it is first used. Many reconcile functions that
+    /// take a key never use the metadata.
     Later(Informer, OnceLock<Option<Stored>>),
     Object(AnyObject),
     Deleted,
@@ -36,7 +37,8 @@ impl Owner {
         Self { kind, key, object }
     }
 
-    /// Returns the owner of a request. Its object is read from `informer` only if it is needed.
+    /// Creates the owner of a request for a function that takes a key. The object is read from
+    /// `informer` only if needed.
     pub(crate) fn of_key(kind: Arc<Kind>, key: Request, informer: Informer) -> Self {
         let object = Version::Later(informer, OnceLock::new());
         Self { kind, key, object }
@@ -52,7 +54,8 @@ impl Owner {
         Self::new(Arc::new(kind), key.into(), Arc::new(object))
     }
 
-    /// Returns the owner of a request whose object is deleted. It has no UID, so it owns nothing.
+    /// Creates the owner of a request whose object is deleted. A deleted object has no UID, so it
+    /// cannot own children.
     pub(crate) fn deleted(kind: Arc<Kind>, key: Request) -> Self {
         let object = Version::Deleted;
         Self { kind, key, object }
@@ -104,8 +107,9 @@ impl Owner {
         })
     }
 
-    /// Selects the objects that reference this object as an owner, in the namespaces where that is
-    /// possible. [`controls`](Owner::controls) decides whether they are its children.
+    /// Returns a selection of the objects with an owner reference to this object, in the namespaces
+    /// where such objects can be. [`controls`](Owner::controls) decides which of these objects are
+    /// children.
     pub(crate) fn dependents(&self) -> Selection {
         let selection = Selection::default().owned_by(self.uid());
         match &self.key.namespace {
@@ -137,15 +141,15 @@ impl fmt::Display for Owner {
     }
 }
 
-/// The metadata of an object in a response; other fields are not decoded.
+/// The metadata of an object in a response; other fields of the response are not decoded.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Head {
     #[serde(default)]
     pub(crate) metadata: ObjectMeta,
 }
 
-/// Reports whether an owner reference refers to an object of `kind`. The version is not compared,
-/// because the reference may have been written with another version.
+/// Reports whether an owner reference refers to an object of `kind`. The API version is not
+/// compared, because the reference may have been written with another version.
 pub(crate) fn is_of_kind(reference: &Reference<'_>, kind: &Kind) -> bool {
     let group = reference.api_version.split_once('/');
     let group = group.map_or("", |(group, _)| group);

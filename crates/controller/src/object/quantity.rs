@@ -3,8 +3,8 @@
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
 use opkit_apimachinery::quantity::{Quantity, QuantityError};
 
-/// Conversions between the API's quantity, which is text, and [`Quantity`], which supports
-/// comparison and arithmetic.
+/// Conversions between the quantity of `k8s_openapi`, which is text, and [`Quantity`], which
+/// supports comparison and arithmetic.
 ///
 /// # Examples
 /// ```
@@ -31,7 +31,7 @@ pub trait QuantityExt: Sized {
     /// When the text is not a quantity.
     fn to_number(&self) -> Result<Quantity, QuantityError>;
 
-    /// Returns the API's quantity of a number, in Kubernetes' canonical form.
+    /// Returns the quantity as text, in Kubernetes' canonical form.
     fn from_number(number: Quantity) -> Self;
 }
 

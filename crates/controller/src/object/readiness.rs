@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 /// assert!(!Deployment::default().is_ready());
 /// ```
 pub trait Readiness {
-    /// Reports whether the object is ready: the status is for the current generation and the
-    /// `Ready` condition is true; for workloads, all replicas are updated and available. A custom
-    /// kind whose type has conditions is not ready before it has a `Ready` condition. Kinds that
-    /// have no way to report readiness are ready once they exist.
+    /// Reports whether the object is ready. An object is ready if the status is for the current
+    /// generation and the `Ready` condition is true. A workload is ready if all replicas are
+    /// updated and available. A custom kind whose Rust type has conditions is not ready before it
+    /// has a `Ready` condition. Kinds without a way to report readiness are ready once they exist.
     fn is_ready(&self) -> bool;
 
-    /// Reports whether the condition of this type is true for the current generation, for kinds
-    /// that use another condition than `Ready`, such as `Available`. An object that is being
-    /// deleted is not ready.
+    /// Reports whether the condition `condition` is true for the current generation. Use this
+    /// method for kinds with another condition than `Ready`, such as `Available`. An object that is
+    /// being deleted is not ready.
     fn is_ready_by(&self, condition: &str) -> bool;
 
     /// Returns the number of ready replicas; 0 if the status has none.
@@ -56,8 +56,9 @@ impl<K: Object> Readiness for K {
     }
 }
 
-/// Reports whether the type has conditions, by decoding and encoding an object with one. If
-/// decoding fails, the type has a status with required fields that has not been written yet.
+/// Reports whether the Rust type has conditions. To find out, an object with a condition is decoded
+/// and encoded again. If decoding fails, the type has required status fields that have not been
+/// written yet, and the result is `true`.
 fn has_conditions<K: Object>(json: &Value) -> bool {
     let mut probe = json.clone();
     let Some(fields) = probe.as_object_mut() else {
@@ -78,8 +79,8 @@ fn has_conditions<K: Object>(json: &Value) -> bool {
     written.pointer("/status/conditions/0").is_some()
 }
 
-/// Returns the object as JSON, with `apiVersion` and `kind`, which the rules for workloads depend
-/// on.
+/// Returns the object as JSON with `apiVersion` and `kind`, because the readiness rules depend on
+/// the kind.
 fn as_json<K: Object>(object: &K) -> Value {
     let mut json = serde_json::to_value(object).unwrap_or_default();
     if let Some(fields) = json.as_object_mut() {

@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock};
 use foldhash::fast::RandomState;
 use opkit_client::ObjectKey;
 
-/// The key of an object to reconcile, with the name of its cluster if the operator has several.
-/// Cloning is cheap. Dereferences to the key.
+/// The key of an object to reconcile, with the name of the object's cluster if the operator has
+/// several clusters. Cloning is cheap. Dereferences to the key.
 ///
 /// # Examples
 /// ```
@@ -25,7 +25,8 @@ pub struct Request(Arc<Inner>);
 
 #[derive(PartialEq, Eq)]
 struct Inner {
-    /// Hash of the other fields, computed once because a request is looked up several times.
+    /// Hash of the key and the cluster. It is computed once, because a request is looked up several
+    /// times.
     hash: u64,
     key: ObjectKey,
     cluster: Option<Arc<str>>,

@@ -1,6 +1,7 @@
-//! References across namespaces: refused unless the operator declares them and its function grants
-//! the reference. Otherwise a user who may write objects in one namespace could make the operator
-//! read private objects of another namespace, or write there.
+//! References across namespaces: refused unless the operator declares them with `cross_namespace`
+//! and the declared function grants the reference. Without this rule, a user who may write objects
+//! in one namespace could make the operator read private objects of another namespace, or write
+//! there.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -39,17 +40,17 @@ pub struct Reference {
     pub to_kind: Kind,
     /// Key of the referenced object.
     pub to: ObjectKey,
-    /// Whether the referenced object is to be applied
-    /// ([`Context::apply_unowned`](crate::Context::apply_unowned)), not only read. It may not exist
-    /// yet.
+    /// Whether the reconcile wants to apply the referenced object
+    /// ([`Context::apply_unowned`](crate::Context::apply_unowned)), not only read it. Such an
+    /// object may not exist yet.
     pub is_applied: bool,
 }
 
 type Grant = dyn Fn(&Reference, &MapContext) -> bool + Send + Sync;
 
-/// The functions that grant references across namespaces, by the referenced resource. The Rust
-/// type, the version, and whether only metadata is read do not matter, because the objects are the
-/// same.
+/// The functions that grant references across namespaces, by the group and resource of the
+/// referenced object. The Rust type, the API version, and whether only metadata is read do not
+/// matter, because the objects are the same.
 #[derive(Clone, Default)]
 pub(crate) struct Grants {
     by_resource: HashMap<GroupResource, Arc<Grant>>,
@@ -73,14 +74,15 @@ impl Grants {
     }
 }
 
-/// Returns the group and resource of a kind, which all its versions and forms share.
+/// Returns the group and resource of a kind. All API versions of a kind, and its form with metadata
+/// only, have the same group and resource.
 pub(crate) fn resource_of(kind: &Kind) -> GroupResource {
     GroupResource::new(&kind.group, &kind.plural)
 }
 
-/// Reports whether a change of `to` may cause a reconcile of `from`. If cross-namespace references
-/// to the resource are declared, it may even without a grant, so that a revoked grant or a deleted
-/// object is noticed.
+/// Reports whether a change of the object `to` may cause a reconcile of the object `from`, which
+/// refers to `to`. Across namespaces, this requires that the operator declares `cross_namespace`
+/// for the kind. A grant is not required, so that a revoked grant or a deleted object is noticed.
 pub(crate) fn leads(
     context: &MapContext,
     from: &ObjectKey,
@@ -91,8 +93,8 @@ pub(crate) fn leads(
     !crosses(from, to) || grants.contains_key(&resource_of(to_kind))
 }
 
-/// Checks that `owner` may read an object of a kind that its own objects refer to: in another
-/// namespace, the read must be granted.
+/// Checks that `owner` may read an object of kind `C`. If the controller declares `C` with
+/// `references` and the object is in another namespace, the reference must be granted.
 pub(crate) fn check<C: Object>(
     context: &MapContext,
     owner: &Owner,
@@ -117,8 +119,8 @@ pub(crate) fn check_kind(
     }
 }
 
-/// Checks that `owner` may read or apply an object: in another namespace, the reference must be
-/// granted.
+/// Checks that `owner` may refer to the object: to read it, or to apply it if `is_applied`. If the
+/// object is in another namespace, the reference must be granted.
 pub(crate) fn check_granted(
     context: &MapContext,
     owner: &Owner,
@@ -148,8 +150,8 @@ pub(crate) fn check_granted(
     }
 }
 
-/// Reports whether a reference crosses namespaces. A cluster-scoped object has no namespace to
-/// cross.
+/// Reports whether the two objects are in different namespaces. False if one of them is
+/// cluster-scoped.
 fn crosses(from: &ObjectKey, to: &ObjectKey) -> bool {
     from.namespace.is_some() && to.namespace.is_some() && from.namespace != to.namespace
 }

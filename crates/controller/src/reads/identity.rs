@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use opkit_client::Kind;
 
-/// Names of a controller, resolved once when its manager starts. Everything that runs for the
-/// controller shares them.
+/// Names of a controller, determined once when its manager starts. All tasks of the controller
+/// share one instance.
 #[derive(Debug)]
 pub(crate) struct ControllerIdentity {
     /// Name of the controller.

@@ -12,13 +12,13 @@ use super::ControllerIdentity;
 use super::cross_namespace::Grants;
 use crate::error::ReadError;
 
-/// Access to the cached objects of the kinds that a controller declares, in one cluster, for its
-/// map functions.
+/// Reads from the cache for the map functions of a controller: the objects of the kinds that the
+/// controller declares, in one cluster.
 #[derive(Debug, Clone)]
 pub struct MapContext {
     pub(crate) controller: Arc<ControllerIdentity>,
     pub(crate) declared: Arc<Declared>,
-    /// Cache of the reconciled kind.
+    /// Informer of the reconciled kind.
     pub(crate) primary: Informer,
     pub(crate) grants: Arc<Grants>,
 }
@@ -28,11 +28,13 @@ pub struct MapContext {
 pub(crate) struct Declared {
     pub(crate) typed: HashMap<TypeId, Informer, RandomState>,
     pub(crate) dynamic: HashMap<Kind, Informer>,
-    /// Kinds of children with owner references, in any version and form. Only these may be applied.
+    /// Kinds of children with owner references, regardless of the API version and of whether only
+    /// metadata is cached. `Context::apply` accepts only these kinds.
     pub(crate) owned: HashSet<GroupResource, RandomState>,
-    /// Kinds of children without owner references.
+    /// Kinds of children without owner references, which `Context::apply_unowned` accepts.
     pub(crate) unowned: HashSet<GroupResource, RandomState>,
-    /// Kinds that may be read in other namespaces only if the reference is granted.
+    /// Kinds that may be read in another namespace only if the operator's `cross_namespace`
+    /// function grants the reference.
     pub(crate) referenced: HashSet<GroupResource, RandomState>,
 }
 

@@ -10,7 +10,7 @@ use opkit_client::{Kind, Object};
 
 type Start = dyn Fn(&InformerFactory, InformerOptions) -> Informer + Send + Sync;
 
-/// A kind that is cached for a controller, with whole objects or their metadata only.
+/// A kind that is cached for a controller, as whole objects or only with metadata.
 #[derive(Clone)]
 pub(crate) struct Watched {
     pub(crate) kind: Kind,
@@ -50,8 +50,8 @@ impl Watched {
         }
     }
 
-    /// Returns the informer of the kind with its options in `cached`, and starts the informer if it
-    /// is not running yet.
+    /// Returns the informer of the kind, and starts the informer if it is not running yet. `cached`
+    /// contains the informer options that the operator has set, by Rust type.
     pub(crate) fn start(
         &self,
         factory: &InformerFactory,

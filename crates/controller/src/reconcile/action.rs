@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Result of a successful reconcile: when to reconcile the object again. Same constructors as
-/// kube's `Action`.
+/// Result of a successful reconcile: when to reconcile the object again. Has the same constructors
+/// as kube's `Action`.
 ///
 /// # Examples
 /// ```
@@ -31,9 +31,9 @@ impl Action {
     /// Returns an action that reconciles the object again after `duration`, or earlier if something
     /// changes.
     ///
-    /// A duration below 1 ms uses the retry backoff, which grows with each requeue in a row, so
-    /// that a computed `deadline - now` neither loses the reconcile nor runs in a tight loop. (In
-    /// controller-runtime, zero means never.)
+    /// A duration below 1 ms is replaced by the object's retry backoff, which grows with each such
+    /// requeue in a row. So a computed `deadline - now` that is zero neither loses the reconcile
+    /// nor causes a tight loop. (In controller-runtime, zero means never.)
     pub fn requeue(duration: Duration) -> Self {
         Self {
             requeue_after: Some(duration),
@@ -41,9 +41,9 @@ impl Action {
         }
     }
 
-    /// Sets the priority of the requeue; the default is the priority of this reconcile. Objects
-    /// with higher priority are reconciled first. Live changes have priority 0, the initial list
-    /// -100.
+    /// Sets the priority of the requeue; the default is the priority of the current reconcile.
+    /// Objects with higher priority are reconciled first. A change of an object has priority 0, an
+    /// object of the initial list has priority -100.
     pub fn with_priority(mut self, priority: i32) -> Self {
         self.priority = Some(priority);
         self
@@ -53,7 +53,7 @@ impl Action {
         self.priority
     }
 
-    /// Returns the requested delay, if any.
+    /// Returns the requested delay until the next reconcile, if any.
     pub fn requeue_after(&self) -> Option<Duration> {
         self.requeue_after
     }

@@ -12,7 +12,7 @@ use crate::reconcile::Action;
 
 type Erased = dyn Fn(AnyObject, Error, Stateless) -> Error + Send + Sync;
 
-/// A type-erased error policy.
+/// A user's error policy without type parameters.
 pub(crate) struct ErrorPolicy(Box<Erased>);
 
 impl fmt::Debug for ErrorPolicy {
@@ -52,7 +52,7 @@ impl ErrorPolicy {
         }))
     }
 
-    /// Returns the error with the retry that the policy decides.
+    /// Calls the policy and returns `error` with the retry that the policy decides.
     pub(crate) fn decide(&self, object: AnyObject, error: Error, context: Stateless) -> Error {
         (self.0)(object, error, context)
     }

@@ -1,4 +1,5 @@
-//! The function shapes of reconcilers, and their type-erased forms.
+//! The signatures that a reconcile function may have, and the functions without type parameters
+//! that the workers call.
 
 use std::fmt;
 use std::future::Future;
@@ -15,11 +16,11 @@ use crate::error::{Error, Result};
 use crate::object::Request;
 use crate::reconcile::{Action, Cleanup};
 
-/// A reconcile function: `async fn(Arc<K>, Context<S>) -> Result<Action, E>`, or in kube's shape
-/// `async fn(Arc<K>, Arc<S>) -> Result<Action, E>`. `E` is [`Error`], or any type that converts
-/// into it.
+/// A reconcile function: `async fn(Arc<K>, Context<S>) -> Result<Action, E>`, or with kube's
+/// signature `async fn(Arc<K>, Arc<S>) -> Result<Action, E>`. `E` is [`Error`], or any type that
+/// converts into [`Error`].
 ///
-/// `M` is a marker type that distinguishes the function shapes; users never name it.
+/// `M` is a marker type that distinguishes the two signatures; users never name it.
 #[diagnostic::on_unimplemented(
     message = "this is not a reconcile function: `{Self}`",
     label = "neither `async fn(Arc<K>, Context<S>) -> Result<Action>` nor kube's `async fn(Arc<K>, Arc<S>) -> Result<Action, E>`",
@@ -63,7 +64,7 @@ where
     }
 }
 
-/// Marker type of functions in kube's shape, which take their state instead of a context.
+/// Marker type of functions with kube's signature, which take their state instead of a context.
 #[derive(Debug)]
 pub struct WithState<K, S, E>(PhantomData<fn(K, S, E)>);
 
@@ -84,17 +85,17 @@ where
     }
 }
 
-/// Returns the future of a user's function, with its error converted to [`Error`].
+/// Converts the error of a future that a user's function returned to [`Error`].
 pub(crate) fn converted<T: 'static, E: Into<Error> + 'static>(
     function: impl Future<Output = Result<T, E>> + Send + 'static,
 ) -> BoxFuture<'static, Result<T>> {
     Box::pin(function.map_err(Into::into))
 }
 
-/// The type-erased function that a worker calls for a request.
+/// The function that a worker calls for a request, without type parameters.
 #[derive(Debug, Clone)]
 pub(crate) enum Reconciler {
-    /// Function that takes the object; called while the object exists.
+    /// Function that takes the object; called only while the object exists.
     Object {
         function: Function<Action>,
         sees_deletion: bool,
@@ -115,7 +116,7 @@ impl Reconciler {
 
 type ErasedKey = dyn Fn(Request, Stateless) -> BoxFuture<'static, Result<Action>> + Send + Sync;
 
-/// A type-erased function that takes a key.
+/// A function that takes a key, without type parameters.
 #[derive(Clone)]
 pub(crate) struct KeyFunction(Arc<ErasedKey>);
 
@@ -159,7 +160,7 @@ pub(crate) struct Finalizer {
     pub(crate) function: Function<Cleanup>,
 }
 
-/// A type-erased function that takes an object.
+/// A function that takes an object, without type parameters.
 pub(crate) struct Function<T>(Arc<Erased<T>>);
 
 impl<T> Clone for Function<T> {

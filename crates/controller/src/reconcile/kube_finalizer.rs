@@ -1,4 +1,5 @@
-//! kube's `finalizer` function, for reconcilers in kube's shape that handle deletion themselves.
+//! kube's `finalizer` function, for reconcile functions with kube's signature that handle deletion
+//! themselves.
 
 use std::error::Error as StdError;
 use std::future::Future;
@@ -12,16 +13,19 @@ use serde_json::json;
 use crate::context::finalizer::has;
 use crate::reconcile::Action;
 
-/// Call of a reconcile function for an object with a finalizer. Same variants as kube's `Event`.
+/// The reason for which [`finalizer`] calls the reconcile function. Has the same variants as kube's
+/// `Event`.
 #[derive(Debug, Clone)]
 pub enum Event<K> {
-    /// Apply the desired state of the object.
+    /// The object is not being deleted: the function has to apply the desired state.
     Apply(Arc<K>),
-    /// Clean up: the object is being deleted. If the function succeeds, the finalizer is removed.
+    /// The object is being deleted: the function has to clean up. If the function succeeds, the
+    /// finalizer is removed.
     Cleanup(Arc<K>),
 }
 
-/// An error of [`finalizer`]. Same variants as kube's `Error`, except those that cannot occur.
+/// An error of [`finalizer`]. Has the same variants as kube's `Error`, except those that cannot
+/// occur.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error<E: StdError + 'static> {
@@ -43,8 +47,9 @@ pub enum Error<E: StdError + 'static> {
 }
 
 /// Calls `reconcile` to apply an object, or to clean up after an object that is being deleted. Adds
-/// the finalizer `name` before the first apply and removes it after the cleanup. Same signature and
-/// rules as kube's function, so that a kube-rs operator only changes its imports.
+/// the finalizer `name` before the first apply and removes the finalizer after the cleanup. Has the
+/// same signature and rules as kube's function, so that a kube-rs operator only changes its
+/// imports.
 ///
 /// # Examples
 /// ```
@@ -76,8 +81,8 @@ pub enum Error<E: StdError + 'static> {
 /// changed since it was read; the next reconcile has the new version.
 ///
 /// # Cancel safety
-/// If the future is dropped, the cleanup may be done and the finalizer still present; the next call
-/// cleans up again.
+/// If the future is dropped, the cleanup may be done while the object still has the finalizer; the
+/// next call cleans up again.
 pub async fn finalizer<K, E, Fut>(
     api: &Api<K>,
     name: &str,

@@ -1,4 +1,5 @@
-//! The functions that users write: their shapes, their results, and the policy for their errors.
+//! The functions that users write: their signatures, their results, and the policy for their
+//! errors.
 
 mod action;
 pub(crate) mod error_policy;

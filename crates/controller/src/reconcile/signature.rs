@@ -1,5 +1,5 @@
 //! Traits with which `#[opkit::reconcile]` checks the types in a function's signature. Each trait
-//! exists for its compiler message.
+//! exists only for the compiler's message when a type does not implement it.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -60,39 +60,40 @@ pub trait ReconcileValue {}
 impl ReconcileValue for Action {}
 impl ReconcileValue for Cleanup {}
 
-/// Checks the first argument.
+/// Checks that `T` may be the first argument of a reconcile function.
 pub fn object<T: ReconcileObject>() {}
 
-/// Checks the second argument.
+/// Checks that `T` may be the second argument of a reconcile function.
 pub fn context<T: ReconcileContext>() {}
 
-/// Checks the type of `Ok`.
+/// Checks that `T` may be the output of a reconcile function, including its `Ok` value.
 pub fn value<T: ReconcileResult>()
 where
     T::Value: ReconcileValue,
 {
 }
 
-/// Checks that the future can move between threads.
+/// Checks that the future of a reconcile function can move between threads.
 pub fn is_send<F: Future + Send>(_: F) {}
 
-/// Probe of whether the error of a result can be converted to [`Error`]. The compiler prefers an
-/// inherent method to a trait method, and both to a method that needs one more reference. So
-/// `(&probe).verdict()` calls the method of [`Probe`] if the error is convertible, else that of
-/// [`NotConvertible`], and for types that are not a result that of [`NoResult`].
+/// Finds out at compile time whether the error of a result type `T` can be converted to [`Error`].
+/// The compiler prefers an inherent method to a trait method, and both to a method that needs one
+/// more reference. So `(&probe).verdict()` calls the method of [`Probe`] if the error can be
+/// converted, else the method of [`NotConvertible`]. For a type that is not a result, it calls the
+/// method of [`NoResult`].
 #[derive(Debug)]
 pub struct Probe<T>(PhantomData<fn(T)>);
 
-/// Verdict on an error that can be converted to [`Error`].
+/// Return type of `verdict` for an error that can be converted to [`Error`].
 #[derive(Debug)]
 pub struct Convertible<E>(PhantomData<fn(E)>);
 
-/// Verdict on an error that cannot be converted to [`Error`].
+/// Return type of `verdict` for an error that cannot be converted to [`Error`].
 #[derive(Debug)]
 pub struct Inconvertible<E>(PhantomData<fn(E)>);
 
 impl<T> Probe<T> {
-    /// Returns a probe of `T`.
+    /// Creates a probe of the type `T`.
     #[allow(clippy::new_without_default, reason = "named by generated code only")]
     pub fn new() -> Self {
         Self(PhantomData)
@@ -100,18 +101,19 @@ impl<T> Probe<T> {
 }
 
 impl<T, E: Into<Error>> Probe<Result<T, E>> {
-    /// Returns the verdict that the error can be converted.
+    /// Returns a marker which says that the error can be converted to [`Error`].
     pub fn verdict(&self) -> Convertible<E> {
         Convertible(PhantomData)
     }
 }
 
-/// Verdict on results whose error cannot be converted.
+/// Trait whose method the compiler selects for results with an error that cannot be converted to
+/// [`Error`].
 pub trait NotConvertible {
-    /// Type of the error.
+    /// Type of the result's error.
     type Error;
 
-    /// Returns the verdict that the error cannot be converted.
+    /// Returns a marker which says that the error cannot be converted to [`Error`].
     fn verdict(&self) -> Inconvertible<Self::Error>;
 }
 
@@ -123,9 +125,10 @@ impl<T, E> NotConvertible for Probe<Result<T, E>> {
     }
 }
 
-/// Verdict on types that are not a result; [`value`] reports these.
+/// Trait whose method the compiler selects for types that are not a result. The function [`value`]
+/// reports such types.
 pub trait NoResult {
-    /// Returns the accepting verdict, because there is no error to convert.
+    /// Returns the same marker as for a convertible error, because there is no error to convert.
     fn verdict(&self) -> Convertible<()> {
         Convertible(PhantomData)
     }
@@ -133,9 +136,9 @@ pub trait NoResult {
 
 impl<T> NoResult for &Probe<T> {}
 
-/// A verdict of a probe.
+/// The return types of the methods `verdict`: [`Convertible`] and [`Inconvertible`].
 pub trait Verdict {
-    /// Type of the error.
+    /// Type of the error that was tested.
     type Error;
 }
 
@@ -147,7 +150,8 @@ impl<E> Verdict for Inconvertible<E> {
     type Error = E;
 }
 
-/// Verdicts that are accepted.
+/// Implemented only for [`Convertible`], so that the compiler reports an error type that cannot be
+/// converted to [`Error`].
 #[diagnostic::on_unimplemented(
     message = "the error `{E}` of a reconcile function cannot be converted to `opkit::Error` with `?`",
     label = "not `Into<opkit::Error>`",
@@ -158,5 +162,6 @@ pub trait IsConvertible<E> {}
 
 impl<E> IsConvertible<E> for Convertible<E> {}
 
-/// Checks the type of `Err`.
+/// Checks that the `Err` value of a reconcile function can be converted to [`Error`]. The argument
+/// is the result of `(&probe).verdict()`.
 pub fn error<V: Verdict + IsConvertible<<V as Verdict>::Error>>(_: V) {}

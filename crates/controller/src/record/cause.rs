@@ -17,8 +17,8 @@ pub enum Cause {
         kind: Option<Arc<str>>,
         /// Name of the changed object.
         name: String,
-        /// The first fields that changed; empty if the object is new, was deleted and created
-        /// again, or its fields were not compared.
+        /// The first fields that changed. Empty if the object is new, if it was deleted and created
+        /// again, or if its fields were not compared.
         fields: Vec<FieldChange>,
     },
     /// The reconciled object, or an object that it depends on, was deleted.
@@ -28,17 +28,17 @@ pub enum Cause {
         /// Name of the deleted object.
         name: String,
     },
-    /// The last reconcile failed; the value is the number of failures in a row.
+    /// The last reconcile failed. The value is the number of failures in a row.
     Retry(u32),
     /// The last reconcile requested a requeue.
     Requeued,
     /// The periodic resync of all objects.
     Resync,
-    /// The process was elected leader again.
+    /// The process became the leader again, and all objects are reconciled.
     Elected,
-    /// A trigger outside the cluster.
+    /// A trigger or a stream outside the cluster requested the reconcile.
     Triggered {
-        /// Description of the trigger.
+        /// Name of the trigger or stream.
         by: Arc<str>,
     },
 }

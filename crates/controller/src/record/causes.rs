@@ -1,14 +1,16 @@
-//! The causes that are queued with an object, and the spans of their events.
+//! The causes of a queued reconcile, and the tracing spans of the events behind them.
 
 use opkit_workqueue::{Merge, Reasons};
 use tracing::Span;
 
 use crate::record::Cause;
 
-/// Largest number of spans that a reconcile is linked to. Bounds the memory of a queued object.
+/// Largest number of tracing spans that a reconcile is linked to. Bounds the memory of a queued
+/// object.
 const MAX_LINKS: usize = 16;
 
-/// The causes of a reconcile, and the spans of their events if tracing is enabled.
+/// The causes of a reconcile, and the tracing spans of the events that caused it if tracing is
+/// enabled.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Causes {
     pub(crate) reasons: Reasons<Cause>,
@@ -16,7 +18,7 @@ pub(crate) struct Causes {
 }
 
 impl Causes {
-    /// Adds the span of the event that caused the reconcile.
+    /// Adds the tracing span of the event that caused the reconcile.
     pub(crate) fn linked(mut self, span: Span) -> Self {
         if !span.is_disabled() {
             self.links.push(span);
@@ -24,7 +26,7 @@ impl Causes {
         self
     }
 
-    /// Links the span of the reconcile to the spans of its events.
+    /// Links the tracing span of the reconcile to the spans of the events that caused it.
     pub(crate) fn link(&self, reconcile: &Span) {
         for link in &self.links {
             reconcile.follows_from(link);
@@ -48,8 +50,9 @@ impl Merge for Causes {
         self.links.extend(later.links.into_iter().take(room));
     }
 
-    /// Returns `false` for a requeue or retry that was due later: it is not a cause of an earlier
-    /// reconcile.
+    /// Reports whether these causes count for a reconcile that happens before their delay has
+    /// passed. `false` if all causes are requeues and retries: a requeue that is due later is not a
+    /// cause of an earlier reconcile.
     fn is_delivered_early(&self) -> bool {
         let is_asked = |cause: &Cause| matches!(cause, Cause::Requeued | Cause::Retry(_));
         !self.reasons.iter().all(is_asked)

@@ -1,9 +1,10 @@
-//! Detects loops: an object that is reconciled repeatedly because of the reconcile's own writes, or
-//! because another client reverts them. [`turns`] detects children that are created and pruned
-//! alternately, [`pace`] objects that are reconciled without a pause for any other reason.
+//! Detects loops: an object that is reconciled repeatedly because of the writes of its own
+//! reconciles, or because another client reverts these writes. [`turns`] detects children that are
+//! created and pruned alternately. [`pace`] detects objects that are reconciled without a pause for
+//! any other reason.
 //!
-//! Frequent but healthy reconciles are not reported: a rollout of many steps is caused by the
-//! changes of other clients, and its values do not come back.
+//! Frequent but healthy reconciles are not reported. For example, a rollout of many steps is caused
+//! by the changes of other clients, and no field gets an earlier value again.
 
 mod pace;
 mod turns;
@@ -20,30 +21,30 @@ use self::turns::Turns;
 use super::ReconcileRecord;
 use crate::record::trace::Write;
 
-/// Number of reconciles in a row, each caused only by the writes of the one before, that count as a
-/// loop.
+/// Number of reconciles in a row that count as a loop, each caused only by the writes of the
+/// reconcile before.
 const CHAIN: u32 = 10;
-/// Number of times that the same value of a field came back and was overwritten before this counts
-/// as a loop.
+/// Number of times that the same value of a field must come back and be overwritten to count as a
+/// loop.
 const FIGHT: usize = 5;
-/// Time within which [`CHAIN`] reconciles or [`FIGHT`] corrections count as a loop.
+/// Time within which [`CHAIN`] reconciles or [`FIGHT`] overwritten values count as a loop.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Largest number of remembered corrections, and of remembered children, per object. Bounds the
-/// memory of a tracker.
+/// Largest number of overwritten values, and of children, that are remembered per object. Bounds
+/// the memory of a tracker.
 const MAX_TRACKED: usize = 32;
 
-/// A detected loop: reconciles that cause each other.
+/// A detected loop: reconciles of an object that cause further reconciles of the same object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HotLoop {
     /// The object whose change causes the next reconcile, such as `Deployment robot-one`.
     pub object: String,
-    /// The field that keeps changing; empty if it is not known.
+    /// Path of the field that keeps changing; empty if the field is not known.
     pub field: String,
-    /// The field manager that keeps changing the field; `None` if it is not known.
+    /// The field manager that keeps changing the field; `None` if the manager is not known.
     pub manager: Option<String>,
-    /// The cause of the last reconcile if the object is reconciled without a pause and no changing
-    /// field is known, such as a requeue after 1 ms.
+    /// The cause of the last reconcile, such as a requeue after 1 ms. Set if the object is
+    /// reconciled without a pause and no changing field is known.
     pub because: Option<String>,
     /// Whether the object is a child that one reconcile creates and the next one prunes.
     pub is_created_and_pruned: bool,
@@ -87,7 +88,7 @@ struct Correction {
     kind: String,
     name: String,
     field: String,
-    /// Fingerprint of the field's value.
+    /// Fingerprint of the value that the other client set.
     value: u64,
 }
 
@@ -102,21 +103,22 @@ pub(crate) struct ContestedField {
     pub(crate) field: String,
 }
 
-/// State of loop detection for one object.
+/// State of the loop detection for one object.
 #[derive(Debug, Default)]
 pub(super) struct Tracker {
-    /// Number of reconciles in a row that were caused only by the one before.
+    /// Number of reconciles in a row that were caused only by the writes of the reconcile before.
     chain: u32,
     since: Duration,
     wrote: Vec<Write>,
     corrections: VecDeque<(Duration, Correction)>,
     turns: Turns,
-    /// The other field manager of the contested field, once it is known.
+    /// The other client's field manager, which keeps changing the field; `None` until it is looked
+    /// up.
     pub(super) other_manager: Option<String>,
 }
 
 impl Tracker {
-    /// Records a finished reconcile. Returns the loop that it is part of, if any.
+    /// Records a finished reconcile. Returns the loop that the reconcile is part of, if any.
     pub(super) fn observe(
         &mut self,
         now: Duration,
@@ -130,7 +132,8 @@ impl Tracker {
         turns.or(own).or(fight)
     }
 
-    /// Detects reconciles that are caused only by the writes of the one before and write again.
+    /// Detects a loop of reconciles that write again, and that are caused only by the writes of the
+    /// reconcile before.
     fn own_loop(
         &mut self,
         now: Duration,
@@ -173,7 +176,7 @@ impl Tracker {
         })
     }
 
-    /// Detects a field whose same value comes back repeatedly while each reconcile writes the
+    /// Detects a field that gets the same value back repeatedly, while each reconcile writes the
     /// object.
     fn fight(&mut self, now: Duration, record: &ReconcileRecord) -> Option<HotLoop> {
         while let Some((at, _)) = self.corrections.front()
@@ -219,7 +222,8 @@ impl Tracker {
         found
     }
 
-    /// Returns the field that another client seems to change back, unless its manager is known.
+    /// Returns the field that another client seems to change back. Returns `None` if there is no
+    /// such field, or the other client's field manager is known already.
     pub(super) fn contested(&self) -> Option<ContestedField> {
         let (_, last) = self.corrections.back()?;
         let alike = self.corrections.iter().filter(|(_, one)| one == last);

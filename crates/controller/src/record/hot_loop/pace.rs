@@ -1,9 +1,9 @@
-//! Detects objects that are reconciled without a pause, whatever the cause: a result that requests
-//! the next reconcile immediately, a trigger that fires in each reconcile, writes that are not
-//! known to be the controller's own.
+//! Detects objects that are reconciled without a pause, whatever the cause: a reconcile that
+//! requests the next reconcile immediately, a trigger that fires in each reconcile, or writes that
+//! are not known to be the controller's.
 //!
-//! [`Pace`] counts, per object, the reconciles with the same cause within a window of time. The
-//! records of the object hold everything else that is needed.
+//! [`Pace`] counts, per object, the reconciles with the same cause within a window of time.
+//! Everything else that is needed is in the records of the object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,27 +13,27 @@ use crate::record::{Cause, ReconcileRecord};
 
 /// Window of time in which reconciles are counted.
 const WINDOW: Duration = Duration::from_secs(5);
-/// Number of reconciles per window, requested or caused by the controller itself, that count as a
-/// loop: 20 per second. A retry backoff that starts at 5 ms and doubles leads to only 11.
+/// Number of reconciles per window that count as a loop if the controller itself requests or causes
+/// them: 20 per second. A retry backoff that starts at 5 ms and doubles leads to only 11.
 const OWN_LIMIT: u32 = 100;
-/// Number of reconciles per window, caused by changes of the same object, that count as a loop: 100
-/// per second.
+/// Number of reconciles per window that count as a loop if changes of the same object cause them:
+/// 100 per second.
 const CHANGE_LIMIT: u32 = 500;
 
-/// Rate at which one object is reconciled.
+/// Counter of the reconciles of one object within a window of time.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// Start of the window.
+    /// Start of the current window.
     since: Duration,
     in_window: u32,
-    /// Number of reconciles in this window and in the earlier windows of the same loop.
+    /// Number of reconciles in the current window and in the earlier windows of the same loop.
     total: u32,
 }
 
 impl Pace {
-    /// Records a finished reconcile, given the records of the earlier ones, oldest first. Returns
-    /// the loop that the reconcile is part of, if any. The clock is read only when needed, which
-    /// for most reconciles is never.
+    /// Records a finished reconcile. `before` contains the records of the earlier reconciles,
+    /// oldest first. Returns the loop that the reconcile is part of, if any. `clock` is called only
+    /// when needed, which for most reconciles is never.
     pub(crate) fn observe<'r>(
         &mut self,
         clock: impl FnOnce() -> Duration,
@@ -69,9 +69,9 @@ impl Pace {
     }
 }
 
-/// Reports whether the controller itself is every cause: requested by a result or a trigger, or a
-/// change of an object that one of the last two reconciles wrote. Two, because the event of a write
-/// may arrive one reconcile late.
+/// Reports whether the controller itself is the reason for every cause of a reconcile. Such a cause
+/// is a requeue, a retry or a trigger, or a change of an object that one of the last two reconciles
+/// wrote. Two reconciles are tested, because the event of a write may arrive one reconcile late.
 fn is_own(record: &ReconcileRecord, last: [Option<&Arc<ReconcileRecord>>; 2]) -> bool {
     let wrote = |kind: Option<&str>, name: &str| {
         let kind = kind.unwrap_or(&record.kind);
@@ -85,7 +85,7 @@ fn is_own(record: &ReconcileRecord, last: [Option<&Arc<ReconcileRecord>>; 2]) ->
         })
 }
 
-/// Reports whether the same object changed before both reconciles.
+/// Reports whether both reconciles were caused by a change of the same object.
 fn is_alike(record: &ReconcileRecord, last: &ReconcileRecord) -> bool {
     let mut changed = record.causes.iter().filter_map(Cause::change);
     changed.any(|(kind, name, _)| {
@@ -94,7 +94,7 @@ fn is_alike(record: &ReconcileRecord, last: &ReconcileRecord) -> bool {
     })
 }
 
-/// Returns the text of the cause, without the fields that changed.
+/// Returns the cause as text, without the fields that changed.
 fn without_fields(cause: &Cause) -> String {
     match cause {
         Cause::Changed { kind, name, .. } => Cause::Changed {

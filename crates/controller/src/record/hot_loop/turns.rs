@@ -1,13 +1,13 @@
-//! Detects children that are created and pruned alternately: one reconcile applies a child only
-//! because it does not exist; the next one finds it, does not apply it, and so prunes it.
+//! Detects children that are created and pruned alternately. This happens if a reconcile applies a
+//! child only when the child does not exist: the next reconcile finds the child, does not apply it,
+//! and so prunes it.
 
 use std::time::Duration;
 
 use super::{HotLoop, MAX_TRACKED, WINDOW};
 use crate::record::ReconcileRecord;
 
-/// Number of times that a child is created and then pruned by a later reconcile before this counts
-/// as a loop.
+/// Number of times that a child must be created and then pruned to count as a loop.
 const TURNS: u32 = 3;
 
 /// The children that were created or pruned recently.
@@ -18,18 +18,19 @@ pub(super) struct Turns {
 
 #[derive(Debug)]
 struct Child {
-    /// Kind and name.
+    /// Kind and name of the child.
     object: String,
     namespace: Option<String>,
     verb: &'static str,
     /// Time of the last creation or pruning.
     at: Duration,
-    /// Number of times that one followed the other.
+    /// Number of times in a row that a creation followed a pruning or a pruning followed a
+    /// creation.
     count: u32,
 }
 
 impl Turns {
-    /// Records a finished reconcile. Returns the loop that it is part of, if any.
+    /// Records a finished reconcile. Returns the loop that the reconcile is part of, if any.
     pub(super) fn observe(&mut self, now: Duration, record: &ReconcileRecord) -> Option<HotLoop> {
         let is_recent = |child: &Child| now.saturating_sub(child.at) <= WINDOW;
         self.children.retain(is_recent);
