@@ -1,5 +1,5 @@
-//! Log of the last reconciles, in memory: object, causes, reads and writes, duration and outcome of
-//! each.
+//! Log of the last reconciles, in memory: the object, causes, reads and writes, duration and
+//! outcome of each reconcile.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -20,12 +20,12 @@ use super::{Cause, HotLoop, Outcome};
 use crate::object::Request;
 use crate::record::trace::Write;
 
-/// Largest number of records; the oldest is dropped first.
+/// Largest number of records of all objects; the oldest record is dropped first.
 const MAX_RECORDS: usize = 4096;
 /// Largest number of records of one object.
 const MAX_RECORDS_PER_OBJECT: usize = 8;
-/// Largest number of objects whose last reconcile is kept. Reconciles of further objects are only
-/// in the list of all records.
+/// Largest number of objects with records of their own and loop detection. Reconciles of further
+/// objects are only in the list of all records.
 const MAX_OBJECTS: usize = 10_000;
 
 /// Record of one reconcile.
@@ -36,11 +36,13 @@ pub struct ReconcileRecord {
     pub controller: Arc<str>,
     /// Kind of the object.
     pub kind: Arc<str>,
-    /// Key of the object.
+    /// Key of the object, with its cluster.
     pub request: Request,
-    /// Number of this reconcile among all of the object by this process; the first is 1.
+    /// Sequence number of this reconcile among the reconciles of the object by this process; the
+    /// first is 1.
     pub number: u64,
-    /// All causes, such as `Deployment robot-one changed: .status.readyReplicas 1 -> 2`.
+    /// All causes of the reconcile, such as `Deployment robot-one changed: .status.readyReplicas 1
+    /// -> 2`.
     pub causes: Reasons<Cause>,
     /// Number of reads from the cache.
     pub cache_reads: u32,
@@ -48,7 +50,7 @@ pub struct ReconcileRecord {
     pub live_reads: u32,
     /// Writes that succeeded.
     pub writes: Vec<Write>,
-    /// Start time.
+    /// Time at which the reconcile started.
     pub started: Timestamp,
     /// Duration of the reconcile.
     pub duration: Duration,
@@ -59,7 +61,7 @@ pub struct ReconcileRecord {
 }
 
 impl ReconcileRecord {
-    /// Returns the causes, one text each.
+    /// Returns the causes of the reconcile as texts.
     pub fn causes(&self) -> Vec<String> {
         let mut causes: Vec<_> = self.causes.iter().map(ToString::to_string).collect();
         if self.causes.more() > 0 {
@@ -84,9 +86,9 @@ impl fmt::Display for ReconcileRecord {
     }
 }
 
-/// The log of the last reconciles. A clone is another handle on the same log.
+/// The log of the last reconciles. A clone is another handle to the same log.
 ///
-/// A full log drops its oldest record.
+/// If the log is full, the oldest record is dropped.
 ///
 /// # Examples
 /// ```
@@ -100,9 +102,9 @@ impl fmt::Display for ReconcileRecord {
 #[derive(Debug, Clone)]
 pub struct ReconcileLog {
     shared: Arc<Mutex<Log>>,
-    /// Number of objects with loop detection; an object gets it with its first write.
+    /// Number of objects with loop detection, which starts at the first write for an object.
     trackers: Arc<AtomicUsize>,
-    /// Whether values of changed fields are kept.
+    /// Whether all values of changed fields are kept.
     values: Arc<AtomicBool>,
     origin: Instant,
 }
@@ -121,28 +123,29 @@ impl Default for ReconcileLog {
 #[derive(Debug, Default)]
 struct Log {
     all: VecDeque<Arc<ReconcileRecord>>,
-    /// Objects by controller, so that a lookup needs no key of controller and request.
+    /// Objects by controller and request. Two maps, so that a lookup need not build a key from the
+    /// controller and the request.
     objects: HashMap<Arc<str>, HashMap<Request, Reconciled, RandomState>, RandomState>,
-    /// Number of objects of all controllers.
+    /// Number of entries in `objects`, for all controllers.
     known: usize,
     total: u64,
 }
 
-/// Records of one object by one controller.
+/// Records of the reconciles of one object by one controller.
 #[derive(Debug, Default)]
 struct Reconciled {
     records: VecDeque<Arc<ReconcileRecord>>,
     count: u64,
     pace: Pace,
-    /// Loop detection, created at the first write.
+    /// State of the loop detection, created at the first write of a reconcile of the object.
     tracker: Option<Box<Tracker>>,
 }
 
 impl ReconcileLog {
-    /// Sets whether the values of all changed fields are kept from now on. By default only the path
-    /// of a field is kept, and below `.status` also numbers and booleans, because the debug
-    /// endpoint, `opkit explain` and failed tests show the records. Values of Secrets and kubectl's
-    /// last-applied annotation are never kept.
+    /// Sets whether records contain the values of all changed fields from now on. By default, a
+    /// record contains only the path of a changed field, and below `.status` also numbers and
+    /// booleans, because records are shown by the debug endpoint, by `opkit explain` and by failed
+    /// tests. Values of Secrets and of kubectl's last-applied annotation are never kept.
     pub fn record_values(&self, all: bool) {
         self.values.store(all, Ordering::Relaxed);
     }
@@ -160,14 +163,14 @@ impl ReconcileLog {
         self.shared.lock().all.iter().cloned().collect()
     }
 
-    /// Returns the records of an object by a controller, oldest first.
+    /// Returns the records of the reconciles of an object by a controller, oldest first.
     pub fn of(&self, controller: &str, request: &Request) -> Vec<Arc<ReconcileRecord>> {
         let log = self.shared.lock();
         let known = log.known(controller, request);
         known.map_or_else(Vec::new, |known| known.records.iter().cloned().collect())
     }
 
-    /// Returns the last record of an object by a controller.
+    /// Returns the record of the last reconcile of an object by a controller.
     pub fn last(&self, controller: &str, key: &ObjectKey) -> Option<Arc<ReconcileRecord>> {
         let request = Request::from(key.clone());
         self.of(controller, &request).pop()
@@ -188,8 +191,8 @@ impl ReconcileLog {
         self.shared.lock().total
     }
 
-    /// Adds the record of a reconcile that wrote as `field_manager`. Returns the loop that the
-    /// reconcile is part of, if any.
+    /// Adds the record of a reconcile whose writes had the field manager `field_manager`. Returns
+    /// the loop that the reconcile is part of, if any.
     pub(crate) fn push(&self, mut record: ReconcileRecord, field_manager: &str) -> Option<HotLoop> {
         let mut log = self.shared.lock();
         log.total = log.total.saturating_add(1);
@@ -240,7 +243,8 @@ impl ReconcileLog {
     }
 
     /// Returns the field that another client seems to change back each time the object is
-    /// reconciled, unless the manager of that field is known already.
+    /// reconciled. Returns `None` if there is no such field, or the other client's field manager is
+    /// known already.
     pub(crate) fn contested(
         &self,
         controller: &Arc<str>,
@@ -256,7 +260,7 @@ impl ReconcileLog {
             .contested()
     }
 
-    /// Sets the other manager of the contested field.
+    /// Stores the field manager of the other client that changes back a field of the object.
     pub(crate) fn set_other_manager(
         &self,
         controller: &Arc<str>,
@@ -293,7 +297,8 @@ impl Log {
         self.objects.get_mut(controller)?.get_mut(request)
     }
 
-    /// Adds a record to the list of all records and returns the records that it displaces.
+    /// Adds a record to the list of all records. Returns the records that are dropped because the
+    /// list is full, so that the caller can free them without the lock.
     fn keep(&mut self, record: Arc<ReconcileRecord>) -> Option<[Option<Arc<ReconcileRecord>>; 2]> {
         self.all.push_back(record);
         if self.all.len() <= MAX_RECORDS {

@@ -1,5 +1,5 @@
-//! Records of reconciles: the causes that are queued with an object, the trace of what a reconcile
-//! did, and the log of the last reconciles with the loops that it finds.
+//! Records of reconciles: the causes that are queued with an object, the trace of the reads and
+//! writes of a reconcile, and the log of the last reconciles, which also detects loops.
 
 mod cause;
 pub(crate) mod causes;

@@ -7,16 +7,16 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Success: no further reconcile until something changes.
+    /// Success. The object is not reconciled again until something changes.
     Ok,
-    /// Success, with a requeue.
+    /// Success. The object is reconciled again after a delay.
     Requeue {
         /// Delay until the next reconcile.
         after: Duration,
     },
-    /// Failure.
+    /// The reconcile failed.
     Error {
-        /// The error chain on one line.
+        /// The error and its causes, on one line.
         message: String,
         /// Delay until the retry; `None` if the object is retried at its next change.
         retry_after: Option<Duration>,
@@ -24,7 +24,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Reports whether the object is queued again without a change.
+    /// Reports whether the object is reconciled again even if nothing changes.
     pub(crate) fn is_queued_again(&self) -> bool {
         match self {
             Self::Ok => false,

@@ -9,20 +9,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use opkit_client::{Kind, ObjectKey};
 use parking_lot::Mutex;
 
-/// Number of writes that are kept: enough to explain a reconcile, and a bound for a record.
+/// Largest number of writes in the record of a reconcile: enough to explain the reconcile, and a
+/// bound for the memory.
 const MAX_WRITES: usize = 32;
 
-/// Reads, writes and applied children of one reconcile so far. Dropped with the reconcile, so a
-/// reconcile that ends early leaves nothing behind.
+/// Reads, writes and applied children of one reconcile so far. The trace is dropped when the
+/// reconcile ends, even if the reconcile is cancelled.
 #[derive(Default)]
 pub(crate) struct Trace {
-    /// Children that the reconcile applied or failed to apply: a failed apply is not a reason to
-    /// delete the child.
+    /// Children that the reconcile applied or failed to apply. A failed apply is not a reason to
+    /// prune the child.
     applied: Mutex<HashSet<Child>>,
     cache_reads: AtomicU32,
     live_reads: AtomicU32,
     writes: Mutex<Vec<Write>>,
-    /// Client that `Context::client` returns, which records its requests here.
+    /// Client that `Context::client` returns. It records its requests in this trace.
     client: OnceLock<kube::Client>,
 }
 
@@ -38,7 +39,8 @@ impl fmt::Debug for Trace {
 pub struct Write {
     /// The verb: `create`, `apply`, `patch`, `update`, `delete` or `prune`.
     pub verb: &'static str,
-    /// Kind of the object; for requests through `Context::client`, its resource.
+    /// Kind of the object; for a request through `Context::client`, the resource, such as
+    /// `deployments`.
     pub kind: String,
     /// Key of the object.
     pub key: ObjectKey,
@@ -62,7 +64,7 @@ impl fmt::Display for Write {
     }
 }
 
-/// Group, kind and key of a child. Its version and its Rust type do not matter.
+/// Group, kind and key of a child. The API version and the Rust type of the child do not matter.
 type Child = (String, String, ObjectKey);
 
 fn child(kind: &Kind, key: &ObjectKey) -> Child {
@@ -70,12 +72,12 @@ fn child(kind: &Kind, key: &ObjectKey) -> Child {
 }
 
 impl Trace {
-    /// Records that the reconcile applies a child.
+    /// Records that the reconcile applied a child, or tried to.
     pub(crate) fn applied(&self, kind: &Kind, key: &ObjectKey) {
         self.applied.lock().insert(child(kind, key));
     }
 
-    /// Reports whether the reconcile applied the child.
+    /// Reports whether the reconcile applied the child, or tried to.
     pub(crate) fn has_applied(&self, group: &str, kind: &str, key: &ObjectKey) -> bool {
         let child = (group.to_owned(), kind.to_owned(), key.clone());
         self.applied.lock().contains(&child)
@@ -111,12 +113,13 @@ impl Trace {
         }
     }
 
-    /// Returns the client of this reconcile, which `create` creates at the first call.
+    /// Returns the client of this reconcile. `create` is called only if there is no client yet.
     pub(crate) fn client(&self, create: impl FnOnce() -> kube::Client) -> kube::Client {
         self.client.get_or_init(create).clone()
     }
 
-    /// Returns the number of reads from the cache and from the server, and takes the writes.
+    /// Returns the number of reads from the cache, the number of reads from the server, and the
+    /// writes, which are removed from the trace.
     pub(crate) fn finish(&self) -> (u32, u32, Vec<Write>) {
         let writes = std::mem::take(&mut *self.writes.lock());
         (

@@ -1,4 +1,4 @@
-//! From an event of an informer to the requests that it adds to the queue.
+//! Adds requests to the queue for the events of an informer.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,18 +19,19 @@ use crate::reads::ControllerIdentity;
 use crate::record::causes::Causes;
 use crate::record::{Cause, ReconcileLog};
 
-/// Largest number of changed fields in a cause. Bounds the size of a record.
+/// Largest number of changed fields that one cause contains. Bounds the size of a record.
 const MAX_FIELDS: usize = 4;
 
-/// Number of events after which the task yields to other tasks.
+/// Number of events after which a task that fills the queue yields to other tasks.
 pub(super) const YIELD_AFTER: u32 = 64;
 
-/// Priority of objects that did not change just now: those of the initial list and of a resync.
-/// Same value as in controller-runtime.
+/// Priority of objects that did not just change: objects of the initial list and of a resync. Same
+/// value as in controller-runtime.
 pub(crate) const LOW_PRIORITY: i32 = -100;
 
-/// Returns the owners of `child` of the kind `owner`: the controller, or with `any` all of them. An
-/// owner in a namespace is in the namespace of the child.
+/// Returns the keys of the owners of `child` that are of the kind `owner`. If `any` is true,
+/// returns all such owners, else only the owner that is marked as the controller. The key of a
+/// namespaced owner gets the namespace of the child.
 pub(crate) fn owners_of(owner: &Kind, child: &Meta<'_>, any: bool) -> Vec<ObjectKey> {
     let references = match any {
         true => child.owners(),
@@ -50,7 +51,7 @@ pub(crate) fn owners_of(owner: &Kind, child: &Meta<'_>, any: bool) -> Vec<Object
 #[derive(Debug)]
 pub(crate) struct ControllerSources {
     pub(crate) controller: Arc<ControllerIdentity>,
-    /// The reconciled kind first, then the others.
+    /// Declared sources; the first is the reconciled kind.
     pub(crate) sources: Vec<SourceSpec>,
     /// Filter of the events of all sources.
     pub(crate) event_filter: Option<Predicate>,
@@ -60,8 +61,8 @@ pub(crate) struct ControllerSources {
 }
 
 impl ControllerSources {
-    /// Adds the events of one source in one cluster to the queue until the future is dropped.
-    /// Notifies `synced` after the initial list.
+    /// Adds a request to the queue for each event of one source in one cluster, until the future is
+    /// dropped. Notifies `synced` after the initial list.
     pub(crate) async fn run(
         self: Arc<Self>,
         cluster: Arc<ClusterController>,
@@ -134,15 +135,17 @@ impl ControllerSources {
         }
     }
 
-    /// Returns the cluster of a request, or `None` if there is no cluster of that name.
+    /// Returns the cluster that a request names, or `None` if the operator has no cluster of that
+    /// name.
     fn cluster(&self, request: &Request) -> Option<&Arc<ClusterController>> {
         let name = request.cluster();
         let mut clusters = self.clusters.iter();
         clusters.find(|cluster| cluster.name.as_deref() == name)
     }
 
-    /// Reports whether a generic event of the source causes a reconcile of the named object only.
-    /// Then there is nothing to filter or to map, and the object need not be looked up.
+    /// Reports whether a generic event of the source causes a reconcile of the object in the event
+    /// only. Such a source has no filters and no map functions, so the object need not be looked
+    /// up.
     pub(super) fn is_plain(&self, source: usize) -> bool {
         let declared = self.sources.get(source);
         self.event_filter.is_none()
@@ -152,9 +155,9 @@ impl ControllerSources {
             })
     }
 
-    /// Returns the objects to reconcile for a generic event; `request` names an object of the
-    /// source's kind. An object of the reconciled kind need not be in the cache; if it is not, it
-    /// is neither filtered nor mapped.
+    /// Returns the objects to reconcile for a generic event of the source. `request` names an
+    /// object of the source's kind. An object of the reconciled kind that is not in the cache is
+    /// reconciled without filters and map functions.
     pub(super) fn generic_targets(&self, source: usize, request: Request) -> Vec<Request> {
         let Some(declared) = self.sources.get(source) else {
             return Vec::new();
@@ -179,16 +182,17 @@ impl ControllerSources {
     }
 }
 
-/// The objects to reconcile for the events of one object.
+/// The objects to reconcile for the events of one watched object.
 #[derive(Default)]
 struct Targets {
-    /// Whether the object itself is reconciled.
+    /// Whether the watched object itself is reconciled.
     is_itself: bool,
     mapped: HashSet<ObjectKey>,
 }
 
 impl Targets {
-    /// Adds the objects to reconcile for an event; none if the event does not pass the filters.
+    /// Adds the objects to reconcile for an event. Adds nothing if the event does not pass the
+    /// filters.
     fn add(
         &mut self,
         sources: &ControllerSources,
@@ -212,7 +216,7 @@ impl Targets {
         !self.is_itself && self.mapped.is_empty()
     }
 
-    /// Returns each object once; `itself` is the object of the events.
+    /// Returns the key of each object to reconcile once. `itself` is the key of the watched object.
     fn keys(mut self, itself: &ObjectKey) -> impl Iterator<Item = ObjectKey> {
         let itself = self.is_itself.then(|| {
             self.mapped.remove(itself);
@@ -222,8 +226,8 @@ impl Targets {
     }
 }
 
-/// Reports whether the object did not change: a list after a gap in the watch delivers such
-/// objects.
+/// Reports whether the object did not change. A list after an interrupted watch also delivers
+/// unchanged objects.
 fn is_unchanged(delta: &Delta) -> bool {
     match (&delta.old, &delta.new) {
         (Some(old), Some(new)) if !delta.coalesced => {
@@ -235,7 +239,8 @@ fn is_unchanged(delta: &Delta) -> bool {
     }
 }
 
-/// Returns the first fields that changed, if both versions belong to one object.
+/// Returns the first fields that changed. Returns none if the object was created, deleted, or
+/// deleted and created again.
 fn changed_fields(delta: &Delta, values: ShownValues) -> Vec<FieldChange> {
     match (&delta.old, &delta.new) {
         (Some(old), Some(new)) if !delta.is_recreated() => {

@@ -1,8 +1,9 @@
 //! Events of watched objects: create, update, delete and generic, as in controller-runtime.
 //!
-//! Predicates, map functions and the handlers of a [`Source`](crate::Source) receive them. In
-//! predicates, `K` is [`Stored`], the object as the cache stores it, whose metadata is read without
-//! decoding. In map functions, `K` is the Rust type.
+//! Predicates, map functions and the functions of a [`Source`](crate::Source) for single types of
+//! events receive these events. In predicates, `K` is [`Stored`], the object as the cache stores
+//! it, whose metadata is read without decoding. In map functions, `K` is the Rust type of the
+//! watched kind.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,8 +18,8 @@ pub struct CreateEvent<'a, K = Stored> {
     pub is_initial: bool,
 }
 
-/// Event of an object that changed. A resync reports an unchanged object with the same version as
-/// old and new.
+/// Event of an object that changed. In a resync, which reports unchanged objects, `old` and `new`
+/// are the same version.
 pub struct UpdateEvent<'a, K = Stored> {
     /// The object before the change.
     pub old: &'a K,
@@ -30,13 +31,13 @@ pub struct UpdateEvent<'a, K = Stored> {
 pub struct DeleteEvent<'a, K = Stored> {
     /// The last known version of the object.
     pub object: &'a K,
-    /// Whether the object had this content when it was deleted. False if the watch missed the
-    /// deletion: the object may have changed before, for example its labels or its owner. The
-    /// opposite of controller-runtime's `DeleteStateUnknown`.
+    /// Whether `object` is the state at the time of the deletion. `false` if the watch missed the
+    /// deletion, so that the object may have changed before it was deleted, for example its labels
+    /// or its owner. The opposite of controller-runtime's `DeleteStateUnknown`.
     pub is_certain: bool,
 }
 
-/// Event of an object that was named by a trigger outside the cluster; see
+/// Event of an object whose key was sent through a trigger from outside the cluster; see
 /// [`Source::triggered_by`].
 ///
 /// [`Source::triggered_by`]: crate::Source::triggered_by
@@ -71,12 +72,12 @@ pub enum Event<'a, K = Stored> {
     Update(UpdateEvent<'a, K>),
     /// An object was deleted.
     Delete(DeleteEvent<'a, K>),
-    /// A trigger outside the cluster named an object.
+    /// The key of an object was sent through a trigger from outside the cluster.
     Generic(GenericEvent<'a, K>),
 }
 
 impl<'a, K> Event<'a, K> {
-    /// Returns the current, or last known, object.
+    /// Returns the object after the event. For a delete event, returns the last known version.
     pub fn object(&self) -> &'a K {
         match self {
             Event::Create(event) => event.object,
@@ -123,8 +124,9 @@ macro_rules! named_debug {
 named_debug!(CreateEvent UpdateEvent DeleteEvent GenericEvent);
 
 impl<'a> Event<'a> {
-    /// Returns the event of a step of a delta, and whether old and new are consecutive versions;
-    /// `None` for a type of step that is not known here.
+    /// Converts an event of the cache. Also returns whether the old and the new object are
+    /// consecutive versions, without coalesced changes in between. Returns `None` for a type of
+    /// event that this crate does not handle.
     pub(crate) fn of(step: Step<'a>) -> Option<(Self, bool)> {
         Some(match step {
             Step::Created { object, is_initial } => {
@@ -140,9 +142,9 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// Decodes the objects of the event with `decode` and calls `function` with the result. Returns
-    /// `None` if decoding fails. For an update one decoded object is enough; it is used as old and
-    /// new.
+    /// Decodes the objects of the event with `decode` and calls `function` with the decoded event.
+    /// Returns `None` if decoding fails. If only one of the two objects of an update can be
+    /// decoded, it is used as both the old and the new object.
     pub(crate) fn decoded<K, R>(
         &self,
         decode: impl Fn(&Stored) -> Option<Arc<K>>,

@@ -1,4 +1,4 @@
-//! Sources: from a change in the cache, or a trigger, to the objects to reconcile.
+//! Sources: determine the objects to reconcile for a change in the cache, or for a trigger.
 
 pub(crate) mod enqueue;
 pub mod event;

@@ -10,8 +10,8 @@
 //!
 //! Two sorts of updates pass a test of a change, and its negation, without being tested. The first
 //! is the update that starts the deletion of an object, so that no finalizer is missed, even for
-//! kinds without a generation. The second is an update that several changes were coalesced into: a
-//! reconcile may have read a label that was removed and added again.
+//! kinds without a generation. The second is an update that stands for several coalesced changes:
+//! the old and the new object may be equal although a reconcile has read a version in between.
 //!
 //! Predicates on metadata read it without decoding the object.
 
@@ -68,19 +68,21 @@ impl fmt::Debug for Predicate {
 }
 
 impl Predicate {
-    /// Passes updates for which `test(old, new)` is true. Decodes the metadata of both objects;
-    /// [`on`](Predicate::on) reads it without decoding.
+    /// Returns a predicate that passes updates for which `test(old, new)` is true. Decodes the
+    /// metadata of both objects; [`on`](Predicate::on) reads the metadata without decoding.
     pub fn new(test: impl Fn(&ObjectMeta, &ObjectMeta) -> bool + Send + Sync + 'static) -> Self {
         Self::on(move |old, new| test(&old.to_object_meta(), &new.to_object_meta()))
     }
 
-    /// Passes updates for which `test(old, new)` is true.
+    /// Returns a predicate that passes updates for which `test(old, new)` is true, where `old` and
+    /// `new` are the metadata before and after the update.
     pub fn on(test: impl Fn(&Meta<'_>, &Meta<'_>) -> bool + Send + Sync + 'static) -> Self {
         Self::change(move |old, new| test(&old.meta(), &new.meta()))
     }
 
-    /// Passes updates for which `test(old, new)` is true for the decoded Rust objects. An object
-    /// that cannot be decoded passes, so that the reconcile reports its error.
+    /// Returns a predicate that passes updates for which `test(old, new)` is true, where `old` and
+    /// `new` are the objects before and after the update. An object that cannot be decoded passes,
+    /// so that the reconcile reports the error.
     pub fn typed<K: Object>(test: impl Fn(&K, &K) -> bool + Send + Sync + 'static) -> Self {
         Self::change(move |old, new| match (old.get::<K>(), new.get::<K>()) {
             (Ok(old), Ok(new)) => test(&old, &new),
@@ -88,15 +90,16 @@ impl Predicate {
         })
     }
 
-    /// Passes events for which `test` is true for the metadata of the object after the event, or
-    /// the last known metadata.
+    /// Returns a predicate that passes events for which `test` is true. `test` receives the
+    /// metadata of the object after the event; for a delete event, the last known metadata.
     pub fn object(test: impl Fn(&Meta<'_>) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(Node::Object(Box::new(move |object| {
             test(&object.meta())
         }))))
     }
 
-    /// Passes events for which `test` is true for the stored objects.
+    /// Returns a predicate that passes events for which `test` is true. The objects in the event
+    /// are as the cache stores them.
     pub fn events(test: impl Fn(&Event<'_>) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(Node::Event(Box::new(test))))
     }
@@ -105,17 +108,18 @@ impl Predicate {
         Self(Arc::new(Node::Change(Box::new(test))))
     }
 
-    /// Passes the events that at least one of the two predicates passes.
+    /// Returns a predicate that passes the events that at least one of the two predicates passes.
     pub fn or(self, other: Self) -> Self {
         Self(Arc::new(Node::Or(self, other)))
     }
 
-    /// Passes the events that both predicates pass.
+    /// Returns a predicate that passes the events that both predicates pass.
     pub fn and(self, other: Self) -> Self {
         Self(Arc::new(Node::And(self, other)))
     }
 
-    /// Adds this predicate to `filter`: an event must pass all.
+    /// Adds this predicate to `filter`: an event must then pass the predicates in `filter` and this
+    /// one.
     pub(crate) fn and_then(self, filter: &mut Option<Self>) {
         *filter = Some(match filter.take() {
             Some(before) => before.and(self),
@@ -123,8 +127,8 @@ impl Predicate {
         });
     }
 
-    /// Reports whether an event passes. `is_whole` is false for an update that is one of several
-    /// coalesced changes.
+    /// Reports whether the predicate passes `event`. `is_whole` is false for an update that stands
+    /// for several coalesced changes.
     pub(crate) fn passes(&self, event: &Event<'_>, is_whole: bool) -> bool {
         self.holds(event, is_whole, false)
     }
@@ -151,7 +155,7 @@ impl Predicate {
     }
 }
 
-/// Passes the events that the predicate does not pass.
+/// `!predicate` passes the events that `predicate` does not pass.
 impl std::ops::Not for Predicate {
     type Output = Self;
 
@@ -160,54 +164,58 @@ impl std::ops::Not for Predicate {
     }
 }
 
-/// Reports whether the update starts the deletion of an object.
+/// Reports whether an update starts the deletion of an object: it sets the deletion timestamp.
 fn begins_deletion(old: &Stored, new: &Stored) -> bool {
     new.meta().is_deleting() && !old.meta().is_deleting()
 }
 
-/// Passes creates: the object is new, or existed when the operator started.
+/// Returns a predicate that passes create events: the object is new, or existed when the operator
+/// started.
 pub fn created() -> Predicate {
     Predicate::events(|event| matches!(event, Event::Create(_)))
 }
 
-/// Passes updates, including the one that starts the deletion of an object.
+/// Returns a predicate that passes updates, including the update that starts the deletion of an
+/// object.
 pub fn updated() -> Predicate {
     Predicate::events(|event| matches!(event, Event::Update(_)))
 }
 
-/// Passes deletes: the object was deleted.
+/// Returns a predicate that passes delete events: the object no longer exists.
 pub fn deleted() -> Predicate {
     Predicate::events(|event| matches!(event, Event::Delete(_)))
 }
 
-/// Passes generic events: a trigger outside the cluster named the object.
+/// Returns a predicate that passes generic events: a trigger outside the cluster named the object.
 pub fn generic() -> Predicate {
     Predicate::events(|event| matches!(event, Event::Generic(_)))
 }
 
-/// Passes changes of the spec. Kinds without a generation, such as ConfigMaps, always pass.
+/// Returns a predicate that passes updates that change `metadata.generation`, which means changes
+/// of the spec. Updates of kinds without a generation, such as ConfigMap, always pass.
 pub fn generation_changed() -> Predicate {
     Predicate::on(|old, new| new.generation().is_none() || old.generation() != new.generation())
 }
 
-/// Passes every change of the stored object, but not the unchanged objects of a resync.
+/// Returns a predicate that passes every change of an object, but not the unchanged objects of a
+/// resync.
 pub fn resource_version_changed() -> Predicate {
     Predicate::on(|old, new| old.resource_version() != new.resource_version())
 }
 
-/// Passes changes of labels.
+/// Returns a predicate that passes updates that change the labels.
 pub fn labels_changed() -> Predicate {
     Predicate::on(|old, new| old.labels() != new.labels())
 }
 
-/// Passes changes of annotations.
+/// Returns a predicate that passes updates that change the annotations.
 pub fn annotations_changed() -> Predicate {
     Predicate::on(|old, new| old.annotations() != new.annotations())
 }
 
-/// Passes events of objects whose labels match, such as `app=web,tier in (a,b)`. For an update, the
-/// labels after the update are tested; [`leaves_selection`] passes the update after which they no
-/// longer match.
+/// Returns a predicate that passes events of objects whose labels match `selector`, such as
+/// `app=web,tier in (a,b)`. For an update, the labels after the update are tested;
+/// [`leaves_selection`] passes updates after which the labels no longer match.
 ///
 /// # Errors
 /// When `selector` is not a valid label selector.
@@ -216,8 +224,8 @@ pub fn label_selector(selector: &str) -> Result<Predicate, SelectorError> {
     Ok(Predicate::object(move |meta| matches(&selector, meta)))
 }
 
-/// Passes updates by which an object leaves a selection: its labels matched before and no longer
-/// match. Use it to clean up after such objects.
+/// Returns a predicate that passes updates by which an object leaves a selection: the labels
+/// matched `selector` before the update and no longer match. Use it to clean up after such objects.
 ///
 /// # Examples
 /// ```
@@ -240,7 +248,7 @@ pub fn leaves_selection(selector: &str) -> Result<Predicate, SelectorError> {
     }))
 }
 
-/// Reports whether the labels match.
+/// Reports whether the labels of an object match `selector`.
 fn matches(selector: &LabelSelector, meta: &Meta<'_>) -> bool {
     let mut requirements = selector.requirements().iter();
     requirements.all(|requirement| requirement.matches(meta.label(&requirement.key).as_deref()))

@@ -1,4 +1,4 @@
-//! A source as the builder declares it.
+//! Declaration of a source, as the builder creates it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use crate::reads::{MapContext, Watched};
 /// A function from an event to the objects to reconcile.
 pub(crate) type Map = dyn Fn(&Event<'_>, &MapContext) -> Vec<ObjectKey> + Send + Sync;
 
-/// Role of a watched kind. Permissions, reads and pruning depend on it.
+/// Role of a watched kind. Permissions, reads and pruning depend on the role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The reconciled kind.
     Primary,
-    /// Kind of children.
+    /// Kind of children with owner references.
     Owned,
     /// Kind of children without owner references.
     Unowned,
     /// Kind of objects that reconciled objects refer to.
     Referenced,
-    /// Any other kind.
+    /// Any other kind that the controller watches.
     Watched,
 }
 
-/// A kind whose events cause reconciles: of the object itself if it is of the reconciled kind, and
-/// of the objects that the maps return.
+/// A kind whose events cause reconciles: of the object in the event, if it is of the reconciled
+/// kind, and of the objects that the map functions return.
 pub(crate) struct SourceSpec {
     pub(crate) watched: Watched,
     pub(crate) role: Role,

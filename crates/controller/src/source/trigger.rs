@@ -14,12 +14,13 @@ use crate::object::Request;
 use crate::record::Cause;
 use crate::record::causes::Causes;
 
-/// Largest number of requests that wait in a trigger; same as in controller-runtime's channel
+/// Largest number of requests that wait in a trigger. Same value as in controller-runtime's channel
 /// source.
 const CAPACITY: usize = 1024;
 
-/// Creates a trigger and its receiving end, which a controller takes. `name` is recorded as the
-/// cause of the reconciles.
+/// Creates a trigger and its receiving end. A controller receives the triggered keys if the
+/// receiving end is passed to [`Controller::triggered_by`](crate::Controller::triggered_by). `name`
+/// is recorded as the cause of the reconciles.
 ///
 /// # Examples
 /// A web server that requests a reconcile for each call:
@@ -65,13 +66,13 @@ pub enum TriggerError {
     /// The controller has stopped.
     #[error("cannot request a reconcile of {request}: its controller has stopped")]
     Ended {
-        /// The request.
+        /// The request that was not sent.
         request: Request,
     },
-    /// Too many requests are waiting.
+    /// Too many requests are waiting in the trigger.
     #[error("cannot request a reconcile of {request} now: {CAPACITY} requests are waiting")]
     Full {
-        /// The request.
+        /// The request that was not sent.
         request: Request,
     },
 }
@@ -103,7 +104,8 @@ impl Trigger {
     }
 }
 
-/// A stream of keys or requests, implemented for every such stream. Short form of its bounds.
+/// A stream of keys or requests. Implemented for every such stream; a short form of the trait
+/// bounds.
 pub trait WatchStream<R: Into<Request> + 'static>: Stream<Item = R> + Send + 'static {}
 
 impl<R: Into<Request> + 'static, T: Stream<Item = R> + Send + 'static> WatchStream<R> for T {}
@@ -134,7 +136,8 @@ impl Triggers {
         }
     }
 
-    /// Adds the requests to the queue, as generic events of a source, until the stream ends.
+    /// Adds the requests to the queue, as generic events of the source with the index `source`,
+    /// until the stream ends.
     pub(crate) async fn run(mut self, sources: Arc<ControllerSources>, source: usize) {
         // Filters and map functions read the cache.
         for informer in sources.clusters.iter().flat_map(|it| &it.informers) {

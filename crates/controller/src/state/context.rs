@@ -1,4 +1,4 @@
-//! The context that a state is created with: a client, the caches and an event recorder.
+//! The context for functions that create a state: a client, the caches and an event recorder.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -13,8 +13,9 @@ use opkit_events::EventRecorder;
 use crate::error::{ManagerError, ReadError};
 use crate::reads::{Declared, Watched};
 
-/// The context that a state is created with: a client, the caches and an event recorder. Cloning is
-/// cheap.
+/// The context for a function that creates a state (see
+/// [`Manager::state_with`](crate::Manager::state_with)): a client, the caches and an event
+/// recorder. Cloning is cheap.
 ///
 /// # Examples
 /// ```
@@ -46,8 +47,8 @@ impl fmt::Debug for StateContext {
 }
 
 impl StateContext {
-    /// Returns a client of the cluster. For a state of leader-only code, the client refuses to
-    /// write after the leader term in which the state was created.
+    /// Returns a client of the cluster. In a state for tasks that need leadership, the client
+    /// refuses to write after the leader term for which the state was created.
     pub fn client(&self) -> kube::Client {
         self.client.clone()
     }
@@ -60,14 +61,15 @@ impl StateContext {
         self.caches.start()
     }
 
-    /// Returns an event recorder, for objects that are not being reconciled. For leader-only code,
-    /// events are posted only while this process is the leader.
+    /// Returns an event recorder, for events about objects that are not being reconciled. In a
+    /// state for tasks that need leadership, events are posted only while this process is the
+    /// leader.
     pub fn recorder(&self) -> EventRecorder {
         self.events.clone()
     }
 }
 
-/// The caches of the operator's own cluster, with informers that may not be started yet.
+/// The caches of the cluster that the operator runs in. Their informers may not be started yet.
 pub(crate) struct Caches {
     pub(crate) factory: Arc<InformerFactory>,
     pub(crate) watched: Vec<Watched>,
@@ -76,7 +78,7 @@ pub(crate) struct Caches {
 }
 
 impl Caches {
-    /// Starts the informers that do not run yet.
+    /// Starts the informers that are not running yet, and returns reads from their caches.
     fn start(&self) -> Reads {
         let mut declared = Declared::default();
         // Whole objects come after metadata: if a kind is cached in both forms, whole objects are
@@ -97,8 +99,8 @@ impl Caches {
     }
 }
 
-/// The caches of an operator's own cluster, with the kinds that its controllers declare. Cloning is
-/// cheap; a task that a state spawns can keep a clone.
+/// Reads from the caches of the kinds that the operator's controllers declare, in the cluster that
+/// the operator runs in. Cloning is cheap; a task that a state spawns can keep a clone.
 #[derive(Clone)]
 pub struct Reads {
     declared: Arc<Declared>,
@@ -118,7 +120,8 @@ impl Reads {
     /// Waits until all caches have received their initial list.
     ///
     /// # Errors
-    /// When that takes longer than the manager's `cache_sync_timeout`; the error names the kind.
+    /// When the initial lists take longer than the manager's `cache_sync_timeout`; the error names
+    /// the kind.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect; it can be called again.
@@ -130,8 +133,8 @@ impl Reads {
     /// Returns one object from the cache, or `None` if the cache does not have it.
     ///
     /// # Errors
-    /// When no controller declares the kind, its initial list has not been received, or the object
-    /// cannot be decoded as its Rust type.
+    /// When no controller declares the kind, the initial list of the kind has not been received, or
+    /// the object cannot be decoded as its Rust type.
     pub fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<Arc<K>>, ReadError> {
         Ok(self.lister::<K>()?.get(&key.into())?)
     }
@@ -140,7 +143,7 @@ impl Reads {
     /// namespaces.
     ///
     /// # Errors
-    /// When no controller declares the kind, or its initial list has not been received.
+    /// When no controller declares the kind, or the initial list of the kind has not been received.
     pub fn list<K: Object>(
         &self,
         selection: impl Into<Selection>,

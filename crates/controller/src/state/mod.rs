@@ -17,7 +17,8 @@ use crate::error::{Error, ManagerError};
 
 type AnyState = Arc<dyn Any + Send + Sync>;
 
-/// Shared values by type. The unit type is always present.
+/// States by Rust type. A state of the unit type, for controllers that need no state, always
+/// exists.
 #[derive(Clone)]
 pub(crate) struct States {
     values: HashMap<TypeId, AnyState, RandomState>,
@@ -50,7 +51,8 @@ impl States {
         value.clone().downcast().ok()
     }
 
-    /// Creates the states of `factories` with `context`, one after the other, and adds them.
+    /// Creates the states of `factories` with `context`, one after the other, and adds the states
+    /// to this collection.
     pub(crate) async fn with(
         mut self,
         factories: impl IntoIterator<Item = &StateFactory>,
@@ -75,7 +77,7 @@ impl States {
 type CreateState =
     dyn Fn(StateContext) -> BoxFuture<'static, Result<AnyState, Error>> + Send + Sync;
 
-/// Creates one state from a [`StateContext`].
+/// The user's function that creates one state from a [`StateContext`].
 pub(crate) struct StateFactory {
     pub(crate) state: StateType,
     create: Box<CreateState>,
@@ -104,7 +106,7 @@ impl StateFactory {
     }
 }
 
-/// Type of the state that a controller reads.
+/// Rust type of a state, with its name for errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StateType {
     id: TypeId,

@@ -1,4 +1,4 @@
-//! Lookup of the other client that reverts a field which a reconcile writes.
+//! Looks up the other client that reverts a field which a reconcile writes.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::object::Request;
 use crate::object::owner::Head;
 use crate::record::manager_of;
 
-/// Timeout of the request that looks up the other manager. Short, because it serves only diagnosis
-/// and delays the reconcile.
+/// Timeout of the request that looks up the field manager of the other client. The timeout is
+/// short, because the lookup serves only diagnosis and delays the reconcile.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl RunningController {
-    /// If another client seems to revert a field of this object or of a child, reads the manager of
-    /// that field from the server. This happens before the reconcile overwrites the field, because
-    /// afterwards the field belongs to this controller.
+    /// If another client seems to revert a field of the object or of a child, reads the field
+    /// manager of that client from the server. Must be called before the reconcile overwrites the
+    /// field, because afterwards the field belongs to this controller.
     pub(super) async fn look_up_other_manager(&self, request: &Request) {
         let (log, identity) = (&self.sources.log, self.identity());
         let Some(contested) = log.contested(&identity.name, request) else {

@@ -1,4 +1,5 @@
-//! A running controller: everything that is resolved once when the manager starts.
+//! A running controller, with all names, caches and functions that are determined once when the
+//! manager starts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,13 +31,13 @@ pub(crate) struct RunningController {
     pub(super) finalizer: Option<Finalizer>,
     pub(super) error_policy: Option<ErrorPolicy>,
     pub(crate) options: ControllerOptions,
-    /// Whether objects may have children without owner references.
+    /// Whether the controller declares kinds of children without owner references.
     pub(super) has_unowned: bool,
     pub(super) metrics: ControllerMetrics,
     clusters: Vec<ClusterTerm>,
 }
 
-/// The user's functions of a controller.
+/// The user's functions of a controller, without type parameters.
 #[derive(Debug)]
 pub(crate) struct Functions {
     pub(crate) reconciler: Reconciler,
@@ -44,7 +45,7 @@ pub(crate) struct Functions {
     pub(crate) error_policy: Option<ErrorPolicy>,
 }
 
-/// A controller in one cluster, with its current term of leadership.
+/// A controller in one cluster, with the current term of leadership.
 #[derive(Debug)]
 pub(super) struct ClusterTerm {
     pub(super) cluster: Arc<ClusterController>,
@@ -52,12 +53,12 @@ pub(super) struct ClusterTerm {
 }
 
 impl ClusterTerm {
-    /// Returns the current term.
+    /// Returns the current term of leadership.
     pub(super) fn term(&self) -> Arc<Term> {
         self.term.read().clone()
     }
 
-    /// Returns the cache of the reconciled kind.
+    /// Returns the informer of the reconciled kind.
     pub(super) fn primary(&self) -> &Informer {
         &self.cluster.reads.primary
     }
@@ -97,21 +98,24 @@ impl RunningController {
         &self.sources.controller
     }
 
-    /// Starts a term: from now on reconciles write behind `fence` and read `states`.
+    /// Starts a term of leadership: from now on, reconciles read `states`, and write through
+    /// `fence`, which refuses writes after the term.
     pub(crate) fn begin_term(&self, fence: &Fence, states: &Arc<States>) {
         for ClusterTerm { cluster, term } in &self.clusters {
             *term.write() = Arc::new(Term::behind(fence, cluster.clone(), states.clone()));
         }
     }
 
-    /// Returns the cluster of a request, or `None` if there is no cluster with that name.
+    /// Returns the cluster that a request names, or `None` if the operator has no cluster of that
+    /// name.
     pub(super) fn cluster(&self, request: &Request) -> Option<&ClusterTerm> {
         let name = request.cluster();
         let mut clusters = self.clusters.iter();
         clusters.find(|it| it.cluster.name.as_deref() == name)
     }
 
-    /// Queues all objects, with a lower priority than objects that change now.
+    /// Adds all objects of the reconciled kind to the queue, with a lower priority than objects
+    /// that change.
     pub(crate) fn requeue_all(&self) {
         let low = AddOptions {
             priority: Some(LOW_PRIORITY),
@@ -127,7 +131,8 @@ impl RunningController {
         }
     }
 
-    /// Returns the requests that are being reconciled and their durations, the longest first.
+    /// Returns the requests that are being reconciled, each with the time since its reconcile
+    /// started, the longest first.
     pub(crate) fn in_work(&self) -> Vec<(Request, Duration)> {
         let most = self.options.max_concurrent_reconciles;
         let keys = self.sources.queue.snapshot(most).keys.into_iter();

@@ -1,5 +1,5 @@
-//! The work loop: takes requests from the queue, calls the user's function, and queues the request
-//! again as its result requires.
+//! The loop of a worker: takes a request from the queue, calls the user's function, and adds the
+//! request to the queue again if the result requires it.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -27,7 +27,7 @@ use crate::record::{Outcome, ReconcileRecord};
 
 /// Outcome of a call of the user's function.
 enum Ended {
-    /// The function returned, or could not be called.
+    /// The function returned, or could not be called; contains the result.
     Returned(Result<Action, Failure>),
     Panicked(String),
     TimedOut(Duration),
@@ -36,7 +36,8 @@ enum Ended {
 }
 
 impl RunningController {
-    /// Reconciles requests until `stop`. A reconcile that has started runs to its end.
+    /// Reconciles requests until `stop` is cancelled. A reconcile that has started is not
+    /// interrupted.
     pub(crate) async fn work(self: Arc<Self>, stop: CancellationToken) {
         // A child token per worker, so that workers do not contend for the lock of one token.
         let stop = stop.child_token();
@@ -62,7 +63,7 @@ impl RunningController {
         }
     }
 
-    /// Returns the span of a reconcile, linked to the spans of its events.
+    /// Returns the tracing span of a reconcile, linked to the spans of the events that caused it.
     fn span(&self, item: &Item<Request, Causes>) -> Span {
         // Without a subscriber for tracing, a span would format its fields for the log crate.
         if !enabled!(Level::INFO) {
@@ -79,7 +80,7 @@ impl RunningController {
         span
     }
 
-    /// Reconciles one object and returns the duration.
+    /// Reconciles one object and returns the duration of the reconcile.
     async fn reconcile(&self, item: Item<Request, Causes>, started: Instant) -> Duration {
         let working = Working::new(self, item);
         let at = Timestamp::now();
@@ -168,8 +169,8 @@ impl RunningController {
         cluster.is_some_and(|cluster| cluster.primary().stored(request.key()).is_none())
     }
 
-    /// Calls the user's function. The worker polls it directly, so that a panic is caught here and
-    /// no task outlives the request.
+    /// Calls the user's function. The worker polls the function's future directly, so that a panic
+    /// is caught here, and no task continues after the reconcile.
     async fn run(&self, request: &Request, trace: &Arc<Trace>) -> Ended {
         // Dropping the future after a timeout and printing the error run the user's code too.
         let reconciled = AssertUnwindSafe(async {
@@ -193,14 +194,14 @@ impl RunningController {
     }
 }
 
-/// Reports whether the reconcile with this number in a loop is logged. All are counted; the longer
-/// the loop lasts, the fewer are logged.
+/// Reports whether a loop is logged at its reconcile number `count`. The longer a loop lasts, the
+/// fewer of its reconciles are logged.
 fn is_logged(count: u32) -> bool {
     count.is_power_of_two() || (count < 1_000 && count % 100 == 10) || count.is_multiple_of(10_000)
 }
 
-/// A request that is being reconciled. If the reconcile is dropped, as when leadership is lost, the
-/// request is queued again as it was.
+/// A request that is being reconciled. If the reconcile is dropped, for example when leadership is
+/// lost, the request is added to the queue again unchanged.
 struct Working<'a> {
     controller: &'a RunningController,
     request: Request,
@@ -217,7 +218,7 @@ impl<'a> Working<'a> {
         }
     }
 
-    /// Returns the item of a finished reconcile.
+    /// Returns the queue item of a finished reconcile, which is then not added to the queue again.
     fn finish(mut self) -> Option<Item<Request, Causes>> {
         self.item.take()
     }

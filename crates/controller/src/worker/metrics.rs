@@ -1,4 +1,5 @@
-//! The metrics of controllers, with controller-runtime's names, so that existing dashboards work.
+//! The metrics of controllers. They have controller-runtime's names, so that existing dashboards
+//! work.
 
 use std::time::Duration;
 
@@ -103,7 +104,8 @@ impl ReconcileMetrics {
         metrics
     }
 
-    /// Returns the metrics of one controller. All of them exist from the start, with the value 0.
+    /// Returns the metrics of one controller. All of its metrics exist from the start, with the
+    /// value 0.
     pub(crate) fn of(
         &self,
         controller: &str,

@@ -1,4 +1,4 @@
-//! Workers: from a request in the queue to the user's function, and back into the queue.
+//! Workers: take requests from the queue, call the user's function, and queue requests again.
 
 mod contested;
 mod controller;

@@ -17,12 +17,13 @@ use crate::reconcile::function::Reconciler;
 use crate::reconcile::{Action, Cleanup};
 use crate::record::trace::Trace;
 
-/// Time until the owner of children that are being deleted is reconciled again, in case the event
-/// of their deletion is missed.
+/// Delay of the next reconcile of an owner whose children are being deleted, in case the event of a
+/// child's deletion is missed.
 const DELETION_INTERVAL: Duration = Duration::from_secs(10);
 
 impl RunningController {
-    /// Calls the user's function for one object. Returns `None` if the object does not exist.
+    /// Calls the user's function for the object of a request. Returns `None` if the object does not
+    /// exist.
     pub(super) async fn reconcile_request(
         &self,
         request: &Request,
@@ -101,8 +102,8 @@ impl RunningController {
         }
     }
 
-    /// Cleans up after an object that is being deleted: first the user's finalizer, then the
-    /// children that Kubernetes does not garbage-collect.
+    /// Cleans up after an object that is being deleted: first calls the function of the user's
+    /// finalizer, then deletes the children without owner references.
     async fn reconcile_deleting(
         &self,
         request: &Request,
@@ -169,7 +170,8 @@ impl RunningController {
         self.decided(request, cluster, &object, trace, called)
     }
 
-    /// Applies the controller's error policy to the result of the user's function.
+    /// Returns the result of the user's function. If the result is an error, the controller's error
+    /// policy decides when the object is retried.
     fn decided<T>(
         &self,
         request: &Request,
@@ -188,8 +190,8 @@ impl RunningController {
         })
     }
 
-    /// Applies the controller's error policy to the result of a function that was called with a
-    /// key. A policy takes an object, so the error for a deleted object is not changed.
+    /// Same as `decided`, for a function that was called with a key. An error policy takes an
+    /// object, so the error for a deleted object is returned unchanged.
     async fn decided_by_key(
         &self,
         request: &Request,
@@ -205,8 +207,9 @@ impl RunningController {
 }
 
 impl ClusterTerm {
-    /// Stores the removal of the finalizer in the cache immediately (with the last finalizer, the
-    /// removal of the object), so that a pending event does not cause a second cleanup.
+    /// Updates the cache after the removal of a finalizer, so that an event that is still queued
+    /// does not cause a second cleanup. Stores the object without the finalizer, or removes the
+    /// object from the cache if it no longer exists.
     fn observe_removal(&self, owner: &Owner, version: Option<&str>, removed: Changed) {
         match removed {
             Changed::Written(response) => self.primary().observe_response(&response),

@@ -1,4 +1,4 @@
-//! Queues a request again according to the result of its reconcile.
+//! Adds a request to the queue again, according to the result of its reconcile.
 
 use std::time::Duration;
 
@@ -11,17 +11,18 @@ use crate::reconcile::Action;
 use crate::record::causes::Causes;
 use crate::record::{Cause, Outcome};
 
-/// Shortest delay of a requeue, the resolution of the timer. A shorter delay counts as zero.
+/// Shortest delay of a requeue, which is the resolution of the timer. A shorter delay counts as
+/// zero.
 const MIN_DELAY: Duration = Duration::from_millis(1);
 
-/// Message and retry time of the user's error.
+/// Message of a reconcile's error, and when the object is retried.
 pub(super) struct Failure {
     message: String,
     retry: Retry,
 }
 
 impl Failure {
-    /// Creates a failure that is retried with the backoff of the object.
+    /// Creates a failure after which the object is retried with its backoff.
     pub(super) fn new(message: String) -> Self {
         let retry = Retry::Backoff;
         Self { message, retry }
@@ -38,9 +39,9 @@ impl From<Error> for Failure {
 }
 
 impl RunningController {
-    /// Queues the request again as the result requires, and counts the result. A delay of zero uses
-    /// the delay of the rate limiter, as after a failure. For a request that is not queued again,
-    /// the caller resets the rate limiter.
+    /// Adds the request to the queue again if the result requires it, and counts the result in the
+    /// metrics. Instead of a delay of zero, the delay of the rate limiter is used, as after a
+    /// failure. If the request is not queued again, the caller has to reset the rate limiter.
     pub(super) fn requeue(
         &self,
         request: &Request,

@@ -1,17 +1,17 @@
-//! Limits the time for which a worker that never waits runs without yielding to other tasks.
+//! Limits the time that a worker runs without yielding, if its reconciles never wait.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Time after which a worker that never waits yields to other tasks.
+/// Time after which a worker whose reconciles never wait yields to other tasks.
 const TURN: Duration = Duration::from_micros(50);
-/// Number of reconciles after which a worker yields in any case, because a paused clock does not
-/// advance.
+/// Number of reconciles after which a worker yields even if [`TURN`] has not passed, because a
+/// paused clock in a test does not advance.
 const RECONCILES: u32 = 64;
 
-/// Time for which a worker has run without a yield. Yielding after each reconcile would cost more
-/// than a short reconcile itself.
+/// Time and number of reconciles since a worker has last yielded. A yield after each reconcile
+/// would cost more than a short reconcile itself.
 #[derive(Default)]
 pub(super) struct Turn {
     began: Option<Instant>,

@@ -12,12 +12,13 @@ type UpdateTest<K> = dyn Fn(&UpdateEvent<'_, K>) -> bool + Send + Sync;
 type DeleteTest<K> = dyn Fn(&DeleteEvent<'_, K>) -> bool + Send + Sync;
 type GenericTest<K> = dyn Fn(&GenericEvent<'_, K>) -> bool + Send + Sync;
 
-/// A predicate of four functions on the Rust objects of events, like controller-runtime's
-/// `predicate.Funcs`. An event whose function is not set passes. An object that cannot be decoded
-/// passes, so that the reconcile reports its error.
+/// A predicate of four functions, one for each type of event, like controller-runtime's
+/// `predicate.Funcs`. The functions receive the decoded objects. An event whose function is not set
+/// passes. An object that cannot be decoded passes, so that the reconcile reports the error.
 ///
-/// The functions alone decide, also for the update that starts the deletion of an object: if it
-/// does not pass, a finalizer is delayed.
+/// The update that starts the deletion of an object has no special rule: it passes only if the
+/// function for updates returns true. If it does not pass, the finalizer of the object is handled
+/// late.
 ///
 /// # Examples
 /// ```
