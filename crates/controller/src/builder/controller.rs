@@ -43,7 +43,7 @@ use crate::state::StateType;
 ///     .max_concurrent_reconciles(4);
 /// ```
 ///
-/// In kube's shape, with the user's own state instead of a context:
+/// With kube's signature, which has the user's own state instead of a context:
 /// ```
 /// # use opkit_controller as opkit;
 /// use std::sync::Arc;
@@ -59,7 +59,7 @@ use crate::state::StateType;
 /// let controller = Controller::new(reconcile);
 /// ```
 ///
-/// By key, also for deleted objects:
+/// With a function that takes a key, and is also called for deleted objects:
 /// ```
 /// # use opkit_controller as opkit;
 /// use k8s_openapi::api::core::v1::ConfigMap;

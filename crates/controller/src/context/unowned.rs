@@ -77,8 +77,9 @@ impl<S> Context<S> {
     /// if the reconciled object is being deleted. Otherwise same as `apply`.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the child may be recorded and not yet created or applied; the next
-    /// call continues from there, and `prune` removes it from the record.
+    /// If the future is dropped, the child may be recorded and not yet created or applied. The next
+    /// call continues from there. If there is no next call, `prune` removes the child from the
+    /// record.
     pub async fn apply_unowned<C: Object>(&self, child: C) -> Result<Arc<C>, ApplyError> {
         let desired = self.desired(child, Relation::Unowned)?;
         let (kind, key) = (&desired.kind, &desired.key);

@@ -57,7 +57,7 @@ impl Election {
     /// Waits until leadership changes.
     ///
     /// # Cancel safety
-    /// Dropping the future has no effect; it can be called again.
+    /// Dropping the future has no effect; the method can be called again.
     pub(super) async fn changed(&mut self) -> Result<Leadership, JoinError> {
         if self.leadership.changed().await.is_ok() {
             return Ok(*self.leadership.borrow_and_update());

@@ -77,7 +77,7 @@ impl RunContext {
     /// Waits until the runnable has to stop.
     ///
     /// # Cancel safety
-    /// Dropping the future has no effect; it can be called again.
+    /// Dropping the future has no effect; the method can be called again.
     pub async fn stopped(&self) {
         self.stop.cancelled().await;
     }
@@ -85,7 +85,7 @@ impl RunContext {
     /// Waits for `time`, or until the runnable has to stop. Returns whether it has to stop.
     ///
     /// # Cancel safety
-    /// Dropping the future has no effect; it can be called again.
+    /// Dropping the future has no effect; the method can be called again.
     pub async fn stopped_within(&self, time: std::time::Duration) -> bool {
         tokio::time::timeout(time, self.stop.cancelled())
             .await

@@ -124,7 +124,7 @@ impl Reads {
     /// the kind.
     ///
     /// # Cancel safety
-    /// Dropping the future has no effect; it can be called again.
+    /// Dropping the future has no effect; the method can be called again.
     pub async fn synced(&self) -> Result<(), ManagerError> {
         let synced = self.factory.wait_for_sync(self.timeout).await;
         synced.map_err(ManagerError::Sync)
