@@ -1,4 +1,5 @@
-//! Delay of a reflector after a failure: client-go's 0.8 s, doubled up to 30 s, with jitter.
+//! Delay of a reflector after a failure, as in client-go: 0.8 s at first, doubled with each failure
+//! up to 30 s, with jitter.
 
 use std::time::Duration;
 

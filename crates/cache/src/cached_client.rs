@@ -1,4 +1,4 @@
-//! Client that reads from the cache and writes to the API. Its reads include its own writes
+//! Client that reads from the cache and writes to the API. Reads through the client show its writes
 //! immediately.
 
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use opkit_client::{Client, Deleted, Kind, Object, ObjectKey, Patch, RequestError
 
 use crate::{CacheReadError, InformerFactory, Lister, ObjectError, Selection};
 
-/// Client that reads from the cache and writes to the API. Its reads, including lists by label or
-/// index, show its own writes before the watch reports them.
+/// Client that reads from the cache and writes to the API. Reads through the client, including
+/// lists by label or index, show writes through the client before the watch reports them.
 ///
 /// Only kinds with a started informer are read from the cache. Reads of other kinds return an
-/// error, so that no kind is cached by accident; [`live_reads`](CachedClient::live_reads) sends
-/// them to the API instead.
+/// error, so that no kind is cached by accident. With [`live_reads`](CachedClient::live_reads),
+/// reads of other kinds are sent to the API instead.
 ///
 /// # Examples
 /// ```
@@ -56,8 +56,8 @@ impl CachedClient {
         &self.client
     }
 
-    /// Returns an object from the cache, or from the API if its body was evicted by a memory
-    /// budget.
+    /// Returns an object from the cache. An object whose body was evicted by a memory budget is
+    /// read from the API.
     ///
     /// # Errors
     /// If the kind is not cached, the object does not match its type, or a request to the API
@@ -79,8 +79,8 @@ impl CachedClient {
     /// budget are read from the API one by one; objects that do not match their type are left out.
     ///
     /// # Errors
-    /// If the kind is not cached, even with `live_reads`: to list from the API with paging, use
-    /// [`live`](CachedClient::live). Also if a request to the API fails.
+    /// If the kind is not cached, even with `live_reads`, or if a request to the API fails. To list
+    /// from the API with paging, use [`live`](CachedClient::live).
     ///
     /// # Cancel safety
     /// Safe to drop at any time.
@@ -113,8 +113,8 @@ impl CachedClient {
         Ok(self.observed(self.client.create(object).await?))
     }
 
-    /// Replaces an object. If the object has a resourceVersion, the server rejects the update
-    /// unless it is the current one.
+    /// Replaces an object. If `object` has a resourceVersion, the server rejects the update unless
+    /// that is the object's current resourceVersion.
     ///
     /// # Errors
     /// Same as [`Client::update`].
@@ -162,9 +162,10 @@ impl CachedClient {
         Ok(self.observed(self.client.apply(object).await?))
     }
 
-    /// Deletes an object if it still has the UID that was read. If the server's response shows that
-    /// the object is deleted, reads no longer return it. If the object remains because of its
-    /// finalizers or its grace period, reads return it with its deletion timestamp.
+    /// Deletes an object if its UID on the server is still that of `object`. If the server's
+    /// response shows that the object is deleted, reads no longer return the object. If the object
+    /// remains because of its finalizers or its grace period, reads return the object with its
+    /// deletion timestamp.
     ///
     /// # Errors
     /// Same as [`Client::delete`].
@@ -190,8 +191,8 @@ impl CachedClient {
         }
     }
 
-    /// Returns the lister that takes in write responses; `None` for a dry run, which the server
-    /// does not persist.
+    /// Returns the lister to whose informer the responses to writes are passed. `None` if the kind
+    /// has no informer, or if the client is a dry run, whose writes the server does not persist.
     fn observing<K: Object>(&self) -> Option<Lister<K>> {
         let lister = self.factory.started::<K>();
         lister.filter(|_| !self.client.is_dry_run())

@@ -1,4 +1,5 @@
-//! Changes of objects, and the queue of pending changes: at most one per object.
+//! Changes of objects, and the queue of the changes that a listener has not received: at most one
+//! per object.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,7 +11,7 @@ use crate::Stored;
 /// Largest number of intermediate versions that a delta keeps.
 const BETWEEN_MAX: usize = 8;
 
-/// Kind of change of a [`Delta`]; the names are client-go's.
+/// Kind of change of a [`Delta`], with client-go's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Change {
@@ -22,7 +23,7 @@ pub enum Change {
     Deleted,
     /// A list after a gap in the watch found the object changed.
     Replaced,
-    /// The object did not change; it is delivered again by a resync.
+    /// The object did not change. A resync delivers the object again.
     Sync,
 }
 
@@ -32,9 +33,10 @@ pub enum Change {
 pub struct LastState {
     /// State of the object.
     pub object: Stored,
-    /// Whether the object was in this state when it was deleted: the watch reported the deletion,
-    /// or this process deleted the object. False if a list no longer contained the object, which
-    /// may have changed before it was deleted; client-go's `DeletedFinalStateUnknown`.
+    /// Whether the object was in this state when it was deleted. True if the watch reported the
+    /// deletion, or if this process deleted the object. False if a list no longer contained the
+    /// object: the object may have changed before it was deleted, as with client-go's
+    /// `DeletedFinalStateUnknown`.
     pub is_certain: bool,
 }
 
@@ -49,7 +51,7 @@ pub enum Step<'a> {
         /// Whether the object existed before the listener started.
         is_initial: bool,
     },
-    /// The object changed, or is delivered again by a resync.
+    /// The object changed, or a resync delivers the object again.
     Updated {
         /// State before the change.
         old: &'a Stored,
@@ -62,14 +64,14 @@ pub enum Step<'a> {
     Deleted {
         /// Last known state of the object.
         object: &'a Stored,
-        /// See [`LastState::is_certain`].
+        /// Whether the object was in this state when it was deleted; see [`LastState::is_certain`].
         is_certain: bool,
     },
 }
 
 /// Change of one object. If several changes were coalesced, `old` is the state that the listener
-/// saw last and `new` is the current state: they can be equal although the object differed in
-/// between.
+/// saw last and `new` is the current state. `old` and `new` can then be equal although the object
+/// differed in between.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Delta {
@@ -81,16 +83,17 @@ pub struct Delta {
     pub old: Option<Stored>,
     /// Current state; `None` if the object was deleted.
     pub new: Option<Stored>,
-    /// Whether the object existed before the listener started, as part of the first list.
+    /// Whether the object is part of the first list, that is, existed before the listener started.
     pub initial: bool,
     /// Whether several changes were coalesced.
     pub coalesced: bool,
-    /// Intermediate versions with other labels or owners; at most a few.
+    /// Intermediate versions whose labels or owners differ from those of the other versions; at
+    /// most 8.
     pub between: Vec<Stored>,
     /// Last known state of the deleted object. If an object of the same name was created since,
-    /// this is the state of the deleted one.
+    /// this is still the state of the deleted object.
     pub last: Option<LastState>,
-    /// Whether the listener never saw `old` before its deletion.
+    /// Whether the object was created and deleted again before the listener saw it.
     unseen: bool,
 }
 
@@ -121,7 +124,7 @@ impl Delta {
         Some(delta)
     }
 
-    /// Merges a later change of the same object into this one.
+    /// Merges a later change of the same object into this delta.
     fn merge(&mut self, later: Self) {
         if later.change == Change::Sync {
             return;
@@ -152,9 +155,9 @@ impl Delta {
         self.initial &= self.new.is_some();
     }
 
-    /// Calls `visit` with each event that this delta contains, in order: one event, or the known
-    /// ones of several coalesced changes. An object that was deleted and created again is reported
-    /// as a deletion and a creation.
+    /// Calls `visit` with each event that this delta contains, in order. A delta of several
+    /// coalesced changes has one event for each known intermediate version. An object that was
+    /// deleted and created again is reported as a deletion and a creation.
     pub fn steps<'a>(&'a self, mut visit: impl FnMut(Step<'a>)) {
         let is_whole = !self.coalesced;
         let mut before = self.old.as_ref().filter(|_| !self.unseen);
@@ -182,7 +185,7 @@ impl Delta {
         }
     }
 
-    /// Returns the deletion of the object that has this version.
+    /// Returns the deletion event of the object of which `object` is a version.
     fn deletion_of<'a>(&'a self, object: &'a Stored) -> Step<'a> {
         let is_same = |last: &&LastState| last.object.meta().uid() == object.meta().uid();
         match self.last.as_ref().filter(is_same) {
@@ -197,7 +200,7 @@ impl Delta {
         }
     }
 
-    /// Reports whether the object was deleted and another one with its name was created.
+    /// Reports whether the object was deleted and another object with the same name was created.
     pub fn is_recreated(&self) -> bool {
         match (&self.old, &self.new) {
             (Some(old), Some(new)) => old.meta().uid() != new.meta().uid(),
@@ -207,13 +210,14 @@ impl Delta {
 }
 
 /// Deltas that a listener has not received yet: at most one per object, in the order in which the
-/// objects first changed. A second change of an object is merged into its pending delta. So the
-/// queue is never full: its length is at most the number of objects that existed since it was last
-/// empty.
+/// objects first changed. A second change of an object is merged into the pending delta of the
+/// object. So the queue is never full: its length is at most the number of objects that existed
+/// since the queue was last empty.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaQueue {
     deltas: VecDeque<Delta>,
-    /// Number of each object's delta; the first delta in the queue has the number `popped`.
+    /// Sequence number of the pending delta of each object. The first delta in the queue has the
+    /// number `popped`.
     by_key: HashMap<ObjectKey, u64, RandomState>,
     popped: u64,
 }
@@ -255,15 +259,15 @@ impl DeltaQueue {
         self.popped
     }
 
-    /// Returns the number of deltas that will have left the queue when all that are pending now
-    /// have left it.
+    /// Returns the value that [`popped`](Self::popped) will have when all deltas that are pending
+    /// now have left the queue.
     pub(crate) fn end(&self) -> u64 {
         self.popped + self.deltas.len() as u64
     }
 }
 
-/// Keeps an intermediate version if its labels or owners differ from those of all versions kept so
-/// far.
+/// Adds an intermediate version to `between` if its labels or owners differ from those of all
+/// versions in `between`.
 fn keep(between: &mut Vec<Stored>, version: Stored) {
     let is_same = |kept: &Stored| {
         let (kept, version) = (kept.meta(), version.meta());

@@ -30,7 +30,8 @@ pub enum ObjectError {
     },
 }
 
-/// Error of reading an object from the cache and, if it was evicted, from the API.
+/// Error of reading an object from the cache, or from the API if the object was evicted from the
+/// cache.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
@@ -66,7 +67,7 @@ pub enum CacheReadError {
         /// Kind that was read.
         kind: Box<Kind>,
     },
-    /// The object cannot be read from the cache or, if it was evicted, from the API.
+    /// The object cannot be read from the cache or, if the object was evicted, from the API.
     #[error(transparent)]
     Fetch(#[from] FetchError),
     /// The request to the API failed.

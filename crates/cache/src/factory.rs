@@ -1,4 +1,5 @@
-//! Factory of informers: one informer per kind, started on first use, on its owner's task tracker.
+//! Factory of informers: starts one informer per kind on first use, and runs its tasks on the
+//! `TaskTracker` of the caller.
 
 use std::any::TypeId;
 use std::collections::{BTreeSet, HashMap};
@@ -25,10 +26,10 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scope {
-    /// All namespaces, with one watch per kind.
+    /// All namespaces, with one watch for each kind.
     #[default]
     All,
-    /// These namespaces, with one watch per kind and namespace.
+    /// Only the given namespaces, with one watch for each kind and namespace.
     Namespaces(Vec<String>),
 }
 
@@ -86,22 +87,23 @@ pub(crate) type Informers = Arc<Mutex<HashMap<Identity, Weak<InformerHandle>>>>;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     type_id: TypeId,
-    /// Kind of the objects, if it has no Rust type.
+    /// Kind of the objects; `None` if the Rust type determines the kind.
     kind: Option<Kind>,
     namespaces: Vec<Option<String>>,
     list: ListOptions,
     format: ResponseFormat,
     store_form: StoreForm,
-    /// Number of the transform. Two transforms are never equal, even if they do the same.
+    /// ID of the transform; `None` without a transform. Only clones of one transform have the same
+    /// ID, so two transforms differ even if they do the same.
     transform: Option<u64>,
     memory_budget: Option<usize>,
-    /// Distinguishes an informer that was resplit to the same part as another one (see
-    /// [`InformerFactory::resplit`]); 0 for all others.
+    /// Number that distinguishes informers of the same part of a kind, which
+    /// [`InformerFactory::resplit`] can produce. 0 for all others.
     twin: u32,
 }
 
 impl Identity {
-    /// Returns a description of the informer's selectors and options, for metrics.
+    /// Returns a description of the informer's namespaces, selectors and options, for metrics.
     pub(crate) fn selector(&self) -> String {
         let list = &self.list;
         let namespaces = self.namespaces.iter().flatten();
@@ -146,20 +148,20 @@ impl InformerFactory {
         }
     }
 
-    /// Keeps the entries of these field managers in `managedFields`, in all informers.
+    /// Keeps the entries of the given field managers in `managedFields`, in all informers.
     pub fn keep_managers(mut self, managers: impl IntoIterator<Item = String>) -> Self {
         self.managers.extend(managers);
         self
     }
 
-    /// Returns the informer of a kind, and starts it if it is not running. It stops when its last
-    /// user is dropped: lister, informer, listener or a clone of these. Must be called within a
-    /// tokio runtime.
+    /// Returns the informer of a kind, and starts the informer if it is not running. The informer
+    /// stops when the last lister, informer or listener of it is dropped, including all clones.
+    /// Must be called within a tokio runtime.
     pub fn informer<K: Object>(&self) -> Lister<K> {
         self.informer_with(InformerOptions::default())
     }
 
-    /// Returns an informer of the metadata of a kind; the server sends metadata only.
+    /// Returns an informer of the metadata of a kind. The server sends only the metadata.
     pub fn metadata<K: Object>(&self) -> Lister<PartialObjectMeta<K>>
     where
         PartialObjectMeta<K>: Object,
@@ -170,13 +172,13 @@ impl InformerFactory {
         })
     }
 
-    /// Returns an informer with options. Requests with the same options share it; see
+    /// Returns an informer with options. Requests with the same options share one informer; see
     /// [`InformerOptions`].
     pub fn informer_with<K: Object>(&self, options: InformerOptions) -> Lister<K> {
         self.informer_in(&self.scope, options)
     }
 
-    /// Returns an informer of a kind that is known only at run time; its objects are
+    /// Returns an informer of a kind that is known only at run time. The objects are
     /// [`DynamicObject`]s.
     ///
     /// # Examples
@@ -193,7 +195,7 @@ impl InformerFactory {
         self.informer_of(Codec::dynamic(kind), &self.scope, options)
     }
 
-    /// Returns an informer with another scope than the factory's.
+    /// Returns an informer with `scope` instead of the scope of the factory.
     fn informer_in<K: Object>(&self, scope: &Scope, options: InformerOptions) -> Lister<K> {
         Lister::new(self.informer_of(Codec::of::<K>(), scope, options))
     }
@@ -225,10 +227,10 @@ impl InformerFactory {
         informer
     }
 
-    /// Changes the watches of an informer of this factory, or the part of the kind that it caches.
-    /// Cached objects stay readable. Listeners are notified of the changes that the new lists find,
-    /// and of nothing twice. Objects that do not belong to the new part are removed from this
-    /// informer. Does nothing for an informer of another factory.
+    /// Changes the number of watches of an informer of this factory, or the part of the kind that
+    /// the informer caches. Cached objects stay readable. The informer lists the objects again, and
+    /// listeners are notified only of actual changes. Objects that do not belong to the new part
+    /// are removed from the informer. Does nothing for an informer of another factory.
     ///
     /// # Examples
     /// ```
@@ -283,9 +285,9 @@ impl InformerFactory {
         }
     }
 
-    /// Returns a lister of a kind whose informer is running: the one started by
-    /// [`informer`](InformerFactory::informer), or else any that caches the whole kind without a
-    /// transform.
+    /// Returns a lister of a running informer of a kind, if there is one. Prefers the informer
+    /// started by [`informer`](InformerFactory::informer). Otherwise returns any informer that
+    /// caches the factory's namespaces completely and without a transform.
     pub fn started<K: Object>(&self) -> Option<Lister<K>> {
         let options = InformerOptions::default();
         let plain = self.identity(&self.scope, &Codec::of::<K>(), &options);
@@ -350,7 +352,8 @@ impl InformerFactory {
     /// Waits until every running informer has completed its first list.
     ///
     /// # Errors
-    /// If that takes longer than `timeout`: the error has the kind and the last request error.
+    /// If that takes longer than `timeout`. The error has the kind that is not synced and the last
+    /// error of its requests.
     ///
     /// # Cancel safety
     /// Safe to drop at any time and to call again.
@@ -376,7 +379,8 @@ impl InformerFactory {
     }
 }
 
-/// Returns the selector of the part that all watches of an informer read together.
+/// Returns the selector of the part of a kind that all watches of an informer read together; empty
+/// for all objects.
 fn selector(shards: &Shards) -> String {
     let range = shards.range.as_ref();
     range.map(ToString::to_string).unwrap_or_default()

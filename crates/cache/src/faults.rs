@@ -1,6 +1,6 @@
-//! Known faults of kube-runtime, which must not occur here: each is tested through the public API,
-//! against a scripted server. `benches/peers/kube-runtime` runs the same scripts and prints the
-//! results.
+//! Tests that the cache does not have the known faults of kube-runtime. Each fault is tested
+//! through the public API, against a scripted server. `benches/peers/kube-runtime` runs the same
+//! scripts against kube-runtime and prints the results.
 
 pub(crate) mod script;
 
@@ -19,7 +19,7 @@ use crate::{Change, Delta, Event, InformerFactory, Listener, Lister, Scope};
 
 const MOMENT: Duration = Duration::from_millis(200);
 
-/// Informers of a server, until the end of a test.
+/// Informers of a test server, which run until the end of a test.
 struct TestInformers {
     factory: InformerFactory,
     tasks: TaskTracker,
@@ -50,7 +50,7 @@ impl TestInformers {
     }
 }
 
-/// Returns the deltas until none arrives for a moment.
+/// Returns the deltas that arrive until the listener receives none for a moment.
 async fn deltas(listener: &mut Listener) -> Vec<Delta> {
     let mut deltas = Vec::new();
     while let Ok(event) = timeout(MOMENT, listener.recv()).await {

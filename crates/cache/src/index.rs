@@ -14,14 +14,15 @@ use crate::tape::meta::Meta;
 
 type Values = dyn Fn(&Stored) -> Vec<String> + Send + Sync;
 
-/// Named index of an informer. An object can have several values, or none.
+/// Index of an informer, with a name. An object can have several values in an index, or none.
 ///
-/// Indexes on metadata and on single fields read the stored form. An index on the Rust type decodes
-/// each version of each object once.
+/// Indexes on metadata and on single fields read the stored form of the objects. An index on the
+/// Rust type decodes each version of each object once.
 ///
-/// The functions are called while the informer is locked: they must not read the cache, which would
-/// deadlock. An object for which the function panics has no value in the index. Objects whose body
-/// was evicted by a memory budget keep their values; an index added later sees only their metadata.
+/// The function that computes the values is called while the informer is locked: it must not read
+/// the cache, which would deadlock. An object for which the function panics has no value in the
+/// index. Objects whose body was evicted by a memory budget keep their values; an index added later
+/// sees only the metadata of such objects.
 ///
 /// # Examples
 /// ```
@@ -40,8 +41,8 @@ type Values = dyn Fn(&Stored) -> Vec<String> + Send + Sync;
 pub struct Index {
     pub(crate) name: String,
     values: Arc<Values>,
-    /// Whether the values of each object are kept: computing them again is expensive, or the body
-    /// they came from may have been evicted.
+    /// Whether the values of each object are kept, because computing the values again is expensive,
+    /// or because the body of the object may have been evicted.
     keeps_values: bool,
 }
 
@@ -54,8 +55,8 @@ impl fmt::Debug for Index {
 }
 
 impl Index {
-    /// Creates an index by the values that `values` returns for an object's metadata. `values` must
-    /// be deterministic.
+    /// Creates an index by the values that the function `values` returns for an object's metadata.
+    /// `values` must be deterministic.
     pub fn meta(
         name: impl Into<String>,
         values: impl Fn(&Meta<'_>) -> Vec<String> + Send + Sync + 'static,
@@ -69,7 +70,7 @@ impl Index {
 
     /// Creates an index by the text of a field, such as `spec.nodeName`. Objects without the field
     /// have no value. Not supported by informers that store Rust objects; use
-    /// [`typed`](Index::typed) there.
+    /// [`typed`](Index::typed) with such informers.
     pub fn field(name: impl Into<String>, path: impl Into<String>) -> Self {
         let path = path.into();
         Self {
@@ -81,8 +82,8 @@ impl Index {
         }
     }
 
-    /// Creates an index by the values that `values` returns for an object. Objects that do not
-    /// match their type have no value.
+    /// Creates an index by the values that the function `values` returns for an object. Objects
+    /// that cannot be decoded as `K` have no value.
     pub fn typed<K: Object>(
         name: impl Into<String>,
         values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
@@ -100,12 +101,12 @@ impl Index {
     }
 }
 
-/// Slots of the store's objects, by the values of one index.
+/// Slots (positions in the store) of the objects, by the values of one index.
 #[derive(Debug)]
 pub(crate) struct Indexed {
     pub(crate) index: Index,
     slots: HashMap<Box<str>, BTreeSet<u32>, RandomState>,
-    /// Values of each slot, if the index keeps them.
+    /// Values of the object in each slot; empty if the index does not keep values.
     values: HashMap<u32, Vec<String>, RandomState>,
 }
 
@@ -118,7 +119,7 @@ impl Indexed {
         }
     }
 
-    /// Updates the values of a slot from its old to its new object.
+    /// Replaces the values of a slot's old object by those of its new object.
     pub(crate) fn set(&mut self, slot: u32, old: Option<&Stored>, new: Option<&Stored>) {
         let values = new.map(|new| self.values_of(new)).unwrap_or_default();
         let before = match self.index.keeps_values {
@@ -143,8 +144,8 @@ impl Indexed {
         }
     }
 
-    /// Computes the values of an object. The function is the user's: if it panics, the watch must
-    /// continue and the store must stay consistent.
+    /// Computes the values of an object. If the user's function panics, the object has no values,
+    /// so that the watch continues and the store stays consistent.
     fn values_of(&self, stored: &Stored) -> Vec<String> {
         let values = AssertUnwindSafe(|| (self.index.values)(stored));
         catch_unwind(values).unwrap_or_else(|_| {
@@ -158,13 +159,14 @@ impl Indexed {
         self.slots.get(value).into_iter().flatten().copied()
     }
 
-    /// Returns all values that objects have.
+    /// Returns the values that at least one object has.
     pub(crate) fn values(&self) -> impl Iterator<Item = &str> {
         self.slots.keys().map(|value| &**value)
     }
 }
 
-/// Slots by the hash of a value such as a UID, without storing the value itself.
+/// Slots (positions in the store) by the hash of a value such as a UID. The value itself is not
+/// stored.
 #[derive(Debug, Default)]
 pub(crate) struct HashIndex {
     slots: HashMap<u64, BTreeSet<u32>, RandomState>,
@@ -184,7 +186,8 @@ impl HashIndex {
         }
     }
 
-    /// Returns the slots with the value, and possibly others whose value has the same hash.
+    /// Returns the slots with the value, and possibly slots of other values that have the same
+    /// hash.
     pub(crate) fn slots(&self, value: u64) -> impl Iterator<Item = u32> {
         self.slots.get(&value).into_iter().flatten().copied()
     }

@@ -25,18 +25,19 @@ use crate::store::{Fault, ObjectVersion, Overlay, Store, number};
 use crate::writer::{Wire, Writer};
 use crate::{AnyObject, Change, Delta, FetchError, Index, Listener, Lister, ObjectError, Stored};
 
-/// Largest number of earlier splits that are kept. More can only follow each other if no list
-/// completes between them.
+/// Largest number of earlier splits of the kind over watches that are remembered. They are all
+/// forgotten when the lists of the current split are complete.
 const PREVIOUS_MAX: usize = 8;
 
-/// Shared informer: reflectors write to it, listers and listeners read from it. Cloning is cheap;
-/// the watch stops when the last clone, lister and listener is dropped.
+/// Shared informer: reflectors write objects to the informer, listers and listeners read them.
+/// Cloning is cheap. The watch stops when the last clone, lister and listener is dropped.
 #[derive(Debug, Clone)]
 pub struct Informer {
     handle: Arc<InformerHandle>,
 }
 
-/// Handle that all users of an informer share; dropping the last one stops the reflectors.
+/// Handle that all users of an informer share. Dropping the last clone of the handle stops the
+/// reflectors.
 #[derive(Debug)]
 pub(crate) struct InformerHandle {
     core: Arc<InformerCore>,
@@ -57,7 +58,7 @@ struct InformerCore {
     synced: watch::Sender<bool>,
     last_error: Mutex<Option<String>>,
     stop: CancellationToken,
-    /// Stops the reflectors of the current split.
+    /// Token that stops the reflectors of the current split of the kind over watches.
     split_token: Mutex<CancellationToken>,
 }
 
@@ -65,17 +66,19 @@ struct InformerCore {
 struct State {
     store: Store,
     overlay: Overlay,
-    /// Whether the watch has a selector. It then reports an object as deleted when the object no
-    /// longer matches.
+    /// Whether the watch has a selector. Such a watch reports an object as deleted when the object
+    /// no longer matches the selector.
     selects: bool,
     listeners: Vec<Weak<Mailbox>>,
     /// Number of reflectors that have not completed their first list.
     unsynced: usize,
-    /// Part that each reflector reads, and the version it has reached.
+    /// Part of the kind that each reflector reads, and the resourceVersion that the reflector has
+    /// reached.
     parts: Vec<Progress>,
-    /// Parts of earlier splits, the latest first.
+    /// Parts of earlier splits of the kind over watches, the latest split first.
     previous: VecDeque<Vec<Progress>>,
-    /// Number of splits so far. Writes of reflectors of an earlier split are ignored.
+    /// Number of splits of the kind over watches so far. Writes of the reflectors of an earlier
+    /// split are ignored.
     generation: u32,
     /// Number of lists started so far.
     lists: u32,
@@ -91,11 +94,11 @@ struct Progress {
     stats: Arc<WatchStats>,
 }
 
-/// Numbers of an informer; see [`Informer::stats`].
+/// Size and counters of an informer; see [`Informer::stats`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Stored objects.
+    /// Number of stored objects.
     pub objects: usize,
     /// Approximate memory of the stored objects and their strings, in bytes. Does not include
     /// objects that are stored as Rust objects.
@@ -106,26 +109,28 @@ pub struct Stats {
     pub decodes: u64,
     /// Number of decodes that failed.
     pub decode_errors: u64,
-    /// Lists started, including the first of each reflector.
+    /// Number of lists started, including the first list of each reflector.
     pub lists: u64,
     /// Number of bodies that were evicted by the memory budget.
     pub evictions: u64,
-    /// Watch events, including bookmarks, since the kind was last split over watches; see
+    /// Number of watch events, including bookmarks, since the kind was last split over watches; see
     /// [`InformerFactory::resplit`](crate::InformerFactory::resplit).
     pub events: u64,
-    /// Complete lists since the last split over watches, without the first of each watch.
+    /// Number of complete lists since the kind was last split over watches, without the first list
+    /// of each watch.
     pub relists: u64,
-    /// Failed lists and watches since the last split over watches.
+    /// Number of failed lists and watches since the kind was last split over watches.
     pub failures: u64,
     /// Age of the youngest open watch.
     pub watch_age: Option<Duration>,
-    /// Longest time since a watch delivered its last event or bookmark.
+    /// Time since the last event or bookmark, of the watch for which this time is longest.
     pub lag: Option<Duration>,
 }
 
 impl Informer {
-    /// Creates an informer with this number of reflectors. They run until `stop` is cancelled,
-    /// which the informer does when its last user is dropped.
+    /// Creates an informer that counts as synced after the first lists of this number of
+    /// reflectors. The reflectors run until `stop` is cancelled, which happens when the last user
+    /// of the informer is dropped.
     pub(crate) fn new(
         codec: Codec,
         options: InformerOptions,
@@ -178,7 +183,8 @@ impl Informer {
         &self.handle.core
     }
 
-    /// Returns a weak handle, for the factory, which shares informers without keeping them alive.
+    /// Returns a weak handle of the informer. The factory holds weak handles, so that it does not
+    /// keep informers alive.
     pub(crate) fn downgrade(&self) -> Weak<InformerHandle> {
         Arc::downgrade(&self.handle)
     }
@@ -196,10 +202,11 @@ impl Informer {
         state.sink(&self.handle.core, part.into(), false)
     }
 
-    /// Replaces the reflectors by those of other parts. Returns the sinks of the new reflectors and
-    /// the token that stops them. The previous reflectors are stopped, and their writes are
-    /// ignored. Objects in none of the parts are removed. All others stay, and the first lists,
-    /// which are quorum reads, find what changed meanwhile: no change is lost or delivered twice.
+    /// Replaces the reflectors by reflectors of other parts of the kind. Returns the sinks of the
+    /// new reflectors and the token that stops them. The previous reflectors are stopped, and their
+    /// writes are ignored. Objects that belong to none of the new parts are removed; all other
+    /// objects stay. The new reflectors start with a quorum read, which finds the changes since
+    /// then: no change is lost or delivered twice.
     pub(crate) fn split(&self, parts: Vec<Part>) -> (Vec<InformerSink>, CancellationToken) {
         let split_token = self.core().stop.child_token();
         std::mem::replace(&mut *self.core().split_token.lock(), split_token.clone()).cancel();
@@ -228,19 +235,19 @@ impl Informer {
         (sinks, split_token)
     }
 
-    /// Returns a lister of this informer, if it was started for the type `K`.
+    /// Returns a lister of this informer; `None` if the informer was not started for the type `K`.
     pub fn lister<K: Object>(&self) -> Option<Lister<K>> {
         let is_that = self.core().codec.type_id == TypeId::of::<K>();
         is_that.then(|| Lister::new(self.clone()))
     }
 
-    /// Returns the kind.
+    /// Returns the kind of the objects.
     pub fn kind(&self) -> &Kind {
         &self.core().codec.kind
     }
 
-    /// Subscribes to changes. The objects that are already stored are delivered first, marked as
-    /// initial.
+    /// Subscribes to changes. The listener first receives the objects that are already stored,
+    /// marked as initial.
     pub fn listen(&self) -> Listener {
         let mailbox = Arc::new(Mailbox::default());
         // Under the lock, so that no change is missed or delivered twice.
@@ -283,7 +290,8 @@ impl Informer {
         }
     }
 
-    /// Returns the object, from the API if its body was evicted by the memory budget.
+    /// Returns the object. If its body was evicted by the memory budget, the object is read from
+    /// the API.
     ///
     /// # Errors
     /// Same as [`get`](Informer::get), and if the request to the API fails.
@@ -314,8 +322,8 @@ impl Informer {
         }
     }
 
-    /// Calls `visit` with each stored object of a set of candidates, without decoding it. The
-    /// informer is locked meanwhile.
+    /// Calls `visit` with each stored object among the candidates, without decoding the object. The
+    /// informer is locked during the calls.
     pub(crate) fn visit(&self, candidates: Candidates<'_>, mut visit: impl FnMut(&Stored)) {
         let state = self.core().state.read();
         match candidates {
@@ -329,7 +337,8 @@ impl Informer {
         }
     }
 
-    /// Adds an index, unless there is one with its name. Can be called at any time.
+    /// Adds an index, unless the informer has an index with the same name. Can be called at any
+    /// time.
     pub fn add_index(&self, index: Index) {
         let mut state = self.core().state.write();
         if !state.store.has_index(&index.name) {
@@ -337,12 +346,12 @@ impl Informer {
         }
     }
 
-    /// Reports whether there is an index with this name.
+    /// Reports whether the informer has an index with this name.
     pub fn has_index(&self, name: &str) -> bool {
         self.core().state.read().store.has_index(name)
     }
 
-    /// Returns the values that objects have in an index, in no particular order.
+    /// Returns the values that the objects have in an index, in no particular order.
     pub fn index_values(&self, index: &str) -> Vec<String> {
         let state = self.core().state.read();
         let values = state.store.index_values(index);
@@ -407,28 +416,29 @@ impl Informer {
             .await;
     }
 
-    /// Returns the last error of a reflector; `None` after its next success.
+    /// Returns the last error of a list or watch; `None` after a later list or watch has succeeded.
     pub fn last_error(&self) -> Option<String> {
         self.core().last_error.lock().clone()
     }
 
-    /// Decodes an object of the kind, such as the response to a write, without storing it.
+    /// Decodes an object of the kind from JSON, such as the response to a write, without storing
+    /// the object.
     ///
     /// # Errors
-    /// If not even its name can be read.
+    /// If not even the name of the object can be read.
     pub fn read(&self, json: &[u8]) -> Result<Stored, serde_json::Error> {
         let read = self.core().read(Raw::Json(json));
         read.map_err(|HeadError::Json(cause)| cause)
     }
 
-    /// Takes in the response to a write of this process, so that reads, lists and indexes show the
+    /// Stores the response to a write of this process, so that reads, lists and indexes show the
     /// write before the watch reports it.
     ///
-    /// A response at or below the version that the watch has reached is ignored. An object that no
-    /// longer matches the informer's selector is removed; if the informer does not store a field of
-    /// its selector, the watch decides. An object that the write has [removed](is_removed), for
-    /// instance by removing its last finalizer, is removed as by
-    /// [`observe_deletion`](Informer::observe_deletion).
+    /// A response at or below the resourceVersion that the watch has reached is ignored. An object
+    /// that no longer matches the informer's selector is removed. If the informer does not store a
+    /// field that the selector needs, the response is ignored and the watch reports the write. If
+    /// the write has [removed](is_removed) the object, for instance by removing the last finalizer,
+    /// the object is removed as by [`observe_deletion`](Informer::observe_deletion).
     pub fn observe(&self, written: &Stored) {
         let (key, meta) = (written.key(), written.meta());
         let (uid, version) = (meta.uid(), number(meta.resource_version().as_deref()));
@@ -474,23 +484,24 @@ impl Informer {
         }
     }
 
-    /// Takes in the response to a write of this process, as received from the server; see
-    /// [`observe`](Informer::observe). A response that is not an object is ignored: the watch
-    /// reports the write.
+    /// Stores the response to a write of this process, given as the JSON that the server sent; see
+    /// [`observe`](Informer::observe). JSON that is not an object is ignored: the watch reports the
+    /// write.
     pub fn observe_response(&self, json: &[u8]) {
         if let Ok(written) = self.read(json) {
             self.observe(&written);
         }
     }
 
-    /// Takes in the deletion of the object with this key and UID by this process. Reads no longer
-    /// return the object, even if the watch still delivers older events of it.
+    /// Removes an object that this process has deleted, given by key and UID. Reads no longer
+    /// return the object, even if the watch still delivers older events of the object.
     ///
-    /// Call it only if the response to the deletion shows that the object is deleted. If the object
-    /// remains because of its finalizers or its grace period
-    /// ([`Deleted::Terminating`](opkit_client::Deleted)), pass it to [`observe`](Informer::observe)
-    /// instead. `resource_version` is the last version of the object that the caller knows, if any;
-    /// an object that neither the caller nor the informer knows is ignored.
+    /// Call this only if the response to the deletion shows that the object is deleted. If the
+    /// object remains because of its finalizers or its grace period
+    /// ([`Deleted::Terminating`](opkit_client::Deleted)), pass the object to
+    /// [`observe`](Informer::observe) instead. `resource_version` is the last resourceVersion of
+    /// the object that the caller knows, if any. The call is ignored if neither the caller nor the
+    /// informer knows a version of the object.
     pub fn observe_deletion(&self, key: &ObjectKey, uid: &str, resource_version: Option<&str>) {
         let version = number(resource_version);
         self.core().state.write().delete(key, uid, version, None);
@@ -499,29 +510,31 @@ impl Informer {
 
 #[cfg(test)]
 impl Informer {
-    /// Injects a fault that the simulation has to find.
+    /// Injects a fault that the simulation must detect.
     pub(crate) fn inject(&self, fault: Fault) {
         self.core().state.write().overlay.fault = fault;
     }
 
-    /// Returns the own writes and deletions that the watch has not reported yet, for messages.
+    /// Returns the writes and deletions of this process that the watch has not reported yet, as
+    /// text for test messages.
     pub(crate) fn overlay_text(&self) -> String {
         format!("{:?}", self.core().state.read().overlay)
     }
 
-    /// Returns the number of own writes and deletions that the watch has not reported yet.
+    /// Returns the number of writes and deletions of this process that the watch has not reported
+    /// yet.
     pub(crate) fn overlay_len(&self) -> usize {
         self.core().state.read().overlay.len()
     }
 }
 
-/// Set of stored objects to search.
+/// Set of stored objects that is searched for the selected ones.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Candidates<'a> {
     All,
     Owner(&'a str),
     Namespace(&'a str),
-    /// Name of an index, and a value in it.
+    /// Objects that have the value (second) in the index with the name (first).
     Index(&'a str, &'a str),
 }
 
@@ -548,16 +561,16 @@ impl State {
         InformerSink::new(core.clone(), part, place, stats, synced)
     }
 
-    /// Returns the watch that reports an object.
+    /// Returns the state of the watch that reports an object.
     fn part_of(&self, key: &ObjectKey, uid: Option<&str>) -> Option<&Progress> {
         let namespace = key.namespace.as_deref();
         let mut parts = self.parts.iter();
         parts.find(|progress| progress.part.covers(namespace, uid))
     }
 
-    /// Returns the version up to which changes of an object were reported: by its watch or, until
-    /// that watch has completed a list, by the watches of earlier splits. `None` if one of these
-    /// splits did not cover the object.
+    /// Returns the resourceVersion up to which changes of an object were reported. Until the
+    /// object's watch has completed a list, this is the version that the watches of an earlier
+    /// split had reached. `None` if one of these splits did not cover the object.
     fn seen(&self, key: &ObjectKey, uid: Option<&str>) -> Option<u64> {
         let namespace = key.namespace.as_deref();
         for parts in std::iter::once(&self.parts).chain(&self.previous) {
@@ -570,8 +583,8 @@ impl State {
         None
     }
 
-    /// Hides an object that was deleted by an own request. `last` is its last state, if the
-    /// response contains it.
+    /// Hides an object that this process has deleted. `last` is the last state of the object, if
+    /// the response to the deletion contains that state.
     fn delete(&mut self, key: &ObjectKey, uid: &str, version: Option<u64>, last: Option<&Stored>) {
         let part = self.part_of(key, Some(uid));
         let Some((list, stored)) = part.map(|part| (part.list, self.store.get(key))) else {
@@ -614,13 +627,13 @@ impl State {
         self.limit_overlay();
     }
 
-    /// Reports whether a single watch reports all objects of a key.
+    /// Reports whether a single watch reports all objects with this key.
     fn is_one_watch(&self, key: &ObjectKey) -> bool {
         watches(&self.parts, key.namespace.as_deref()).count() == 1
     }
 
-    /// Removes an object. `last` is its last state, if that is certain; otherwise the stored state
-    /// is the last known one.
+    /// Removes an object and notifies listeners. `last` is the last state of the object, if that
+    /// state is certain. Otherwise the stored state is delivered as the last known state.
     fn remove(&mut self, key: &ObjectKey, last: Option<Stored>) {
         let removed = self.store.remove(key);
         let is_certain = last.is_some();
@@ -633,8 +646,8 @@ impl State {
         self.overlay.limit(store.len(), is_stored);
     }
 
-    /// Reports whether an event of the watch should be stored, that is, whether it is newer than
-    /// own writes and deletions.
+    /// Reports whether an event of the watch should be stored, that is, whether the event is newer
+    /// than the writes and deletions of this process.
     fn admit(&mut self, key: &ObjectKey, observed: ObjectVersion<'_>, is_end: bool) -> bool {
         let (overlay, parts) = (&mut self.overlay, &self.parts);
         let namespace = key.namespace.as_deref();
@@ -643,7 +656,8 @@ impl State {
         })
     }
 
-    /// Removes own writes and deletions that the watches have passed.
+    /// Removes the writes and deletions of this process from the overlay once the watches have
+    /// reported later versions.
     fn forget_passed(&mut self) {
         let (overlay, parts) = (&mut self.overlay, &self.parts);
         for Progress { part, seen, .. } in parts {
@@ -660,7 +674,7 @@ impl State {
         }
     }
 
-    /// Stores an object and notifies listeners, unless this version is already stored.
+    /// Stores an object, and notifies listeners unless the same version was already stored.
     fn upsert(&mut self, stored: Stored, change: Change, initial: bool) {
         let old = self.store.insert(stored.clone());
         if old.as_ref().is_some_and(|old| same_version(old, &stored)) {
@@ -700,7 +714,7 @@ fn watches<'a>(
     })
 }
 
-/// Reports whether all watches of a namespace have reached a version.
+/// Reports whether all watches of a namespace have reached this resourceVersion.
 fn has_passed(parts: &[Progress], namespace: Option<&str>, version: u64) -> bool {
     watches(parts, namespace).all(|progress| progress.seen >= Some(version))
 }

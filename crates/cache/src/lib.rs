@@ -1,8 +1,8 @@
 //! Reflectors, stores and shared informers.
 //!
-//! - An [`InformerFactory`] starts and shares [`Informer`]s: one per type, scope, selectors and
-//!   store form. An informer lists and watches its kind, stores each object compactly and notifies
-//!   listeners of changes. It stops when its last user is dropped.
+//! - An [`InformerFactory`] starts and shares [`Informer`]s: one for each combination of type,
+//!   namespaces, selectors and options. An informer lists and watches a kind, stores each object
+//!   compactly and notifies listeners of changes. The informer stops when its last user is dropped.
 //! - A [`Lister`] reads an informer's objects as a Rust type. It returns `Arc`s, decoded on first
 //!   use and kept while in use. Keys, metadata and indexes ([`Index`]) are read without decoding:
 //!   [`Stored`], [`Meta`].

@@ -1,9 +1,9 @@
 //! Listeners of an informer: a queue of deltas that can be received, handled with functions, or
 //! used as a stream.
 //!
-//! The queue holds at most one delta per object, so it is never full. A slow listener receives
-//! fewer deltas that each cover several changes and are marked as coalesced. A label that was
-//! removed and added again does not show in the difference of old and new.
+//! The queue holds at most one delta per object, so the queue is never full. A slow listener
+//! receives fewer deltas, each of which covers several changes and is marked as coalesced. The old
+//! and new state of such a delta do not show a label that was removed and added again.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ pub enum Event {
     Synced,
 }
 
-/// Subscription to an informer, which ends when it is dropped. The informer keeps watching while
-/// the listener exists.
+/// Subscription to an informer. Dropping the listener ends the subscription; the informer keeps
+/// watching as long as the listener exists.
 #[derive(Debug)]
 pub struct Listener {
     mailbox: Arc<Mailbox>,
@@ -42,7 +42,7 @@ struct Resync {
     next: Instant,
 }
 
-/// Shortest resync period, as in client-go; shorter periods are raised to it.
+/// Shortest resync period, as in client-go. Shorter periods are raised to this one.
 const RESYNC_MIN: Duration = Duration::from_secs(1);
 
 impl Listener {
@@ -54,8 +54,8 @@ impl Listener {
         }
     }
 
-    /// Delivers every object again each `period`, as a [`Sync`](crate::Change::Sync), for listeners
-    /// whose own actions may have failed. No request is sent to the server.
+    /// Delivers every object again in each `period`, as a [`Sync`](crate::Change::Sync), so that a
+    /// listener can repeat actions that have failed. No request is sent to the server.
     pub fn resync(mut self, period: Duration) -> Self {
         let period = period.max(RESYNC_MIN);
         self.resync = Some(Resync {
@@ -88,15 +88,16 @@ impl Listener {
         }
     }
 
-    /// Returns the number of changed objects that the listener has not received yet.
+    /// Returns the number of changed objects whose changes the listener has not received yet.
     pub fn backlog(&self) -> usize {
         self.mailbox.pending.lock().queue.len()
     }
 
-    /// Calls `handler` for each event until dropped.
+    /// Calls `handler` for each event, until the future is dropped.
     ///
     /// # Cancel safety
-    /// An event that was received is handled; dropping the future between events loses none.
+    /// Each received event is handled before the next one is received, so dropping the future loses
+    /// no event.
     pub async fn handle(mut self, mut handler: impl Handler) {
         loop {
             match self.recv().await {
@@ -119,7 +120,7 @@ impl Listener {
     }
 }
 
-/// Callbacks for changed objects; the default of each method does nothing.
+/// Callbacks for changed objects. The default implementation of each method does nothing.
 ///
 /// # Examples
 /// ```
@@ -143,14 +144,15 @@ pub trait Handler: Send {
         let _ = (object, in_initial_list);
     }
 
-    /// Called when an object changed, or is delivered again by a resync; then both are the same
-    /// version.
+    /// Called when an object changed, or when a resync delivers an object again. After a resync,
+    /// `old` and `new` are the same version.
     fn update(&mut self, old: &Stored, new: &Stored) {
         let _ = (old, new);
     }
 
-    /// Called when an object was deleted. `object` is its last known state, and `is_certain` is
-    /// whether it was in that state when it was deleted; see [`LastState`](crate::LastState).
+    /// Called when an object was deleted. `object` is the last known state of the object.
+    /// `is_certain` is whether the object was in that state when it was deleted; see
+    /// [`LastState`](crate::LastState).
     fn delete(&mut self, object: &Stored, is_certain: bool) {
         let _ = (object, is_certain);
     }
@@ -193,8 +195,8 @@ struct Pending {
 enum Synced {
     #[default]
     NotYet,
-    /// Delivered when this many deltas have left the queue. Later changes follow it; otherwise a
-    /// listener that never catches up would never receive it.
+    /// `Synced` is delivered when this many deltas have left the queue, even if later changes are
+    /// pending. Otherwise a listener that never catches up would never receive `Synced`.
     After(u64),
     Delivered,
 }

@@ -24,14 +24,14 @@ use crate::{FetchError, Informer, ObjectError, Stored, downcast};
 pub struct Selection {
     /// Namespace of the objects; `None` selects all namespaces.
     pub namespace: Option<String>,
-    /// Whether all namespaces are selected even where a default namespace would apply, such as that
-    /// of the reconciled object.
+    /// Whether all namespaces are selected even where a default namespace would apply, such as the
+    /// namespace of the reconciled object.
     pub all_namespaces: bool,
-    /// Label selector; `None` selects all.
+    /// Label selector of the objects; `None` selects all objects.
     pub labels: Option<Selector>,
     /// UID that an owner reference of the object must have.
     pub owner_uid: Option<String>,
-    /// Name of an index and the value that the object must have in it.
+    /// Name of an index, and the value that the object must have in the index.
     pub index: Option<(String, String)>,
 }
 
@@ -50,7 +50,7 @@ impl Selection {
         self
     }
 
-    /// Selects only objects whose labels match.
+    /// Selects only objects whose labels match `selector`.
     pub fn labels(mut self, selector: impl Into<Selector>) -> Self {
         self.labels = Some(selector.into());
         self
@@ -69,7 +69,7 @@ impl Selection {
         self
     }
 
-    /// Returns the smallest indexed set that contains all selected objects.
+    /// Returns the smallest indexed set of objects that contains all selected objects.
     fn candidates(&self) -> Candidates<'_> {
         match (&self.index, &self.owner_uid, &self.namespace) {
             (Some((name, value)), ..) => Candidates::Index(name, value),
@@ -79,7 +79,7 @@ impl Selection {
         }
     }
 
-    /// Returns the parsed label selector; `None` if it is not valid.
+    /// Returns the parsed label selector; `None` if the label selector is not valid.
     fn label_selector(&self) -> Option<LabelSelector> {
         match &self.labels {
             None => Some(LabelSelector::everything()),
@@ -110,7 +110,7 @@ impl From<Selector> for Selection {
     }
 }
 
-/// Typed reader of one kind in the cache. It does not copy: objects are shared.
+/// Reader of the cached objects of one kind, as a Rust type. Objects are shared, not copied.
 #[derive(Debug)]
 pub struct Lister<K> {
     informer: Informer,
@@ -127,7 +127,7 @@ impl<K> Clone for Lister<K> {
 }
 
 impl<K: Object> Lister<K> {
-    /// Creates a lister of an informer of the same type.
+    /// Creates a lister of an informer whose objects have the type `K`.
     pub(crate) fn new(informer: Informer) -> Self {
         Self {
             informer,
@@ -149,7 +149,8 @@ impl<K: Object> Lister<K> {
         Ok(self.informer.get(key)?.and_then(|object| downcast(&object)))
     }
 
-    /// Returns the object, from the API if its body was evicted by a memory budget.
+    /// Returns the object. If its body was evicted by a memory budget, the object is read from the
+    /// API.
     ///
     /// # Errors
     /// If the object does not match its Rust type, or the request to the API fails.
@@ -181,8 +182,8 @@ impl<K: Object> Lister<K> {
             .collect()
     }
 
-    /// Returns the selected objects in their stored form, to read their metadata without decoding
-    /// them.
+    /// Returns the selected objects in their stored form, whose metadata can be read without
+    /// decoding the objects.
     pub fn stored(&self, selection: &Selection) -> Vec<Stored> {
         self.informer.select(selection)
     }
@@ -204,8 +205,8 @@ impl<K: Object> Lister<K> {
 }
 
 impl Informer {
-    /// Returns the selected objects in their stored form, in no particular order, without decoding
-    /// them.
+    /// Returns the selected objects in their stored form, in no particular order. The objects are
+    /// not decoded.
     pub fn select(&self, selection: &Selection) -> Vec<Stored> {
         self.collect(selection, Stored::clone)
     }

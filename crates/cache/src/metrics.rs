@@ -1,6 +1,6 @@
 //! Prometheus metrics of the informers of a factory.
 //!
-//! The informers' own counters are read when the metrics are collected; nothing is counted a second
+//! The metrics read the informers' counters when they are collected; nothing is counted a second
 //! time.
 
 use std::fmt;
@@ -20,7 +20,8 @@ use crate::factory::Informers;
 use crate::reflector::Counters;
 use crate::{Informer, Stats};
 
-/// Counters of one reflector, which writes them; read when statistics or metrics are requested.
+/// Counters of one reflector. The reflector writes the counters; they are read when statistics or
+/// metrics are requested.
 #[derive(Debug, Default)]
 pub(crate) struct WatchStats {
     /// Start of the reflector.
@@ -29,9 +30,9 @@ pub(crate) struct WatchStats {
     pub(crate) events: AtomicU64,
     pub(crate) failures: AtomicU64,
     pub(crate) unreadable: AtomicU64,
-    /// Start of the open watch, in milliseconds since the origin plus one; 0 if no watch is open.
+    /// Start of the open watch, in milliseconds since `origin` plus one; 0 if no watch is open.
     watching_since: AtomicU64,
-    /// Time of the last event or response, in milliseconds since the origin plus one; 0 if nothing
+    /// Time of the last event or response, in milliseconds since `origin` plus one; 0 if nothing
     /// was received.
     last_received: AtomicU64,
 }

@@ -13,7 +13,8 @@ use serde::Deserialize;
 use crate::tape::deserialize::{self, Types};
 use crate::tape::strings::Vocabulary;
 
-/// Cached object of any type: gives access to its metadata and can be cast back to its type.
+/// Cached object of any type. Its metadata can be read, and the object can be cast back to its
+/// type.
 pub trait CachedObject: Any + Send + Sync {
     /// Returns the metadata.
     fn object_meta(&self) -> &ObjectMeta;
@@ -44,13 +45,13 @@ impl std::fmt::Debug for dyn CachedObject {
 /// Shared, type-erased object.
 pub type AnyObject = Arc<dyn CachedObject>;
 
-/// Casts an object back to its type; `None` if it has another type.
+/// Casts an object back to the type `K`; `None` if the object has another type.
 pub fn downcast<K: Object>(object: &AnyObject) -> Option<Arc<K>> {
     object.clone().into_any().downcast().ok()
 }
 
-/// Object of a kind that is known only at run time. It dereferences to an [`Unstructured`], which
-/// has all its fields.
+/// Object of a kind that is known only at run time. A `DynamicObject` dereferences to an
+/// [`Unstructured`], which has all fields of the object.
 #[derive(Debug, Clone)]
 pub struct DynamicObject {
     metadata: ObjectMeta,
@@ -66,7 +67,7 @@ impl std::ops::Deref for DynamicObject {
 }
 
 impl DynamicObject {
-    /// Returns the metadata as a Rust type.
+    /// Returns the metadata as an [`ObjectMeta`].
     pub fn metadata(&self) -> &ObjectMeta {
         &self.metadata
     }
@@ -82,13 +83,13 @@ impl CachedObject for DynamicObject {
     }
 }
 
-/// Ranges of tape entries that a Rust type does not read.
+/// Byte ranges of a stored object (tape) whose fields the Rust type does not read.
 pub(crate) type Ignored = RefCell<Vec<Range<usize>>>;
 
 type Decode =
     fn(&[u8], &Vocabulary, Types<'_>, Option<&Ignored>) -> Result<AnyObject, serde_json::Error>;
 
-/// Kind of a Rust type, and the function that decodes the type from a tape.
+/// Kind of a Rust type, and the function that decodes the type from the stored binary form (tape).
 #[derive(Debug, Clone)]
 pub(crate) struct Codec {
     pub(crate) kind: Kind,
@@ -128,7 +129,8 @@ impl Codec {
         }
     }
 
-    /// Decodes a tape, and records in `ignored` the fields that the type does not read.
+    /// Decodes an object from its stored binary form (tape), and records in `ignored` the fields
+    /// that the Rust type does not read.
     pub(crate) fn decode(
         &self,
         tape: &[u8],
@@ -142,8 +144,8 @@ impl Codec {
         (self.decode)(tape, vocabulary, types, ignored)
     }
 
-    /// Returns the protobuf message of the kind, or of its metadata alone. `None` if it has none:
-    /// custom resources are sent as JSON only.
+    /// Returns the protobuf message type of the kind, or that of its metadata alone. `None` if the
+    /// kind has no message type: custom resources are sent as JSON only.
     pub(crate) fn message(&self, metadata_only: bool) -> Option<MessageType> {
         match metadata_only {
             true => MessageType::of("meta.k8s.io/v1", "PartialObjectMetadata"),

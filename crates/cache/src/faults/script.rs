@@ -1,5 +1,5 @@
-//! Small scripted API server. The same file is compiled into the peer under `benches/peers`, so
-//! that kube-runtime is tested in the same way.
+//! Small scripted API server. The program under `benches/peers` that tests kube-runtime compiles
+//! the same file, so that both are tested in the same way.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -28,11 +28,11 @@ pub(crate) struct Server {
 struct State {
     version: u64,
     objects: BTreeMap<(&'static str, String), Value>,
-    /// Events of watches: version, resource and line.
+    /// Watch events: resourceVersion, resource, and line to send.
     history: Vec<(u64, &'static str, String)>,
     /// Whether changes are not sent to watches.
     in_gap: bool,
-    /// Watches from before this version are expired.
+    /// resourceVersion before which watches can no longer start.
     expired: u64,
     /// Objects per page, regardless of the requested limit.
     page: usize,
@@ -73,7 +73,7 @@ impl Server {
         self.changed.send_replace(());
     }
 
-    /// Creates or updates an object; `fields` are all its fields except the name.
+    /// Creates or updates an object. `fields` are all fields except the name.
     pub(crate) fn put(&self, resource: &'static str, name: &str, mut fields: Value) {
         self.change(|state| {
             state.version += 1;
@@ -108,7 +108,7 @@ impl Server {
         self.change(|state| state.in_gap = true);
     }
 
-    /// Ends every watch with 410. Watches from earlier versions can no longer be resumed.
+    /// Ends every watch with the status 410, and refuses to resume watches from earlier versions.
     pub(crate) fn expire(&self) {
         self.change(|state| {
             state.in_gap = false;

@@ -1,6 +1,6 @@
-//! Sink of a reflector that writes to an informer. Objects are stored as they are listed, and a
-//! complete list removes the stored objects that it did not contain, so a relist needs no memory of
-//! its own.
+//! Sink of a reflector that writes to an informer. Objects are stored as they are listed. A
+//! complete list removes the stored objects that the list did not contain, so a relist needs no
+//! additional memory.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -24,8 +24,9 @@ use crate::{Change, Delta, Stored};
 pub(crate) struct InformerSink {
     core: Arc<InformerCore>,
     part: Part,
-    /// Split to which this sink belongs, and the index of its part in that split.
+    /// Number of the split of the kind over watches to which this sink belongs.
     generation: u32,
+    /// Index, within the split, of the part that the reflector reads.
     place: usize,
     stats: Arc<WatchStats>,
     /// Number of the current or last list.
@@ -34,12 +35,13 @@ pub(crate) struct InformerSink {
     in_list: bool,
     /// Whether a list was completed.
     synced: bool,
-    /// Sequence number of the overlay when the list started.
+    /// Sequence number of the overlay of this process's writes when the list started.
     start: u64,
-    /// Highest version of an own write when the list started, if the list is a quorum read.
+    /// Highest resourceVersion that this process had written when the list started; `None` unless
+    /// the list is a quorum read.
     written: Option<u64>,
-    /// Listed objects that were also written or deleted by own requests. They are stored at the end
-    /// of the list, when its version is known.
+    /// Listed objects that this process has also written or deleted. These objects are stored at
+    /// the end of the list, when the version of the list is known.
     deferred: HashMap<ObjectKey, Stored>,
 }
 
@@ -99,21 +101,22 @@ impl InformerSink {
         known
     }
 
-    /// Returns the state, or `None` if the reflectors of a later split have taken over.
+    /// Returns the state of the informer, or `None` if the reflectors of a later split have
+    /// replaced this one.
     fn state(&self) -> Option<RwLockWriteGuard<'_, State>> {
         let state = self.core.state.write();
         (state.generation == self.generation).then_some(state)
     }
 
-    /// Reports whether an object belongs to this part. A server without support for shards sends
-    /// all objects.
+    /// Reports whether an object belongs to the part of the kind that this reflector reads. A
+    /// server without support for shards sends objects of all parts.
     fn covers(&self, head: &Head<'_>) -> bool {
         self.part
             .covers(head.namespace.as_deref(), head.uid.as_deref())
     }
 
-    /// Reports whether another shard has reported a later object of the same name: the events of
-    /// two watches have no common order.
+    /// Reports whether the watch of another shard has reported a later object of the same name. The
+    /// events of two watches have no common order, so the earlier object can arrive last.
     fn is_superseded(&self, state: &State, key: &ObjectKey, version: Option<u64>) -> bool {
         self.part.shard.is_some()
             && state.store.get(key).is_some_and(|stored| {
