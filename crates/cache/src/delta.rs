@@ -259,8 +259,8 @@ impl DeltaQueue {
         self.popped
     }
 
-    /// Returns the value that [`popped`](Self::popped) will have when all deltas that are pending
-    /// now have left the queue.
+    /// Returns the value that `popped` will have when all deltas that are pending now have left the
+    /// queue.
     pub(crate) fn end(&self) -> u64 {
         self.popped + self.deltas.len() as u64
     }

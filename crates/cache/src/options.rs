@@ -27,7 +27,7 @@ impl Transform {
         }
     }
 
-    /// Returns the identity of this transform: a number that only its clones share.
+    /// Returns the ID of this transform. Only clones of the transform have the same ID.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -39,8 +39,8 @@ impl fmt::Debug for Transform {
     }
 }
 
-/// Options of an informer: which objects of a kind it caches, and in which form. By default it
-/// caches all objects in the compact form.
+/// Options of an informer: which objects of a kind the informer caches, and in which form. By
+/// default, all objects are cached in the compact form.
 ///
 /// Requests with the same type, namespaces, `labels`, `fields`, `metadata_only`, range of `shards`,
 /// `form`, `transform` (the same value or its clone) and `memory_budget` share one informer. For
@@ -66,14 +66,14 @@ impl fmt::Debug for Transform {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct InformerOptions {
-    /// Label selector of the cached objects; `None` selects all.
+    /// Label selector of the cached objects; `None` selects all objects.
     pub labels: Option<LabelSelector>,
-    /// Field selector of the cached objects; `None` selects all. The server decides which fields
-    /// are supported.
+    /// Field selector of the cached objects; `None` selects all objects. The server decides which
+    /// fields are supported.
     pub fields: Option<FieldSelector>,
     /// Whether only metadata is requested from the server and cached.
     pub metadata_only: bool,
-    /// Part of the kind that is cached, and the number of watches that read it.
+    /// Part of the kind that is cached, and the number of watches that read this part.
     pub shards: Shards,
     /// Form in which objects are stored.
     pub form: StoreForm,
@@ -83,9 +83,9 @@ pub struct InformerOptions {
     pub managers: Vec<String>,
     /// Indexes of the informer.
     pub indexes: Vec<Index>,
-    /// Largest memory of the stored objects, in bytes. Above it, the bodies of objects that were
-    /// not read recently are dropped, and `Lister::fetch` reads these objects from the API. `None`
-    /// drops nothing. Objects stored as Rust objects or without a body are never dropped.
+    /// Largest memory of the stored objects, in bytes. Above this limit, the bodies of objects that
+    /// were not read recently are dropped, and `Lister::fetch` reads these objects from the API.
+    /// `None` drops nothing. Objects stored as Rust objects or without a body are never dropped.
     pub memory_budget: Option<usize>,
     /// Approximate size of the decoded Rust objects that are kept for reuse, in bytes.
     pub pool_bytes: usize,
@@ -151,21 +151,21 @@ impl InformerOptions {
 
     /// Sets a function that changes each object before it is stored. Each object is first decoded
     /// into a `Value` tree, which takes several times longer than without a transform. The function
-    /// is called while the informer is locked, so it must not read the cache. If it panics, that
-    /// object is stored with an error.
+    /// is called while the informer is locked, so it must not read the cache. If the function
+    /// panics, reading that object returns an error.
     pub fn transform(mut self, transform: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         self.transform = Some(Transform::new(Arc::new(transform)));
         self
     }
 
-    /// Keeps the entries of this field manager in `managedFields`.
+    /// Keeps the entries of the given field manager in `managedFields`.
     pub fn manager(mut self, manager: impl Into<String>) -> Self {
         self.managers.push(manager.into());
         self
     }
 
-    /// Limits the memory of the stored objects to this many bytes. Objects whose body was dropped
-    /// are read from the API by `Lister::fetch`.
+    /// Limits the memory of the stored objects to the given number of bytes. The bodies of further
+    /// objects are dropped, and `Lister::fetch` reads these objects from the API.
     pub fn memory_budget(mut self, bytes: usize) -> Self {
         self.memory_budget = Some(bytes);
         self

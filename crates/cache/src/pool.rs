@@ -1,9 +1,9 @@
 //! Pool of decoded Rust objects: keeps objects that were decoded twice recently, so that they are
 //! not decoded again.
 //!
-//! It evicts with the clock algorithm: an object that was read since the last pass stays for
-//! another round. Its size is approximately its budget. An object that another holder keeps alive
-//! is still found after the pool has dropped it.
+//! The pool evicts with the clock algorithm: an object that was read since the last round stays for
+//! another round. The size of the pool is approximately its budget. An object that is still in use
+//! elsewhere is found even after the pool has dropped it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use crate::record::Origin;
 use crate::{AnyObject, Stored};
 
-/// Approximate ratio of the size of a Rust object to that of its tape: a Pod of 1 KB decodes to 30
-/// KB.
+/// Approximate ratio of the size of a Rust object to the size of its stored form. For example, a
+/// Pod with a stored form of 1 KB decodes to 30 KB.
 const GROWTH: usize = 28;
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Pool {
         }
     }
 
-    /// Keeps an object that was just decoded from `stored`.
+    /// Keeps `object`, which was just decoded from `stored`.
     pub(crate) fn keep(&self, stored: &Stored, object: &AnyObject) {
         let mut evicted = Vec::new();
         let mut ring = self.ring.lock();
@@ -62,8 +62,8 @@ impl Pool {
         drop(evicted);
     }
 
-    /// Drops the objects of all other origins, since each of them would keep the strings of its
-    /// origin alive.
+    /// Drops the decoded objects whose stored form uses the shared strings of another `Origin`,
+    /// since each of them would keep those strings in memory.
     pub(crate) fn keep_only(&self, origin: &Arc<Origin>) {
         let mut ring = self.ring.lock();
         let entries = std::mem::take(&mut ring.entries);

@@ -22,13 +22,14 @@ use crate::tape::strings::Vocabulary;
 use crate::tape::{project, visit};
 use crate::{AnyObject, CachedObject, ObjectError, downcast};
 
-/// Offset of a field that the object does not have.
+/// Value of an offset if the object does not have the field.
 const NO_FIELD: u32 = u32::MAX;
-/// Memory of a record beside its tape, in bytes: the record itself, its reference counts, its two
-/// allocations, its slots in the store and in the indexes.
+/// Memory of a stored object besides its tape (binary form), in bytes: the record, its reference
+/// counts, its two allocations, and its places in the store and in the indexes.
 pub(crate) const OVERHEAD: usize = 176;
 
-/// Codec, interned strings, pool and counters that all records of one generation of strings share.
+/// Codec, pool and counters of an informer, and one set of shared strings. All stored objects whose
+/// binary form refers to these strings share one `Origin`.
 #[derive(Debug)]
 pub(crate) struct Origin {
     pub(crate) codec: Arc<Codec>,
@@ -46,9 +47,9 @@ pub(crate) struct Counts {
     pub(crate) decode_errors: AtomicU64,
 }
 
-/// One version of an object in the cache. It is immutable and cheap to clone.
+/// One version of an object in the cache. A `Stored` is immutable and cheap to clone.
 ///
-/// Its metadata is read in place; the Rust object is decoded on first use and kept while in use.
+/// The metadata is read in place. The Rust object is decoded on first use and kept while in use.
 #[derive(Clone)]
 pub struct Stored {
     record: Arc<Record>,
@@ -57,21 +58,22 @@ pub struct Stored {
 struct Record {
     origin: Arc<Origin>,
     body: Body,
-    /// Offsets in the tape of the metadata, and of the name and namespace in it.
+    /// Offset of the metadata in the tape (binary form).
     metadata: u32,
     name: u32,
     namespace: u32,
-    /// resourceVersion, or 0 if it is not a number.
+    /// resourceVersion as a number, or 0 if the resourceVersion is not a number.
     version: u64,
     decoded: Mutex<Decoded>,
-    /// Whether the object was read since the pool or the eviction last checked.
+    /// Whether the object was read since the pool or the eviction of bodies last checked.
     hot: AtomicBool,
 }
 
 enum Body {
     Tape(Box<[u8]>),
     Typed(AnyObject),
-    /// Tape of the metadata alone: the rest was evicted by the memory budget.
+    /// Tape (binary form) of the metadata alone. The rest of the object was evicted by the memory
+    /// budget.
     Evicted(Box<[u8]>),
 }
 
@@ -96,19 +98,19 @@ impl fmt::Debug for Stored {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum StoreForm {
-    /// Compact binary form; the Rust object is decoded when it is read and kept while in use. The
-    /// default.
+    /// Compact binary form. The Rust object is decoded when it is read, and kept while in use. This
+    /// is the default.
     #[default]
     Compact,
-    /// Compact binary form with only the fields that the Rust type has, for types that leave out
-    /// most of a kind's fields.
+    /// Compact binary form of only those fields that the Rust type has. Suitable for types that
+    /// leave out most fields of a kind.
     Projected,
-    /// Decoded Rust objects, for small kinds that are read often.
+    /// Decoded Rust objects. Suitable for small kinds that are read often.
     Typed,
 }
 
 impl Stored {
-    /// Stores the object of a tape. Returns `None` if the object has no name.
+    /// Creates the stored form of the object in `tape`. Returns `None` if the object has no name.
     pub(crate) fn new(origin: &Arc<Origin>, tape: &[u8], form: StoreForm) -> Option<Self> {
         let stored = Self::of_body(origin, Body::Tape(tape.into()))?;
         match form {
@@ -171,8 +173,8 @@ impl Stored {
         self
     }
 
-    /// Marks an object that could not be fully parsed as unreadable; its metadata is that of its
-    /// head.
+    /// Marks the object as unreadable, because it could not be fully parsed. Its stored form has
+    /// only the name, namespace, UID and resourceVersion.
     pub(crate) fn unreadable(self, cause: serde_json::Error) -> Self {
         let error = self.error_of(cause);
         self.failed(error)
@@ -206,7 +208,7 @@ impl Stored {
         }
     }
 
-    /// Returns name and namespace.
+    /// Returns the name and the namespace.
     pub fn key(&self) -> ObjectKey {
         ObjectKey {
             namespace: self.namespace().map(Cow::into_owned),
@@ -229,8 +231,8 @@ impl Stored {
     }
 
     /// Returns the first `limit` fields in which this version differs from the earlier version
-    /// `old`. Returns none if objects are stored as Rust objects. Values of Secrets and kubectl's
-    /// last-applied annotation are never shown.
+    /// `old`. Returns no fields if objects are stored as Rust objects. Values of Secrets and of
+    /// kubectl's last-applied annotation are never shown.
     pub fn changes_since(&self, old: &Self, limit: usize, values: ShownValues) -> Vec<FieldChange> {
         let (Some(before), Some(after)) = (old.tape(), self.tape()) else {
             return Vec::new();
@@ -245,7 +247,7 @@ impl Stored {
         diff(before, after, options)
     }
 
-    /// Returns the decoded object, without its type.
+    /// Returns the decoded object as a type-erased [`AnyObject`].
     ///
     /// # Errors
     /// If the object does not match its Rust type, or was evicted.
@@ -289,7 +291,7 @@ impl Stored {
     /// Returns the decoded object.
     ///
     /// # Errors
-    /// Same as [`any`](Stored::any), and if the object is stored as another type than `K`.
+    /// Same as [`any`](Stored::any). Also if the object is stored as another type than `K`.
     pub fn get<K: Object>(&self) -> Result<Arc<K>, Arc<ObjectError>> {
         downcast(&self.any()?).ok_or_else(|| {
             self.error_of(serde::de::Error::custom(
@@ -345,17 +347,17 @@ impl Stored {
         reader.text().ok()?
     }
 
-    /// Returns the resourceVersion as a number, or 0 if it is not a number.
+    /// Returns the resourceVersion as a number, or 0 if the resourceVersion is not a number.
     pub(crate) fn version(&self) -> u64 {
         self.record.version
     }
 
-    /// Reports whether the record belongs to this string generation.
+    /// Reports whether the object uses the shared strings of `origin`.
     pub(crate) fn has_origin(&self, origin: &Arc<Origin>) -> bool {
         Arc::ptr_eq(&self.record.origin, origin)
     }
 
-    /// Returns whether the object was read since the last call, and resets that mark.
+    /// Reports whether the object was read since the last call of this method.
     pub(crate) fn take_hot(&self) -> bool {
         self.record.hot.swap(false, Ordering::Relaxed)
     }
@@ -365,7 +367,7 @@ impl Stored {
         matches!(self.record.body, Body::Evicted(_))
     }
 
-    /// Returns the memory of the record in bytes, without the Rust object decoded from it.
+    /// Returns the memory of the stored object in bytes, without the Rust object decoded from it.
     pub(crate) fn bytes(&self) -> usize {
         OVERHEAD + self.tape().map_or(0, <[u8]>::len)
     }
@@ -377,7 +379,8 @@ impl Stored {
         }
     }
 
-    /// Returns the same object with its strings in another generation.
+    /// Returns the same object, encoded with the shared strings of `origin` instead of its current
+    /// strings.
     pub(crate) fn moved_to(&self, origin: &Arc<Origin>, interner: &mut Interner) -> Option<Self> {
         if let Body::Typed(object) = &self.record.body {
             // It has no such strings, but would keep those of its generation alive.
@@ -435,7 +438,7 @@ impl Record {
     }
 }
 
-/// Returns a hash of an object's key that differs for most objects.
+/// Returns a hash of an object's key, which differs for most objects.
 pub(crate) fn number_of(name: &str, namespace: Option<&str>) -> u32 {
     let bytes = name.bytes().chain(namespace.unwrap_or_default().bytes());
     bytes.fold(0x811c_9dc5, |hash: u32, byte| {

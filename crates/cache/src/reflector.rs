@@ -1,5 +1,5 @@
 //! Reflector: lists and watches a collection and writes the objects into a [`Sink`]. The [`Engine`]
-//! decides what to do next; this module sends the requests and waits.
+//! decides what to do next; the reflector sends the requests and waits.
 
 mod engine;
 mod failure;
@@ -27,11 +27,12 @@ const EVENTS_PER_YIELD: u32 = 64;
 /// Part of a kind that a reflector reads, and the encoding it requests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ReflectorOptions {
-    /// Namespace and selectors.
+    /// Namespace and selectors of the list and watch requests.
     pub(crate) list: ListOptions,
-    /// Format of the objects.
+    /// Format in which the server sends the objects.
     pub(crate) format: ResponseFormat,
-    /// Objects per page if the server does not support streaming lists.
+    /// Number of objects per page of a paged list, which is used if the server does not support
+    /// streaming lists.
     pub(crate) page_size: u32,
 }
 
@@ -78,7 +79,7 @@ impl<S: Sink> Reflector<S> {
         }
     }
 
-    /// Runs until dropped.
+    /// Runs the reflector until the future is dropped.
     ///
     /// # Cancel safety
     /// Dropping the future never interrupts a call of the sink.

@@ -1,7 +1,7 @@
-//! Splitting a kind over several watches, or reading only a part of it. Objects are split by the
-//! hash of their UID or namespace, as Kubernetes does (`shardSelector`, feature gate
-//! `ShardedListAndWatch`). A server without that feature sends all objects, and the reflector drops
-//! the others by the same hash.
+//! Splitting a kind over several watches, or reading only a part of a kind. Objects are split by
+//! the hash of their UID or namespace, as Kubernetes does (`shardSelector`, feature gate
+//! `ShardedListAndWatch`). A server without that feature sends all objects; the reflector then
+//! drops the objects of other parts, which it finds by the same hash.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ pub use opkit_apimachinery::shard::{ShardKey, ShardRange, ShardSelector};
 
 use crate::Stored;
 
-/// Part of a kind that an informer reads, and the number of watches that read it.
+/// Part of a kind that an informer reads, and the number of watches that read this part.
 ///
 /// # Examples
 /// ```
@@ -22,9 +22,9 @@ use crate::Stored;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Shards {
-    /// Part that is read; `None` reads all objects.
+    /// Part of the kind that is read; `None` reads all objects.
     pub range: Option<ShardSelector>,
-    /// Number of watches that read the part into one store; at least 1.
+    /// Number of watches that together read the part; at least 1.
     pub watches: u32,
 }
 
@@ -38,12 +38,13 @@ impl Default for Shards {
 }
 
 impl Shards {
-    /// Selects the part `index` (from 0) of `of` equal parts, for one of `of` processes.
+    /// Selects the part `index` (from 0) of `of` equal parts, so that `of` processes can share a
+    /// kind.
     pub fn part(key: ShardKey, index: u32, of: u32) -> Self {
         Self::range(ShardSelector::part(key, index, of))
     }
 
-    /// Selects a part given by a shard selector.
+    /// Selects the part of a kind that a shard selector describes.
     pub fn range(range: ShardSelector) -> Self {
         Self {
             range: Some(range),
@@ -51,13 +52,13 @@ impl Shards {
         }
     }
 
-    /// Reads the part with this number of watches.
+    /// Sets the number of watches that together read the part.
     pub fn watches(mut self, watches: u32) -> Self {
         self.watches = watches.max(1);
         self
     }
 
-    /// Returns the part that each reflector reads of these namespaces.
+    /// Returns the parts that the reflectors read, given the namespaces to read.
     pub(crate) fn parts(&self, namespaces: &[Option<String>]) -> Vec<Part> {
         let shards: Vec<Option<ShardSelector>> = match (&self.range, self.watches) {
             (range, 0 | 1) => vec![range.clone()],
@@ -81,9 +82,9 @@ impl Shards {
 /// Part of a kind that one reflector reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Part {
-    /// Namespace; `None` for all namespaces.
+    /// Namespace of the part; `None` for all namespaces.
     pub(crate) namespace: Option<String>,
-    /// Shard; `None` for all objects.
+    /// Shard of the part; `None` for all objects.
     pub(crate) shard: Option<ShardSelector>,
 }
 

@@ -1,6 +1,7 @@
-//! Model test of the informer: random histories of an API server, delivered to reflectors over
-//! faulty connections, into one informer with listeners. Some of the writes are *own* writes, whose
-//! responses the informer takes in. Reads must never show a state older than an own write or
+//! Model test of the informer. An API server with a random history delivers changes to reflectors
+//! over faulty connections, and the reflectors write to one informer with listeners. Some of the
+//! writes on the server are *own* writes, that is, writes of the process under test, whose
+//! responses are passed to the informer. Reads must never show a state older than an own write or
 //! deletion, or differ from a list that was just completed. At the end the store must equal the
 //! server, and every listener must have received a history that leads to that state.
 //!
@@ -27,36 +28,37 @@ use crate::InformerOptions;
 use crate::shard::{Part, Shards};
 use crate::store;
 
-/// Fault of the tested informer.
+/// Fault that is injected into the informer under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
-    /// Fault in the overlay of own writes.
+    /// Fault in the overlay, which keeps the writes of the process under test until the watch
+    /// reports them.
     Overlay(store::Fault),
-    /// A deletion hides its object even if finalizers keep the object.
+    /// A deletion hides the object even if finalizers keep the object on the server.
     TerminatingIsGone,
 }
 
-/// State of one run.
+/// State of one run of the simulation.
 struct World {
     random: Random,
     server: Server,
     subject: Subject,
     links: Vec<Link>,
-    /// Lists that each link had completed when the server was last restored. Until its next list, a
-    /// link shows state that the restore has undone.
+    /// Number of lists that each link (reflector with its connection) had completed when the server
+    /// was last restored. Until its next list, a link shows state that the restore has undone.
     lists_before: Vec<u64>,
-    /// Reflectors of the previous split, which may run for a while.
+    /// Reflectors from before the last resplit, which may still run for a while.
     previous: Vec<Link>,
     namespaces: Vec<Option<String>>,
     mirrors: Vec<Mirror>,
     /// Selector and encoding that reflectors request.
     form: Form,
-    /// Whether some of the writes are own writes.
+    /// Whether some of the writes are made by the process under test.
     writes: bool,
     /// Whether reflectors lag far behind.
     is_slow: bool,
-    /// Responses to own writes that have not been taken in yet.
+    /// Responses to writes of the process under test that the informer has not received yet.
     responses: Vec<Response>,
     oracle: Oracle,
     now: Duration,
@@ -111,12 +113,12 @@ impl World {
         }
     }
 
-    /// Reports whether some reflector reads this object.
+    /// Reports whether some reflector reads the object with this namespace and UID.
     fn is_read(&self, namespace: &str, uid: &str) -> bool {
         self.links.iter().any(|link| link.covers(namespace, uid))
     }
 
-    /// Replaces the reflectors by others that read everything, or another part.
+    /// Replaces the reflectors by others that read everything, or a different part of the objects.
     fn resplit(&mut self) {
         let parts = shards(&mut self.random).parts(&self.namespaces);
         let links = links(&self.subject, parts, self.form, &mut self.random);
@@ -125,7 +127,7 @@ impl World {
         self.previous = std::mem::replace(&mut self.links, links);
     }
 
-    /// Performs one random step.
+    /// Performs one random step of the simulation.
     fn step(&mut self) -> Result<(), String> {
         match self.random.below(100) {
             0..25 => self.write(),
@@ -161,8 +163,8 @@ impl World {
         Ok(())
     }
 
-    /// Delivers to a reflector what it requested last. If that completes a list, reads must show
-    /// the list.
+    /// Delivers to a reflector what the reflector requested last. If that completes a list, checks
+    /// that reads show the list.
     fn turn(&mut self, link: usize, faults: bool) -> Result<(), String> {
         let (server, random) = (&mut self.server, &mut self.random);
         let link = &mut self.links[link];
@@ -175,7 +177,7 @@ impl World {
         self.oracle.check_list(&self.subject, server, link, selects)
     }
 
-    /// Changes an object; some of these writes are own writes.
+    /// Changes an object. Some of these writes count as writes of the process under test.
     fn write(&mut self) {
         if self.server.is_frozen(&self.links) {
             return;
@@ -187,7 +189,7 @@ impl World {
         }
     }
 
-    /// Takes in the response to an own write; responses arrive in any order.
+    /// Passes a random pending response to a write of the process under test to the informer.
     fn observe_response(&mut self) {
         if self.responses.is_empty() {
             return;
@@ -223,7 +225,7 @@ impl World {
             .check(&self.subject, &self.server, &self.links, selects)
     }
 
-    /// Runs without further faults or writes until everything has been delivered.
+    /// Runs the simulation without further faults or writes until everything has been delivered.
     fn settle(&mut self) -> Result<(), String> {
         for link in 0..self.links.len() {
             let mut turns = 0;
@@ -275,7 +277,7 @@ impl World {
     }
 }
 
-/// Returns a random split of the objects.
+/// Returns a random split of the objects over watches.
 fn shards(random: &mut Random) -> Shards {
     let key = match random.percent(80) {
         true => ShardKey::Uid,
@@ -291,7 +293,7 @@ fn shards(random: &mut Random) -> Shards {
     }
 }
 
-/// Creates reflectors for these parts.
+/// Creates a reflector with its connection for each of the parts.
 fn links(subject: &Subject, parts: Vec<Part>, form: Form, random: &mut Random) -> Vec<Link> {
     let sinks = subject.split(parts.clone());
     let pairs = parts.into_iter().zip(sinks);

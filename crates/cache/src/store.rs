@@ -1,5 +1,5 @@
-//! Store of the objects of one kind by key, with their indexes. Synchronous, without I/O; every
-//! change returns the previous object.
+//! Store of the objects of one kind by key, with their indexes. The store is synchronous and does
+//! no I/O. Every change returns the previous object.
 
 mod overlay;
 
@@ -19,9 +19,9 @@ use crate::index::{HashIndex, Index, Indexed};
 use crate::record::Origin;
 use crate::tape::strings::Interner;
 
-/// List number of an object that no list has contained.
+/// Value of `Slot::listed` for an object that no list has contained.
 const UNLISTED: u32 = 0;
-/// Number of objects that are moved to new strings with each write.
+/// Number of objects that each write re-encodes with a new set of shared strings.
 const MOVED_PER_WRITE: usize = 16;
 
 #[derive(Debug, Default)]
@@ -33,12 +33,13 @@ pub(crate) struct Store {
     by_owner: HashIndex,
     by_namespace: HashIndex,
     indexes: Vec<Indexed>,
-    /// Approximate memory of the records, in bytes.
+    /// Approximate memory of the stored objects, in bytes.
     bytes: usize,
-    /// Slots that may have a body to evict, in the order in which the eviction checks them. Slots
-    /// without a body are not checked again.
+    /// Slots whose object may have a body to evict, in the order in which the eviction checks them.
+    /// Slots without a body are not checked again. `None` if bodies are never evicted.
     bodies: Option<VecDeque<u32>>,
-    /// Next slot to move to new strings; `None` if no move is in progress.
+    /// Next slot to re-encode with a new set of shared strings; `None` if no re-encoding is in
+    /// progress.
     move_cursor: Option<usize>,
     /// Number of slots that the eviction has checked.
     #[cfg(test)]
@@ -89,7 +90,7 @@ impl Store {
         stored.filter(move |stored| stored.namespace().as_deref() == Some(namespace))
     }
 
-    /// Returns the objects with a value in an index; `None` if there is no such index.
+    /// Returns the objects that have `value` in an index; `None` if there is no such index.
     pub(crate) fn by_index(
         &self,
         index: &str,
@@ -128,7 +129,7 @@ impl Store {
         slots.filter_map(|(number, slot)| Some((number, slot.stored.as_ref()?)))
     }
 
-    /// Stores an object and returns the previous one with its key.
+    /// Stores an object and returns the previous object with the same key.
     pub(crate) fn insert(&mut self, stored: Stored) -> Option<Stored> {
         let hash = self.hash(stored.namespace().as_deref(), &stored.name());
         let found = self
@@ -184,7 +185,7 @@ impl Store {
         old
     }
 
-    /// Records that the list number `list` contained an object.
+    /// Records that the list with the number `list` contained an object.
     pub(crate) fn mark(&mut self, key: &ObjectKey, list: u32) {
         if let Some(slot) = self.find(key)
             && let Some(slot) = self.slots.get_mut(slot as usize)
@@ -193,7 +194,7 @@ impl Store {
         }
     }
 
-    /// Reports whether the list number `list` contained the object.
+    /// Reports whether the list with the number `list` contained the object.
     pub(crate) fn is_marked(&self, key: &ObjectKey, list: u32) -> bool {
         let slot = self
             .find(key)
@@ -201,8 +202,8 @@ impl Store {
         slot.is_some_and(|slot| slot.listed == list)
     }
 
-    /// Removes the objects that `covers` selects and that the list number `list`, now complete, did
-    /// not contain. Returns the removed objects.
+    /// Removes the objects that `covers` selects and that the complete list with the number `list`
+    /// did not contain. Returns the removed objects.
     pub(crate) fn sweep(&mut self, list: u32, covers: impl Fn(&Stored) -> bool) -> Vec<Stored> {
         let unlisted = |(number, slot): (u32, &Slot)| {
             let stored = slot.stored.as_ref()?;
@@ -225,14 +226,14 @@ impl Store {
             .collect()
     }
 
-    /// Tracks from now on which objects can be evicted.
+    /// Enables [`evict`](Self::evict): tracks from now on which objects have a body to evict.
     pub(crate) fn evictable(mut self) -> Self {
         self.bodies.get_or_insert_default();
         self
     }
 
-    /// Drops the bodies of objects that were not read recently until the memory is within `budget`,
-    /// in bytes. Returns the number of evicted bodies.
+    /// Drops the bodies of objects that were not read recently, until the memory of the store is at
+    /// most `budget` bytes. Returns the number of evicted bodies.
     pub(crate) fn evict(&mut self, budget: usize) -> usize {
         let Some(bodies) = &mut self.bodies else {
             return 0;
@@ -274,12 +275,14 @@ impl Store {
         self.checked_slots
     }
 
-    /// Starts to move all objects to the strings of another generation.
+    /// Starts to re-encode all objects with a new set of shared strings;
+    /// [`move_some`](Self::move_some) continues.
     pub(crate) fn begin_move(&mut self) {
         self.move_cursor = Some(0);
     }
 
-    /// Moves some objects to the strings of `origin`; returns whether more remain.
+    /// Re-encodes some objects with the shared strings of `origin`. Returns whether more objects
+    /// remain.
     pub(crate) fn move_some(&mut self, origin: &Arc<Origin>, interner: &mut Interner) -> bool {
         let Some(from) = self.move_cursor else {
             return false;
@@ -377,8 +380,8 @@ fn key_hash(hasher: &RandomState, namespace: Option<&str>, name: &str) -> u64 {
     hasher.hash_one((namespace.unwrap_or_default(), name))
 }
 
-/// Returns a resourceVersion as a number, so that versions can be compared (KEP-5504); `None` if it
-/// is not a number.
+/// Parses a resourceVersion as a number, so that versions can be compared (KEP-5504). Returns
+/// `None` if the resourceVersion is not a number.
 pub(crate) fn number(version: Option<&str>) -> Option<u64> {
     version?.parse().ok()
 }

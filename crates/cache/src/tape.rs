@@ -1,15 +1,15 @@
 //! Tape: the compact binary form of a cached object.
 //!
-//! An object is one byte string. Field names, and strings that several objects share, are stored
-//! once per kind ([`strings`]) and appear in the tape as small numbers; UIDs, times, digests and
-//! decimal numbers are packed. A tape is written directly from the received bytes, from JSON
-//! ([`json`]) or from anything that serde reads ([`visit`]). It is read through a serde
+//! A tape is one byte string per object. Field names, and strings that several objects share, are
+//! stored once per kind ([`strings`]) and appear in the tape as small numbers. UIDs, times, digests
+//! and decimal numbers are packed. A tape is written directly from the received bytes: from JSON
+//! ([`json`]) or from anything that serde reads ([`visit`]). A tape is read through a serde
 //! `Deserializer` ([`deserialize`]), so any Rust type can be decoded from it without an
 //! intermediate tree. Metadata is read in place ([`meta`]).
 //!
 //! The first byte of a value has its tag in the low four bits. The high four bits are a small
-//! number, or 15 if the number follows as a varint. Maps and lists end with [`END`]. They have no
-//! length, so that parts can be left out by copying the rest ([`project`]).
+//! number, or 15 if the number follows as a varint. Maps and lists end with [`END`]. Maps and lists
+//! have no length in bytes, so that parts can be left out by copying the rest ([`project`]).
 
 pub(crate) mod deserialize;
 pub(crate) mod diff;
@@ -42,25 +42,26 @@ pub(crate) enum Tag {
     Text = 7,
     /// String that is stored once for the kind; see [`strings`].
     Interned = 8,
-    /// String that is a decimal number.
+    /// String of decimal digits, stored as a number.
     Decimal = 9,
-    /// String that is a UUID: 16 bytes.
+    /// String that is a UUID, stored as 16 bytes.
     Uuid = 10,
-    /// String that is a UTC time with whole seconds: seconds since 1970.
+    /// String that is a UTC time with whole seconds, stored as seconds since 1970.
     Time = 11,
-    /// String that ends in hexadecimal digits: the number of bytes, the bytes, and the part before
-    /// the digits as another string value.
+    /// String that ends in hexadecimal digits, stored as the number of bytes, the bytes, and the
+    /// part before the digits as another string value.
     Digest = 12,
-    /// List; its small number is the number of items, or 15 for more than 14.
+    /// List. The high four bits of its first byte are the number of items, or 15 for more than 14
+    /// items.
     List = 13,
-    /// Map; its small number is 0.
+    /// Map. The high four bits of its first byte are 0.
     Map = 14,
 }
 
 /// End of a list or map. No other value starts with this byte.
 pub(crate) const END: u8 = 0;
 
-/// Largest nesting depth of values; serde_json's limit.
+/// Largest nesting depth of values, which is serde_json's limit.
 pub(crate) const DEPTH_MAX: usize = 128;
 
 impl Tag {
@@ -87,7 +88,7 @@ impl Tag {
     }
 }
 
-/// Returns a tape that contains only the metadata of another one.
+/// Returns a tape that contains only the metadata of the object in `tape`.
 pub(crate) fn metadata_only(tape: &[u8], vocabulary: &strings::Vocabulary) -> Option<Vec<u8>> {
     let mut reader = reader::Reader::new(tape, vocabulary);
     if reader.next().ok()? != reader::Item::Map {

@@ -1,4 +1,4 @@
-//! One event of a watch: its type, and the bytes of its object, which the sink decodes.
+//! One event of a watch: its type, and the bytes of its object. The sink decodes the object.
 
 use kube::core::Status;
 use opkit_apimachinery::protobuf::{self, ProtobufError, WatchEventParts};
@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use crate::sink::Raw;
 
-/// Watch event. Its object is not decoded.
+/// Watch event whose object is not decoded.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub(crate) struct WatchEvent<'a> {
     pub(crate) kind: EventKind,
-    /// Bytes of the object; in protobuf, with its envelope.
+    /// Bytes of the object. In protobuf, the bytes include the envelope that Kubernetes adds.
     object: &'a [u8],
     encoding: Encoding,
 }
@@ -57,8 +57,8 @@ struct Line<'a> {
     object: &'a RawValue,
 }
 
-/// Start of an event as Go writes it. If it matches, the event need not be scanned for the end of
-/// its object: the decoder of the object finds it.
+/// Starts of events as Go writes them, with the types of the events. The end of an object after
+/// such a start is found by the decoder of the object, without a separate scan.
 const PREFIXES: [(&[u8], EventKind); 3] = [
     (br#"{"type":"MODIFIED","object":"#, EventKind::Modified),
     (br#"{"type":"ADDED","object":"#, EventKind::Added),
@@ -66,7 +66,7 @@ const PREFIXES: [(&[u8], EventKind); 3] = [
 ];
 
 impl<'a> WatchEvent<'a> {
-    /// Parses one line or one frame of a watch.
+    /// Parses one line (JSON) or one frame (protobuf) of a watch.
     pub(crate) fn read(bytes: &'a [u8], encoding: Encoding) -> Result<Self, EventError> {
         match encoding {
             Encoding::Protobuf => Self::from_frame(bytes),

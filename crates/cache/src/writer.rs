@@ -1,4 +1,4 @@
-//! Write side of an informer: encodes received bytes into stored objects.
+//! Writer of an informer: encodes received bytes into stored objects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,16 +20,17 @@ use crate::tape::strings::{Interner, Vocabulary};
 use crate::tape::{self, visit};
 use crate::{StoreForm, Stored};
 
-/// Memory of the interned strings, in bytes, below which no new generation is started.
+/// Memory of the shared strings, in bytes, below which they are not replaced by a new set of
+/// strings.
 const STRINGS_MIN: usize = 4 << 20;
 
-/// Encoder of objects with the strings of the current generation.
+/// Encoder of received objects, with the current set (generation) of shared strings.
 #[derive(Debug)]
 pub(crate) struct Writer {
     origin: Arc<Origin>,
     interner: Interner,
     scratch: Vec<u8>,
-    /// Memory of the strings, in bytes, at which a new generation starts.
+    /// Memory of the shared strings, in bytes, at which a new set of strings is started.
     limit: usize,
     form: StoreForm,
     message: Option<MessageType>,
@@ -58,18 +59,18 @@ impl Writer {
         &self.origin
     }
 
-    /// Returns the current generation and its interner.
+    /// Returns the current set of shared strings, and the interner that adds strings to the set.
     pub(crate) fn parts(&mut self) -> (&Arc<Origin>, &mut Interner) {
         (&self.origin, &mut self.interner)
     }
 
-    /// Returns the approximate memory of the strings, in bytes.
+    /// Returns the approximate memory of the shared strings, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.interner.bytes()
     }
 
-    /// Starts a new generation of strings if the current one has reached its limit. Returns whether
-    /// it did.
+    /// Starts a new set of shared strings if the memory of the current set has reached its limit.
+    /// Returns whether a new set was started.
     pub(crate) fn renew(&mut self) -> bool {
         if self.interner.bytes() < self.limit {
             return false;
@@ -87,19 +88,20 @@ impl Writer {
         true
     }
 
-    /// Reports whether objects are being moved to the current generation.
+    /// Reports whether objects are still being moved to the current set of shared strings.
     pub(crate) fn is_renewing(&self) -> bool {
         self.limit == usize::MAX
     }
 
-    /// Records that all objects have strings of the current generation. The next one starts when
-    /// their memory has doubled.
+    /// Records that all objects have been moved to the current set of shared strings. The next set
+    /// is started when the memory of the current set has doubled.
     pub(crate) fn renewed(&mut self) {
         self.limit = STRINGS_MIN.max(self.interner.bytes() * 2);
         self.origin.pool.keep_only(&self.origin);
     }
 
-    /// Encodes a received object. An object that cannot be encoded is returned as unreadable.
+    /// Encodes a received object. An object that cannot be encoded is returned as unreadable, or as
+    /// `None` if not even that is possible.
     pub(crate) fn store(&mut self, wire: &Wire<'_>, options: &InformerOptions) -> Option<Stored> {
         let encoded = self.encode(wire, options);
         let tape = std::mem::take(&mut self.scratch);
@@ -187,7 +189,7 @@ impl Writer {
     }
 }
 
-/// Received object whose head has been read.
+/// Received object whose head (name, namespace, UID and resourceVersion) has been read.
 #[derive(Debug)]
 pub(crate) struct Wire<'a> {
     pub(crate) head: Head<'a>,
@@ -201,7 +203,8 @@ enum Body<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// Reads the head of a received object; `kind` is its message type if it is protobuf.
+    /// Reads the head (name, namespace, UID and resourceVersion) of a received object. `kind` is
+    /// the message type of a protobuf object.
     pub(crate) fn read(raw: Raw<'a>, kind: Option<MessageType>) -> Result<Self, HeadError> {
         let wire = match raw {
             Raw::Json(bytes) => {

@@ -1,12 +1,13 @@
-//! State machine of a reflector: takes what was received and returns what to do next. It has no
-//! clock and does no I/O; [`Reflector`](super::Reflector) is the shell around it.
+//! State machine of a reflector: processes what was received and returns what to do next. The state
+//! machine has no clock and does no I/O; [`Reflector`](super::Reflector) sends the requests and
+//! waits.
 //!
 //! The rules follow client-go (`tools/cache/reflector.go`). A list is streamed by the watch that
-//! continues after it; a server that does not support streaming lists is listed in pages from then
-//! on. A watch lasts a random 5 to 10 minutes and is resumed from the last version seen; bookmarks
-//! keep that version current. An expired version leads to a new list. Failures, and lists that make
-//! no progress, are retried after a backoff with jitter. Unlike in client-go, the first list is
-//! always a quorum read, and an interrupted paged list continues where it stopped.
+//! continues after it. A server that does not support streaming lists is listed in pages from then
+//! on. A watch lasts a random 5 to 10 minutes and is resumed from the last resourceVersion seen;
+//! bookmarks keep that version current. An expired version leads to a new list. Failures, and lists
+//! that make no progress, are retried after a backoff with jitter. Unlike in client-go, the first
+//! list is always a quorum read, and an interrupted paged list continues where it stopped.
 
 mod list;
 mod watch;
@@ -25,7 +26,7 @@ use super::page::{Page, Reader};
 use crate::backoff::Backoff;
 use crate::sink::{HeadError, Sink};
 
-/// Objects per page; client-go's value.
+/// Number of objects per page of a list, as in client-go.
 pub(crate) const PAGE: u32 = 500;
 
 /// Input of the engine.
@@ -33,9 +34,9 @@ pub(crate) const PAGE: u32 = 500;
 pub(crate) enum Input {
     /// Start, or continue after [`Action::Sleep`] or [`Action::Yield`].
     Continue,
-    /// Response to [`Action::List`].
+    /// Response to the request of [`Action::List`].
     Page(Page),
-    /// The server has accepted [`Action::Watch`].
+    /// The server has accepted the request of [`Action::Watch`], and sends this encoding.
     Accepted(Encoding),
     /// Event of the watch.
     Event(Bytes),
@@ -47,7 +48,7 @@ pub(crate) enum Input {
     Failed(Failure),
 }
 
-/// Next step that the engine requests. Every action except [`Action::Read`] closes the watch.
+/// Action that the engine requests. Every action except [`Action::Read`] closes the watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Request a page of a list.
@@ -62,7 +63,7 @@ pub(crate) enum Action {
         send_initial_events: bool,
         timeout: Duration,
     },
-    /// Wait for the next event of the watch, at most for this time.
+    /// Wait for the next event of the watch, at most for `timeout`.
     Read { timeout: Duration },
     /// Wait for this time.
     Sleep(Duration),
@@ -70,18 +71,18 @@ pub(crate) enum Action {
     Yield,
 }
 
-/// Counters for metrics.
+/// Counters of a reflector, for metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
-    /// Complete lists.
+    /// Number of complete lists.
     pub(crate) lists: u64,
-    /// Watch events, including bookmarks and initial events.
+    /// Number of watch events, including bookmarks and initial events.
     pub(crate) events: u64,
-    /// Watches that the server accepted.
+    /// Number of watches that the server accepted.
     pub(crate) watches: u64,
-    /// Objects whose name could not be read.
+    /// Number of objects whose name could not be read.
     pub(crate) unreadable: u64,
-    /// Failed requests and watches.
+    /// Number of failed requests and watches.
     pub(crate) failures: u64,
     /// Start of the open watch.
     pub(crate) watching_since: Option<Duration>,
@@ -94,7 +95,7 @@ pub(crate) struct Engine {
     random: Random,
     backoff: Backoff,
     page_size: u32,
-    /// Whether the server supports streaming lists, as far as is known.
+    /// Whether the server supports streaming lists; assumed until the server shows otherwise.
     streams: bool,
     /// Whether the next list is paged although the server may support streaming lists.
     in_pages: bool,
@@ -107,15 +108,15 @@ pub(crate) struct Engine {
     protobuf: bool,
     /// Last resourceVersion seen; empty before the first list.
     version: String,
-    /// Whether the next list must be a quorum read: the server cannot list at the last version, or
-    /// a list at that version may be too old.
+    /// Whether the next list must be a quorum read, because the server cannot list at the last
+    /// version, or because a list at that version may be too old.
     needs_quorum: bool,
-    /// Whether the list in progress has delivered objects. If it is interrupted, these stay stored,
-    /// so the next list must not be older: it is a quorum read.
+    /// Whether the list in progress has delivered objects. If the list is interrupted, these
+    /// objects stay stored. The next list must not be older, so it is then a quorum read.
     has_delivered: bool,
     /// resourceVersion of the last complete list.
     listed_version: String,
-    /// Whether the watch before the last relist made no progress after its list.
+    /// Whether the watch before the last relist did not advance beyond the version of its list.
     fruitless: bool,
     /// Time of the first internal server error in the current series of failed watch requests.
     internal_since: Option<Duration>,
@@ -161,7 +162,7 @@ impl Engine {
         }
     }
 
-    /// Returns whether requests should ask for protobuf.
+    /// Reports whether requests should ask for protobuf.
     pub(crate) fn protobuf(&self) -> bool {
         self.protobuf
     }
@@ -176,8 +177,8 @@ impl Engine {
         &self.version
     }
 
-    /// Processes what was received at `now`, writes its objects into `sink` and returns what to do
-    /// next.
+    /// Processes the input received at `now`, writes the received objects into `sink`, and returns
+    /// what to do next.
     pub(crate) fn step(&mut self, now: Duration, input: Input, sink: &mut dyn Sink) -> Action {
         match (std::mem::replace(&mut self.state, State::Unlisted), input) {
             (state, Input::Continue) => self.proceed(now, state, sink),
@@ -233,7 +234,7 @@ impl Engine {
         self.needs_quorum |= sink.begin_list();
     }
 
-    /// Returns the resourceVersion for the next list; empty for a quorum read.
+    /// Returns the resourceVersion to request for the next list; empty for a quorum read.
     fn list_version(&self) -> String {
         match self.needs_quorum {
             true => String::new(),
@@ -241,7 +242,7 @@ impl Engine {
         }
     }
 
-    /// Completes the list at this version.
+    /// Completes the list in progress, whose resourceVersion is `version`.
     fn end_list(&mut self, version: String, sink: &mut dyn Sink) {
         sink.end_list(&version);
         sink.set_last_error(None);
@@ -255,7 +256,7 @@ impl Engine {
         self.counters.lists = self.counters.lists.saturating_add(1);
     }
 
-    /// Lists again, because the watch cannot continue from its version.
+    /// Lists again, because the watch cannot continue from its resourceVersion.
     fn relist(&mut self, now: Duration, reason: &str, sink: &mut dyn Sink) -> Action {
         // One list solves an expired version. If the watch makes no progress after the list,
         // waiting prevents a loop of lists.

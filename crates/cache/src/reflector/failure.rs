@@ -6,7 +6,7 @@ use opkit_client::{RequestError, one_line};
 /// Failed request, or broken watch stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
-    /// HTTP status code of the server; `None` if there was no response.
+    /// HTTP status code of the response; `None` if there was no response.
     pub(crate) code: Option<u16>,
     /// Whether the requested resourceVersion is higher than the server's current one.
     pub(crate) too_large: bool,
@@ -14,17 +14,17 @@ pub(crate) struct Failure {
     pub(crate) message: String,
 }
 
-/// Class of a failure, which determines the next step.
+/// Class of a failure, which determines what the reflector does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// The resourceVersion is too old, or from another history of the cluster.
+    /// The resourceVersion is too old, or is higher than the server's current one.
     Expired,
-    /// The server is busy, unreachable or does not accept the credentials now: repeat the request
-    /// later.
+    /// The server is busy or unreachable, or temporarily does not accept the credentials: the
+    /// request is repeated later.
     Retry,
-    /// The server failed on this request, and may fail again.
+    /// The server had an internal error, and may have the same error again.
     Internal,
-    /// The server rejects the request.
+    /// The server rejects the request as invalid or not supported.
     Refused,
     /// The server does not support the requested encoding.
     Encoding,
@@ -71,8 +71,8 @@ impl Failure {
     }
 }
 
-/// Reports whether the requested version is in the server's future: Kubernetes responds with 504
-/// and this cause.
+/// Reports whether the requested resourceVersion is higher than the server's current one.
+/// Kubernetes reports this with the status 504 and the cause `ResourceVersionTooLarge`.
 fn is_too_large(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes

@@ -1,5 +1,5 @@
-//! One page of a list, split into its objects. Only the list's own metadata is parsed here; the
-//! sink parses the objects.
+//! One page of a list, split into its objects. This module parses only the metadata of the list;
+//! the sink parses the objects.
 
 use bytes::Bytes;
 use opkit_apimachinery::protobuf::{ListParts, ProtobufError, envelope};
@@ -23,7 +23,7 @@ impl From<Response> for Page {
     }
 }
 
-/// Splits a page into objects, in JSON or protobuf.
+/// Reader that splits a page in JSON or protobuf into objects.
 #[derive(Debug)]
 pub(crate) enum Reader {
     Json(JsonPage),
@@ -51,7 +51,7 @@ impl Reader {
         }
     }
 
-    /// Returns the bytes of an object with the encoding of this page, for the sink.
+    /// Returns the bytes of an object together with the encoding of this page, for the sink.
     pub(crate) fn raw<'a>(&self, object: &'a [u8]) -> Raw<'a> {
         match self {
             Self::Json(_) => Raw::Json(object),
@@ -59,7 +59,7 @@ impl Reader {
         }
     }
 
-    /// Returns the metadata of the list; complete only after the last object.
+    /// Returns the metadata of the list, which is complete only after the last object was read.
     pub(crate) fn into_meta(self) -> ListMeta {
         match self {
             Self::Json(page) => page.into_meta(),
@@ -98,7 +98,7 @@ pub(crate) struct ListMeta {
     pub(crate) continue_token: Option<String>,
 }
 
-/// Page in JSON, read step by step; see [`next`](JsonPage::next).
+/// Page in JSON, read one object at a time; see [`next`](JsonPage::next).
 #[derive(Debug)]
 pub(crate) struct JsonPage {
     body: Bytes,
@@ -109,13 +109,13 @@ pub(crate) struct JsonPage {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// Before the first byte.
+    /// Before the first byte of the list.
     Begin,
-    /// Before a field of the list, or its end.
+    /// Before a field of the list, or before the end of the list.
     Field,
-    /// Before an item, or the end of the items.
+    /// Before an item, or before the end of the items.
     Item,
-    /// After the last byte that matters.
+    /// After the last byte that is read.
     End,
 }
 
@@ -140,8 +140,8 @@ impl JsonPage {
         }
     }
 
-    /// Returns the metadata of the list. It is complete only after the last object, since the
-    /// fields of a list have no fixed order.
+    /// Returns the metadata of the list. The metadata is complete only after the last object was
+    /// read, since the fields of a list have no fixed order.
     pub(crate) fn into_meta(self) -> ListMeta {
         self.meta
     }

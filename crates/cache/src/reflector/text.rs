@@ -1,4 +1,5 @@
-//! Finds the end of a JSON value without parsing it. Invalid JSON is detected later, by its parser.
+//! Functions that find the end of a JSON value without parsing the value. Invalid JSON is detected
+//! later, when the value is parsed.
 
 /// Returns the first position at or after `at` that is not white space.
 pub(crate) fn skip_space(text: &[u8], at: usize) -> usize {
@@ -9,7 +10,7 @@ pub(crate) fn skip_space(text: &[u8], at: usize) -> usize {
     at.saturating_add(space.unwrap_or(rest.len()))
 }
 
-/// Returns the end of the value that starts at `at`; `None` if the text ends before.
+/// Returns the end of the value that starts at `at`; `None` if the text ends before the value does.
 pub(crate) fn value_end(text: &[u8], at: usize) -> Option<usize> {
     match text.get(at)? {
         b'{' => object_end(text, at),
@@ -26,7 +27,8 @@ pub(crate) fn value_end(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Returns the end of the object that starts at `at`. Arrays within it need not be counted.
+/// Returns the end of the JSON object that starts at `at`; `None` if the text ends before the
+/// object does.
 pub(crate) fn object_end(text: &[u8], at: usize) -> Option<usize> {
     end::<b'{', b'}'>(text, at)
 }

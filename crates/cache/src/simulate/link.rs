@@ -1,4 +1,4 @@
-//! One reflector and its connection to the server, in which the faults occur.
+//! One reflector and its connection to the server. The faults occur in the connection.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,20 +17,20 @@ use crate::sink::Sink;
 
 pub(super) struct Link {
     part: Part,
-    /// Whether it requests only objects with a label.
+    /// Whether the reflector requests only objects with a label.
     selects: bool,
     engine: Engine,
     sink: Box<dyn Sink>,
     action: Action,
-    /// Number of restores of the server when `action` was requested.
+    /// Number of times the server had been restored when `action` was requested.
     requested_at: u64,
-    /// End of a pause.
+    /// Time at which a pause of the reflector ends.
     wakes: Duration,
     watch: Option<Watch>,
-    /// Number of restores of the server that the reflector has noticed.
+    /// Number of times the server was restored, as far as the reflector has noticed.
     restored: u64,
-    /// Version up to which everything was delivered, if the last event was a bookmark at that
-    /// version.
+    /// Version of the last event if that event was a bookmark: everything up to this version was
+    /// delivered.
     settled: Option<u64>,
 }
 
@@ -51,7 +51,8 @@ struct Watch {
     encoding: Encoding,
     /// Version up to which the history was sent.
     sent: u64,
-    /// Number of server restores when the watch started; a further restore ends the watch.
+    /// Number of times the server had been restored when the watch started. A further restore ends
+    /// the watch.
     restored: u64,
 }
 
@@ -87,7 +88,7 @@ impl Link {
         }
     }
 
-    /// Reports whether the reflector reads this object.
+    /// Reports whether the reflector reads `object`.
     pub(super) fn reads(&self, object: &Object) -> bool {
         self.covers(object.key.namespace, &object.uid)
     }
@@ -116,8 +117,8 @@ impl Link {
         self.is_sent(server, object) && (!self.selects || object.is_selected)
     }
 
-    /// Reports whether the server sends this object: without support for shards it sends those of
-    /// other shards too.
+    /// Reports whether the server sends this object. A server without support for shards also sends
+    /// the objects of other shards.
     fn is_sent(&self, server: &Server, object: &Object) -> bool {
         match server.has_shards {
             true => self.reads(object),
@@ -136,7 +137,7 @@ impl Link {
         self.settled == Some(server.version) && self.knows_restore(server.restored())
     }
 
-    /// Delivers to the reflector what it requested last, or a failure.
+    /// Delivers to the reflector what the reflector requested last, or a failure.
     pub(super) fn turn(
         &mut self,
         now: &mut Duration,
@@ -250,7 +251,8 @@ impl Link {
         })
     }
 
-    /// Returns the encoding of the response; the server may always respond with JSON.
+    /// Returns the encoding of the response. The server may respond with JSON even if protobuf was
+    /// requested.
     fn encoding(&self, random: &mut Random) -> Encoding {
         match self.engine.protobuf() && random.percent(90) {
             true => Encoding::Protobuf,
@@ -320,7 +322,7 @@ impl Link {
         Input::Accepted(encoding)
     }
 
-    /// Sends the changes up to a version.
+    /// Sends the changes after `sent` up to the version `until`.
     fn send(&self, server: &Server, events: &mut VecDeque<Event>, sent: &mut u64, until: u64) {
         let after = server.after(*sent);
         for entry in after.take_while(|entry| entry.object.version <= until) {
@@ -426,7 +428,7 @@ fn error(code: u16) -> Event {
     ("ERROR", status)
 }
 
-/// Returns an event as it is sent.
+/// Returns the bytes of an event as the server sends them.
 fn frame((change, object): &Event, encoding: Encoding) -> Bytes {
     let object_bytes = encoded(object, encoding);
     match encoding {

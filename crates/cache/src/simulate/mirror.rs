@@ -1,4 +1,5 @@
-//! Listener that builds its own copy from the deltas it receives, and detects inconsistent ones.
+//! Listener that builds a copy of the objects from the deltas that it receives, and detects
+//! inconsistent deltas.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,8 @@ impl Mirror {
         }
     }
 
-    /// Receives at most this many events.
+    /// Receives at most `at_most` events. Versions of an object may decrease only if `may_go_back`
+    /// is set.
     pub(super) fn receive(&mut self, at_most: u64, may_go_back: bool) -> Result<(), String> {
         for _ in 0..at_most {
             let Some(event) = self.listener.recv().now_or_never() else {
@@ -66,7 +68,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Checks that the received deltas lead to the expected objects.
+    /// Checks that the deltas received so far lead to the expected objects.
     pub(super) fn check(&self, expected: &[&Object]) -> Result<(), String> {
         if !self.synced {
             return Err("a listener did not receive the synced event".to_owned());

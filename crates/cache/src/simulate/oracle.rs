@@ -1,4 +1,5 @@
-//! States that reads may show at any moment, given the own writes and deletions.
+//! Model of the states that reads may show at any moment, given the writes and deletions of the
+//! process under test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,23 +7,25 @@ use super::link::Link;
 use super::server::{Key, Object, Response, Server};
 use super::subject::Subject;
 
-/// Own writes and deletions that reads have shown; reads must never show an older state.
+/// Writes and deletions of the process under test. Reads must never show an older state.
 #[derive(Default)]
 pub(super) struct Oracle {
-    /// UIDs of deleted objects that must not be read, with their namespaces.
+    /// UIDs of deleted objects that reads must not return, with the namespaces of these objects.
     ended: BTreeMap<String, &'static str>,
-    /// UIDs of objects deleted by own requests, which may be hidden.
+    /// UIDs of objects that the process under test has deleted. Reads may hide these objects.
     gone: BTreeSet<String>,
-    /// Version of the last own write, below which reads must not fall.
+    /// Version of the last write of each object by the process under test. Reads must not show a
+    /// lower version.
     written: BTreeMap<Key, u64>,
-    /// Version up to which a key is known from own requests: listed objects below it may be hidden.
+    /// Highest version of each object that responses to the process under test have shown. Listed
+    /// objects below this version may be hidden.
     observed: BTreeMap<Key, u64>,
 }
 
 impl Oracle {
-    /// Records a response that is taken in. `is_listed` is whether every reflector has completed a
-    /// list since the start or the last restore. Before that, writes need not be shown, and after a
-    /// restore, undone versions may look newer than a deletion.
+    /// Records a response that is passed to the informer. `is_listed` is whether every reflector
+    /// has completed a list since the start or the last restore. Before that, reads need not show
+    /// writes. After a restore, undone versions may look newer than a deletion.
     pub(super) fn observed(
         &mut self,
         response: &Response,
@@ -64,20 +67,22 @@ impl Oracle {
         *observed = version.max(*observed);
     }
 
-    /// Records that other watches read the objects. Objects that they do not cover are dropped, and
-    /// start again when they are covered again.
+    /// Records that the reflectors were replaced by `links`. Nothing is known any more about
+    /// writes, nor about deleted objects that no new reflector reads.
     pub(super) fn resplit(&mut self, links: &[Link]) {
         self.written.clear();
         self.ended
             .retain(|uid, namespace| links.iter().any(|link| link.covers(namespace, uid)));
     }
 
-    /// Records a restore: the server has lost the own writes, so nothing is known.
+    /// Records a restore of the server. The server has lost writes, so nothing is known about them
+    /// any more.
     pub(super) fn restored(&mut self) {
         *self = Self::default();
     }
 
-    /// Checks that reads show what they have to.
+    /// Checks that reads show no object that must be hidden, and no version older than a known
+    /// write.
     pub(super) fn check(
         &self,
         subject: &Subject,

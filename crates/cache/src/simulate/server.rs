@@ -1,4 +1,5 @@
-//! Model of an API server: objects, their complete history, and the compacted part of it.
+//! Model of an API server: its objects, their complete history, and how much of the history is
+//! compacted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,7 @@ pub(super) struct Object {
     pub(super) key: Key,
     pub(super) uid: String,
     pub(super) version: u64,
-    /// Whether the object does not match its type.
+    /// Whether the object cannot be decoded as its Rust type.
     pub(super) is_broken: bool,
     /// Whether the object has the label that informers with a selector request.
     pub(super) is_selected: bool,
@@ -63,12 +64,14 @@ pub(super) enum Change {
 pub(super) struct HistoryEntry {
     pub(super) change: Change,
     pub(super) before: Option<Object>,
-    /// Object after the change; for a deletion, the last state with the version of the deletion.
+    /// Object after the change. For a deletion, the last state of the object, with the version of
+    /// the deletion.
     pub(super) object: Object,
 }
 
 impl HistoryEntry {
-    /// Returns the event that a watch reports for this change, if any.
+    /// Returns the event that a watch reports for this change, if any. `selects` is whether the
+    /// watch has a label selector.
     pub(super) fn reported(&self, selects: bool) -> Option<(Change, Object)> {
         let was = self.before.as_ref().filter(|it| !selects || it.is_selected);
         let is_there = self.change != Change::Deleted && (!selects || self.object.is_selected);
@@ -93,9 +96,10 @@ impl HistoryEntry {
 /// Response to a write.
 #[derive(Debug, Clone)]
 pub(super) enum Response {
-    /// The object in its current state, or in its last state if the write ended it.
+    /// The object after the write. If the write removed the object, its last state.
     Object(Object),
-    /// The object with this key and UID is deleted. The caller knew it at version `known`.
+    /// The object with this key and UID is deleted. `known` is the last version that the caller had
+    /// read.
     Gone {
         key: Key,
         uid: String,
@@ -104,7 +108,7 @@ pub(super) enum Response {
 }
 
 impl Response {
-    /// Returns namespace and UID of the object.
+    /// Returns the namespace and the UID of the object.
     pub(super) fn of(&self) -> (&'static str, &str) {
         match self {
             Self::Object(object) => (object.key.namespace, &object.uid),
@@ -113,7 +117,7 @@ impl Response {
     }
 }
 
-/// Support of the server for streaming lists.
+/// How the server handles requests for streaming lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Streaming {
     Has,
@@ -128,14 +132,14 @@ pub(super) struct Server {
     names: u64,
     /// Whether the server supports shards.
     pub(super) has_shards: bool,
-    /// Whether some objects do not match their type.
+    /// Whether some objects cannot be decoded as their Rust type.
     pub(super) has_broken: bool,
     pub(super) version: u64,
-    /// First version at which a watch can no longer start.
+    /// Lowest version from which a watch can start.
     pub(super) compacted: u64,
     history: Vec<HistoryEntry>,
-    /// Versions of writes that restores have undone. They are not used again, because two states of
-    /// one object with the same version could not be distinguished.
+    /// Versions of writes that restores have undone. These versions are not used again, because two
+    /// states of one object with the same version could not be distinguished.
     undone: BTreeSet<u64>,
     uids: u64,
     restored: u64,
@@ -171,8 +175,8 @@ impl Server {
     }
 
     /// Reports whether writes are paused. After a restore nothing is written until every reflector
-    /// has noticed it: otherwise versions of the new history could be confused with those of the
-    /// old one.
+    /// has noticed the restore. Otherwise versions of the new history could be confused with those
+    /// of the old history.
     pub(super) fn is_frozen(&mut self, links: &[Link]) -> bool {
         self.frozen &= !links.iter().all(|link| link.knows_restore(self.restored));
         self.frozen
@@ -206,7 +210,8 @@ impl Server {
         self.history[begin..].iter()
     }
 
-    /// Reports whether a reader that has seen a version may find no object with this key.
+    /// Reports whether the object with this key was absent at the version `since` or at any later
+    /// version. If `selects` is set, an object without the selected label counts as absent.
     pub(super) fn was_absent(&self, key: &Key, since: u64, selects: bool) -> bool {
         let is_absent = |object: &Object| selects && !object.is_selected;
         self.at(since).get(key).is_none_or(is_absent)
@@ -285,7 +290,7 @@ impl Server {
         Response::Object(object)
     }
 
-    /// Deletes an object for a caller that may have read an older version of it, or none.
+    /// Deletes an object. The caller may have read an older version of the object, or none.
     fn delete(&mut self, before: Object, random: &mut Random) -> Response {
         let (key, uid) = (before.key.clone(), before.uid.clone());
         let lives = self.history.iter().map(|entry| &entry.object);
@@ -303,14 +308,14 @@ impl Server {
         Response::Gone { key, uid, known }
     }
 
-    /// Removes the history up to some version.
+    /// Compacts the history up to a random version.
     pub(super) fn compact(&mut self, random: &mut Random) {
         let span = self.version.saturating_sub(self.compacted);
         self.compacted += random.below(span + 1);
     }
 
-    /// Restores the server to a random earlier version that no reflector is at: a reflector at that
-    /// version would not notice the restore.
+    /// Restores the server to a random earlier version. Chooses a version that no reflector has
+    /// reached, since a reflector at exactly that version would not notice the restore.
     pub(super) fn restore(&mut self, links: &[Link], random: &mut Random) {
         let back = random.below(30);
         let mut version = self.version.saturating_sub(back).max(1);

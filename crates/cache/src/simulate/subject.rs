@@ -1,4 +1,4 @@
-//! Informer under test, as far as the model needs to see it.
+//! Informer under test, with the methods that the model needs.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use opkit_client::ObjectKey;
@@ -41,17 +41,17 @@ impl Subject {
         self.informer.last_error()
     }
 
-    /// Reports whether the overlay has own writes or deletions.
+    /// Reports whether the overlay has writes or deletions that the watch has not reported yet.
     pub(super) fn has_overlay(&self) -> bool {
         self.informer.overlay_len() > 0
     }
 
-    /// Returns the own writes and deletions in the overlay.
+    /// Returns the writes and deletions in the overlay as text.
     pub(super) fn overlay_text(&self) -> String {
         self.informer.overlay_text()
     }
 
-    /// Takes in the response to an own write.
+    /// Passes the response to a write of the process under test to the informer.
     pub(super) fn observe(&self, response: &Response) {
         match response {
             Response::Object(object)
@@ -78,7 +78,7 @@ impl Subject {
         self.informer.stored(&key).as_ref().map(read)
     }
 
-    /// Returns all objects, ordered by name.
+    /// Returns all objects that the informer stores, ordered by name.
     pub(super) fn contents(&self) -> Vec<Object> {
         let names = |namespace| (0..NAMES).map(move |n| (namespace, format!("o{n}")));
         let keys = NAMESPACES.into_iter().flat_map(names);
@@ -90,7 +90,7 @@ impl Subject {
     }
 }
 
-/// Returns the model object of a stored object.
+/// Converts a stored object into an object of the model.
 pub(super) fn read(stored: &Stored) -> Object {
     let meta = stored.meta();
     let is_evicted = |error: &ObjectError| matches!(error, ObjectError::Evicted { .. });

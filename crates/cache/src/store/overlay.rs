@@ -1,20 +1,20 @@
-//! Overlay of own writes and deletions, that is, those of this process, that the watch has not
-//! reported yet. Older versions of these objects are refused.
+//! Overlay of *own* writes and deletions, that is, writes and deletions by this process, that the
+//! watch has not reported yet. Older versions of the written or deleted objects are refused.
 //!
 //! A key has at most one entry. The *floor* of the entry is a version: objects of any UID at or
-//! below it are from before the own write or deletion, and are refused. The floor of a write is
-//! just below its version. The floor of a deletion is the highest version known of the object, from
-//! the cache, from own writes or from the caller, since the response to a deletion that takes
-//! effect at once has no version. Versions of the deleted UID above the floor are refused too: they
-//! are from between the last known version and the deletion.
+//! below the floor are from before the own write or deletion, and are refused. The floor of a write
+//! is just below the version of the write. The floor of a deletion is the highest known version of
+//! the object: from the cache, from own writes or from the caller. (The response to a deletion that
+//! takes effect at once has no version.) Versions of the deleted UID above the floor are refused
+//! too: they are from between the last known version and the deletion.
 //!
 //! An entry is removed when the watch of its object reports something later, or by a complete list.
-//! The entry of a write is also removed when a bookmark shows that the watch has passed it. A list
-//! that starts while there are entries is a quorum read (see [`Sink::begin_list`]), so it is
-//! authoritative for every earlier entry. An entry created during a list is compared by version. If
-//! the watch of an informer never catches up, at most [`ABSENT_MAX`] entries of objects that are
-//! not stored are kept: the oldest are dropped, and reads show those objects as the watch reports
-//! them.
+//! The entry of a write is also removed when a bookmark shows that the watch has passed the write.
+//! A list that starts while there are entries is a quorum read (see [`Sink::begin_list`]), so the
+//! list is authoritative for every earlier entry. An entry created during a list is compared by
+//! version. If the watch of an informer never catches up, at most [`ABSENT_MAX`] entries of objects
+//! that are not stored are kept. The oldest entries are dropped, and reads show the objects of
+//! dropped entries as the watch reports them.
 //!
 //! [`Sink::begin_list`]: crate::sink::Sink::begin_list
 
@@ -27,7 +27,8 @@ use opkit_client::ObjectKey;
 pub(crate) use self::fault::Fault;
 use crate::shard::Part;
 
-/// Largest number of entries of objects that are not in the store: about 2 MB.
+/// Largest number of entries for objects that are not in the store. That many entries take about 2
+/// MB.
 pub(crate) const ABSENT_MAX: usize = 8_192;
 
 #[derive(Debug, Default)]
@@ -35,7 +36,7 @@ pub(crate) struct Overlay {
     entries: HashMap<ObjectKey, Entry>,
     /// Number of entries created so far.
     sequence: u64,
-    /// Highest version of an own write.
+    /// Highest version that this process has written.
     highest: u64,
     #[cfg(test)]
     pub(crate) fault: Fault,
@@ -44,16 +45,16 @@ pub(crate) struct Overlay {
 #[derive(Debug)]
 struct Entry {
     action: OwnAction,
-    /// Versions at or below this one are refused.
+    /// Highest version that is refused. A deletion also refuses later versions of the deleted UID.
     floor: u64,
-    /// Sequence number of the entry: the value of `Overlay::sequence` when it was created.
+    /// Sequence number of the entry: the value of `Overlay::sequence` when the entry was created.
     sequence: u64,
     /// Whether the list in progress contains the object.
     listed: bool,
-    /// Whether this entry follows a deletion. Watches of other shards may still report the state
-    /// before it.
+    /// Whether this entry follows a deletion of an object with the same key. Watches of other
+    /// shards may still report the state before the deletion.
     after_deletion: bool,
-    /// Whether the watch of the object has caught up.
+    /// Whether the watch of the object has reported the write or deletion, or something later.
     settled: bool,
 }
 
@@ -66,7 +67,7 @@ enum OwnAction {
     Deleted(String),
 }
 
-/// UID and version of an object that a watch, list or response reports.
+/// UID and version of an object, as reported by a watch, a list or the response to a write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ObjectVersion<'a> {
     pub(crate) uid: Option<&'a str>,
@@ -74,18 +75,19 @@ pub(crate) struct ObjectVersion<'a> {
     pub(crate) version: Option<u64>,
 }
 
-/// Complete list.
+/// Complete list, with what is needed to compare it with own writes and deletions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listed<'a> {
     pub(crate) part: &'a Part,
     /// Whether the list has a selector.
     pub(crate) selects: bool,
-    /// Sequence number when the list started.
+    /// Sequence number of the overlay when the list started.
     pub(crate) start: u64,
-    /// Version of the list; `None` if it is not a number.
+    /// Version of the list; `None` if the version is not a number.
     pub(crate) version: Option<u64>,
-    /// Lowest version that the list can have unless the cluster was restored: the version that the
-    /// watch had reached and, for a quorum read, that of the last own write before it.
+    /// Lowest version that the list can have, unless the cluster was restored from a backup. It is
+    /// the version that the watch had reached or, for a quorum read, that of the last write by this
+    /// process, if that is higher.
     pub(crate) before: Option<u64>,
 }
 
@@ -103,7 +105,7 @@ impl Entry {
         self.action.uid()
     }
 
-    /// Reports whether the entry belongs to the same object.
+    /// Reports whether the entry belongs to the object (UID) of `action`.
     fn is_of(&self, action: &OwnAction) -> bool {
         self.uid() == action.uid()
     }
@@ -113,7 +115,7 @@ impl Entry {
     }
 
     /// Reports whether the entry can be removed. `passed` reports whether all watches of the
-    /// namespace have passed a version.
+    /// object's namespace have reached a version.
     fn is_over(&self, passed: impl Fn(u64) -> bool) -> bool {
         self.settled && (!self.after_deletion || passed(self.floor))
     }
@@ -141,12 +143,13 @@ impl Overlay {
         !self.is_empty() && !self.has(Fault::StaleLists)
     }
 
-    /// Returns the highest version of an own write. No later quorum read returns a lower version.
+    /// Returns the highest version that this process has written. No later quorum read returns a
+    /// lower version.
     pub(crate) fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// Records a write, which reads show from now on.
+    /// Records a write by this process, which reads show from now on.
     pub(crate) fn write(&mut self, key: &ObjectKey, uid: Option<&str>, version: u64) {
         if self.has(Fault::WritesNotHeld) {
             return;
@@ -156,8 +159,8 @@ impl Overlay {
         self.highest = self.highest.max(version);
     }
 
-    /// Records a deletion. `version` is the highest known version of the object; `listed` is
-    /// whether a list in progress contains it.
+    /// Records a deletion by this process. `version` is the highest known version of the object.
+    /// `listed` is whether a list in progress contains the object.
     pub(crate) fn delete(&mut self, key: &ObjectKey, uid: &str, version: u64, listed: bool) {
         let action = OwnAction::Deleted(uid.to_owned());
         self.insert(key, action, version, listed);
@@ -180,7 +183,7 @@ impl Overlay {
     }
 
     /// Records that the list in progress has reported a deletion. Until the end of the list,
-    /// responses to earlier writes are refused.
+    /// responses to earlier writes of the object are refused.
     pub(crate) fn deleted_in_list(&mut self, key: &ObjectKey, observed: ObjectVersion<'_>) {
         let Some(version) = observed.version.filter(|_| !self.has(Fault::OldResponses)) else {
             return;
@@ -194,7 +197,8 @@ impl Overlay {
         }
     }
 
-    /// Returns the highest version known from own writes and deletions of the object.
+    /// Returns the highest version of the object that is known from writes and deletions by this
+    /// process.
     pub(crate) fn known(&self, key: &ObjectKey, uid: &str) -> Option<u64> {
         let entry = self.entries.get(key).filter(|it| it.uid() == Some(uid))?;
         match &entry.action {
@@ -204,9 +208,9 @@ impl Overlay {
         }
     }
 
-    /// Reports whether a deletion is older than the last own action on the key, and if so keeps the
-    /// entry until all watches have passed its floor. `known` is the version at which the deleted
-    /// object was known; all its versions are then below the floor.
+    /// Reports whether a deletion is older than the last write or deletion of the key by this
+    /// process. If so, the entry of the key is kept until all watches have passed its floor.
+    /// `known` is the highest known version of the deleted object.
     pub(crate) fn absorb_deletion(
         &mut self,
         key: &ObjectKey,
@@ -230,8 +234,8 @@ impl Overlay {
         true
     }
 
-    /// Reports whether an observed version is older than the last own write or deletion, so that it
-    /// must not be stored.
+    /// Reports whether an observed version is older than the last write or deletion by this
+    /// process. Such a version must not be stored.
     pub(crate) fn refuses(&self, key: &ObjectKey, observed: ObjectVersion<'_>) -> bool {
         let Some(entry) = self.entries.get(key) else {
             return false;
@@ -245,9 +249,9 @@ impl Overlay {
         older && !(self.has(Fault::NoFloor) && matches!(entry.action, OwnAction::Deleted(_)))
     }
 
-    /// Takes in a version reported by the watch, and returns whether to store it. `is_end` is
-    /// whether it proves that the object is deleted. `passed` reports whether all watches of the
-    /// namespace have reached a version.
+    /// Updates the entry of an object for which the watch has reported a version, and returns
+    /// whether to store that version. `is_end` is whether the event proves that the object is
+    /// deleted. `passed` reports whether all watches of the namespace have reached a version.
     pub(crate) fn admit(
         &mut self,
         key: &ObjectKey,
@@ -271,8 +275,9 @@ impl Overlay {
         !refused
     }
 
-    /// Takes in an object of a list in progress, and returns whether it can be stored at once. If
-    /// not, it has to wait for the end of the list, when the version of the list is known.
+    /// Records that the list in progress contains an object, and returns whether the object can be
+    /// stored at once. If not, the object has to wait for the end of the list, when the version of
+    /// the list is known.
     pub(crate) fn admit_listed(&mut self, key: &ObjectKey, observed: ObjectVersion<'_>) -> bool {
         if let Some(entry) = self.entries.get_mut(key)
             && entry.uid() == observed.uid
@@ -282,7 +287,7 @@ impl Overlay {
         !self.refuses(key, observed)
     }
 
-    /// Takes in a complete list.
+    /// Removes or updates the entries that a complete list has settled.
     pub(crate) fn end_list(&mut self, list: Listed<'_>) {
         if list.version < list.before {
             self.highest = list.version.unwrap_or_default();
@@ -324,9 +329,9 @@ impl Overlay {
         });
     }
 
-    /// Records that the watch of `part` has reported everything up to a version. It will not report
-    /// own writes up to that version any more, for instance those of objects that its selector does
-    /// not match.
+    /// Records that the watch of `part` has reported everything up to a version. The watch will not
+    /// report earlier writes by this process any more, for instance writes of objects that do not
+    /// match the selector of the watch.
     pub(crate) fn reported(&mut self, part: &Part, version: Option<u64>) {
         for (key, entry) in &mut self.entries {
             let is_write = matches!(entry.action, OwnAction::Written(_));
@@ -339,15 +344,15 @@ impl Overlay {
         }
     }
 
-    /// Removes the entries that all watches have passed. `passed` reports whether the watches of a
-    /// namespace have reached a version.
+    /// Removes the entries whose floor all watches have passed. `passed` reports whether the
+    /// watches of a namespace have reached a version.
     pub(crate) fn forget_passed(&mut self, passed: impl Fn(Option<&str>, u64) -> bool) {
         self.entries.retain(|key, entry| {
             !entry.is_over(|version| passed(key.namespace.as_deref(), version))
         });
     }
 
-    /// Removes the entries that belong to none of `parts`.
+    /// Removes the entries of objects that belong to none of `parts`.
     pub(crate) fn keep(&mut self, parts: &[Part]) {
         if self.has(Fault::SplitForgets) {
             self.entries.clear();
@@ -358,8 +363,8 @@ impl Overlay {
         });
     }
 
-    /// Drops the oldest entries of absent objects if there are too many. `is_stored` reports
-    /// whether the object of a key is stored; `stored` is the number of stored objects.
+    /// Drops the oldest entries of objects that are not stored if there are too many. `is_stored`
+    /// reports whether the object of a key is stored; `stored` is the number of stored objects.
     pub(crate) fn limit(&mut self, stored: usize, is_stored: impl Fn(&ObjectKey) -> bool) {
         if self.entries.len() <= stored.saturating_add(ABSENT_MAX) {
             return;
@@ -377,8 +382,8 @@ impl Overlay {
             .retain(|key, entry| entry.sequence >= middle || is_stored(key));
     }
 
-    /// Reports whether an own write of the object with this UID is missing in the list just
-    /// completed.
+    /// Reports whether the list just completed does not contain the last write of the object with
+    /// this UID by this process.
     pub(crate) fn is_written(&self, key: &ObjectKey, uid: Option<&str>) -> bool {
         let entry = self.entries.get(key).filter(|entry| !entry.settled);
         entry.is_some_and(
@@ -386,13 +391,14 @@ impl Overlay {
         ) && !self.has(Fault::ListsSweepWrites)
     }
 
-    /// Reports whether the simulation has injected this fault.
+    /// Reports whether the simulation has injected `fault`.
     #[cfg(test)]
     pub(crate) fn has(&self, fault: Fault) -> bool {
         self.fault == fault
     }
 
-    /// Reports whether the simulation has injected this fault.
+    /// Reports whether the simulation has injected a fault, which is never the case outside of
+    /// tests.
     #[cfg(not(test))]
     #[allow(clippy::unused_self, reason = "only the simulation has faults")]
     pub(crate) const fn has(&self, _: Fault) -> bool {

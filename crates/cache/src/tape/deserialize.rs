@@ -18,15 +18,15 @@ use crate::object::Ignored;
 /// Name of the newtype with which serde_json requests the raw text of a value.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
-/// `apiVersion` and `kind` of an object, which its tape leaves out.
+/// `apiVersion` and `kind` of an object, which are not stored in its tape.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Types<'a> {
     pub(crate) api_version: &'a str,
     pub(crate) kind: &'a str,
 }
 
-/// Decodes the object of a tape as `T`. Records in `ignored`, in order, the ranges of the map
-/// entries that `T` does not read.
+/// Decodes the object of a tape (stored binary form) as `T`. Records in `ignored`, in order, the
+/// byte ranges of the map entries that `T` does not read.
 pub(crate) fn decode<'de, T: Deserialize<'de>>(
     tape: &'de [u8],
     vocabulary: &'de Vocabulary,
@@ -39,11 +39,11 @@ pub(crate) fn decode<'de, T: Deserialize<'de>>(
     T::deserialize(deserializer)
 }
 
-/// Deserializer of the value at a position.
+/// Deserializer of the value at a position in a tape (stored binary form).
 pub(crate) struct TapeDeserializer<'de, 'r> {
     pub(crate) reader: &'r mut Reader<'de>,
     pub(crate) types: Option<Types<'de>>,
-    /// Receives the ranges of ignored map entries.
+    /// Collector of the byte ranges of map entries that the Rust type does not read.
     ignored: Option<&'r Ignored>,
     /// Start of the map entry to which this value belongs.
     entry: Option<usize>,
@@ -96,8 +96,8 @@ impl<'de, 'r> TapeDeserializer<'de, 'r> {
         Error::invalid_type(found, expected)
     }
 
-    /// Leaves a list or map. Items that the visitor has not read are an error, for instance an enum
-    /// with two variants at once.
+    /// Ends the reading of a list or map. Items that the visitor has not read are an error, for
+    /// instance the second variant of an enum that must have only one.
     fn finish(reader: &mut Reader<'de>) -> Result<(), Error> {
         if !reader.is_end() {
             return Err(Error::custom("a list or map has more items than expected"));
@@ -271,7 +271,7 @@ impl<'de> Deserializer<'de> for TapeDeserializer<'de, '_> {
 struct Container<'de, 'r> {
     reader: &'r mut Reader<'de>,
     types: Option<Types<'de>>,
-    /// Number of entries of `types` that were returned.
+    /// Number of entries of `types` (`apiVersion` and `kind`) that were returned so far.
     entries: u8,
     /// Number of items of a list, if known.
     items: Option<usize>,
@@ -351,14 +351,14 @@ impl<'de> MapAccess<'de> for Container<'de, '_> {
     }
 }
 
-/// Deserializer of the name of an entry, or of an `apiVersion` or `kind`. It decodes text, and the
+/// Deserializer of the name of a map entry, or of an `apiVersion` or `kind`. Decodes text, and the
 /// other types that serde_json accepts as map keys.
 #[derive(Clone, Copy)]
 struct TextDeserializer<'de> {
     text: &'de str,
 }
 
-/// Parses a number or boolean from the text, as serde_json does for map keys.
+/// Implements methods that parse a number or boolean from text, as serde_json does for map keys.
 macro_rules! deserialize_parsed {
     ($($deserialize:ident $visit:ident)*) => {$(
         fn $deserialize<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -424,7 +424,8 @@ impl<'de> Deserializer<'de> for TextDeserializer<'de> {
     }
 }
 
-/// Raw value in the form that serde_json expects: a map with one specially named entry.
+/// Raw JSON text of a value in the form that serde_json expects: a map with one specially named
+/// entry.
 struct RawText {
     text: Option<String>,
 }

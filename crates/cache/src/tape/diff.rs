@@ -11,29 +11,30 @@ use super::Tag;
 use super::meta::field;
 use super::reader::{Damaged, Item, Reader};
 
-/// Largest number of characters of a value that is shown; longer values are truncated.
+/// Largest number of characters of a value that are shown; longer values are truncated.
 const TEXT_MAX: usize = 64;
 
 /// Which values of changed fields are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ShownValues {
-    /// Numbers and booleans below `.status`; for all other fields only the path.
+    /// Numbers and booleans below `.status`. For all other fields only the path is shown.
     #[default]
     Status,
     /// All values except those of Secrets and of kubectl's last-applied annotation.
     All,
 }
 
-/// Changed field.
+/// Field that differs between two versions of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldChange {
     /// Path of the field, such as `.status.conditions[Ready].status`.
     pub path: String,
-    /// Old and new value, if values are shown; a side is `None` if the field is absent there.
+    /// Old and new value, if values are shown. Each of the two is `None` if that version does not
+    /// have the field.
     pub values: Option<(Option<String>, Option<String>)>,
-    /// Hash of the new value. Equal values have equal hashes within one process, and the value
-    /// cannot be derived from it.
+    /// Hash of the new value. Equal values have equal hashes within one process. The value cannot
+    /// be derived from the hash.
     pub fingerprint: u64,
 }
 
@@ -59,17 +60,18 @@ impl fmt::Display for FieldChange {
     }
 }
 
-/// Which fields to compare, and what to show of them.
+/// Options of a comparison of two versions of an object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DiffOptions {
-    /// Largest number of changes.
+    /// Largest number of changed fields that are returned.
     pub(crate) limit: usize,
     pub(crate) values: ShownValues,
-    /// Whether the kind is one whose values are never shown.
+    /// Whether values are never shown, as for Secrets.
     pub(crate) is_secret: bool,
 }
 
-/// Returns the first fields that differ, without those that change with every update.
+/// Returns the first fields that differ, without fields such as `metadata.resourceVersion`, which
+/// change with every update.
 pub(crate) fn diff(old: Reader<'_>, new: Reader<'_>, options: DiffOptions) -> Vec<FieldChange> {
     let mut walk = Walk {
         path: String::new(),
@@ -106,8 +108,9 @@ impl Walk {
         }
     }
 
-    /// Compares two maps. Versions of one object nearly always have the same names in the same
-    /// order, so the old map is read in parallel, and searched only from the first difference on.
+    /// Compares two maps. Two versions of an object nearly always have the same field names in the
+    /// same order. So both maps are read in parallel, and the old map is searched only from the
+    /// first difference on.
     fn maps(&mut self, old: Reader<'_>, new: Reader<'_>) -> Result<(), Damaged> {
         let (mut before, mut entries) = (old, new);
         before.next()?;
@@ -155,7 +158,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Compares two lists item by item; an item with a type or a name is identified by it.
+    /// Compares two lists item by item, in order. In the path of a change, an item is named by its
+    /// `type` or `name`, if it has one.
     fn lists(&mut self, mut old: Reader<'_>, mut new: Reader<'_>) -> Result<(), Damaged> {
         old.next()?;
         new.next()?;
@@ -255,7 +259,7 @@ impl Walk {
     }
 }
 
-/// Reports whether a field changes with every update.
+/// Reports whether the field with this path changes with every update.
 fn is_noise(path: &str) -> bool {
     matches!(
         path,
@@ -263,9 +267,9 @@ fn is_noise(path: &str) -> bool {
     )
 }
 
-/// Returns the end of `old` if it has the same bytes as `new`, which ends at `end`. Most values of
-/// two versions have the same bytes. Equal values can have different bytes if a string is interned
-/// in only one of them.
+/// Returns the end of the value at `old` if its bytes are the same as those of the value from `new`
+/// to `end`. Most values of two versions have the same bytes. Equal values can have different bytes
+/// if a string is shared (interned) in only one of them.
 fn same_bytes(old: Reader<'_>, new: Reader<'_>, end: usize) -> Option<usize> {
     // Numbers of interned strings are comparable only within one vocabulary.
     if !std::ptr::eq(old.vocabulary, new.vocabulary) {
@@ -276,8 +280,8 @@ fn same_bytes(old: Reader<'_>, new: Reader<'_>, end: usize) -> Option<usize> {
     (old.bytes.get(old.at..old_end)? == bytes).then_some(old_end)
 }
 
-/// Returns the path segment of a list item: the type of a condition, the name of other items, or
-/// the position.
+/// Returns the path segment of a list item in brackets: its `type` or `name` or, if it has neither,
+/// its position.
 fn step(item: Reader<'_>, n: usize) -> Result<String, Damaged> {
     for name in ["type", "name"] {
         if let Some(mut value) = field(item, name)?
@@ -332,13 +336,14 @@ fn leaf(mut value: Reader<'_>) -> Result<Leaf, Damaged> {
     })
 }
 
-/// Returns a hash with a key of this process, so that values cannot be guessed from it.
+/// Returns a hash whose key differs in each process, so that values cannot be guessed from the
+/// hash.
 fn fingerprint(text: Option<&str>) -> u64 {
     static KEY: OnceLock<RandomState> = OnceLock::new();
     KEY.get_or_init(RandomState::new).hash_one(text)
 }
 
-/// Returns the text, truncated if it is long.
+/// Returns `text`, truncated if it is long.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(TEXT_MAX) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

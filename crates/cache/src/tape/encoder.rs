@@ -1,10 +1,10 @@
-//! Writes a tape, value by value.
+//! Encoder that writes a tape (the stored binary form of an object) value by value.
 
 use super::packed::{self, Packed};
 use super::strings::{Interner, Vocabulary};
 use super::{END, Tag};
 
-/// Value of `last_name` before the first name.
+/// Value of `last_name` before the first field name is written.
 const NO_NAME: u32 = u32::MAX;
 
 /// Writer of one tape. The caller has to end each list and map that it begins.
@@ -116,19 +116,20 @@ impl<'a> Encoder<'a> {
         self.out.push(END);
     }
 
-    /// Returns the name that is likely to be next; [`Encoder::expected_name`] writes it.
+    /// Returns the ID and text of the field name that is likely to be next.
+    /// [`Encoder::expected_name`] writes that name.
     pub(crate) fn expected(&self) -> Option<(u32, &'a str)> {
         let id = self.interner.expected(self.last_name)?;
         Some((id, self.vocabulary.names.get(id)?))
     }
 
-    /// Writes the name returned by [`Encoder::expected`].
+    /// Writes the field name with the ID that [`Encoder::expected`] returned.
     pub(crate) fn expected_name(&mut self, id: u32) {
         self.number(Tag::Interned, u64::from(id));
         self.last_name = id;
     }
 
-    /// Writes the name of an entry of a map; its value has to follow.
+    /// Writes the name of a map entry. The caller has to write the value of the entry next.
     pub(crate) fn name(&mut self, name: &str) {
         match self.interner.name(self.vocabulary, self.last_name, name) {
             Some(id) => self.expected_name(id),

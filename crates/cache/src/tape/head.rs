@@ -9,14 +9,14 @@ use serde::{Deserialize, Deserializer};
 use super::json::{Field, InvalidJson, Scanner};
 use super::visit::Name;
 
-/// Identity and version of a received object.
+/// Identity and resourceVersion of a received object.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head<'a> {
     pub(crate) namespace: Option<Cow<'a, str>>,
     pub(crate) name: Cow<'a, str>,
     pub(crate) uid: Option<Cow<'a, str>>,
     pub(crate) resource_version: Option<Cow<'a, str>>,
-    /// Range of the managed fields in the JSON, if they were skipped.
+    /// Byte range of `managedFields` in the JSON, if the field was skipped.
     pub(crate) managed_fields: Option<Range<usize>>,
 }
 

@@ -1,9 +1,9 @@
-//! Encodes JSON text into a tape, in one pass and without a tree.
+//! Encoder of JSON text into a tape (the stored binary form), in one pass and without a tree.
 //!
-//! `metadata.managedFields` is left out while parsing, except for the requested managers;
-//! `apiVersion` and `kind` are left out because the store knows them. The parser accepts what
-//! serde_json accepts; it is more lenient with numbers and control characters, which API servers
-//! write correctly.
+//! `metadata.managedFields` is left out while parsing, except for the entries of the requested
+//! managers. `apiVersion` and `kind` are left out because the store knows them. The parser accepts
+//! what serde_json accepts. The parser also accepts some invalid numbers and control characters,
+//! which API servers do not write.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -21,9 +21,9 @@ pub(crate) struct InvalidJson {
     pub(crate) at: usize,
 }
 
-/// Writes the object `json` into a tape. Of its managed fields, only the entries whose manager
-/// satisfies `keeps` are kept. The range `unwanted`, if given, contains managed fields of which
-/// none are kept; it is skipped without parsing.
+/// Encodes the JSON object `json` into a tape (the stored binary form). Of `managedFields`, only
+/// the entries whose manager satisfies `keeps` are kept. `unwanted` is the byte range of a
+/// `managedFields` of which no entry is kept, if known; this range is skipped without parsing.
 pub(crate) fn encode(
     json: &str,
     encoder: &mut Encoder<'_>,
@@ -55,7 +55,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Returns an error unless the text ends here.
+    /// Returns an error unless the position is at the end of the text.
     pub(crate) fn finish(&mut self) -> Result<(), InvalidJson> {
         match self.peek() {
             None => Ok(()),
@@ -102,7 +102,7 @@ impl<'a> Scanner<'a> {
         )
     }
 
-    /// Writes `managedFields` if one of its managers is kept.
+    /// Writes `managedFields` if at least one of its entries is kept.
     fn managed_fields(
         &mut self,
         encoder: &mut Encoder<'_>,
@@ -151,7 +151,7 @@ impl<'a> Scanner<'a> {
         Ok(manager)
     }
 
-    /// Reads through a map: `field` is called with each name and returns how to continue.
+    /// Reads a map. Calls `field` with each name; the result of `field` says how to continue.
     pub(crate) fn fields(
         &mut self,
         mut field: impl FnMut(&mut Self, &str) -> Result<Field, InvalidJson>,
@@ -173,7 +173,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Writes the entries of a map; `special` is called with each name first.
+    /// Writes the entries of a map. Calls `special` with each name first, which can handle the
+    /// entry itself.
     fn entries(
         &mut self,
         encoder: &mut Encoder<'_>,
@@ -237,8 +238,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Writes the name of an entry. Usually it is the expected one, which needs no search for its
-    /// end and no lookup.
+    /// Writes the name of a map entry. Usually the name is the expected one; it is then written
+    /// without a search for its end and without a lookup.
     fn name(&mut self, encoder: &mut Encoder<'_>) -> Result<(), InvalidJson> {
         if let Some((id, expected)) = encoder.expected() {
             let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
@@ -278,7 +279,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Skips the next value and returns its range.
+    /// Skips the next value and returns its byte range.
     pub(crate) fn passed(&mut self) -> Result<Range<usize>, InvalidJson> {
         self.peek();
         let start = self.at;
@@ -326,7 +327,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Returns the next value, which must be a string. Copies it only if it has escapes.
+    /// Returns the next value, which must be a string. The string is copied only if it has escapes.
     pub(crate) fn string(&mut self) -> Result<Cow<'a, str>, InvalidJson> {
         if self.peek() != Some(b'"') {
             return Err(self.error("expected a string"));
@@ -427,19 +428,19 @@ impl<'a> Scanner<'a> {
 /// How an entry of a map was handled.
 #[derive(Debug, PartialEq, Eq)]
 enum Entry {
-    /// Not handled: it is an ordinary entry.
+    /// The entry was not handled, because it is an ordinary entry.
     Value,
     Written,
     LeftOut,
 }
 
-/// How to continue in a map.
+/// How to continue after a field of a map.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Field {
-    /// Skip the value.
+    /// Skip the value of the field.
     Skip,
-    /// The value has been read.
+    /// The value of the field has already been read.
     Passed,
-    /// Stop, and leave the position where it is.
+    /// Stop reading the map, and leave the position where it is.
     Stop,
 }

@@ -1,4 +1,5 @@
-//! Metadata of an object, read in place: nothing is decoded, and only packed strings are copied.
+//! Metadata of an object, read in place from its stored form: nothing is decoded, and only packed
+//! strings are copied.
 
 use std::borrow::Cow;
 
@@ -11,7 +12,7 @@ use super::reader::{Damaged, Item, Reader};
 
 /// Metadata of a cached object.
 ///
-/// Every method reads the stored form again, which takes well below a microsecond;
+/// Every method reads the stored form of the object again, which takes well below a microsecond.
 /// [`to_object_meta`](Meta::to_object_meta) decodes the usual struct.
 #[derive(Debug, Clone, Copy)]
 pub struct Meta<'a>(Source<'a>);
@@ -72,7 +73,7 @@ impl<'a> Meta<'a> {
         self.text("resourceVersion", |meta| meta.resource_version.as_deref())
     }
 
-    /// Returns the generation, if the kind has one.
+    /// Returns `metadata.generation`, if the kind has one.
     pub fn generation(&self) -> Option<i64> {
         match self.0 {
             Source::Typed(meta) => meta.generation,
@@ -84,7 +85,7 @@ impl<'a> Meta<'a> {
         }
     }
 
-    /// Reports whether the object is being deleted.
+    /// Reports whether the object has a deletion timestamp.
     pub fn is_deleting(&self) -> bool {
         match self.0 {
             Source::Typed(meta) => meta.deletion_timestamp.is_some(),
@@ -167,7 +168,8 @@ impl<'a> Meta<'a> {
         self.owners().into_iter().find(|owner| owner.controller)
     }
 
-    /// Returns all metadata as the usual struct, with the `managedFields` that the cache keeps.
+    /// Returns all metadata as an [`ObjectMeta`], with the `managedFields` entries that the cache
+    /// keeps.
     pub fn to_object_meta(&self) -> ObjectMeta {
         match self.0 {
             Source::Typed(meta) => meta.clone(),
@@ -191,7 +193,7 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// Returns the position of the value of `name` in the map at `reader`.
+/// Returns the position of the value of the entry `name` in the map at `reader`, if there is one.
 pub(crate) fn field<'a>(mut reader: Reader<'a>, name: &str) -> Result<Option<Reader<'a>>, Damaged> {
     if reader.peek()? != Tag::Map {
         return Ok(None);

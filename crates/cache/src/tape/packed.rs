@@ -8,17 +8,17 @@ pub(super) enum Packed<'a> {
     Uuid([u8; 16]),
     /// Seconds since 1970.
     Time(u64),
-    /// Hexadecimal digits at the end, and the part before them.
+    /// String that ends in hexadecimal digits: the digits, and the part before them.
     Digest {
         before: &'a str,
         digits: &'a str,
     },
 }
 
-/// Smallest number of hexadecimal digits that is worth packing.
+/// Smallest number of hexadecimal digits for which a string is packed.
 const DIGITS_MIN: usize = 16;
 
-/// Returns the packed form of `text`, if it has one.
+/// Returns the packed form of `text`; `None` if `text` cannot be packed.
 pub(super) fn pack(text: &str) -> Option<Packed<'_>> {
     let bytes = text.as_bytes();
     match (bytes.len(), bytes.first()?) {
@@ -71,7 +71,7 @@ fn digest(text: &str) -> Option<Packed<'_>> {
     Some(Packed::Digest { before, digits })
 }
 
-/// Returns the bytes of hexadecimal digits.
+/// Returns the bytes that the hexadecimal digits denote.
 pub(super) fn digest_bytes(digits: &str) -> impl Iterator<Item = u8> {
     digits.as_bytes().chunks_exact(2).map(|pair| {
         let value = |n: usize| pair.get(n).and_then(|byte| digit(*byte)).unwrap_or(0);
@@ -79,7 +79,8 @@ pub(super) fn digest_bytes(digits: &str) -> impl Iterator<Item = u8> {
     })
 }
 
-/// Returns the seconds since 1970 of `YYYY-MM-DDTHH:MM:SSZ`, if it is a valid time not before 1970.
+/// Parses a time in the form `YYYY-MM-DDTHH:MM:SSZ` into seconds since 1970. Returns `None` if the
+/// time is not valid or is before 1970.
 #[inline]
 fn time(bytes: &[u8]) -> Option<u64> {
     let shape = b"dddd-dd-ddTdd:dd:ddZ";
@@ -109,7 +110,7 @@ fn time(bytes: &[u8]) -> Option<u64> {
     u64::try_from(days * 86_400 + hour * 3_600 + minute * 60 + second).ok()
 }
 
-/// Unpacked string without an allocation.
+/// Unpacked string that is stored in place, without an allocation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Short {
     bytes: [u8; 36],
@@ -139,7 +140,7 @@ impl Short {
         }
     }
 
-    /// Appends the last `digits` digits of a number.
+    /// Appends the last `digits` decimal digits of `number`.
     #[inline]
     fn push_number(&mut self, number: u64, digits: u32) {
         for place in (0..digits).rev() {
@@ -203,8 +204,8 @@ fn letter(digit: u8) -> u8 {
     }
 }
 
-/// Returns the days since 1970 of a date in the Gregorian calendar. Counts eras of 400 years that
-/// start in March, so that the leap day is the last day of a year.
+/// Returns the number of days from 1970-01-01 to a date in the Gregorian calendar. Counts eras of
+/// 400 years that start in March, so that the leap day is the last day of a year.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year / 400;

@@ -1,9 +1,9 @@
-//! Copies a tape without the fields that a Rust type does not read.
+//! Copying of a tape (the stored binary form) without the fields that a Rust type does not read.
 
 use crate::object::Ignored;
 
-/// Copies a tape without the entries in `ignored`, which [`decode`](super::deserialize::decode)
-/// records in order.
+/// Copies `tape` into `out` without the entries in `ignored`, which
+/// [`decode`](super::deserialize::decode) has recorded in order.
 pub(crate) fn without(tape: &[u8], ignored: &Ignored, out: &mut Vec<u8>) {
     out.clear();
     let mut from = 0;

@@ -1,7 +1,7 @@
-//! Reads a tape, value by value.
+//! Reader of a tape (the stored binary form of an object), value by value.
 //!
-//! These functions are called for each field of a Rust type, from code in the user's crate: hence
-//! the `inline`s, without which each would be a call into another crate.
+//! The functions of the reader are called for each field of a Rust type, from code in the user's
+//! crate. They are marked `inline`, because otherwise each would be a call into another crate.
 //!
 //! Tapes are written only by this crate, but are read as untrusted input: an invalid tape is an
 //! error, never a panic.
@@ -12,12 +12,12 @@ use super::packed::Short;
 use super::strings::Vocabulary;
 use super::{END, Tag, packed};
 
-/// Error of an invalid tape, which is a bug in this crate.
+/// Error of an invalid tape (stored binary form), which is a bug in this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the stored form of the object is not valid")]
 pub(crate) struct Damaged;
 
-/// Position in a tape. A copy of it reads ahead.
+/// Position in a tape (stored binary form). A copy of the `Reader` can read ahead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a> {
     pub(crate) bytes: &'a [u8],
@@ -25,7 +25,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) vocabulary: &'a Vocabulary,
 }
 
-/// One value. Reading a list or map enters it.
+/// One value of a tape. After a list or map is read, the next values are its items.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Item<'a> {
     Null,
@@ -37,7 +37,7 @@ pub(crate) enum Item<'a> {
     /// List, with its number of items if there are fewer than 15.
     List(Option<usize>),
     Map,
-    /// End of the list or map that was entered last.
+    /// End of the innermost list or map.
     End,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reports whether the list or map that was entered last ends here.
+    /// Reports whether the innermost list or map ends at the current position.
     #[inline]
     pub(crate) fn is_end(&self) -> bool {
         self.bytes.get(self.at) == Some(&END)
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         self.bytes.get(self.at) == Some(&(Tag::Null as u8))
     }
 
-    /// Skips the next value with everything in it.
+    /// Skips the next value with everything inside.
     #[inline]
     pub(crate) fn skip(&mut self) -> Result<(), Damaged> {
         let mut depth = 0usize;
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the next value if it is a string.
+    /// Returns the next value if it is a string. Skips any other value and returns `None`.
     #[inline]
     pub(crate) fn text(&mut self) -> Result<Option<Cow<'a, str>>, Damaged> {
         match self.peek()? {
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         Ok(Cow::Owned(text))
     }
 
-    /// Returns the next value if it is a packed string other than a digest.
+    /// Returns the next value if it is a packed string other than a digest (hexadecimal digits).
     #[inline]
     pub(super) fn short(&mut self) -> Result<Option<Short>, Damaged> {
         match self.peek()? {

@@ -1,10 +1,11 @@
 //! Strings that the objects of one kind share.
 //!
-//! [`Strings`] only grows, so that tapes are read without a lock while another one is written; the
-//! [`Interner`] is the write side. Field names are shared from their first occurrence, up to a
-//! limit. Values are shared from their first occurrence in a second object, so values specific to
-//! one object, such as its name, are never shared however often it changes. Unused strings are
-//! freed when the store starts a new generation of strings.
+//! [`Strings`] only grows, so that tapes (stored objects) are read without a lock while another one
+//! is written. The [`Interner`] is the write side. Field names are shared from their first
+//! occurrence, up to a limit. Values are shared from their first occurrence in a second object. So
+//! values specific to one object, such as its name, are never shared, however often the object
+//! changes. To free unused strings, the store starts a new set of strings (a generation) and moves
+//! all objects to it.
 
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
@@ -15,13 +16,13 @@ use hashbrown::HashTable;
 /// Number of strings in the first chunk; each further chunk has twice as many.
 const FIRST: u32 = 64;
 const CHUNKS: usize = 24;
-/// Largest number of shared names. Further names are written into the tapes: they are user data,
-/// not fields.
+/// Largest number of shared names. Further names are probably user data, such as label keys, and
+/// are written into the tapes (stored objects).
 const NAMES_MAX: u32 = 4096;
-/// Lengths in bytes of names and values that can be shared.
+/// Largest length in bytes of a field name that can be shared.
 const NAME_LENGTH_MAX: usize = 128;
 const VALUE_LENGTHS: std::ops::RangeInclusive<usize> = 3..=256;
-/// Absence of a name or value in the predictions.
+/// Value of a prediction if no name or value is expected.
 const NONE: u32 = u32::MAX;
 
 /// Append-only list of strings that can be read while it grows.
@@ -56,7 +57,8 @@ impl Strings {
     }
 }
 
-/// Returns the chunk of a string, and its position in the chunk.
+/// Returns the index of the chunk that has the string `id`, and the position of the string in the
+/// chunk.
 #[inline]
 fn place(id: u32) -> Option<(usize, usize)> {
     let scaled = id.checked_add(FIRST)? / FIRST;
@@ -65,30 +67,31 @@ fn place(id: u32) -> Option<(usize, usize)> {
     Some((chunk as usize, id.checked_sub(first)? as usize))
 }
 
-/// Strings of one generation: field names and values.
+/// Field names and values that the objects of one kind share, as one generation that is later
+/// replaced.
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary {
     pub(crate) names: Strings,
     pub(crate) values: Strings,
 }
 
-/// Write side of a [`Vocabulary`].
+/// Write side of a [`Vocabulary`]: assigns IDs to field names and values.
 #[derive(Debug)]
 pub(crate) struct Interner {
     hasher: RandomState,
     names: StringIds,
     values: StringIds,
-    /// Name that last followed each name: most objects of a kind have the same fields in the same
-    /// order.
+    /// ID of the name that last followed each name. It predicts the next name, because most objects
+    /// of a kind have the same fields in the same order.
     next_name: Vec<u32>,
-    /// Last value of each name, and the value that last followed each value under the same name: a
-    /// name that occurs several times in an object has its values in the same sequence.
+    /// ID of the last value of each name. It predicts the next value of the same name, together
+    /// with `next_value`.
     last_value: Vec<u32>,
     next_value: Vec<u32>,
     seen: Seen,
 }
 
-/// Ids of the interned names, or of the interned values, by hash.
+/// IDs of the shared names, or of the shared values, found by the hash of the string.
 #[derive(Debug, Default)]
 struct StringIds {
     ids: HashTable<u32>,
@@ -116,13 +119,14 @@ impl Interner {
         self.names.bytes + self.values.bytes + entries * 56 + self.seen.slots.len() * 4
     }
 
-    /// Returns the name that is expected after `last`.
+    /// Returns the ID of the field name that is expected after the name `last`.
     pub(crate) fn expected(&self, last: u32) -> Option<u32> {
         let next = self.next_name.get(last as usize).copied()?;
         (next != NONE).then_some(next)
     }
 
-    /// Returns the number of a name that follows `last`; `None` if the name is not shared.
+    /// Returns the ID of the field name `name`, which follows the name `last`. `None` if the name
+    /// is not shared.
     pub(crate) fn name(&mut self, vocabulary: &Vocabulary, last: u32, name: &str) -> Option<u32> {
         let hash = self.hasher.hash_one(name);
         let is_same = |id: &u32| vocabulary.names.get(*id) == Some(name);
@@ -149,8 +153,8 @@ impl Interner {
         Some(id)
     }
 
-    /// Returns the number of a value of the field `name`; `None` if the value is not shared.
-    /// `object` is a hash of the object's key.
+    /// Returns the ID of a value of the field `name`; `None` if the value is not shared. `object`
+    /// is a hash of the object's key.
     pub(crate) fn value(
         &mut self,
         vocabulary: &Vocabulary,
@@ -184,7 +188,7 @@ impl Interner {
         Some(id)
     }
 
-    /// Records that `name` has the value `id`, which follows the value `last`.
+    /// Records that the field `name` has the value `id`, and that its previous value was `last`.
     fn record_value(&mut self, name: u32, last: u32, id: u32) {
         if let Some(next) = self.next_value.get_mut(last as usize) {
             *next = id;
@@ -212,12 +216,12 @@ impl StringIds {
     }
 }
 
-/// Values seen recently, and the object of each: a small table with a limited size that overwrites
-/// entries.
+/// Values seen recently, and the object in which each value was seen. A table of limited size, in
+/// which new entries overwrite old ones.
 #[derive(Debug, Default)]
 struct Seen {
     slots: Box<[u32]>,
-    /// Number of values entered since the table last grew.
+    /// Number of values added since the table last grew.
     entered: usize,
 }
 
@@ -225,7 +229,8 @@ const SEEN_MIN: usize = 1 << 10;
 const SEEN_MAX: usize = 1 << 17;
 
 impl Seen {
-    /// Reports whether the value with this hash was seen in another object, and enters it.
+    /// Reports whether the value with this hash was recently seen in another object, and adds the
+    /// value to the table.
     fn insert(&mut self, hash: u64, object: u32) -> bool {
         if self.entered * 2 >= self.slots.len() && self.slots.len() < SEEN_MAX {
             // The entries so far are dropped, which delays sharing by one occurrence.

@@ -1,5 +1,5 @@
-//! Encodes anything that serde can deserialize into a tape: protobuf messages, JSON values, other
-//! tapes.
+//! Encoder of anything that serde can deserialize into a tape (the stored binary form): protobuf
+//! messages, JSON values, other tapes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use super::DEPTH_MAX;
 use super::encoder::Encoder;
 
-/// Writes the object of a deserializer into a tape; the rules are those of [`super::json::encode`].
+/// Encodes the object that a deserializer reads into a tape (the stored binary form), with the same
+/// rules as [`super::json::encode`].
 pub(crate) fn encode<'de, D: Deserializer<'de>>(
     object: D,
     encoder: &mut Encoder<'_>,
@@ -25,7 +26,7 @@ pub(crate) fn encode<'de, D: Deserializer<'de>>(
     .deserialize(object)
 }
 
-/// Part of an object to which a value belongs.
+/// Part of an object to which a value belongs, such as the metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Object,
@@ -62,7 +63,7 @@ impl<'e> Seed<'_, 'e> {
         }
     }
 
-    /// Writes the entries of `managedFields` that are kept, and the field name if there are any.
+    /// Writes `managedFields` with the entries that are kept. Writes nothing if no entry is kept.
     fn managed_fields<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
         let start = self.encoder.out.len();
         self.encoder.name("managedFields");
@@ -163,7 +164,8 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 }
 
-/// Entry of `managedFields`, removed again if its manager is not kept.
+/// Seed that encodes an entry of `managedFields`, and removes the entry again if its manager is not
+/// kept.
 struct ManagedFieldsEntry<'a, 'e>(Seed<'a, 'e>);
 
 impl<'de> DeserializeSeed<'de> for ManagedFieldsEntry<'_, '_> {

@@ -15,7 +15,7 @@ const OBJECTS_PER_YIELD: usize = 64;
 pub(super) struct Paging {
     limit: u32,
     token: Option<String>,
-    /// resourceVersion of the first page, which is that of the list.
+    /// resourceVersion of the first page, which is the resourceVersion of the whole list.
     version: Option<String>,
 }
 
@@ -30,7 +30,7 @@ impl Paging {
 }
 
 impl Engine {
-    /// Requests the next page. Requesting the first page, also a second time, starts the list.
+    /// Requests the next page. Requesting the first page, even repeatedly, starts the list anew.
     pub(super) fn request_page(&mut self, paging: Paging, sink: &mut dyn Sink) -> Action {
         if paging.token.is_none() {
             self.begin_list(sink);

@@ -1,4 +1,4 @@
-//! Watches, and the streaming lists at their start.
+//! Watches, and the streaming lists with which watches can start.
 
 use std::time::Duration;
 
@@ -11,23 +11,25 @@ use super::{Action, Engine, Input, State};
 use crate::sink::{HeadError, Sink};
 use crate::watch_event::{Bookmark, EventError, EventKind, WatchEvent};
 
-/// Shortest duration of a watch; the longest is twice as long. client-go's values.
+/// Shortest duration of a watch, as in client-go. The longest duration is twice as long.
 const TIMEOUT_MIN: Duration = Duration::from_secs(5 * 60);
-/// Time that the server has to end a watch after the requested duration of the watch.
+/// Time after the requested duration of a watch within which the server has to end the watch.
 pub(crate) const END_GRACE: Duration = Duration::from_secs(30);
-/// Longest time without an event. Bookmarks arrive every minute, so after this time the connection
-/// is considered half-open.
+/// Longest time without an event. Bookmarks arrive every minute, so a connection that is silent for
+/// longer is considered half-open.
 const SILENCE_MAX: Duration = Duration::from_secs(3 * 60);
 /// Longest time without an event during a streaming list.
 const SILENCE_IN_LIST_MAX: Duration = Duration::from_secs(30);
-/// A watch that ends sooner than this without an event counts as a failure.
+/// Shortest duration of a regular watch. A watch that ends sooner, without an event, counts as a
+/// failure.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 /// Time for which internal server errors are retried before the kind is listed again.
 const INTERNAL_MAX: Duration = Duration::from_secs(60);
-/// Number of streaming lists without an end after which the server is considered not to support
-/// them.
+/// Number of successive incomplete streaming lists after which the server is considered not to
+/// support streaming lists.
 const INCOMPLETE_MAX: u32 = 2;
-/// Number of broken streaming lists after which a paged list is tried, which can be resumed.
+/// Number of successive broken streaming lists after which a paged list is tried. Unlike a
+/// streaming list, a paged list can be resumed.
 const BROKEN_MAX: u32 = 3;
 
 /// Watch that was requested or is open.
@@ -35,19 +37,20 @@ const BROKEN_MAX: u32 = 3;
 pub(super) struct Watching {
     /// Time of the request.
     requested: Duration,
-    /// Time by which the server should have ended the watch.
+    /// Time at which the server should have ended the watch.
     deadline: Duration,
     events: u64,
     accepted: bool,
     encoding: Encoding,
-    /// Whether the watch started without a version and has delivered only ADDED events so far.
-    /// These are in no order, so the watch cannot be resumed from any of their versions.
+    /// Whether the watch started without a resourceVersion and has delivered only ADDED events so
+    /// far. These events are in no order, so the watch cannot be resumed from any of their
+    /// versions.
     unordered: bool,
 }
 
 /// Result of delivering an event to the sink.
 enum Delivery {
-    /// An object changed; with its resourceVersion.
+    /// An object changed; with the type of the event and the resourceVersion of the object.
     Changed(EventKind, Option<String>),
     Bookmark(Bookmark),
     Failed(Failure),
@@ -273,8 +276,8 @@ impl Engine {
         action
     }
 
-    /// Reports whether a version is lower than the last one seen. Versions are comparable as
-    /// numbers (KEP-5504); other versions are not compared.
+    /// Reports whether a resourceVersion is lower than the last one seen. Versions are compared as
+    /// numbers (KEP-5504); a version that is not a number is never lower.
     fn is_behind(&self, version: &str) -> bool {
         match (version.parse::<u64>(), self.version.parse::<u64>()) {
             (Ok(version), Ok(seen)) => version < seen,
@@ -282,8 +285,9 @@ impl Engine {
         }
     }
 
-    /// Lists again with a quorum read, because the versions decreased. That happens only if the
-    /// cluster was restored from a backup; then everything known from after the backup is wrong.
+    /// Lists again with a quorum read, because the resourceVersions decreased. That happens only if
+    /// the cluster was restored from a backup; the cached state from after the backup is then
+    /// wrong.
     fn relist_restored(&mut self, now: Duration, sink: &mut dyn Sink) -> Action {
         self.needs_quorum = true;
         self.relist(now, "the server's resourceVersion decreased", sink)
@@ -350,7 +354,8 @@ fn try_deliver(
     })
 }
 
-/// Returns the failure of an error event. An error without a code is treated as an expired version.
+/// Returns the failure that an error event of a watch reports. An error without a code is treated
+/// as an expired resourceVersion.
 fn in_stream(status: &Status) -> Failure {
     let mut failure = Failure::of_status(status);
     if status.code == 0 {
