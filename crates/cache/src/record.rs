@@ -60,7 +60,9 @@ struct Record {
     body: Body,
     /// Offset of the metadata in the tape (binary form).
     metadata: u32,
+    /// Offset of the name in the tape.
     name: u32,
+    /// Offset of the namespace in the tape.
     namespace: u32,
     /// resourceVersion as a number, or 0 if the resourceVersion is not a number.
     version: u64,

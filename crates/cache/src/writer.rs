@@ -100,8 +100,8 @@ impl Writer {
         self.origin.pool.keep_only(&self.origin);
     }
 
-    /// Encodes a received object. An object that cannot be encoded is returned as unreadable, or as
-    /// `None` if not even that is possible.
+    /// Encodes a received object. An object that cannot be encoded is returned as unreadable. Returns
+    /// `None` if the encoded object has no name.
     pub(crate) fn store(&mut self, wire: &Wire<'_>, options: &InformerOptions) -> Option<Stored> {
         let encoded = self.encode(wire, options);
         let tape = std::mem::take(&mut self.scratch);

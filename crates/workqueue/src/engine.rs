@@ -1,10 +1,11 @@
 //! State machine of the queue: no clock, no tasks, no locks.
 //!
-//! Time is passed in as a [`Duration`] since an origin that the caller chooses. It never runs
+//! Time is passed in as a [`Duration`] since an origin that the caller chooses. Time never runs
 //! backwards: an earlier time counts as the latest one seen. One key has at most one waiting entry,
-//! ready or delayed: a second `add` merges its payload, and the higher priority and the earlier
-//! ready time apply, as in controller-runtime's priority queue. A key that was added while in work
-//! (handed out and not yet [`done`](Engine::done)) is ready again once that work ends.
+//! which is ready or delayed. A second `add` of a waiting key merges its payload into the entry;
+//! the higher priority and the earlier ready time apply, as in controller-runtime's priority queue.
+//! A key is in work from when it is handed out until [`done`](Engine::done). A key that was added
+//! while in work is ready again once that work ends.
 
 mod entries;
 mod heap;
@@ -26,7 +27,7 @@ pub(crate) use self::stats::{Counts, Histogram, Stats};
 use crate::snapshot::{KeyState, Snapshot, WaitState};
 use crate::{AddOptions, Merge, QueueOptions, RateLimiter};
 
-/// Longest delay: one year, which every clock can add without overflow.
+/// Longest delay of a key: one year, which every clock can add without overflow.
 const DELAY_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Deduplicating queue of keys with priorities, delays and rate limits.
@@ -46,13 +47,13 @@ const DELAY_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 pub struct Engine<K, P> {
     entries: Entries<K, P>,
     ready: Ready,
-    /// Keys that become ready later, by time and then by arrival.
+    /// Keys that become ready later, ordered by ready time and then by arrival.
     timers: Heap<(u64, u64)>,
-    /// Keys in work, the longest first.
+    /// Keys in work, ordered by the start of the work, the earliest first.
     in_work: List,
     in_work_links: Links,
     in_work_len: u64,
-    /// Sum of the times at which the work on them started, in nanoseconds since the origin.
+    /// Sum of the start times of the work on all keys in work, in nanoseconds since the origin.
     in_work_started: u128,
     limiter: Box<dyn RateLimiter<K>>,
     fair_by: Option<fn(&K) -> u64>,
@@ -64,23 +65,23 @@ pub struct Engine<K, P> {
     counts: Option<Box<Counts>>,
 }
 
-/// Key that was handed out.
+/// Key that was handed out to be worked on.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Work<K, P> {
     /// Key to work on.
     pub key: K,
-    /// Merged payload of the triggers of the key.
+    /// Payloads of all adds of the key, merged.
     pub payload: P,
     /// Highest priority with which the key was added.
     pub priority: i32,
     /// Time that the key was ready before it was handed out.
     pub waited: Duration,
-    /// Ticket to pass to [`Engine::done`].
+    /// Ticket with which [`Engine::done`] ends the work.
     pub ticket: Ticket,
 }
 
-/// Permission to end the work on a key once.
+/// Permission to end the work on a key; can be used once.
 #[derive(Debug)]
 pub struct Ticket(u32);
 
@@ -122,12 +123,12 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         }
     }
 
-    /// Marks `key` as needing work now, with priority zero; see [`add_with`](Engine::add_with).
+    /// Adds `key` to be worked on now, with priority zero; see [`add_with`](Engine::add_with).
     pub fn add(&mut self, now: Duration, key: K, payload: P) {
         self.add_with(now, key, payload, AddOptions::default());
     }
 
-    /// Marks `key` as needing work in `delay`; see [`add_with`](Engine::add_with).
+    /// Adds `key` to be worked on after `delay`; see [`add_with`](Engine::add_with).
     pub fn add_after(&mut self, now: Duration, key: K, payload: P, delay: Duration) {
         let options = AddOptions {
             after: delay,
@@ -136,7 +137,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         self.add_with(now, key, payload, options);
     }
 
-    /// Counts a failure of `key` and queues it again after its delay, which is returned.
+    /// Counts a failure of `key`, and adds the key again after the delay of the rate limiter.
+    /// Returns that delay.
     pub fn add_rate_limited(&mut self, now: Duration, key: K, payload: P) -> Duration {
         let options = AddOptions {
             rate_limited: true,
@@ -145,12 +147,13 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         self.add_with(now, key, payload, options)
     }
 
-    /// Marks `key` as needing work, and returns the delay until it is ready, at most one year.
+    /// Adds `key` to be worked on, and returns the delay until the key is ready, at most one year.
     ///
-    /// A key that already waits merges the payload. It takes the higher of the two priorities; if
-    /// that is the new one, it goes to the end of that priority, but never behind its previous
-    /// position. The shorter of two delays applies; a ready key stays ready. A key in work is
-    /// queued again once that work ends. Ignored after [`shut_down`](Engine::shut_down).
+    /// If the key already waits, the payload is merged into the waiting one, and the higher of the
+    /// two priorities applies. If the new priority is the higher one, the key goes to the end of
+    /// that priority, but never behind its previous position. The shorter of two delays applies; a
+    /// ready key stays ready. A key in work is queued again once that work ends. The call is
+    /// ignored after [`shut_down`](Engine::shut_down).
     pub fn add_with(&mut self, now: Duration, key: K, payload: P, add: AddOptions) -> Duration {
         let hash = self.hasher.hash_one(&key);
         self.add_hashed(|| now, hash, key, payload, add)
@@ -161,8 +164,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         self.hasher.clone()
     }
 
-    /// Same as [`add_with`](Engine::add_with), with the hash of the key, and a clock that is read
-    /// only if the time is needed.
+    /// Same as [`add_with`](Engine::add_with), with the hash of the key. The clock is read only if
+    /// the time is needed.
     pub(crate) fn add_hashed(
         &mut self,
         clock: impl FnOnce() -> Duration,
@@ -198,17 +201,18 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         self.put(id, payload, priority, delay)
     }
 
-    /// Forgets the failures of `key`: its next failure gets the shortest delay.
+    /// Forgets the failures of `key`, so that the next failure of the key gets the shortest delay.
     pub fn forget(&mut self, key: &K) {
         self.limiter.forget(key);
     }
 
-    /// Returns the number of failures of `key` since it was last forgotten.
+    /// Returns the number of failures of `key` since the failures were last forgotten.
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.limiter.num_requeues(key)
     }
 
-    /// Hands out the next key. The caller must call [`done`](Engine::done) with its ticket.
+    /// Hands out the next key. The caller must call [`done`](Engine::done) with the ticket of the
+    /// returned work.
     pub fn get(&mut self, now: Duration) -> Option<Work<K, P>> {
         self.advance(now);
         let id = self.ready.pop()?;
@@ -234,7 +238,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         })
     }
 
-    /// Ends the work on a key. If the key was added meanwhile, it is ready again.
+    /// Ends the work on a key. If the key was added while in work, the key is ready again.
     pub fn done(&mut self, now: Duration, ticket: Ticket) {
         self.advance(now);
         if let Some(worked) = self.end_work(ticket.0)
@@ -245,9 +249,9 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         self.settle(ticket.0);
     }
 
-    /// Ends the work on a key that was not worked on, and puts the key back to the end of its
-    /// priority with its payload and what was merged meanwhile. After
-    /// [`shut_down`](Engine::shut_down) the key is dropped, so that a drain ends.
+    /// Ends the work on a key that was not actually worked on, and puts the key back at the end of
+    /// its priority. The key keeps its payload, together with payloads that were added meanwhile.
+    /// After [`shut_down`](Engine::shut_down) the key is dropped, so that a drain ends.
     pub fn requeue_unworked(&mut self, now: Duration, work: Work<K, P>) {
         self.advance(now);
         let id = work.ticket.0;
@@ -277,7 +281,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         self.ready.len() == 0
     }
 
-    /// Stops accepting keys and drops the delayed ones. Ready keys can still be taken, and so can
+    /// Stops accepting keys and drops the delayed keys. Ready keys can still be taken, and so can
     /// keys that were added while in work.
     pub fn shut_down(&mut self) {
         self.shutting_down = true;
@@ -303,8 +307,9 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         self.shutting_down && self.entries.is_empty()
     }
 
-    /// Returns the counts and at most `limit` keys: first those in work, then the ready ones in
-    /// their order (without turns between groups), then the delayed ones by time.
+    /// Returns the numbers of keys by state, and at most `limit` keys. The keys in work come first,
+    /// then the ready keys by rank (turns between groups are not considered), then the delayed keys
+    /// by time.
     pub fn snapshot(&self, now: Duration, limit: usize) -> Snapshot<K> {
         let now = nanos(now).max(self.now);
         let mut ids: Vec<u32> = self.in_work.iter(&self.in_work_links).take(limit).collect();
@@ -324,7 +329,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         }
     }
 
-    /// Returns the values for the metrics.
+    /// Returns the counters and current values for the metrics.
     pub(crate) fn stats(&self, now: Duration) -> Stats {
         let now = nanos(now).max(self.now);
         let age = |since: u64| Duration::from_nanos(now.saturating_sub(since));
@@ -360,8 +365,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         })
     }
 
-    /// Queues a key after `delay`, or merges it into its waiting entry. Returns the delay, at most
-    /// [`DELAY_MAX`].
+    /// Queues a key after `delay`, or merges the payload into the waiting entry of the key. Returns
+    /// the delay, at most [`DELAY_MAX`].
     fn put(&mut self, id: u32, payload: P, priority: i32, delay: Duration) -> Duration {
         let delay = delay.min(DELAY_MAX);
         if !delay.is_zero()
@@ -409,8 +414,9 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         delay
     }
 
-    /// Moves a waiting key to its place: to the timers until its time comes, then to the ready
-    /// keys, or marked if it is still in work.
+    /// Moves a waiting key to its place. A key whose time has not come goes to the timers, other
+    /// keys to the ready keys. A key that is in work is instead marked, so that it becomes ready
+    /// after that work.
     fn place(&mut self, id: u32) {
         let now = self.now;
         let Some(entry) = self.entries.get_mut(id) else {
@@ -438,7 +444,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         }
     }
 
-    /// Ends the work on a key; returns its duration in nanoseconds.
+    /// Ends the work on a key, and returns the duration of the work in nanoseconds.
     fn end_work(&mut self, id: u32) -> Option<u64> {
         let started = self.entries.get_mut(id)?.started.take()?;
         self.in_work.remove(&mut self.in_work_links, id);
@@ -447,7 +453,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         Some(self.now.saturating_sub(started))
     }
 
-    /// Makes a marked key ready after its work, and removes a key that does not wait.
+    /// Makes a key ready that was added while in work, or removes a key that does not wait. Called
+    /// after the work on the key has ended.
     fn settle(&mut self, id: u32) {
         let now = self.now;
         let Some(entry) = self.entries.get_mut(id) else {
@@ -471,8 +478,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
         }
     }
 
-    /// Merges the payload with which a key was handed out into its waiting entry, and marks the
-    /// key.
+    /// Merges the payload with which a key was handed out into the waiting entry of the key. The
+    /// key becomes ready once its work ends.
     fn put_back(&mut self, id: u32, mut payload: P, mut priority: i32, waited: Duration) {
         let Some(entry) = self.entries.get_mut(id) else {
             return;

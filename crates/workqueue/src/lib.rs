@@ -2,9 +2,9 @@
 //! client-go and controller-runtime.
 //!
 //! [`Engine`] is the state machine: a plain, synchronous struct that gets the time as an argument.
-//! [`Queue`] is the thin shell around it on which workers wait. A waiting key is in the queue once,
-//! a key in work is never handed to a second worker, and the reasons for which a key was added
-//! survive coalescing ([`Merge`], [`Reasons`]).
+//! [`Queue`] wraps an `Engine` and lets workers wait for keys. A waiting key is in the queue once,
+//! and a key in work is never handed to a second worker. When several adds of a key are merged, the
+//! reasons for the adds are kept ([`Merge`], [`Reasons`]).
 //!
 //! This crate is independent of Kubernetes: keys are any hashable value.
 

@@ -1,5 +1,5 @@
-//! Delays of failed keys: client-go's rate limiters, as plain structs that get the time as an
-//! argument.
+//! Rate limiters, which determine the delays of failed keys. They are those of client-go, as plain
+//! structs that get the time as an argument.
 
 use std::fmt;
 use std::hash::Hash;
@@ -9,10 +9,11 @@ use hashbrown::HashMap;
 
 use opkit_random::Random;
 
-/// Number of keys above which the memory is freed when all keys are forgotten.
+/// Number of keys above which the memory of a limiter is freed when all keys are forgotten.
 const SHRINK_ABOVE: usize = 1024;
 
-/// Rate limiter: determines the delay of a failed key, and counts its failures.
+/// Rate limiter, which counts the failures of each key and determines the delay before the next
+/// attempt.
 ///
 /// # Examples
 /// A custom limiter:
@@ -40,7 +41,7 @@ pub trait RateLimiter<K>: Send {
     /// Forgets the failures of `key`.
     fn forget(&mut self, key: &K);
 
-    /// Returns the number of failures of `key` since it was last forgotten.
+    /// Returns the number of failures of `key` since the failures were last forgotten.
     fn num_requeues(&self, key: &K) -> u32;
 }
 
@@ -58,10 +59,10 @@ impl<K, L: RateLimiter<K> + ?Sized> RateLimiter<K> for Box<L> {
     }
 }
 
-/// Creates client-go's default limiter for controllers: the longer delay of [`ItemExponential`] and
-/// a [`TokenBucket`] of 10 per second with a burst of 100 that the whole queue shares.
-/// controller-runtime's priority queue does not use the bucket, and neither does the default of
-/// [`QueueOptions`](crate::QueueOptions).
+/// Creates client-go's default limiter for controllers. Its delay is the longer one of
+/// [`ItemExponential`] and of a [`TokenBucket`] of 10 per second with a burst of 100, which all
+/// keys of the queue share. controller-runtime's priority queue does not use the bucket, and
+/// neither does the default of [`QueueOptions`](crate::QueueOptions).
 ///
 /// # Examples
 /// ```
@@ -88,7 +89,7 @@ impl<K> Default for Failures<K> {
 }
 
 impl<K: Eq + Hash + Clone> Failures<K> {
-    /// Counts a failure and returns the number of failures before it.
+    /// Counts a failure and returns the number of earlier failures.
     fn count(&mut self, key: &K) -> u32 {
         let Some(failures) = self.0.get_mut(key) else {
             self.0.insert(key.clone(), 1);
@@ -118,9 +119,10 @@ impl<K: Eq + Hash + Clone> Failures<K> {
     }
 }
 
-/// Limiter whose delay doubles with each failure of a key, up to a maximum.
+/// Limiter whose delay doubles with each failure of a key, up to a maximum delay.
 ///
-/// The default is that of client-go and controller-runtime: 5 ms, doubled up to 1000 s.
+/// The default is that of client-go and controller-runtime: 5 ms after the first failure, doubled
+/// up to 1000 s.
 ///
 /// # Examples
 /// ```
@@ -174,7 +176,8 @@ impl<K: Eq + Hash + Clone + Send> RateLimiter<K> for ItemExponential<K> {
     }
 }
 
-/// Limiter with a short delay for the first failures of a key and a long one for all others.
+/// Limiter with a short delay for the first failures of a key and a long delay for all further
+/// failures.
 ///
 /// # Examples
 /// ```
@@ -223,7 +226,7 @@ impl<K: Eq + Hash + Clone + Send> RateLimiter<K> for ItemFastSlow<K> {
     }
 }
 
-/// Limiter of the total rate over all keys, with a burst. It does not count failures.
+/// Limiter of the total rate over all keys, with a burst. Does not count the failures of keys.
 ///
 /// # Examples
 /// ```
@@ -244,8 +247,9 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// Creates a bucket that gains `per_second` tokens and holds at most `burst` tokens, at least
-    /// one. If `per_second` is not a positive number, it gains one token per year.
+    /// Creates a bucket that gains `per_second` tokens per second and holds at most `burst` tokens,
+    /// but at least one. If `per_second` is not a positive number, the bucket gains one token per
+    /// year.
     pub fn new(per_second: f64, burst: u32) -> Self {
         const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
         let interval = match per_second > 0.0 {
@@ -273,7 +277,7 @@ impl<K> RateLimiter<K> for TokenBucket {
     }
 }
 
-/// Limiter with the longest delay of several limiters, each of which counts the failure.
+/// Limiter with the longest delay of several limiters. Each of the limiters counts every failure.
 ///
 /// # Examples
 /// ```
@@ -292,7 +296,7 @@ pub struct MaxOf<K> {
 }
 
 impl<K> MaxOf<K> {
-    /// Creates a limiter from several ones; without any, there is no delay.
+    /// Creates a limiter from several limiters. If `limiters` is empty, there is no delay.
     pub fn new(limiters: Vec<Box<dyn RateLimiter<K>>>) -> Self {
         Self { limiters }
     }
@@ -330,7 +334,7 @@ impl<K> RateLimiter<K> for MaxOf<K> {
     }
 }
 
-/// Limiter with the delay of another one, up to a maximum.
+/// Limiter with the delay of another limiter, but at most a maximum delay.
 ///
 /// # Examples
 /// ```
@@ -368,8 +372,8 @@ impl<K, L: RateLimiter<K>> RateLimiter<K> for WithMaxWait<L> {
     }
 }
 
-/// Limiter that adds a random part to the delay of another one, so that keys that failed together
-/// are not retried together.
+/// Limiter that adds a random part to the delay of another limiter, so that keys that failed
+/// together are not retried together.
 ///
 /// # Examples
 /// ```
@@ -387,7 +391,8 @@ pub struct Jittered<L> {
 }
 
 impl<L> Jittered<L> {
-    /// Adds up to `max_factor` times the delay of `limiter`.
+    /// Creates a limiter that adds a random part of up to `max_factor` times the delay of `limiter`
+    /// to that delay.
     pub fn new(limiter: L, max_factor: f64) -> Self {
         Self::with_seed(limiter, max_factor, Random::seed())
     }

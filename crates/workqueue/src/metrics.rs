@@ -1,6 +1,6 @@
 //! client-go's workqueue metrics, with controller-runtime's names.
 //!
-//! A queue counts under the lock that it holds anyway; all values are computed when the metrics are
+//! A queue counts under a lock that it holds anyway. All values are computed when the metrics are
 //! collected, so that no task has to refresh gauges.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use crate::engine::{Histogram, Stats};
 /// Largest number of values of the label `priority` per queue, as in controller-runtime.
 const MAX_PRIORITIES: usize = 25;
 
-/// Value of the label `priority` for all further priorities.
+/// Value of the label `priority` for all priorities beyond the first [`MAX_PRIORITIES`].
 const OTHER_PRIORITIES: &str = "exceeded_cardinality_limit";
 
 /// Metrics of several queues, which share their metric names:
@@ -37,7 +37,7 @@ const OTHER_PRIORITIES: &str = "exceeded_cardinality_limit";
 ///   position in the queue; raising its priority starts the time again.
 ///
 /// The labels `name` and `controller` both have the name of the queue as value. The metrics of a
-/// queue end when it is dropped; of two queues with the same name, the later one is shown.
+/// queue end when the queue is dropped. Of two queues with the same name, the later queue is shown.
 ///
 /// # Examples
 /// ```
@@ -79,19 +79,19 @@ pub struct QueueMetrics {
     provider: MetricsProvider,
 }
 
-/// Queue whose statistics can be read.
+/// Queue whose counters and current values the metrics can read.
 pub(crate) trait StatsSource: Send + Sync {
     fn stats(&self) -> Stats;
 }
 
 struct Observed {
     queue: Weak<dyn StatsSource>,
-    /// Priorities that have a label value of their own.
+    /// Priorities that have their own value of the label `priority`.
     priorities: BTreeSet<i32>,
 }
 
 impl MetricsProvider {
-    /// Returns the metrics of the queue `name`.
+    /// Returns the metrics of the queue with the name `name`.
     pub fn queue(&self, name: impl Into<String>) -> QueueMetrics {
         QueueMetrics {
             name: name.into(),
@@ -99,8 +99,8 @@ impl MetricsProvider {
         }
     }
 
-    /// Registers the metrics of all queues of this provider, including later ones, with `registry`.
-    /// Call it only once.
+    /// Registers the metrics of all queues of this provider, including queues created later, with
+    /// `registry`. Call this method only once.
     pub fn register(&self, registry: &mut Registry) {
         registry.register_collector(Box::new(self.clone()));
     }
@@ -133,13 +133,13 @@ impl QueueMetrics {
         MetricsProvider::default().queue(name)
     }
 
-    /// Registers the metrics with `registry`, together with all others of the same provider. Call
-    /// it only once.
+    /// Registers the metrics of this queue, and of all other queues of the same provider, with
+    /// `registry`. Call this method only once.
     pub fn register(&self, registry: &mut Registry) {
         self.provider.register(registry);
     }
 
-    /// Includes `queue` from now on.
+    /// Includes `queue` in the metrics from now on.
     pub(crate) fn observe(&self, queue: Weak<dyn StatsSource>) {
         let observed = Observed {
             queue,
@@ -151,7 +151,8 @@ impl QueueMetrics {
 }
 
 impl Observed {
-    /// Returns the depth for each label value. A value that was shown once is always shown.
+    /// Returns the number of ready keys for each value of the label `priority`. A priority that was
+    /// returned once is always returned.
     fn depths(&mut self, stats: &Stats) -> Vec<(String, usize)> {
         let mut depths: BTreeMap<i32, usize> = self.priorities.iter().map(|p| (*p, 0)).collect();
         let mut others = None;

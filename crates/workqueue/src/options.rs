@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::{ItemExponential, QueueMetrics, RateLimiter};
 
-/// Options of a queue. The default is that of controller-runtime's priority queue, plus ageing.
+/// Options of a queue. The default is that of controller-runtime's priority queue, plus ageing:
+/// waiting keys gain priority.
 ///
 /// # Examples
 /// ```
@@ -21,17 +22,18 @@ use crate::{ItemExponential, QueueMetrics, RateLimiter};
 /// # drop(queue);
 /// ```
 pub struct QueueOptions<K> {
-    /// Limiter of the keys that are added with `rate_limited`. The default is [`ItemExponential`],
-    /// without the bucket that client-go shares over the whole queue.
+    /// Rate limiter of the keys that are added with `rate_limited`. The default is
+    /// [`ItemExponential`], without the token bucket of client-go that all keys of the queue share.
     pub rate_limiter: Box<dyn RateLimiter<K>>,
-    /// Time that a ready key waits until it counts as one priority higher. `None` means strict
-    /// priorities, as in controller-runtime. The default is one second: a key of priority -100,
-    /// which is that of the initial list, is handed out before a new one of priority 0 after 100
-    /// seconds.
+    /// Time that a ready key waits until the key counts as one priority higher. `None` means strict
+    /// priorities, as in controller-runtime. The default is one second. For example, keys of the
+    /// initial list have priority -100, so after 100 seconds such a key is handed out before a new
+    /// key of priority 0.
     pub ageing: Option<Duration>,
-    /// Function that returns the group of a key, for instance [the hash](group_of) of its
-    /// namespace. Keys of one priority are then handed out in turns between groups, and in order of
-    /// arrival within a group. Groups with the same number share their turns.
+    /// Function that returns the group of a key, for instance [the hash](group_of) of the namespace
+    /// of the key. Keys of one priority are then handed out in turns between groups, and in order
+    /// of arrival within a group. Groups with the same number count as one group. `None` disables
+    /// the turns.
     pub fair_by: Option<fn(&K) -> u64>,
     /// Metrics of this queue; `None` disables them.
     pub metrics: Option<QueueMetrics>,
@@ -58,7 +60,7 @@ impl<K> fmt::Debug for QueueOptions<K> {
     }
 }
 
-/// Returns a hash of the property that the keys of a group share, for
+/// Returns a hash of the property that all keys of a group share, such as the namespace, for use in
 /// [`fair_by`](QueueOptions::fair_by).
 ///
 /// # Examples
@@ -71,7 +73,7 @@ pub fn group_of<T: Hash + ?Sized>(common: &T) -> u64 {
     foldhash::fast::FixedState::default().hash_one(common)
 }
 
-/// Options of an added key.
+/// Options with which a key is added.
 ///
 /// # Examples
 /// ```
@@ -85,11 +87,12 @@ pub fn group_of<T: Hash + ?Sized>(common: &T) -> u64 {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AddOptions {
-    /// Priority; keys with a higher one are handed out first. `None` means 0.
+    /// Priority of the key; keys with a higher priority are handed out first. `None` means 0.
     pub priority: Option<i32>,
     /// Delay before the key is ready.
     pub after: Duration,
-    /// Whether this counts as a failure of the key, which then waits for the delay of its limiter.
-    /// If `after` is set too, the shorter of the two delays applies, as in controller-runtime.
+    /// Whether this add counts as a failure of the key. The key then waits for the delay of the
+    /// rate limiter. If `after` is set too, the shorter of the two delays applies, as in
+    /// controller-runtime.
     pub rate_limited: bool,
 }

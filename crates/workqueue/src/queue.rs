@@ -1,8 +1,9 @@
 //! Queue on which workers wait: [`Engine`] behind a lock, with wake-ups instead of polling.
 //!
 //! A worker that finds no ready key sleeps. One of the sleeping workers, the timekeeper, also waits
-//! for the next delayed key, so that many workers need only one timer. An add wakes a worker only
-//! if one sleeps, and then the one that fell asleep last, which usually is not the timekeeper.
+//! for the next delayed key, so that many workers need only one timer. Adding a key wakes a worker
+//! only if one sleeps. The worker that fell asleep last is woken, which usually is not the
+//! timekeeper.
 
 mod item;
 
@@ -52,18 +53,20 @@ struct QueueCore<K, P> {
     /// Number of sleeping workers. Incremented only under the lock, so that the holder of the lock
     /// sees every sleeper.
     sleepers: AtomicUsize,
-    /// Wakes one sleeper if a key is ready or a timekeeper is needed; wakes all if the queue shuts
-    /// down.
+    /// Notification that wakes one sleeping worker if a key is ready or a timekeeper is needed.
+    /// Wakes all sleeping workers if the queue shuts down.
     changed: Notify,
-    /// Wakes the timekeeper if a delayed key is ready earlier than the one it waits for.
+    /// Notification that wakes the timekeeper if a delayed key becomes ready earlier than the key
+    /// for which the timekeeper waits.
     earlier: Notify,
-    /// Wakes the tasks that wait for the drain.
+    /// Notification that wakes the tasks that wait in `shut_down_with_drain`.
     drained: Notify,
 }
 
 struct State<K, P> {
     engine: Engine<K, P>,
-    /// Time at which the timekeeper wakes up, since the origin; `None` if there is no timekeeper.
+    /// Time since the origin at which the timekeeper (the worker that waits for the next delayed
+    /// key) wakes up; `None` if there is no timekeeper.
     timekeeper_until: Option<Duration>,
     /// Whether the queue waits for work in progress before it ends.
     draining: bool,
@@ -100,7 +103,7 @@ where
     K: Eq + Hash + Clone + Send + 'static,
     P: Merge + Send + 'static,
 {
-    /// Creates an empty queue, which its metrics include from now on.
+    /// Creates an empty queue. The metrics in `options` include the queue from now on.
     pub fn new(options: QueueOptions<K>) -> Self {
         let metrics = options.metrics.clone();
         let engine = Engine::new(options);
@@ -126,12 +129,12 @@ where
 }
 
 impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
-    /// Marks `key` as needing work now, with priority zero; see [`Engine::add_with`].
+    /// Adds `key` to be worked on now, with priority zero; see [`Engine::add_with`].
     pub fn add(&self, key: K, payload: P) {
         self.add_with(key, payload, AddOptions::default());
     }
 
-    /// Marks `key` as needing work in `delay`; see [`Engine::add_with`].
+    /// Adds `key` to be worked on after `delay`; see [`Engine::add_with`].
     pub fn add_after(&self, key: K, payload: P, delay: Duration) {
         let options = AddOptions {
             after: delay,
@@ -140,7 +143,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
         self.add_with(key, payload, options);
     }
 
-    /// Counts a failure of `key` and queues it after its delay, which is returned.
+    /// Counts a failure of `key`, and adds the key again after the delay of the rate limiter.
+    /// Returns that delay.
     pub fn add_rate_limited(&self, key: K, payload: P) -> Duration {
         let options = AddOptions {
             rate_limited: true,
@@ -149,7 +153,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
         self.add_with(key, payload, options)
     }
 
-    /// Marks `key` as needing work, and returns the delay until it is ready; see
+    /// Adds `key` to be worked on, and returns the delay until the key is ready; see
     /// [`Engine::add_with`].
     pub fn add_with(&self, key: K, payload: P, add: AddOptions) -> Duration {
         let hash = self.core.hasher.hash_one(&key);
@@ -162,7 +166,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
         self.core.state.lock().engine.forget(key);
     }
 
-    /// Returns the number of failures of `key` since it was last forgotten.
+    /// Returns the number of failures of `key` since the failures were last forgotten.
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.core.state.lock().engine.num_requeues(key)
     }
@@ -192,9 +196,9 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
         Some(Item::new(self.core.clone(), work, now))
     }
 
-    /// Waits for a key to work on. Returns `None` once the queue is shut down and empty or, with a
-    /// drain, once the last work is done. Dropping the [`Item`] ends the work on its key, even when
-    /// the worker panics.
+    /// Waits for a key to work on. Returns `None` once the queue is shut down and empty. During a
+    /// [`shut_down_with_drain`](Queue::shut_down_with_drain), returns `None` only once the last
+    /// work is done. Dropping the [`Item`] ends the work on its key, even when the worker panics.
     ///
     /// # Cancel safety
     /// Nothing is taken from the queue before the future completes.
@@ -242,7 +246,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
         }
     }
 
-    /// Stops accepting keys and drops the delayed ones. Ready keys can still be taken with
+    /// Stops accepting keys and drops the delayed keys. Ready keys can still be taken with
     /// [`get`](Queue::get), and so can keys that were added while in work. Does not wait, and ends
     /// a running [`shut_down_with_drain`](Queue::shut_down_with_drain).
     pub fn shut_down(&self) {
@@ -286,7 +290,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Queue<K, P> {
 }
 
 impl<K: Eq + Hash + Clone, P: Merge> State<K, P> {
-    /// Reports whether no key will be handed out any more, given that none is ready.
+    /// Reports whether a worker that finds no ready key should stop. That is the case once the
+    /// queue is shut down or, during a drain, once all work is done.
     fn is_over(&self) -> bool {
         match self.draining {
             true => self.engine.is_drained(),
@@ -306,8 +311,9 @@ impl<K, P> QueueCore<K, P> {
 }
 
 impl<K: Eq + Hash + Clone, P: Merge> QueueCore<K, P> {
-    /// Takes a key if one is ready. `was_timekeeper` is whether the caller was the timekeeper,
-    /// which it then no longer is.
+    /// Takes a key if one is ready. `was_timekeeper` is whether the caller was the timekeeper, the
+    /// worker that waits for the next delayed key. The caller is no longer the timekeeper
+    /// afterwards.
     fn take(&self, was_timekeeper: bool) -> Option<(Work<K, P>, Instant)> {
         let now = Instant::now();
         let mut state = self.state.lock();
@@ -326,7 +332,7 @@ impl<K: Eq + Hash + Clone, P: Merge> QueueCore<K, P> {
         Some((work, now))
     }
 
-    /// Changes the engine and wakes the workers that are affected.
+    /// Calls `change` with the engine, and wakes the workers that are affected by the change.
     fn change<T>(&self, change: impl FnOnce(&mut Engine<K, P>, &dyn Fn() -> Duration) -> T) -> T {
         let mut state = self.state.lock();
         let before = state.engine.len();
@@ -373,7 +379,7 @@ struct SleepGuard<'a, K: Eq + Hash + Clone, P: Merge> {
 }
 
 impl<'a, K: Eq + Hash + Clone, P: Merge> SleepGuard<'a, K, P> {
-    /// Must be called under the lock.
+    /// Counts a sleeping worker. Must be called while the lock of the queue is held.
     fn new(core: &'a QueueCore<K, P>) -> Self {
         core.sleepers.fetch_add(1, Ordering::Relaxed);
         SleepGuard {

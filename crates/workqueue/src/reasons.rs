@@ -1,14 +1,16 @@
-//! Reasons for which a key was added, kept while its triggers are merged.
+//! Reasons for which a key was added, which are kept when several adds of the key are merged.
 
-/// Payload of a trigger that can be merged with that of a later trigger of the same key.
+/// Payload with which a key is added. The payload of a later add of the same key can be merged into
+/// it.
 ///
 /// The unit type merges to itself, for queues that need no reasons.
 pub trait Merge {
     /// Merges `later`, which arrived after `self`, into `self`.
     fn merge(&mut self, later: Self);
 
-    /// Reports whether this payload, while its delay has not passed, is delivered when another
-    /// trigger has the key handed out earlier. True by default.
+    /// Reports whether this payload is delivered even if another add of the same key has the key
+    /// handed out before the delay of this payload has passed. If not, the payload is dropped in
+    /// that case. True by default.
     fn is_delivered_early(&self) -> bool {
         true
     }
@@ -21,8 +23,8 @@ impl Merge for () {
 /// Largest number of distinct reasons that are kept; further ones are only counted.
 const REASONS_MAX: usize = 16;
 
-/// Distinct reasons of one key in the order of arrival: the first fifteen, the last one, and the
-/// number of those between.
+/// Distinct reasons for which one key was added, in the order of arrival. Keeps the first fifteen
+/// reasons and the last one, and counts the reasons between them.
 ///
 /// # Examples
 /// ```
@@ -35,8 +37,8 @@ const REASONS_MAX: usize = 16;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reasons<T> {
-    /// Separate from the others, because most keys have one reason, which then needs no further
-    /// memory.
+    /// First reason. It is separate from the others, because most keys have only one reason, which
+    /// then needs no further memory.
     first: Option<T>,
     others: Option<Box<Others<T>>>,
 }
@@ -72,8 +74,8 @@ impl<T> Reasons<T> {
         self.first.iter().chain(others)
     }
 
-    /// Returns the number of reasons that were dropped because there were too many. They arrived
-    /// before the last one.
+    /// Returns the number of reasons that were dropped because there were too many. The dropped
+    /// reasons arrived before the last reason.
     pub fn more(&self) -> u64 {
         self.others.as_ref().map_or(0, |others| others.more)
     }

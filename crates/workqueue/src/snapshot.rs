@@ -18,12 +18,12 @@ use std::time::Duration;
 pub struct Snapshot<K> {
     /// Number of keys that can be handed out.
     pub ready: usize,
-    /// Number of keys that become ready later, including those in work.
+    /// Number of keys that become ready later, including keys that are also in work.
     pub delayed: usize,
     /// Number of keys in work.
     pub in_work: usize,
-    /// Keys of the queue, up to the limit of the call: those in work, then the ready ones, then the
-    /// delayed ones.
+    /// Keys of the queue, up to the requested limit: the keys in work, then the ready keys, then
+    /// the delayed keys.
     pub keys: Vec<KeyState<K>>,
 }
 
@@ -35,13 +35,13 @@ pub struct KeyState<K> {
     pub key: K,
     /// State of the key.
     pub state: WaitState,
-    /// Priority with which the key waits; `None` if it is in work and does not wait.
+    /// Priority with which the key waits; `None` if the key is in work and does not also wait.
     pub priority: Option<i32>,
     /// Time for which the key has been in work or, if it is not in work, ready.
     pub age: Duration,
-    /// Time until the key is ready; `None` if it is in work and does not wait.
+    /// Time until the key is ready; `None` if the key is in work and does not also wait.
     pub due_in: Option<Duration>,
-    /// Number of failures since the key was last forgotten.
+    /// Number of failures since the failures of the key were last forgotten.
     pub attempts: u32,
 }
 

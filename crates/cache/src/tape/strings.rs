@@ -21,6 +21,7 @@ const CHUNKS: usize = 24;
 const NAMES_MAX: u32 = 4096;
 /// Largest length in bytes of a field name that can be shared.
 const NAME_LENGTH_MAX: usize = 128;
+/// Lengths in bytes of the values that can be shared.
 const VALUE_LENGTHS: std::ops::RangeInclusive<usize> = 3..=256;
 /// Value of a prediction if no name or value is expected.
 const NONE: u32 = u32::MAX;
@@ -87,6 +88,8 @@ pub(crate) struct Interner {
     /// ID of the last value of each name. It predicts the next value of the same name, together
     /// with `next_value`.
     last_value: Vec<u32>,
+    /// ID of the value that last followed each value of the same name. A name that occurs several
+    /// times in an object usually has its values in the same sequence.
     next_value: Vec<u32>,
     seen: Seen,
 }

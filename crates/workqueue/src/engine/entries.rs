@@ -1,21 +1,21 @@
-//! One entry for each key that waits or is in work, found by key with one hash lookup and by id
-//! without one.
+//! Entries of the keys that wait or are in work, one per key. An entry is found by key with one
+//! hash lookup, or by id without one.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table;
 
 use super::list::NONE;
 
-/// Number of entries above which the memory is freed when the queue is empty.
+/// Number of entries above which the memory of the entries is freed when the queue is empty.
 const SHRINK_ABOVE: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Entry<K, P> {
     pub(super) key: K,
     hash: u64,
-    /// Waiting part of the entry, to be handed out.
+    /// Waiting part of the entry; `None` if the key is only in work.
     pub(super) waiting: Option<Waiting<P>>,
-    /// Time at which a worker took the key.
+    /// Time at which a worker took the key; `None` if the key is not in work.
     pub(super) started: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Place {
     Ready,
     /// The delay of the key has not passed.
     Delayed,
-    /// The key can be handed out once the work on it ends.
+    /// The key was added while in work, and can be handed out once the work on it ends.
     Marked,
 }
 
@@ -69,7 +69,7 @@ impl<K: Eq, P> Entries<K, P> {
     }
 
     /// Returns the id of the entry of `key`, and creates the entry if needed. The id is `NONE` only
-    /// if all ids are used, which takes 2^32 keys.
+    /// if all ids are used, that is, with 2^32 keys.
     pub(super) fn entry(&mut self, hash: u64, key: K) -> u32 {
         let slots = &self.slots;
         let at = |id: &u32| slots.get(*id as usize).and_then(Option::as_ref);
@@ -119,7 +119,8 @@ impl<K: Eq, P> Entries<K, P> {
         self.slots.capacity()
     }
 
-    /// Frees the memory if there is much of it and no entry uses it. Returns whether it did.
+    /// Frees the memory of the entries if it is large and the queue is empty. Returns whether
+    /// memory was freed.
     pub(super) fn shrink(&mut self) -> bool {
         let shrinks = self.is_empty() && self.slots.capacity() > SHRINK_ABOVE;
         if shrinks {

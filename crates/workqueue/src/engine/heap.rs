@@ -1,15 +1,15 @@
-//! Heap of ids, least key first, in which any id can be changed or removed.
+//! Heap of ids, ordered by a key, the least first. Any id can be changed or removed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::list::NONE;
 
-/// Heap of ids with their keys; each id is in it at most once.
+/// Heap of ids with their keys. Each id is in the heap at most once.
 #[derive(Debug)]
 pub(super) struct Heap<T> {
     items: Vec<(T, u32)>,
-    /// Position of each id in `items`.
+    /// Position of each id in `items`, by id.
     positions: Vec<u32>,
 }
 
@@ -27,12 +27,12 @@ impl<T: Ord + Copy> Heap<T> {
         self.items.len()
     }
 
-    /// Returns the least key and its id.
+    /// Returns the least key and the id that has it.
     pub(super) fn first(&self) -> Option<(T, u32)> {
         self.items.first().copied()
     }
 
-    /// Inserts an id, or changes its key.
+    /// Inserts an id with a key, or changes the key of the id.
     pub(super) fn set(&mut self, id: u32, key: T) {
         let position = match self.position(id) {
             Some(position) => {
@@ -68,7 +68,7 @@ impl<T: Ord + Copy> Heap<T> {
         *self = Self::default();
     }
 
-    /// Returns the `limit` least keys with their ids, in order, without visiting the rest.
+    /// Returns the `limit` least keys with their ids, in order, without visiting the other items.
     pub(super) fn smallest(&self, limit: usize) -> Vec<(T, u32)> {
         let mut found = Vec::new();
         let mut next = BinaryHeap::new();
@@ -139,7 +139,7 @@ impl<T: Ord + Copy> Heap<T> {
         self.record_position(other);
     }
 
-    /// Records the position of the item at `position`.
+    /// Stores in `positions` that the id of the item at `position` is there.
     fn record_position(&mut self, position: usize) {
         let Some((_, id)) = self.items.get(position) else {
             return;

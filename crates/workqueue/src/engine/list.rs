@@ -1,8 +1,9 @@
-//! Doubly linked lists of ids: insertion, removal and taking the first take constant time.
+//! Doubly linked lists of ids. Inserting an id, removing an id and taking the first id take
+//! constant time.
 //!
-//! An id is in at most one of the lists that share one [`Links`].
+//! An id is in at most one of the lists that share the same [`Links`].
 
-/// Absence of an id.
+/// Value that stands for no id.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Previous and next id of each id.
@@ -21,7 +22,7 @@ const ALONE: Link = Link {
 };
 
 impl Links {
-    /// Returns the id after this one.
+    /// Returns the id after `id` in its list.
     pub(super) fn after(&self, id: u32) -> Option<u32> {
         let link = self.0.get(id as usize)?;
         (link.after != NONE).then_some(link.after)
@@ -92,7 +93,7 @@ impl List {
         }
     }
 
-    /// Returns the ids, first to last.
+    /// Returns the ids of the list, first to last.
     pub(super) fn iter<'a>(&self, links: &'a Links) -> impl Iterator<Item = u32> + use<'a> {
         std::iter::successors(self.first(), |id| links.after(*id))
     }

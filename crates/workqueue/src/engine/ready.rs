@@ -1,11 +1,12 @@
 //! Order in which ready keys are handed out: by priority and age, first in first out within a
 //! priority, and optionally in turns between groups.
 //!
-//! Waiting raises a key by one priority each [`ageing`](crate::QueueOptions::ageing) step. All keys
-//! age equally, so the order of two keys never changes while they wait: the one with the smaller
-//! *rank* is first. The rank is the time at which the key became ready minus its priority times the
-//! step. Within a priority that is the order of arrival, a list; between priorities only the first
-//! key of each list is compared. So no search is needed, and no key starves.
+//! Waiting raises a key by one priority in each [`ageing`](crate::QueueOptions::ageing) period. All
+//! keys age equally, so the order of two keys never changes while they wait: the key with the
+//! smaller *rank* is first. The rank is the time at which the key became ready minus its priority
+//! times the ageing period. Within a priority, the rank order is the order of arrival, so each
+//! priority (level) has a list. Between priorities, only the first keys of the lists are compared.
+//! So no search is needed, and no key starves.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,26 +16,27 @@ use hashbrown::HashTable;
 use super::heap::Heap;
 use super::list::{Links, List, NONE};
 
-/// Number of empty levels that are kept for reuse.
+/// Number of empty levels (lists of one priority) that are kept for reuse.
 const KEPT_LEVELS: usize = 32;
 
-/// Order of the levels: by the rank of the oldest key, then the higher priority.
+/// Order of the levels (lists of one priority): by the rank of the oldest key, then by the higher
+/// priority.
 type Rank = (i128, Reverse<i32>);
 
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     places: Vec<Place>,
-    /// Keys of a level, oldest first.
+    /// Links of the lists of keys, one list for each level, oldest key first.
     links: Links,
     levels: Vec<Level>,
     by_priority: BTreeMap<i32, u32>,
-    /// Unused levels whose number can be reused for another priority.
+    /// Indexes of unused levels, which can be reused for another priority.
     free_levels: Vec<u32>,
     order: Heap<Rank>,
     len: usize,
-    /// Nanoseconds that raise a key by one priority; zero without ageing.
+    /// Ageing period: nanoseconds of waiting that raise a key by one priority; zero without ageing.
     step: u64,
-    /// Whether keys of one level are handed out in turns between groups.
+    /// Whether keys of one priority are handed out in turns between groups.
     fair: bool,
     groups: Groups,
 }
@@ -44,7 +46,7 @@ pub(super) struct Ready {
 struct Place {
     level: u32,
     group: u32,
-    /// Time at which the key was put there.
+    /// Time at which the key was put at its position.
     since: u64,
 }
 
@@ -53,7 +55,7 @@ struct Level {
     priority: i32,
     len: usize,
     keys: List,
-    /// Groups that have keys in this level, in the order of their turns.
+    /// Groups that have keys of this priority, in the order of their turns.
     turns: List,
 }
 
@@ -70,13 +72,13 @@ impl Ready {
         self.len
     }
 
-    /// Returns the number of levels and groups for which memory is allocated.
+    /// Returns the number of levels (priorities) and groups for which memory is allocated.
     #[cfg(test)]
     pub(super) fn allocated_places(&self) -> usize {
         self.levels.len() + self.groups.groups.len()
     }
 
-    /// Puts a key to the end of its level.
+    /// Puts a key at the end of the keys of its priority.
     pub(super) fn push(&mut self, id: u32, now: u64, priority: i32, group: u64) {
         let number = self.level(priority);
         let is_first = |level: &Level| level.keys.is_empty();
@@ -104,7 +106,7 @@ impl Ready {
         }
     }
 
-    /// Takes the key that is next.
+    /// Removes the key that is to be handed out next, and returns the key.
     pub(super) fn pop(&mut self) -> Option<u32> {
         let (_, number) = self.order.first()?;
         let level = self.levels.get(number as usize)?;
@@ -116,7 +118,7 @@ impl Ready {
         Some(id)
     }
 
-    /// Puts a key to the end of the level of `priority`, unless it has waited so long that this
+    /// Puts a key at the end of the keys of `priority`, unless the key has waited so long that this
     /// would move it back.
     pub(super) fn raise(&mut self, id: u32, now: u64, priority: i32, group: u64) {
         let Some(place) = self.places.get(id as usize).copied() else {
@@ -130,7 +132,7 @@ impl Ready {
         }
     }
 
-    /// Returns the earliest time at which a key was put to its current position.
+    /// Returns the earliest time at which a ready key was put at its current position.
     pub(super) fn oldest(&self) -> Option<u64> {
         let first = |level: &Level| self.places.get(level.keys.first()? as usize);
         self.levels
@@ -149,7 +151,7 @@ impl Ready {
         self.by_priority.iter().filter_map(depth)
     }
 
-    /// Returns the first `limit` keys by rank.
+    /// Returns the first `limit` keys by rank, without turns between groups.
     pub(super) fn first(&self, limit: usize) -> Vec<u32> {
         let mut next: Vec<Option<u32>> = self.levels.iter().map(|l| l.keys.first()).collect();
         let mut found = Vec::new();
@@ -186,7 +188,7 @@ impl Ready {
         (rank, Reverse(priority))
     }
 
-    /// Removes a key. If `turn` is set, its group goes to the end of the turn order.
+    /// Removes a key. If `turn` is set, the group of the key goes to the end of the turn order.
     fn remove(&mut self, id: u32, turn: bool) {
         let Some(place) = self.places.get(id as usize).copied() else {
             return;
@@ -220,7 +222,7 @@ impl Ready {
         }
     }
 
-    /// Returns the number of the level of `priority`, and creates the level if needed.
+    /// Returns the index of the level (list) of `priority`, and creates the level if needed.
     fn level(&mut self, priority: i32) -> u32 {
         if let Some(number) = self.by_priority.get(&priority) {
             return *number;
@@ -246,27 +248,27 @@ impl Ready {
     }
 }
 
-/// Groups of all levels; a group without keys is removed.
+/// Groups of the keys of all levels (priorities). A group without keys is removed.
 #[derive(Debug, Default)]
 struct Groups {
     groups: Vec<Group>,
     free: Vec<u32>,
     table: HashTable<u32>,
-    /// Keys of a group, oldest first.
+    /// Links of the lists of keys, one list for each group, oldest key first.
     links: Links,
-    /// Groups of a level, by turn.
+    /// Links of the lists of groups, one list for each level, in the order of turns.
     turns: Links,
 }
 
 #[derive(Debug, Default)]
 struct Group {
-    /// Level, and group number of the keys.
+    /// Index of the level (priority), and number of the group that `fair_by` returned.
     name: (u32, u64),
     keys: List,
 }
 
 impl Groups {
-    /// Adds a key to its group and returns the group; a new group gets the last turn.
+    /// Adds a key to its group and returns the index of the group. A new group gets the last turn.
     fn push(&mut self, turns: &mut List, name: (u32, u64), id: u32) -> u32 {
         let groups = &self.groups;
         let same = |number: &u32| groups.get(*number as usize).is_some_and(|g| g.name == name);
@@ -329,8 +331,8 @@ impl Groups {
     }
 }
 
-/// Returns the hash of a group in a level. Group numbers are already hashes; only the level is
-/// mixed in.
+/// Returns the hash of a group in a level (priority). The group number is already a hash; only the
+/// level is mixed in.
 fn hash((level, group): (u32, u64)) -> u64 {
     let mixed = group ^ u64::from(level).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ (mixed >> 32)

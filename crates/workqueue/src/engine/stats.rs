@@ -1,8 +1,9 @@
-//! Counters of an engine, and the values of its metrics.
+//! Counters of a queue, and the values of its metrics.
 
 use std::time::Duration;
 
-/// Upper bounds of the buckets in nanoseconds, as in client-go: powers of ten from 10 ns to 1000 s.
+/// Upper bounds of the histogram buckets in nanoseconds, as in client-go: powers of ten from 10 ns
+/// to 1000 s.
 const BOUNDS: [u64; 12] = [
     10,
     100,
@@ -18,18 +19,18 @@ const BOUNDS: [u64; 12] = [
     1_000_000_000_000,
 ];
 
-/// Counters since the start.
+/// Counters since the start of the queue.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
-    /// Keys that became ready, or were added while in work.
+    /// Number of keys that became ready, or were added while in work.
     pub(crate) adds: u64,
-    /// Keys that were added with a delay.
+    /// Number of keys that were added with a delay.
     pub(crate) retries: u64,
     pub(crate) queue_duration: Histogram,
     pub(crate) work_duration: Histogram,
 }
 
-/// Counters and current values.
+/// Counters of a queue since its start, and its current values.
 #[derive(Debug, Clone)]
 pub(crate) struct Stats {
     pub(crate) counts: Counts,
@@ -66,7 +67,7 @@ impl Histogram {
         self.sum as f64 / 1e9
     }
 
-    /// Returns each bound in seconds with the count of its bucket alone.
+    /// Returns each bound in seconds, with the count of its bucket (not cumulative).
     pub(crate) fn buckets(&self) -> Vec<(f64, u64)> {
         let bounds = BOUNDS.iter().map(|bound| *bound as f64 / 1e9);
         bounds

@@ -1,4 +1,4 @@
-//! Key that a worker holds.
+//! Key that a worker has taken from the queue.
 
 use std::fmt;
 use std::hash::Hash;
@@ -11,7 +11,7 @@ use super::QueueCore;
 use crate::Merge;
 use crate::engine::{Ticket, Work};
 
-/// Key that a worker holds. Dropping it ends the work on the key.
+/// Key that a worker has taken from the queue. Dropping the item ends the work on the key.
 ///
 /// # Examples
 /// ```
@@ -34,7 +34,7 @@ pub struct Item<K: Eq + Hash + Clone, P: Merge> {
     taken_at: Instant,
 }
 
-/// Ends the work when it is dropped.
+/// Guard that ends the work on a key when the guard is dropped.
 struct WorkGuard<K: Eq + Hash + Clone, P: Merge> {
     core: Arc<QueueCore<K, P>>,
     ticket: Option<Ticket>,
@@ -60,12 +60,12 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
         &self.key
     }
 
-    /// Returns the merged payload of the triggers of this key.
+    /// Returns the payloads of all adds of the key, merged.
     pub fn payload(&self) -> &P {
         &self.payload
     }
 
-    /// Returns the merged payload for modification, for instance to take it out.
+    /// Returns the merged payload of the key for modification, for instance to take it out.
     pub fn payload_mut(&mut self) -> &mut P {
         &mut self.payload
     }
@@ -85,8 +85,8 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
         self.taken_at
     }
 
-    /// Ends the work on the key, as dropping the item does, and forgets its failures. Both need
-    /// only one lock, because most work ends this way.
+    /// Ends the work on the key, as dropping the item does, and forgets the failures of the key.
+    /// The queue is locked only once for both, because most work ends this way.
     pub fn forget(mut self) {
         let Some(ticket) = self.guard.ticket.take() else {
             return;
@@ -98,7 +98,7 @@ impl<K: Eq + Hash + Clone, P: Merge> Item<K, P> {
         });
     }
 
-    /// Puts the key back with its payload and priority, because it was not worked on; see
+    /// Puts the key back with its payload and priority, because the key was not worked on; see
     /// [`Engine::requeue_unworked`](crate::Engine::requeue_unworked).
     pub fn requeue_unworked(mut self) {
         let Some(ticket) = self.guard.ticket.take() else {
