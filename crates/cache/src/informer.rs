@@ -25,8 +25,8 @@ use crate::store::{Fault, ObjectVersion, Overlay, Store, number};
 use crate::writer::{Wire, Writer};
 use crate::{AnyObject, Change, Delta, FetchError, Index, Listener, Lister, ObjectError, Stored};
 
-/// Largest number of earlier splits of the kind over watches that are remembered. They are all
-/// forgotten when the lists of the current split are complete.
+/// Largest number of earlier splits of the kind over watches that are remembered. All earlier
+/// splits are forgotten when the lists of the current split are complete.
 const PREVIOUS_MAX: usize = 8;
 
 /// Shared informer: reflectors write objects to the informer, listers and listeners read them.
@@ -52,7 +52,8 @@ struct InformerCore {
     message: Option<MessageType>,
     options: InformerOptions,
     client: Option<RestClient>,
-    /// Lock order: taken before `state`, never while holding it.
+    /// Encoder of received objects. Lock order: `writer` is locked before `state`, never while
+    /// `state` is locked.
     writer: Mutex<Writer>,
     state: RwLock<State>,
     synced: watch::Sender<bool>,
@@ -89,7 +90,7 @@ struct State {
 struct Progress {
     part: Part,
     seen: Option<u64>,
-    /// Number of the list in progress.
+    /// Number of the list in progress; `None` between lists.
     list: Option<u32>,
     stats: Arc<WatchStats>,
 }

@@ -3,18 +3,18 @@
 //! - An [`InformerFactory`] starts and shares [`Informer`]s: one for each combination of type,
 //!   namespaces, selectors and options. An informer lists and watches a kind, stores each object
 //!   compactly and notifies listeners of changes. The informer stops when its last user is dropped.
-//! - A [`Lister`] reads an informer's objects as a Rust type. It returns `Arc`s, decoded on first
-//!   use and kept while in use. Keys, metadata and indexes ([`Index`]) are read without decoding:
-//!   [`Stored`], [`Meta`].
-//! - A [`Listener`] receives changes as [`Delta`]s, at most one pending per object; it can also be
-//!   used as a stream or call a [`Handler`].
-//! - A [`CachedClient`] reads from informers and writes to the API. Its reads include its own
-//!   writes immediately.
+//! - A [`Lister`] reads an informer's objects as a Rust type. Objects are decoded on first use and
+//!   shared as `Arc`s while in use. Keys, metadata ([`Meta`]) and indexes ([`Index`]) of stored
+//!   objects ([`Stored`]) are read without decoding.
+//! - A [`Listener`] receives changes as [`Delta`]s, at most one pending per object. A listener can
+//!   also be used as a stream, or call a [`Handler`].
+//! - A [`CachedClient`] reads from informers and writes to the API. Reads through the client show
+//!   its writes immediately.
 //! - [`InformerOptions`] configures what is cached and in which form; [`Shards`] split a kind over
 //!   several watches and processes; [`CacheMetrics`] exports Prometheus metrics.
 //!
 //! The engine is type-erased: only the [`Lister`] and one decode function know the Rust type. Tasks
-//! run on the `TaskTracker` passed to the factory, so its owner can join them.
+//! run on the `TaskTracker` passed to the factory, so that the owner of the tracker can join them.
 
 mod backoff;
 mod cached_client;

@@ -13,8 +13,7 @@ use serde::Deserialize;
 use crate::tape::deserialize::{self, Types};
 use crate::tape::strings::Vocabulary;
 
-/// Cached object of any type. Its metadata can be read, and the object can be cast back to its
-/// type.
+/// Cached object of any type, whose metadata can be read and which can be cast back to its type.
 pub trait CachedObject: Any + Send + Sync {
     /// Returns the metadata.
     fn object_meta(&self) -> &ObjectMeta;

@@ -24,7 +24,7 @@ use crate::{StoreForm, Stored};
 /// strings.
 const STRINGS_MIN: usize = 4 << 20;
 
-/// Encoder of received objects, with the current set (generation) of shared strings.
+/// Encoder of received objects, which refer to the current set of shared strings.
 #[derive(Debug)]
 pub(crate) struct Writer {
     origin: Arc<Origin>,
@@ -100,8 +100,8 @@ impl Writer {
         self.origin.pool.keep_only(&self.origin);
     }
 
-    /// Encodes a received object. An object that cannot be encoded is returned as unreadable. Returns
-    /// `None` if the encoded object has no name.
+    /// Encodes a received object. An object that cannot be encoded is returned as unreadable.
+    /// Returns `None` if the encoded object has no name.
     pub(crate) fn store(&mut self, wire: &Wire<'_>, options: &InformerOptions) -> Option<Stored> {
         let encoded = self.encode(wire, options);
         let tape = std::mem::take(&mut self.scratch);

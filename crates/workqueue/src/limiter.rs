@@ -1,5 +1,5 @@
-//! Rate limiters, which determine the delays of failed keys. They are those of client-go, as plain
-//! structs that get the time as an argument.
+//! Rate limiters, which determine the delays of failed keys. The limiters are those of client-go,
+//! as plain structs that get the time as an argument.
 
 use std::fmt;
 use std::hash::Hash;
@@ -59,10 +59,10 @@ impl<K, L: RateLimiter<K> + ?Sized> RateLimiter<K> for Box<L> {
     }
 }
 
-/// Creates client-go's default limiter for controllers. Its delay is the longer one of
-/// [`ItemExponential`] and of a [`TokenBucket`] of 10 per second with a burst of 100, which all
-/// keys of the queue share. controller-runtime's priority queue does not use the bucket, and
-/// neither does the default of [`QueueOptions`](crate::QueueOptions).
+/// Creates client-go's default limiter for controllers. A key gets the longer delay of two
+/// limiters: an [`ItemExponential`], and a [`TokenBucket`] of 10 per second with a burst of 100
+/// that all keys of the queue share. controller-runtime's priority queue does not use the bucket,
+/// and neither does the default of [`QueueOptions`](crate::QueueOptions).
 ///
 /// # Examples
 /// ```

@@ -37,8 +37,8 @@ const REASONS_MAX: usize = 16;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reasons<T> {
-    /// First reason. It is separate from the others, because most keys have only one reason, which
-    /// then needs no further memory.
+    /// First reason, separate from the others. Most keys have only one reason, which then needs no
+    /// further memory.
     first: Option<T>,
     others: Option<Box<Others<T>>>,
 }

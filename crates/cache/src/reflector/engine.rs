@@ -126,7 +126,7 @@ pub(crate) struct Engine {
 
 #[derive(Debug)]
 enum State {
-    /// The next step is a list.
+    /// The collection has to be listed next.
     Unlisted,
     /// A page was requested, or will be requested again.
     Paging(Paging),
@@ -134,7 +134,7 @@ enum State {
     Reading(Paging, Reader),
     /// A streaming list is in progress.
     Streaming(Watching),
-    /// The next step is a watch.
+    /// A watch has to be started next.
     Unwatched,
     /// A watch is in progress.
     Watching(Watching),

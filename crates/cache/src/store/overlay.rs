@@ -75,7 +75,7 @@ pub(crate) struct ObjectVersion<'a> {
     pub(crate) version: Option<u64>,
 }
 
-/// Complete list, with what is needed to compare it with own writes and deletions.
+/// Complete list that is compared with the writes and deletions of this process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listed<'a> {
     pub(crate) part: &'a Part,
@@ -85,9 +85,9 @@ pub(crate) struct Listed<'a> {
     pub(crate) start: u64,
     /// Version of the list; `None` if the version is not a number.
     pub(crate) version: Option<u64>,
-    /// Lowest version that the list can have, unless the cluster was restored from a backup. It is
-    /// the version that the watch had reached or, for a quorum read, that of the last write by this
-    /// process, if that is higher.
+    /// Lowest version that the list can have, unless the cluster was restored from a backup: the
+    /// version that the watch had reached. For a quorum read, the list also cannot be older than
+    /// the last write by this process.
     pub(crate) before: Option<u64>,
 }
 

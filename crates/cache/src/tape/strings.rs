@@ -68,8 +68,8 @@ fn place(id: u32) -> Option<(usize, usize)> {
     Some((chunk as usize, id.checked_sub(first)? as usize))
 }
 
-/// Field names and values that the objects of one kind share, as one generation that is later
-/// replaced.
+/// Field names and values that the objects of one kind share. From time to time the store replaces
+/// the vocabulary by a new one, to free unused strings.
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary {
     pub(crate) names: Strings,
@@ -82,11 +82,11 @@ pub(crate) struct Interner {
     hasher: RandomState,
     names: StringIds,
     values: StringIds,
-    /// ID of the name that last followed each name. It predicts the next name, because most objects
+    /// ID of the name that last followed each name, as a prediction of the next name. Most objects
     /// of a kind have the same fields in the same order.
     next_name: Vec<u32>,
-    /// ID of the last value of each name. It predicts the next value of the same name, together
-    /// with `next_value`.
+    /// ID of the last value of each name. Together with `next_value`, the last value predicts the
+    /// next value of the name.
     last_value: Vec<u32>,
     /// ID of the value that last followed each value of the same name. A name that occurs several
     /// times in an object usually has its values in the same sequence.
