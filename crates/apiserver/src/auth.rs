@@ -12,8 +12,8 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Returns the administrator: the in-process caller, and every client with the certificate or
-    /// the token of the kubeconfig.
+    /// Returns the administrator. Callers in this process act as the administrator, and so do
+    /// clients with the certificate or the token of the kubeconfig.
     pub(crate) fn admin() -> Self {
         Self {
             user: "kubernetes-admin".to_owned(),
@@ -28,19 +28,19 @@ impl Identity {
 /// The way in which the requests of one connection are authenticated.
 #[derive(Clone, Debug)]
 pub(crate) enum Authenticator {
-    /// The user of the connection is known: it is in-process, or has a client certificate.
+    /// The user is known from the connection, which is in-process or has a client certificate.
     Known(Arc<Identity>),
     /// Each request needs a bearer token.
     Token {
         token: Arc<str>,
-        /// Notified by every request that has the token.
+        /// Notified by every request with a valid token.
         admitted: Arc<Notify>,
     },
 }
 
 impl Authenticator {
-    /// Returns the user of a request with this `Authorization` header, or `None` if it is not
-    /// valid.
+    /// Returns the user of a request with this `Authorization` header, or `None` if the header is
+    /// required and not valid.
     pub(crate) fn identify(&self, authorization: &str) -> Option<Arc<Identity>> {
         match self {
             Self::Known(identity) => Some(identity.clone()),
@@ -56,7 +56,8 @@ impl Authenticator {
     }
 }
 
-/// Compares in a time that does not depend on where the difference is.
+/// Reports whether `a` equals `b`. The comparison takes the same time wherever they differ, so that
+/// a client cannot guess the token byte by byte.
 fn is_equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len()
         && a.iter()

@@ -1,10 +1,11 @@
-//! Wall time that follows tokio's clock: a test that pauses or advances tokio's time does the same
-//! to the time stamps of the server.
+//! Wall time that follows tokio's clock: a test that pauses or advances tokio's time also pauses or
+//! advances the time stamps of the server.
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// Wall time: the time at the start, plus the time that has passed on tokio's clock since.
+/// Wall clock: the time at which the clock was created, plus the time that has passed on tokio's
+/// clock since then.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: Timestamp,
@@ -24,7 +25,7 @@ impl Clock {
         self.origin.checked_add(elapsed).unwrap_or(self.origin)
     }
 
-    /// Returns the present time as Kubernetes writes a `Time`: RFC 3339 with whole seconds.
+    /// Returns the current time as Kubernetes writes a `Time`: RFC 3339 with whole seconds.
     pub(crate) fn now_rfc3339(&self) -> String {
         rfc3339(self.now())
     }

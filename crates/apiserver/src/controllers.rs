@@ -1,9 +1,9 @@
 //! The controllers of the control plane: garbage collection, namespaces, CRDs and workloads.
 //!
 //! One task reads the events of all resources in the order of their revisions, and turns them into
-//! work items, each at most once in the queue. A work item reads the present state and takes one
-//! step; its writes are new events. No state is kept between steps, so a controller may miss any
-//! number of events.
+//! work items, each at most once in the queue. A controller that handles a work item reads the
+//! current state and makes the next changes; each write is a new event. No state is kept between
+//! work items, so a controller may miss any number of events.
 
 mod crds;
 mod garbage;
@@ -22,20 +22,23 @@ use crate::{object, workloads};
 
 /// The field manager of the controllers.
 pub(crate) const MANAGER: &str = "kube-controller-manager";
-/// The resource of CRDs. The name of a CRD is the resource of its objects.
+/// The resource name of CRDs. The name of each CRD, such as `robots.example.com`, is the resource
+/// name of the objects that the CRD defines.
 const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
-/// Maximum number of attempts of a work item that fails. After that it waits for the next event.
+/// Maximum number of attempts at a work item that fails. After the last attempt, the object is
+/// handled again at its next event.
 const ATTEMPTS: u32 = 5;
 
 /// A work item: one object for one controller.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Work {
-    /// An object with owner references, which is deleted if no owner exists.
+    /// An object with owner references. The garbage collector deletes the object if no owner
+    /// exists.
     Dependent {
         resource: String,
         key: Key,
     },
-    /// An object that is being deleted and may wait for its dependents.
+    /// An object that is being deleted, and that may wait for the deletion of its dependents.
     Owner {
         resource: String,
         key: Key,
@@ -47,7 +50,7 @@ pub(crate) enum Work {
     Pod(Key),
 }
 
-/// A queue with each work item at most once.
+/// A queue that contains each work item at most once.
 #[derive(Debug, Default)]
 struct Queue {
     order: VecDeque<(Work, u32)>,
@@ -68,10 +71,11 @@ impl Queue {
     }
 }
 
-/// Runs the controllers until `stop`.
+/// Runs the controllers until `stop` is cancelled.
 ///
 /// # Cancel safety
-/// Steps are not interrupted; the next run starts from the present state.
+/// The handling of a work item is never interrupted. The next run starts from the current state of
+/// the store.
 pub(crate) async fn run(registry: Arc<Registry>, stop: CancellationToken) {
     let mut changed = registry.store.subscribe();
     let mut queue = Queue::default();
@@ -112,7 +116,7 @@ pub(crate) async fn run(registry: Arc<Registry>, stop: CancellationToken) {
     }
 }
 
-/// Adds the work items that follow from an event.
+/// Adds a work item to the queue for each object that a controller must check after `event`.
 fn enqueue(registry: &Registry, resource: &str, event: &Event, queue: &mut Queue) {
     let key = Key::of(&event.object);
     enqueue_garbage(registry, resource, event, queue);
@@ -179,8 +183,8 @@ fn enqueue_garbage(registry: &Registry, resource: &str, event: &Event, queue: &m
     }
 }
 
-/// Returns the present and the previous controller of an object. Without a present controller, all
-/// objects that might adopt it.
+/// Returns the keys of the current and the previous controller of an object. If the object has no
+/// controller now, also returns all objects of `resource` in its namespace, which might adopt it.
 fn claimants(registry: &Registry, event: &Event, kind: &str, resource: &str) -> Vec<Key> {
     let namespace = object::namespace(&event.object);
     let versions = [Some(&event.object), event.previous.as_ref()]

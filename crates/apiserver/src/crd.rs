@@ -1,4 +1,5 @@
-//! CustomResourceDefinitions: their rules, and the kinds that they add to the catalog.
+//! CustomResourceDefinitions: defaults, validation and status of a CRD, and the kinds that a CRD
+//! adds to the catalog.
 
 mod validation;
 
@@ -15,7 +16,7 @@ use crate::target::Target;
 
 pub(crate) use validation::validate;
 
-/// Sets the defaults of a CRD.
+/// Sets the defaults of a CRD's fields.
 pub(crate) fn apply_defaults(crd: &mut Value) {
     let kind = object::text(crd, &["spec", "names", "kind"]).to_owned();
     let mut default = |path: &[&str], value: Value| {
@@ -47,7 +48,8 @@ fn storage_versions(crd: &Value) -> Vec<Value> {
 }
 
 impl Registry {
-    /// Adds the kinds of a CRD to the catalog, and reports that in the CRD's status.
+    /// Adds the kinds of a CRD to the catalog of served kinds, and sets the CRD's status
+    /// accordingly.
     pub(crate) fn establish(&self, crd: &Value) -> ApiResult<()> {
         let spec = object::at(crd, &["spec"]);
         let (mut served, mut rest) = (Vec::new(), None);

@@ -15,11 +15,12 @@ use crate::kinds::{Catalog, Kind, Subresource};
 #[cfg(test)]
 mod tests;
 
-/// A version of a group, and its kinds.
+/// Name and kinds of one version of a group.
 type Version = (String, Vec<Arc<Kind>>);
 
-/// Returns content type and body of the response to a GET of a discovery path, which is split at
-/// its slashes. Returns `None` if it is not a discovery path, or nothing is served there.
+/// Returns content type and body of the response to a GET of a discovery path. `path` is the path
+/// split at its slashes. Returns `None` if the path is not a discovery path, or if nothing is
+/// served at the path.
 pub(crate) fn respond(path: &[&str], accept: &str, catalog: &Catalog) -> Option<(String, Value)> {
     let json = |body| Some(("application/json".to_owned(), body));
     match *path {
@@ -51,8 +52,9 @@ pub(crate) fn respond(path: &[&str], accept: &str, catalog: &Catalog) -> Option<
     }
 }
 
-/// Returns the version of the aggregated form that the header prefers, or `None` if it prefers the
-/// legacy form. Alternatives are in order of preference; unknown ones are skipped.
+/// Returns the version of the aggregated form that the `Accept` header prefers, or `None` if the
+/// header prefers the legacy form. The media types in the header are tried in order, and unknown
+/// media types are skipped.
 fn aggregated_version(accept: &str) -> Option<&'static str> {
     let alternatives = accept.split(',').map(|alternative| {
         let mut parts = alternative.split(';').map(str::trim);
@@ -77,7 +79,7 @@ fn aggregated_version(accept: &str) -> Option<&'static str> {
 }
 
 /// Returns all groups without the core group: built-in groups in the order of a real server, then
-/// groups of CRDs by name. The versions of each group start with the preferred one.
+/// groups of CRDs by name. The preferred version of each group comes first.
 fn groups(catalog: &Catalog) -> Vec<(String, Vec<Version>)> {
     let mut by_group: BTreeMap<String, BTreeMap<String, Vec<Arc<Kind>>>> = BTreeMap::new();
     for kind in catalog.all() {
@@ -100,7 +102,7 @@ fn groups(catalog: &Catalog) -> Vec<(String, Vec<Version>)> {
         .collect()
 }
 
-/// Returns the kinds of one group version, sorted by plural.
+/// Returns the kinds of one group version, sorted by plural name.
 fn kinds_of(group: &str, version: &str, catalog: &Catalog) -> Vec<Arc<Kind>> {
     let kinds = catalog.all().into_iter();
     kinds
@@ -229,8 +231,9 @@ fn aggregated_resource(kind: &Kind) -> Value {
     resource
 }
 
-/// Returns a response kind. As on a real server, group and version of a built-in kind are empty if
-/// they are those of the list.
+/// Returns the field `responseKind` of a resource or subresource. As on a real server, group and
+/// version are empty if the resource is built-in and the response has the group and version of the
+/// resource.
 fn response_kind(kind: &Kind, (group, version, name): (String, String, String)) -> Value {
     let is_builtin = !kind.is_custom();
     if is_builtin && group == kind.group && version == kind.version {
@@ -240,7 +243,7 @@ fn response_kind(kind: &Kind, (group, version, name): (String, String, String)) 
     }
 }
 
-/// Returns group, version and kind of a subresource's body.
+/// Returns group, version and kind of the object that a subresource returns.
 fn response(kind: &Kind, subresource: &Subresource) -> (String, String, String) {
     let own = || (kind.group.clone(), kind.version.clone(), kind.kind.clone());
     subresource.response.clone().unwrap_or_else(own)

@@ -1,4 +1,4 @@
-//! The errors of starting a server.
+//! Errors that occur when a server starts or listens.
 
 use std::io;
 use std::net::SocketAddr;
@@ -38,12 +38,13 @@ pub enum StartError {
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// An object that every cluster has is not valid.
+    /// An object that the server creates at its start, such as the namespace `default`, is not
+    /// valid.
     #[error("cannot create the {resource} that every cluster has: {cause}")]
     InitialObject {
         /// The resource of the object.
         resource: &'static str,
-        /// The message of the API error.
+        /// The message of the API error for the object.
         cause: String,
     },
 }

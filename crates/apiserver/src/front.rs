@@ -1,4 +1,5 @@
-//! The HTTPS front: a socket, its own certificates, and a kubeconfig for clients.
+//! The HTTPS front of the server: a listening socket, certificates of its own certificate
+//! authority, and a kubeconfig for clients.
 
 mod certificates;
 mod connections;
@@ -23,18 +24,20 @@ use crate::service::{Service, ServiceState};
 use certificates::Certificates;
 use connections::{Connections, Place};
 
-/// Maximum time that an HTTP/1 connection may be idle, or take to send the head of a request, as in
-/// Kubernetes.
+/// Maximum time that an HTTP/1 connection may be idle or may take to send the head of a request, as
+/// in Kubernetes.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Limits for connections whose peers have not been authenticated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Maximum number of open connections. A client needs one, or a few with HTTP/1. The number of
-    /// open files of a process, sockets included, is often limited to 1,024.
+    /// Maximum number of open connections. A client needs one connection with HTTP/2, and a few
+    /// with HTTP/1. The default leaves room below 1,024, a common limit for the open files and
+    /// sockets of a process.
     pub(crate) connections: usize,
-    /// Maximum time from the connection to the first request with valid credentials, including the
-    /// TLS handshake. A handshake with a client certificate counts as such a request.
+    /// Maximum time from the start of a connection to its first request with valid credentials,
+    /// including the TLS handshake. A TLS handshake with a client certificate counts as a request
+    /// with valid credentials.
     pub(crate) authentication: Duration,
 }
 
@@ -47,7 +50,7 @@ impl Default for Limits {
     }
 }
 
-/// The address of a listening server, and the credentials for it.
+/// The address of a listening server, and credentials for its clients.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     address: SocketAddr,
@@ -169,8 +172,8 @@ struct Connection {
 }
 
 impl Connection {
-    /// Serves the connection until it ends. Closes it if the peer is not authenticated within
-    /// `limit`, or if a newer connection takes its place.
+    /// Serves the connection until it ends. Closes the connection if the peer is not authenticated
+    /// within `limit`, or if a newer connection takes the place of this one.
     async fn run(self, stream: TcpStream, place: Place, limit: Duration) {
         let admitted = self.admitted.clone();
         let mut served = std::pin::pin!(self.serve(stream));

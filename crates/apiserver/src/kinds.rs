@@ -1,7 +1,7 @@
 //! The kinds that this server serves: the built-in ones, which are data files, and those of CRDs.
 //!
-//! No other module of the API server names a kind in its code: they read scope, verbs, schema and
-//! columns from here.
+//! Other modules of the API server read scope, verbs, schema and columns of a kind from this
+//! module.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) use self::verb::Verb;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Kind {
-    /// Empty for the core group.
+    /// API group; empty for the core group.
     #[serde(default)]
     pub(crate) group: String,
     pub(crate) version: String,
@@ -41,7 +41,7 @@ pub(crate) struct Kind {
     pub(crate) verbs: Vec<Verb>,
     #[serde(default)]
     pub(crate) subresources: Vec<Subresource>,
-    /// The columns of `kubectl get`, without those that kubectl adds.
+    /// The columns of `kubectl get`, without the columns that kubectl adds.
     #[serde(default)]
     pub(crate) columns: Vec<Column>,
 
@@ -54,10 +54,11 @@ pub(crate) struct Kind {
 pub(crate) struct Subresource {
     pub(crate) name: String,
     pub(crate) verbs: Vec<Verb>,
-    /// Group, version and kind of its body, if they differ from the parent's.
+    /// Group, version and kind of the objects that the subresource returns. `None` if they are the
+    /// same as of the parent resource.
     #[serde(default)]
     pub(crate) response: Option<(String, String, String)>,
-    /// The paths of the `scale` of a custom resource.
+    /// The field paths of the subresource `scale` of a custom resource.
     #[serde(default)]
     pub(crate) scale: Option<ScalePaths>,
 }
@@ -84,11 +85,11 @@ pub(crate) struct Column {
     pub(crate) format: String,
     #[serde(default)]
     pub(crate) description: String,
-    /// 0 for columns that are always shown; higher for those of `-o wide` only.
+    /// Priority: 0 if the column is always shown, higher if it is shown only with `-o wide`.
     #[serde(default)]
     pub(crate) priority: i32,
-    /// The value of the cells: a JSONPath (`.spec.replicas`) or the name of a computed cell. Empty
-    /// if it is not known.
+    /// The source of the cells' values: a JSONPath such as `.spec.replicas`, or the name of a
+    /// function that computes the cell. Empty if the source is not known.
     #[serde(default)]
     pub(crate) cell: String,
 }
@@ -104,7 +105,7 @@ pub(crate) enum SchemaSource {
 }
 
 impl Kind {
-    /// Returns the `apiVersion` of objects: `v1` or `apps/v1`.
+    /// Returns the `apiVersion` of objects, such as `v1` or `apps/v1`.
     pub(crate) fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.clone()
@@ -125,13 +126,13 @@ impl Kind {
             .find(|subresource| subresource.name == name)
     }
 
-    /// Returns the name of the resource in data files: `apps/v1 deployments`.
+    /// Returns the name of the resource in the data files, such as `apps/v1 deployments`.
     fn resource_line(&self) -> String {
         format!("{} {}", self.api_version(), self.plural)
     }
 
-    /// Returns the name of the resource in messages of Kubernetes: `deployments.apps`, or `pods` in
-    /// the core group.
+    /// Returns the name of the resource in messages of Kubernetes, such as `deployments.apps`, or
+    /// `pods` in the core group.
     pub(crate) fn group_resource(&self) -> String {
         if self.group.is_empty() {
             self.plural.clone()
@@ -141,8 +142,8 @@ impl Kind {
     }
 }
 
-/// Splits a data file into sections. A line without indent starts a section, the indented lines
-/// after it are its content, and `#` starts a comment.
+/// Splits a data file into sections. A line without indent is the name of a section, and the
+/// indented lines that follow are the content of the section. `#` starts a comment.
 fn sections(text: &'static str) -> BTreeMap<&'static str, Vec<&'static str>> {
     let mut sections: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
     let mut current = "";

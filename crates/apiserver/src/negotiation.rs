@@ -28,7 +28,7 @@ impl Media {
         }
     }
 
-    /// Returns the content type of a watch.
+    /// Returns the content type of a watch response in this media type.
     pub(crate) fn stream_type(self) -> &'static str {
         match self {
             Self::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
@@ -36,7 +36,7 @@ impl Media {
         }
     }
 
-    /// Encodes a body.
+    /// Encodes a body in this media type.
     pub(crate) fn encode(self, body: &Value) -> ApiResult<Bytes> {
         let internal =
             |error: String| ApiError::internal(format!("cannot encode the response: {error}"));
@@ -51,8 +51,9 @@ impl Media {
         }
     }
 
-    /// Returns the media type of an error. Alternatives with another representation, such as a
-    /// Table, are skipped: an error is always a `Status`. JSON is used if none is left.
+    /// Returns the media type of an error response. Media types in the `Accept` header that ask for
+    /// another representation, such as a Table, are skipped, because an error is always a `Status`.
+    /// The default is JSON.
     pub(crate) fn of_error(accept: &str) -> Self {
         let plain = clauses(accept).into_iter().filter(|c| c.form.is_empty());
         plain
@@ -73,17 +74,19 @@ pub(crate) struct Offer {
 /// The reason why the client accepts nothing that the server can send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum NotAcceptable {
-    /// The server has none of the media types.
+    /// The server cannot send any of the media types in the header.
     Type,
-    /// The server has none of the media types in the requested representation.
+    /// The server can send a media type in the header, but not in the requested representation.
     Form,
-    /// The media type cannot be streamed.
+    /// The media type cannot be used for a watch.
     Stream,
 }
 
-/// Returns the media type and the representation for an `Accept` header: the first alternative that
-/// the server can send, by quality and then by order. A Table has `includeObject=Metadata`; the
-/// caller sets another value from the query with [`Representation::including`].
+/// Returns the media type and the representation for an `Accept` header. Of the alternatives that
+/// the server can send, the one with the highest quality is chosen. Among equal qualities, a media
+/// type without wildcards comes before one with wildcards, and then the order in the header
+/// decides. A Table has `includeObject=Metadata`; the caller sets another value of the query
+/// parameter with [`Representation::including`].
 pub(crate) fn negotiate(
     accept: &str,
     offer: Offer,
@@ -167,12 +170,14 @@ impl<'a> Clause<'a> {
         Some(clause)
     }
 
-    /// Reports whether the clause includes the media type.
+    /// Reports whether this alternative of the header includes `media`. `*/*` includes every media
+    /// type.
     fn includes(&self, media: Media) -> bool {
         matches!(self.media, "*/*" | "application/*") || self.media == media.content_type()
     }
 
-    /// Returns the representation of the clause, or `None` if the server does not have it.
+    /// Returns the representation that this alternative of the header asks for, or `None` if the
+    /// server does not support it.
     fn representation(&self, media: Media, offer: Offer) -> Option<Representation> {
         let streams = self.stream == "watch" && media != Media::Yaml;
         if !self.stream.is_empty() && !streams {

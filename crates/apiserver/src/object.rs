@@ -11,12 +11,12 @@ pub(crate) fn at<'a>(object: &'a Value, path: &[&str]) -> &'a Value {
         .unwrap_or(&NULL)
 }
 
-/// Returns the string at a path, or an empty one if it is missing.
+/// Returns the string at a path, or an empty string if the field is missing.
 pub(crate) fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {
     at(object, path).as_str().unwrap_or_default()
 }
 
-/// Returns the integer at a path, or 0 if it is missing.
+/// Returns the integer at a path, or 0 if the field is missing.
 pub(crate) fn int(object: &Value, path: &[&str]) -> i64 {
     at(object, path).as_i64().unwrap_or_default()
 }
@@ -66,7 +66,7 @@ pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Sets the field at a path. Objects on the way are created if they are missing. Null removes the
+/// Sets the field at a path, and creates missing objects on the path. The value null removes the
 /// field.
 pub(crate) fn set(object: &mut Value, path: &[&str], value: Value) {
     let Some((last, parents)) = path.split_last() else {
@@ -92,17 +92,17 @@ pub(crate) fn set(object: &mut Value, path: &[&str], value: Value) {
     as_map(parent).insert((*last).to_owned(), value);
 }
 
-/// Sets a field of the object itself. Null is stored as null.
+/// Sets a top-level field of the object. Unlike in [`set`], the value null is stored as null.
 pub(crate) fn set_field(object: &mut Value, field: &str, value: Value) {
     as_map(object).insert(field.to_owned(), value);
 }
 
-/// Sets a field of `metadata`. Null removes the field.
+/// Sets a field of `metadata`. The value null removes the field.
 pub(crate) fn set_meta(object: &mut Value, field: &str, value: Value) {
     set(object, &["metadata", field], value);
 }
 
-/// Returns the map in `value`. Any other value is replaced by an empty map.
+/// Returns the map in `value`. If `value` is not a map, replaces it by an empty map.
 pub(crate) fn as_map(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());

@@ -1,11 +1,11 @@
-//! OpenAPI v3: an index, and a document for each group version with its schemas and paths.
+//! OpenAPI v3: an index, and for each group version a document with schemas and paths.
 //!
-//! kubectl reads the paths to find out whether the server validates fields, and the schemas to
-//! explain and to patch. A document is built on the first request for it, and cached until the
-//! catalog changes. The index has a hash of each document, by which clients cache it on disk; the
-//! hash is computed without building the document.
+//! kubectl reads the paths to find out whether the server validates fields, and the schemas for
+//! `kubectl explain` and for patches. A document is built on the first request for it, and cached
+//! until the catalog of kinds changes. The index has a hash of each document, so that clients can
+//! cache the documents on disk. The hash is computed without building the document.
 //!
-//! There is no OpenAPI v2: kubectl uses it only if v3 is missing.
+//! OpenAPI v2 is not served: kubectl uses OpenAPI v2 only if v3 is missing.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,16 +23,18 @@ mod paths;
 #[cfg(test)]
 mod tests;
 
-/// The documents that were built since the catalog last changed.
+/// The documents that were built since the last change of the catalog of kinds.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    /// The generation of the catalog, and its documents by path (`apis/apps/v1`).
+    /// The generation of the catalog for which the documents were built, and the documents by path,
+    /// such as `apis/apps/v1`.
     documents: Mutex<(u64, BTreeMap<String, Arc<Value>>)>,
 }
 
 impl Cache {
     /// Returns the body of the response to a GET below `/openapi`, or `None` if nothing is served
-    /// at the path. A hash in the query is ignored: an old hash gets the present document.
+    /// at the path. A hash in the query is ignored: a request with an old hash gets the current
+    /// document.
     pub(crate) fn respond(&self, path: &[&str], catalog: &Catalog) -> Option<Arc<Value>> {
         match *path {
             ["openapi", "v3"] => Some(Arc::new(index(catalog))),
@@ -42,7 +44,8 @@ impl Cache {
         }
     }
 
-    /// Returns the document of one group version, and builds it if it is missing.
+    /// Returns the document of one group version, and builds the document if it is not in the
+    /// cache.
     fn document(&self, group: &str, version: &str, catalog: &Catalog) -> Option<Arc<Value>> {
         let path = document_path(group, version);
         // Read before the kinds: if the catalog changes meanwhile, the document counts as stale
@@ -91,7 +94,7 @@ fn index(catalog: &Catalog) -> Value {
     json!({"paths": paths})
 }
 
-/// Hashes everything in a kind on which its document depends.
+/// Hashes all properties of a kind on which the OpenAPI document depends.
 fn hash_kind(kind: &Kind, hasher: &mut DefaultHasher) {
     (
         &kind.group,
@@ -120,7 +123,7 @@ fn hash_kind(kind: &Kind, hasher: &mut DefaultHasher) {
     }
 }
 
-/// Returns the path of a document: `api/v1` or `apis/apps/v1`.
+/// Returns the path of a document, such as `api/v1` or `apis/apps/v1`.
 fn document_path(group: &str, version: &str) -> String {
     let path = GroupVersion::new(group, version).path();
     path.unwrap_or_default().trim_matches('/').to_owned()

@@ -14,7 +14,8 @@ impl Query {
         )
     }
 
-    /// Returns the last value of the parameter `name`, or `None` if it is missing or empty.
+    /// Returns the last value of the parameter `name`, or `None` if the parameter is missing or
+    /// empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let value = self.0.iter().rev().find(|(key, _)| key == name)?;
         Some(value.1.as_str()).filter(|value| !value.is_empty())

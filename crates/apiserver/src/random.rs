@@ -1,10 +1,10 @@
-//! Names and UIDs from a seed, so that a run can be repeated.
+//! Random names and UIDs, generated from a seed so that a run can be repeated.
 
 use opkit_random::Random;
 use parking_lot::Mutex;
 
-/// Letters of a generated name. Kubernetes leaves out vowels and look-alikes, so that no suffix
-/// spells a word.
+/// Letters and digits of a generated name. Kubernetes leaves out vowels and look-alikes, so that no
+/// suffix spells a word.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Source of random names and UIDs.
@@ -34,7 +34,7 @@ impl RandomNames {
         self.random.lock().uuid()
     }
 
-    /// Returns the five letters that `generateName` appends.
+    /// Returns five random letters, which the server appends to `generateName`.
     pub(crate) fn suffix(&self) -> String {
         encode(self.next(), 5)
     }

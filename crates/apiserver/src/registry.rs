@@ -1,8 +1,8 @@
-//! The verbs of the API on any kind: from a decoded request to the store.
+//! The verbs of the API for any kind: executes a decoded request on the store.
 //!
-//! Kinds are known here only as data: by their schema, their subresources and the lists in
-//! [`rules`]. A write is prepared without the lock of the store, and committed only if the object
-//! still has the revision for which it was prepared.
+//! The code has no types for kinds. It reads the schema and the subresources of a kind, and the
+//! lists in [`rules`]. A write is prepared without the lock of the store, and committed only if the
+//! stored object still has the revision for which the write was prepared.
 
 mod apply;
 mod convert;
@@ -57,7 +57,7 @@ pub(crate) struct Registry {
     pub(crate) unmodelled: Unmodelled,
 }
 
-/// The handling of fields that a kind does not have.
+/// The handling of unknown fields, which the parameter `fieldValidation` requests.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -71,16 +71,16 @@ pub(crate) enum FieldValidation {
 pub(crate) struct Write {
     /// The field manager.
     pub(crate) manager: String,
-    /// Whether to do everything except storing the result.
+    /// Whether the write is a dry run: everything is done except storing the result.
     pub(crate) dry_run: bool,
-    /// Whether a server-side apply takes fields that other managers own.
+    /// Whether a server-side apply takes over fields that other managers own.
     pub(crate) force: bool,
     pub(crate) field_validation: FieldValidation,
     pub(crate) warnings: Vec<String>,
 }
 
 impl Write {
-    /// Returns the options for a write by the control plane itself.
+    /// Returns the options for a write by the control plane itself, as this field manager.
     pub(crate) fn by(manager: &str) -> Self {
         Self {
             manager: manager.to_owned(),
@@ -90,7 +90,8 @@ impl Write {
 }
 
 impl Registry {
-    /// Returns the kind of a resource of the store, in any of its versions.
+    /// Returns the kind of the objects that the store has under the name `resource`, in any version
+    /// of the kind.
     pub(crate) fn kind_stored(&self, resource: &str) -> Option<Arc<Kind>> {
         let served = self.catalog.find(|kind| storage_name(kind) == resource);
         served.or_else(|| self.catalog.unserved(resource))
@@ -102,7 +103,7 @@ impl Registry {
         kind.ok_or_else(|| ApiError::internal(format!("{plural} is not in the table of kinds")))
     }
 
-    /// Returns the stored object.
+    /// Returns the stored object that `target` names.
     fn stored(&self, target: &Target) -> ApiResult<Arc<Value>> {
         let name = target.name.as_str();
         if let Some(flaw) = segment_flaw(name).filter(|_| !name.is_empty()) {

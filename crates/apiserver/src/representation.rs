@@ -1,4 +1,4 @@
-//! What a response shows of objects: the whole object, its metadata, or a Table.
+//! The form in which a response shows objects: whole, only the metadata, or as a Table.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::kinds::Kind;
 use crate::{object, table};
 
-/// The part of each object that a row of a Table has: the `includeObject` parameter.
+/// Value of the parameter `includeObject`: the part of each object that a row of a Table contains.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum IncludeObject {
     None,
@@ -15,7 +15,7 @@ pub(crate) enum IncludeObject {
     Object,
 }
 
-/// The form in which a response has its objects.
+/// The form in which a response shows objects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Representation {
     /// The whole object or list.
@@ -28,7 +28,8 @@ pub(crate) enum Representation {
 }
 
 impl IncludeObject {
-    /// Parses the value of the query parameter. Returns `None` if it is not valid.
+    /// Parses the value of the query parameter `includeObject`. Returns `None` if the value is not
+    /// valid.
     pub(crate) fn parse(value: &str) -> Option<Self> {
         match value {
             "" | "Metadata" => Some(Self::Metadata),
@@ -40,7 +41,8 @@ impl IncludeObject {
 }
 
 impl Representation {
-    /// Sets `includeObject` of a Table; other representations do not change.
+    /// Returns this representation with `includeObject` set, if it is a Table. Other
+    /// representations are returned unchanged.
     pub(crate) fn including(self, include: IncludeObject) -> Self {
         match self {
             Self::Table { .. } => Self::Table { include },
@@ -93,7 +95,8 @@ impl Representation {
         }
     }
 
-    /// Returns the object of a watch event. Only the first Table of a watch has column definitions.
+    /// Returns the field `object` of a watch event. Only the first Table of a watch has column
+    /// definitions.
     pub(crate) fn of_event(self, kind: &Kind, object: Value, first: bool, now: Timestamp) -> Value {
         let mut body = self.of_object(kind, object, now);
         if matches!(self, Self::Table { .. }) && !first {
@@ -102,7 +105,7 @@ impl Representation {
         body
     }
 
-    /// Returns the object of a bookmark event.
+    /// Returns the field `object` of a bookmark event.
     pub(crate) fn of_bookmark(self, kind: &Kind, object: Value) -> Value {
         match self {
             Self::Table { .. } => {

@@ -35,7 +35,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Returns the value of a header, or an empty text if it is missing or not text.
+/// Returns the value of a header, or an empty string if the header is missing or is not text.
 pub(crate) fn header_text(headers: &HeaderMap, name: HeaderName) -> &str {
     let value = headers.get(name).and_then(|value| value.to_str().ok());
     value.unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Responses: from what a verb returns to HTTP.
+//! Responses: encodes the result of a verb as an HTTP response.
 
 use std::convert::Infallible;
 
@@ -16,7 +16,7 @@ use crate::request::header_text;
 use crate::status::{ApiError, ApiResult};
 use crate::watch::WatchRequest;
 
-/// The body of a response: complete, or the frames of a watch.
+/// The body of an HTTP response: a complete body, or a stream of the frames of a watch.
 pub type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 
 pub(crate) type HttpResponse = http::Response<ResponseBody>;
@@ -55,7 +55,7 @@ impl Response {
 }
 
 impl ObjectResponse {
-    /// Encodes the body, and compresses it if it is long and the client accepts that.
+    /// Encodes the response as HTTP, and compresses a long body if the client accepts compression.
     pub(crate) fn respond(self, media: Media, request: &HeaderMap) -> ApiResult<HttpResponse> {
         let body = media.encode(&self.body)?;
         let accepted = header_text(request, header::ACCEPT_ENCODING);
@@ -98,8 +98,8 @@ pub(crate) fn json(content_type: &str, body: &Value) -> HttpResponse {
     respond(200, content_type, complete(body.to_string()))
 }
 
-/// Returns the response to a request that failed: its `Status`, in JSON if it cannot be encoded
-/// otherwise.
+/// Returns the response to a request that failed. The body is the `Status` of the error, encoded in
+/// `media` or, if that fails, in JSON.
 pub(crate) fn failure(error: &ApiError, media: Media) -> HttpResponse {
     let status = error.to_status();
     let (media, body) = match media.encode(&status) {

@@ -1,4 +1,5 @@
-//! Reviews: kinds of which objects are created only for the response, and never stored.
+//! Reviews such as SubjectAccessReview: the server answers the creation of such an object, and
+//! never stores the object.
 
 use serde_json::{Value, json};
 
@@ -7,7 +8,7 @@ use crate::kinds::{Kind, Verb};
 use crate::object;
 use crate::status::{ApiError, ApiResult};
 
-/// Reports whether `kind` is a review: create is its only verb.
+/// Reports whether `kind` is a review: a kind with the only verb `create`.
 pub(crate) fn is_review(kind: &Kind) -> bool {
     kind.verbs.iter().all(|verb| *verb == Verb::Create)
 }

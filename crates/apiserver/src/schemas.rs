@@ -26,7 +26,7 @@ impl Schemas {
         found.ok_or_else(|| ApiError::internal(format!("no schema for {}", kind.group_resource())))
     }
 
-    /// Returns `schema` together with `self`, in which its references are resolved.
+    /// Returns `schema` together with these schemas, in which references of `schema` are resolved.
     pub(crate) fn typed<'a>(&'a self, schema: &'a Schema) -> Typed<'a> {
         Typed::new(schema, self)
     }

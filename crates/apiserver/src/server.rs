@@ -23,7 +23,7 @@ use crate::target::Target;
 use crate::workloads::pod::NODE;
 use crate::{controllers, object, openapi};
 
-/// Time that [`Server::shutdown`] waits for open connections.
+/// Maximum time that [`Server::shutdown`] waits for open connections to close.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// The options of a server.
@@ -32,11 +32,11 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 pub struct Options {
     /// Seed of random names and UIDs. `None` uses a random seed.
     pub seed: Option<u64>,
-    /// Maximum number of past events that are kept of each resource. A watch can start at the
-    /// oldest of them.
+    /// Maximum number of past events that are kept for each resource. A watch can start no earlier
+    /// than at the oldest event.
     pub history: usize,
-    /// Whether lists and watches use `shardSelector`; otherwise they ignore it. In Kubernetes 1.36
-    /// this is the feature gate `ShardedListAndWatch`, which is off by default.
+    /// Whether lists and watches use the parameter `shardSelector` or ignore it. In Kubernetes 1.36
+    /// this option is the feature gate `ShardedListAndWatch`, which is off by default.
     pub sharded_list_and_watch: bool,
 }
 
@@ -72,11 +72,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server with the objects that every cluster has. Must be called on a tokio runtime,
-    /// which runs the controllers until [`Server::shutdown`] or until the server is dropped.
+    /// Starts a server with the objects that every cluster has, such as the namespace `default`.
+    /// Must be called on a tokio runtime, which runs the controllers until [`Server::shutdown`] or
+    /// until the server is dropped.
     ///
     /// # Errors
-    /// [`StartError::InitialObject`] if one of these objects is not valid.
+    /// [`StartError::InitialObject`] if one of the objects that every cluster has is not valid.
     pub fn start(options: Options) -> Result<Self, StartError> {
         let registry = Arc::new(Registry {
             catalog: Catalog::builtin(),
@@ -120,7 +121,7 @@ impl Server {
         }
     }
 
-    /// Serves the API over HTTPS at `address`, with certificates that are created for it.
+    /// Serves the API over HTTPS at `address`, with certificates that are created for this address.
     ///
     /// # Errors
     /// If the server cannot listen on the address, or the certificates cannot be created.
@@ -140,9 +141,8 @@ impl Server {
         Ok(endpoint)
     }
 
-    /// Returns the warnings about features that this control plane does not model and stored
-    /// objects rely on: one sentence for each feature. The clients that wrote the objects got them
-    /// too.
+    /// Returns a warning for each feature that a written object relies on and that this control
+    /// plane does not have. The client that wrote the object got the same warning in the response.
     #[must_use]
     pub fn unmodelled(&self) -> Vec<String> {
         self.shared.registry.unmodelled.reported()
@@ -151,8 +151,8 @@ impl Server {
     /// Ends every watch and connection and stops the controllers.
     ///
     /// # Cancel safety
-    /// The stop is signalled on the first poll. If the future is dropped after that, the server
-    /// still stops, and the caller does not wait for it.
+    /// The first poll tells the server to stop. If the future is dropped after the first poll, the
+    /// server still stops, but the caller does not wait for the end.
     pub async fn shutdown(&self) {
         self.shared.stop.cancel();
         self.tasks.close();
@@ -188,7 +188,7 @@ fn create(registry: &Registry, group: &str, plural: &str, object: Value) -> ApiR
     Ok(())
 }
 
-/// Returns group, plural and object of everything that a new cluster has.
+/// Returns the objects that every new cluster has, each with its group and plural resource name.
 fn initial_objects() -> Vec<(&'static str, &'static str, Value)> {
     let mut objects: Vec<_> = ["default", "kube-system", "kube-public", "kube-node-lease"]
         .into_iter()

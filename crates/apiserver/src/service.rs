@@ -1,7 +1,7 @@
 //! The tower service that a `kube::Client` or the HTTPS front sends requests to.
 //!
-//! It authenticates the caller, reads the body and finds the target of the request; [`verbs`] does
-//! the rest.
+//! The service authenticates the caller, reads the body and finds the target of the request. Then
+//! [`verbs`] executes the request.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -41,7 +41,7 @@ pub(crate) struct ServiceState {
 
 /// The API as a tower service, for one caller.
 ///
-/// Pass it to `kube::Client::new`: the client then needs no socket.
+/// A `kube::Client` that is created with this service needs no socket.
 #[derive(Clone, Debug)]
 pub struct Service {
     pub(crate) shared: Arc<ServiceState>,
@@ -116,8 +116,8 @@ impl Service {
         }
     }
 
-    /// Returns the response to a request for the version, OpenAPI or discovery of the server;
-    /// `None` for any other path.
+    /// Returns the response to a request for the server's version, OpenAPI documents or discovery.
+    /// Returns `None` for any other path.
     fn describe(&self, parts: &Parts, segments: &[&str]) -> Option<HttpResponse> {
         const JSON: &str = "application/json";
         let catalog = &self.shared.registry.catalog;

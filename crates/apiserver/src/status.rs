@@ -1,4 +1,4 @@
-//! The errors of the API: an HTTP code and a `Status`, with the reasons and texts of Kubernetes.
+//! The errors of the API: an HTTP code and a `Status`, with the reasons and messages of Kubernetes.
 
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ impl ApiError {
         self
     }
 
-    /// Returns an error without a reason, as Kubernetes does for Go errors that are not API errors.
+    /// Returns an error without a reason, as Kubernetes returns for internal Go errors.
     pub(crate) fn without_reason(code: u16, message: impl Into<String>) -> Self {
         Self::new(code, "", message)
     }
@@ -95,8 +95,9 @@ impl ApiError {
         error
     }
 
-    /// Returns the error for an `Accept` header that cannot be satisfied. For a media type that a
-    /// built-in resource does not know, it is the error of the router, with another text.
+    /// Returns the error for an `Accept` header that cannot be satisfied. As in Kubernetes, the
+    /// message for an unknown media type differs from the message for an unsupported
+    /// representation.
     pub(crate) fn not_acceptable(why: NotAcceptable) -> Self {
         let mut types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
         if why == NotAcceptable::Stream {
@@ -124,8 +125,8 @@ impl ApiError {
         Self::new(409, "Conflict", message).about(kind, name)
     }
 
-    /// Returns the error for an object that has changed since the client read it. Clients search
-    /// for this text.
+    /// Returns the error for a write to an object that has changed since the client read the
+    /// object. The message must be that of Kubernetes, because clients search for it.
     pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
         let why = "the object has been modified; \
                    please apply your changes to the latest version and try again";
@@ -147,7 +148,7 @@ impl ApiError {
         Self::new(410, "Expired", message)
     }
 
-    /// Adds a token to continue an expired list.
+    /// Adds a `continue` token, with which the client can continue an expired list.
     pub(crate) fn continuing(mut self, token: String) -> Self {
         self.continue_token = token;
         self
@@ -168,7 +169,7 @@ impl ApiError {
         error
     }
 
-    /// Puts a text before the message.
+    /// Puts `text` before the message of the error.
     pub(crate) fn prefixed(mut self, text: &str) -> Self {
         self.message.insert_str(0, text);
         self
@@ -185,8 +186,8 @@ impl ApiError {
         Self::invalid_named(&kind.kind, group, name, errors)
     }
 
-    /// Returns the error for request options that are not valid. `options` is their kind, such as
-    /// `PatchOptions`.
+    /// Returns the error for request options that are not valid. `options` is the kind of the
+    /// options, such as `PatchOptions`.
     pub(crate) fn invalid_options(options: &str, errors: &[FieldError]) -> Self {
         Self::invalid_named(options, "meta.k8s.io", "", errors)
     }
@@ -196,14 +197,14 @@ impl ApiError {
         Self::invalid_named("Scale", "autoscaling", name, &[error])
     }
 
-    /// Returns the error for a body of another kind than the custom resource in the path.
+    /// Returns the error for a body whose kind is not that of the custom resource in the path.
     pub(crate) fn wrong_kind(kind: &Kind, given: &str, name: &str) -> Self {
         let detail = format!("must be {}", kind.kind);
         let error = FieldError::invalid("kind", &json!(given), detail);
         Self::invalid_named(given, &kind.group, name, &[error])
     }
 
-    /// Returns the error for an update without a `resourceVersion` of a kind that requires it.
+    /// Returns the error for an update without a `resourceVersion`, for kinds that require one.
     pub(crate) fn no_version(kind: &Kind, name: &str) -> Self {
         let field = "metadata.resourceVersion";
         let error = FieldError::invalid(field, &json!(0), "must be specified for an update");
@@ -254,7 +255,8 @@ impl ApiError {
         error
     }
 
-    /// Returns the error for a patch that cannot be applied. As in Kubernetes, it has no details.
+    /// Returns the error for a patch that cannot be applied. As in Kubernetes, the error has no
+    /// details.
     pub(crate) fn patch_refused() -> Self {
         let message = "the server rejected our request due to an error in our request";
         let mut error = Self::new(422, "Invalid", message);
@@ -292,7 +294,7 @@ impl ApiError {
         Self::new(500, "InternalError", message)
     }
 
-    /// Adds a cause to the details.
+    /// Adds a cause to the details of the error.
     pub(crate) fn with_cause(mut self, reason: &str, message: &str, field: &str) -> Self {
         object::set_field(
             &mut self.details,
@@ -310,7 +312,7 @@ impl ApiError {
         self.message.clone()
     }
 
-    /// Returns the `Status` object.
+    /// Returns the error as a Kubernetes `Status` object.
     pub(crate) fn to_status(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

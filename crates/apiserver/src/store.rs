@@ -1,9 +1,10 @@
-//! The objects, their past events and the revision: the part that etcd has for a real server.
+//! The store of objects, past events and the revision, in place of the etcd of a real server.
 //!
-//! All reads and writes take one short lock, so every reader sees the same order. A write has the
-//! revision that it was prepared for, and fails if the object has changed since. A watch is a
-//! cursor into a ring of past events, and not a queue per watcher: the next read of a cursor that
-//! is older than the ring fails.
+//! All reads and writes take one lock for a short time, so every reader sees the writes in the same
+//! order. A write states the revision that the object is expected to have, and fails if the object
+//! has another revision. A watch has no queue of its own: it reads past events from a ring buffer,
+//! starting at a revision. The read fails if events after the revision have been dropped from the
+//! ring.
 
 mod commit;
 mod history;
@@ -18,10 +19,10 @@ use tokio::sync::watch;
 
 use crate::object;
 
-/// The key of an object among those of its resource.
+/// The key of an object among the objects of one resource.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Key {
-    /// Empty for cluster-scoped objects.
+    /// Namespace of the object; empty for cluster-scoped objects.
     pub(crate) namespace: String,
     pub(crate) name: String,
 }
@@ -34,7 +35,7 @@ impl Key {
         }
     }
 
-    /// Returns the key in the metadata of an object.
+    /// Returns the key of an object, from name and namespace in its metadata.
     pub(crate) fn of(object: &Value) -> Self {
         Self::new(object::namespace(object), object::name(object))
     }
@@ -53,14 +54,14 @@ pub(crate) enum Change {
 pub(crate) struct Event {
     pub(crate) revision: u64,
     pub(crate) change: Change,
-    /// The object after the change. For a deletion: its last state, with the revision of the
-    /// deletion.
+    /// The object after the change. After a deletion, the last state of the object, with the
+    /// revision of the deletion.
     pub(crate) object: Arc<Value>,
-    /// The object before the change; `None` if it was created.
+    /// The object before the change; `None` if the change is the creation of the object.
     pub(crate) previous: Option<Arc<Value>>,
 }
 
-/// The state of an object that a write was prepared for.
+/// The state that an object must have for a write to be committed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Expected {
     Absent,
@@ -70,38 +71,39 @@ pub(crate) enum Expected {
 /// The reason why a write was not committed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum CommitError {
-    /// The object was expected to be absent.
+    /// The object exists, but was expected to be absent.
     Exists,
-    /// The object was expected to exist.
+    /// The object does not exist, but was expected to.
     Missing,
-    /// The object has another revision than expected.
+    /// The object has another revision than expected: another client has written the object.
     Moved,
 }
 
-/// The error for a revision whose events are no longer in the ring.
+/// The error for a read of events after a revision, if some of the events have been dropped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct TooOld {
     /// The oldest revision from which a watch can start.
     pub(crate) oldest: u64,
 }
 
-/// The store. The parameter `resource` of its methods is a plural and a group: `deployments.apps`.
+/// The store. The parameter `resource` of the methods is the plural name and the group of a
+/// resource, such as `deployments.apps`.
 #[derive(Debug)]
 pub(crate) struct Store {
     state: Mutex<State>,
-    /// Sends the revision after each write.
+    /// Sends the new revision after each write.
     changed: watch::Sender<u64>,
 }
 
 #[derive(Debug)]
 struct State {
     revision: u64,
-    /// Maximum number of events in the ring of each resource.
+    /// Maximum number of past events that are kept for each resource.
     history: usize,
     tables: HashMap<String, Table>,
-    /// Resource and key of the object with a UID.
+    /// Resource and key of each object, by the UID of the object.
     by_uid: HashMap<String, (String, Key)>,
-    /// Resources and keys of the objects that have a UID in their `ownerReferences`.
+    /// Resources and keys of the dependents of an owner, by the owner's UID in `ownerReferences`.
     by_owner: HashMap<String, HashSet<(String, Key)>>,
 }
 
@@ -110,7 +112,7 @@ struct State {
 struct Table {
     objects: BTreeMap<Key, Arc<Value>>,
     events: VecDeque<Event>,
-    /// Revision up to which events have been dropped from the ring.
+    /// Revision up to which events have been dropped from the ring of past events.
     forgotten: u64,
 }
 

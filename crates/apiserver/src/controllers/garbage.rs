@@ -1,5 +1,5 @@
-//! Garbage collection: deletes dependents with their last owner, and lets owners wait for
-//! dependents.
+//! Garbage collection: deletes dependents whose owners are all gone, and lets owners wait for the
+//! deletion of their dependents.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,8 @@ use crate::status::ApiResult;
 use crate::store::Key;
 use crate::target::Target;
 
-/// Deletes an object whose owners are all gone. If only some are gone, removes their references.
+/// Deletes an object whose owners are all gone. If only some owners are gone, removes the
+/// references to these owners.
 pub(super) fn check_dependent(registry: &Registry, resource: &str, key: &Key) -> ApiResult<()> {
     let Some(object) = registry.store.get(resource, key) else {
         return Ok(());
@@ -44,7 +45,8 @@ pub(super) fn check_dependent(registry: &Registry, resource: &str, key: &Key) ->
     delete(registry, &target, &object, policy)
 }
 
-/// Removes the finalizers of the garbage collector from an object once their work is done.
+/// Removes the finalizers `foregroundDeletion` and `orphan` from an object once its blocking
+/// dependents have been deleted or its dependents have been orphaned.
 pub(super) fn release_owner(registry: &Registry, resource: &str, key: &Key) -> ApiResult<()> {
     let Some(object) = registry.store.get(resource, key) else {
         return Ok(());
@@ -119,7 +121,7 @@ pub(super) fn remove_finalizer(
     Ok(())
 }
 
-/// Deletes the object with this UID, and not a newer one with the same name.
+/// Deletes the object with this UID. A newer object with the same name is not deleted.
 pub(super) fn delete(
     registry: &Registry,
     target: &Target,
@@ -139,7 +141,7 @@ pub(super) fn delete(
         .map(|_| ())
 }
 
-/// Returns the target of a stored object, in any version in which its kind is served.
+/// Returns a request target for a stored object, in any API version in which its kind is served.
 pub(super) fn target(registry: &Registry, resource: &str, key: &Key) -> Option<Target> {
     let kind = registry.kind_stored(resource)?;
     Some(Target::new(&kind, &key.namespace, &key.name))
@@ -154,9 +156,10 @@ enum Owner {
     Waiting,
 }
 
-/// Returns the state of an owner. An owner in another namespace, or with another name, counts as
-/// absent. As in Kubernetes, an owner in a namespace counts as present for a cluster-scoped object:
-/// its reference cannot be checked.
+/// Returns the state of the object to which the owner reference `owner` points. An object in
+/// another namespace, or with another name than the reference has, counts as absent. As in
+/// Kubernetes, a namespaced owner of a cluster-scoped object counts as present, because such a
+/// reference cannot be checked.
 fn look_up(registry: &Registry, owner: &Value, dependent: &Key) -> Owner {
     let Some((_, found)) = registry.store.by_uid(object::text(owner, &["uid"])) else {
         return Owner::Absent;
@@ -175,7 +178,7 @@ fn look_up(registry: &Registry, owner: &Value, dependent: &Key) -> Owner {
     Owner::Present
 }
 
-/// Removes the owner references of an object for which `keep` returns false.
+/// Removes from an object the owner references for which `keep` returns false.
 fn retain_owners(
     registry: &Registry,
     target: &Target,

@@ -1,4 +1,5 @@
-//! Namespaces: their service account, and the deletion of their objects.
+//! Controller of namespaces: creates the service account `default` of a namespace, and deletes the
+//! objects in a namespace that is being deleted.
 
 use serde_json::{Value, json};
 

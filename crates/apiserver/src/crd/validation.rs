@@ -12,7 +12,7 @@ use crate::object;
 /// The annotation that a CRD in one of Kubernetes' own groups needs.
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// Returns the errors of a CRD.
+/// Returns the validation errors of a CRD.
 pub(crate) fn validate(crd: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let spec = object::at(crd, &["spec"]);
@@ -37,7 +37,8 @@ pub(crate) fn validate(crd: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Refuses a CRD that defines a built-in kind, or a kind in a protected group without approval.
+/// Returns an error for a CRD that defines a built-in kind, or that defines a kind in a group of
+/// Kubernetes without the approval annotation.
 fn protected(crd: &Value, group: &str, plural: &str) -> Option<FieldError> {
     let is_ours = group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io");
     let approval = object::text(crd, &["metadata", "annotations", APPROVAL]);
@@ -98,7 +99,8 @@ fn validate_versions(spec: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Checks that each part of a structural schema has a type, and each list a schema of its items.
+/// Checks that each part of a structural schema has a type, and that each list has a schema of its
+/// items.
 fn check_structure(schema: &Value, field: &str, errors: &mut Vec<FieldError>) {
     if !object::at(schema, &["$ref"]).is_null() {
         let field = format!("{field}.$ref");

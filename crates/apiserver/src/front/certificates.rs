@@ -15,7 +15,8 @@ use rustls::{RootCertStore, ServerConfig};
 
 use crate::error::StartError;
 
-/// The certificates, keys and token of one server. They are created at start and kept in memory.
+/// The certificates, keys and token of one server, created when the server starts to listen and
+/// kept in memory.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     authority: Pair,

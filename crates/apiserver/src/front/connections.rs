@@ -1,4 +1,4 @@
-//! The open connections of a server, and which of them are closed if there are too many.
+//! The open connections of a server, and the choice of a connection to close if there are too many.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 /// The open connections of a server, up to a maximum number.
 ///
-/// If all places are taken, a new connection takes the place of the oldest connection whose peer
-/// has not been authenticated, and is refused if there is none. So clients without credentials
-/// cannot lock out other clients.
+/// If the maximum number is reached, a new connection replaces the oldest connection whose peer has
+/// not been authenticated. If all peers have been authenticated, the new connection is refused. So
+/// clients without credentials cannot lock out other clients.
 #[derive(Debug)]
 pub(super) struct Connections {
     max: usize,
@@ -25,7 +25,8 @@ struct State {
     pending: BTreeMap<u64, CancellationToken>,
 }
 
-/// The place of one connection among those of the server. Dropping it frees the place.
+/// The place of one connection among the limited number of connections of a server. Dropping this
+/// value frees the place.
 #[derive(Debug)]
 pub(super) struct Place {
     connections: Arc<Connections>,
@@ -41,7 +42,7 @@ impl Connections {
         })
     }
 
-    /// Takes a place, or returns `None` if all are taken by authenticated peers.
+    /// Takes a place for a new connection. Returns `None` if authenticated peers have all places.
     pub(super) fn enter(self: &Arc<Self>) -> Option<Place> {
         let mut state = self.state.lock();
         if state.open >= self.max {
@@ -67,7 +68,7 @@ impl Place {
         self.connections.state.lock().pending.remove(&self.number);
     }
 
-    /// Waits until a newer connection has taken the place.
+    /// Waits until a newer connection has taken this place.
     pub(super) async fn evicted(&self) {
         self.evicted.cancelled().await;
     }

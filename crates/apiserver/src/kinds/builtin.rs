@@ -15,7 +15,7 @@ const CELLS: &str = include_str!("../../data/cells.txt");
 
 static TABLE: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(parse);
 
-/// Returns all built-in kinds, sorted by group, version and plural.
+/// Returns all built-in kinds, sorted by group, version and plural name.
 pub(super) fn kinds() -> &'static [Arc<Kind>] {
     &TABLE
 }
@@ -25,12 +25,14 @@ pub(super) fn groups() -> impl Iterator<Item = &'static str> {
     GROUPS.lines()
 }
 
-/// Returns the lines `Column: RULE` for the cells of each resource.
+/// Returns the lines of `cells.txt` by resource. Each line is `COLUMN: RULE`, where the rule
+/// computes the cells of the column.
 pub(super) fn cells() -> BTreeMap<&'static str, Vec<&'static str>> {
     sections(CELLS)
 }
 
-/// Parses the data files. They are part of the program, and a test checks that they are valid.
+/// Parses the data files, which are compiled into the program. A test checks that the data files
+/// are valid.
 fn parse() -> Vec<Arc<Kind>> {
     match serde_json::from_str::<Vec<Kind>>(KINDS) {
         Ok(mut kinds) => {

@@ -1,4 +1,4 @@
-//! All kinds that the server serves at the moment, by group, version and plural.
+//! All kinds that the server serves at the moment, by group, version and plural name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,20 +9,22 @@ use parking_lot::RwLock;
 
 use super::{Kind, builtin};
 
-/// Group, version and plural.
+/// Group, version and plural name.
 type Key = (String, String, String);
 
 /// The kinds that the server serves.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     kinds: RwLock<BTreeMap<Key, Arc<Kind>>>,
-    /// Custom kinds without a served version, of which objects may still be stored.
+    /// Custom kinds of which no version is served, but of which objects may still be stored.
     unserved: RwLock<BTreeMap<String, Arc<Kind>>>,
-    /// Number of changes of the catalog, by which caches find out that they are stale.
+    /// Number of changes of the catalog so far. A cache compares this number to find out whether it
+    /// is stale.
     generation: AtomicU64,
 }
 
-/// The reason why a path leads to no resource. Kubernetes has a different 404 for each.
+/// The reason why a path leads to no resource. Kubernetes has a different 404 response for each
+/// reason.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum NotServed {
     /// No handler is registered for the path: neither a custom resource nor a built-in group.
@@ -58,8 +60,8 @@ impl Catalog {
     /// Returns the kind that is served at `path`.
     ///
     /// # Errors
-    /// [`NotServed`] if there is none, or if the path has a namespace and the kind does not, or the
-    /// other way round.
+    /// [`NotServed`] if no kind is served at the path, or if the path has a namespace where the
+    /// kind has none, or lacks a namespace that the kind needs.
     pub(crate) fn lookup(&self, path: &ResourcePath<'_>) -> Result<Arc<Kind>, NotServed> {
         let key = |version: &str, plural: &str| {
             (
@@ -83,7 +85,7 @@ impl Catalog {
         }
     }
 
-    /// Returns the kind served at `group`, `version`, `plural`.
+    /// Returns the kind that is served in this group and version with this plural name.
     pub(crate) fn get(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
         let key = (group.to_owned(), version.to_owned(), plural.to_owned());
         self.kinds.read().get(&key).cloned()
@@ -95,7 +97,7 @@ impl Catalog {
         kinds.values().find(|kind| is_wanted(kind)).cloned()
     }
 
-    /// Returns all kinds, sorted by group, version and plural.
+    /// Returns all served kinds, sorted by group, version and plural name.
     pub(crate) fn all(&self) -> Vec<Arc<Kind>> {
         self.kinds.read().values().cloned().collect()
     }
@@ -106,13 +108,13 @@ impl Catalog {
         kinds.any(|kind| kind.group == group && kind.plural == plural)
     }
 
-    /// Returns a custom kind of which no version is served, by the name of its resource.
+    /// Returns the custom kind of which no version is served and whose resource has this name.
     pub(crate) fn unserved(&self, group_resource: &str) -> Option<Arc<Kind>> {
         self.unserved.read().get(group_resource).cloned()
     }
 
-    /// Serves a resource in exactly these versions. The change is atomic: no request is served
-    /// with only some of them.
+    /// Serves a resource in exactly the versions in `served`. The change is atomic: no request sees
+    /// only some of the versions.
     pub(crate) fn replace(&self, group: &str, plural: &str, served: Vec<Kind>, rest: Option<Kind>) {
         if let Some(kind) = rest {
             let mut unserved = self.unserved.write();
@@ -124,7 +126,7 @@ impl Catalog {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// Adds `kind`, in place of a kind with the same group, version and plural.
+    /// Adds `kind`, and replaces a kind with the same group, version and plural name.
     #[cfg(test)]
     pub(crate) fn insert(&self, kind: Kind) {
         let mut kinds = self.kinds.write();
@@ -132,7 +134,7 @@ impl Catalog {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// Removes a resource in all versions of its group.
+    /// Stops serving a resource, in all versions of its group.
     pub(crate) fn remove(&self, group: &str, plural: &str) {
         self.unserved.write().remove(&format!("{plural}.{group}"));
         let mut kinds = self.kinds.write();
@@ -149,8 +151,9 @@ fn key(kind: &Kind) -> Key {
     )
 }
 
-/// Reports whether `path` has a namespace where the kind needs one. Objects of a namespaced kind
-/// can be listed across all namespaces.
+/// Reports whether `path` has a namespace if the kind needs one, and has none if the kind is
+/// cluster-scoped. A collection of a namespaced kind needs no namespace, because its objects can be
+/// listed across all namespaces.
 fn is_in_scope(kind: &Kind, path: &ResourcePath<'_>) -> bool {
     match kind.namespaced {
         true => path.namespace.is_some() || path.name.is_none(),

@@ -1,8 +1,8 @@
-//! Defaults of the built-in kinds that no OpenAPI document publishes.
+//! Default values of fields of the built-in kinds, as far as no OpenAPI document publishes them.
 //!
-//! `data/defaults.txt` has them as rules, and documents the format. Defaults that depend on several
-//! fields are [`functions`]. A rule only sets fields that are not set, so applying the rules twice
-//! has no effect.
+//! `data/defaults.txt` lists the defaults as rules, and documents the format of the rules. Defaults
+//! that depend on several fields are [`functions`]. A rule sets only fields that are not set, so
+//! applying the rules a second time has no effect.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ mod tests;
 
 const TEXT: &str = include_str!("../../data/defaults.txt");
 
-/// One line of the data file.
+/// One rule: a line of `data/defaults.txt`.
 #[derive(Debug)]
 struct Rule {
     path: Vec<Step>,
@@ -28,23 +28,24 @@ struct Rule {
 #[derive(Debug)]
 enum Step {
     Field(&'static str),
-    /// Each item of the list in a field.
+    /// All items of the list in the field with this name.
     Each(&'static str),
 }
 
 #[derive(Debug)]
 enum Action {
-    /// A field, and its value if it is not set.
+    /// Sets the field with this name to this value, unless the field is set.
     Set(&'static str, Value),
-    /// The name of shared rules or of a function for the object at the path.
+    /// Applies the shared rules or the function with this name to the object at the path.
     Apply(&'static str),
 }
 
-/// A condition on a field beside the target of a rule.
+/// A condition on another field of the object in which a rule sets a field.
 #[derive(Debug)]
 struct Condition {
     field: &'static str,
-    /// The accepted values. If it is empty, the field must be set.
+    /// The accepted values of the field. If the list is empty, any value is accepted, but the field
+    /// must be set.
     values: Vec<&'static str>,
     negated: bool,
 }
@@ -56,8 +57,9 @@ static RULES: LazyLock<BTreeMap<&'static str, Vec<Rule>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Sets the defaults of an object of a built-in kind, which must have its name, namespace and UID.
-/// The defaults of custom kinds are in their schema.
+/// Sets the defaults of an object of a built-in kind. The object must have its name, namespace and
+/// UID already. Custom kinds are not handled by this function: their defaults are in the schema of
+/// the CRD.
 pub(crate) fn apply(kind: &Kind, object: &mut Value) {
     if !kind.is_custom() {
         apply_section(&kind.resource_line(), object);
@@ -71,8 +73,8 @@ fn apply_section(name: &str, object: &mut Value) {
 }
 
 impl Rule {
-    /// Parses a line of the data file. Returns `None` if it is not a valid rule; a test checks that
-    /// there is no such line.
+    /// Parses a line of `data/defaults.txt`. Returns `None` if the line is not a valid rule; a test
+    /// checks that all lines are valid.
     fn parse(line: &'static str) -> Option<Self> {
         let (path, rest) = line.split_once(": ")?;
         let (rest, condition) = match (rest.rsplit_once(" if "), rest.rsplit_once(" unless ")) {

@@ -1,7 +1,7 @@
 //! The OpenAPI definitions of the built-in kinds.
 //!
-//! To parse all of them, 1 MB of text, would slow down the start. The lines are only split into
-//! name and JSON, and each definition is parsed on first use.
+//! At start, the text of all definitions (1 MB) is only split into names and JSON, because parsing
+//! the whole text would be slow. Each definition is parsed on first use.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -13,7 +13,8 @@ const TEXT: &str = include_str!("../../data/v1.36/definitions.txt");
 
 static BUILTIN: LazyLock<Definitions> = LazyLock::new(|| Definitions::scan(TEXT));
 
-/// Definitions by name (`io.k8s.api.apps.v1.Deployment`), parsed lazily.
+/// OpenAPI definitions by name, such as `io.k8s.api.apps.v1.Deployment`. Each definition is parsed
+/// on first use.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     lines: BTreeMap<&'static str, &'static str>,
@@ -26,7 +27,7 @@ impl Definitions {
         &BUILTIN
     }
 
-    /// Splits `text`, which has lines of `NAME\tJSON`.
+    /// Splits `text` into definitions. Each line is `NAME\tJSON`.
     fn scan(text: &'static str) -> Self {
         let lines = text
             .lines()
@@ -43,7 +44,7 @@ impl Definitions {
         self.lines.get(name).copied()
     }
 
-    /// Returns a definition, which is parsed at most once.
+    /// Returns a definition as JSON. Each definition is parsed at most once.
     pub(crate) fn value(&self, name: &str) -> Option<Arc<Value>> {
         if let Some(value) = self.parsed.read().get(name) {
             return Some(Arc::clone(value));
@@ -53,12 +54,13 @@ impl Definitions {
         Some(Arc::clone(self.parsed.write().entry(name).or_insert(value)))
     }
 
-    /// Returns the number of bytes of all definitions, by which one set differs from another.
+    /// Returns the length of the text of all definitions in bytes, which serves to tell two sets of
+    /// definitions apart.
     pub(crate) fn size(&self) -> usize {
         self.lines.values().map(|line| line.len()).sum()
     }
 
-    /// Returns all names, sorted.
+    /// Returns the names of all definitions, sorted.
     #[cfg(test)]
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.lines.keys().copied()

@@ -1,4 +1,5 @@
-//! Field selectors of the built-in kinds: the supported fields, and their values.
+//! Field selectors of the built-in kinds: the fields that a selector can name, and the value of
+//! each field.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -10,8 +11,8 @@ use crate::table::jsonpath;
 
 const TEXT: &str = include_str!("../../data/field-selectors.txt");
 
-/// The field selectors of one resource: the names, and for each name the rule for its value. An
-/// empty rule stands for the field with this name.
+/// The names that field selectors of one resource can use, and for each name the rule that computes
+/// the value. An empty rule means the value of the field with this name.
 #[derive(Debug, Default)]
 struct Selectors {
     names: Vec<&'static str>,
@@ -32,8 +33,8 @@ static TABLE: LazyLock<BTreeMap<&'static str, Selectors>> = LazyLock::new(|| {
 });
 
 impl Kind {
-    /// Returns the fields that a selector supports besides `metadata.name` and
-    /// `metadata.namespace`. Custom kinds have none here: `selectableFields` of CRDs are not
+    /// Returns the fields that a field selector can use besides `metadata.name` and
+    /// `metadata.namespace`. For custom kinds the list is empty: `selectableFields` of CRDs are not
     /// modelled.
     pub(crate) fn field_selectors(&self) -> &'static [&'static str] {
         self.selectors()
@@ -41,8 +42,8 @@ impl Kind {
             .unwrap_or_default()
     }
 
-    /// Returns the value of `field` that a selector compares; empty if it is not set. For a field
-    /// without a rule it is the value at this path.
+    /// Returns the value of `field` that a field selector compares, or an empty string if the field
+    /// is not set. Without a rule for the field, `field` is a path in the object.
     pub(crate) fn field_value(&self, object: &Value, field: &str) -> String {
         let known = self
             .selectors()
@@ -70,7 +71,7 @@ impl Kind {
     }
 }
 
-/// Returns the scalar at a path as text, or `None` if it is empty.
+/// Returns the scalar at a path as text, or `None` if the text is empty.
 fn text(object: &Value, path: &str) -> Option<String> {
     let text = match jsonpath(object, path).first()? {
         Value::String(text) => text.clone(),

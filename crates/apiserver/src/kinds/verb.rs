@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A verb, with Kubernetes' names: as in discovery, roles and audit logs.
+/// An API verb, with the name that discovery, roles and audit logs use.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Verb {
@@ -17,7 +17,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// Every verb, in the order in which a real server lists those of custom resources.
+    /// All verbs, in the order in which a real server lists the verbs of a custom resource.
     pub(crate) const ALL: [Self; 8] = [
         Self::Delete,
         Self::DeleteCollection,

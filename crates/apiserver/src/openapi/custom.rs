@@ -1,5 +1,5 @@
-//! The published schema of a custom kind: that of the CRD, with `apiVersion`, `kind` and
-//! `metadata`.
+//! The published schema of a custom kind: the schema in the CRD, with the fields `apiVersion`,
+//! `kind` and `metadata` added.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use crate::kinds::{Definitions, Kind};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
-/// Returns the published schema of a kind.
+/// Returns the published schema of a custom kind; `schema` is the schema in the CRD.
 pub(super) fn schema(kind: &Kind, schema: &Value) -> Value {
     let mut schema = schema.clone();
     expand(&mut schema);
@@ -47,7 +47,8 @@ pub(super) fn list(kind: &Kind, name: &str) -> Value {
     })
 }
 
-/// Expands Kubernetes' extensions to plain OpenAPI: integers or strings, and embedded resources.
+/// Adds the plain OpenAPI equivalents of two extensions of Kubernetes: `x-kubernetes-int-or-string`
+/// and `x-kubernetes-embedded-resource`.
 fn expand(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else {
         return;
@@ -77,7 +78,7 @@ fn expand(schema: &mut Value) {
     }
 }
 
-/// Adds `apiVersion`, `kind` and `metadata`, which are not in the schema of a CRD.
+/// Adds the fields `apiVersion`, `kind` and `metadata`, which the schema in a CRD does not have.
 fn add_type_meta(schema: &mut Value) {
     let (api_version, kind) = type_meta();
     let Some(schema) = schema.as_object_mut() else {
@@ -99,7 +100,7 @@ fn add_type_meta(schema: &mut Value) {
     );
 }
 
-/// Returns the schemas of `apiVersion` and `kind` in built-in kinds.
+/// Returns the schemas that `apiVersion` and `kind` have in built-in kinds.
 fn type_meta() -> (Value, Value) {
     let status = Definitions::builtin().value(&format!("{META}Status"));
     let property = |name: &str| {

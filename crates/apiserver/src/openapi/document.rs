@@ -1,4 +1,4 @@
-//! The document of one group version: its paths, and all schemas that they refer to.
+//! The OpenAPI document of one group version: its paths, and all schemas that the paths refer to.
 
 use std::sync::Arc;
 
@@ -57,8 +57,8 @@ pub(super) fn build(group: &str, version: &str, kinds: &[Arc<Kind>]) -> Value {
     document
 }
 
-/// Returns the name of a kind's schema. For a custom kind it starts with the reversed group:
-/// `com.example.v1.Robot`.
+/// Returns the name of a kind's schema. The name for a custom kind starts with the reversed group,
+/// such as `com.example.v1.Robot`.
 pub(super) fn schema_name(kind: &Kind) -> String {
     match &kind.schema {
         SchemaSource::Definition(name) => name.clone(),
@@ -69,8 +69,8 @@ pub(super) fn schema_name(kind: &Kind) -> String {
     }
 }
 
-/// Returns group, version and kind of a type that every group has: in the core group and in this
-/// group.
+/// Returns `x-kubernetes-group-version-kind` of a type that exists in every group, such as
+/// `DeleteOptions`: an entry for the core group, and one for `group`.
 fn of_every_group(group: &str, version: &str, kind: &str) -> Value {
     let mut groups = vec![json!({"group": "", "kind": kind, "version": "v1"})];
     if !group.is_empty() {
@@ -79,7 +79,7 @@ fn of_every_group(group: &str, version: &str, kind: &str) -> Value {
     Value::Array(groups)
 }
 
-/// Adds all built-in definitions that `document` or one of the `schemas` refers to.
+/// Adds to `schemas` all built-in definitions to which `document` or one of the `schemas` refers.
 fn close(document: &Value, schemas: &mut Map<String, Value>) {
     let mut wanted = Vec::new();
     references(document, &mut wanted);
@@ -97,7 +97,7 @@ fn close(document: &Value, schemas: &mut Map<String, Value>) {
     }
 }
 
-/// Adds the names of all schemas that `value` refers to.
+/// Adds to `found` the names of all schemas to which `value` refers.
 pub(super) fn references(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {

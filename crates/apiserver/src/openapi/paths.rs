@@ -1,4 +1,4 @@
-//! The paths of a kind, and the operations of its verbs.
+//! The OpenAPI paths of a kind, and the operations at each path.
 
 use opkit_apimachinery::identity::GroupVersion;
 use serde_json::{Map, Value, json};
@@ -91,18 +91,18 @@ const OF_SUBRESOURCE: &[Operation] = &[
     operation(Verb::Patch, "patch", "patch", "patch", PATCH),
 ];
 
-/// The data that all operations of one path share.
+/// The data that all operations at one path have in common.
 struct Target<'a> {
     kind: &'a Kind,
-    /// The end of the operation IDs: `AppsV1NamespacedDeploymentStatus`.
+    /// End of the operation IDs, such as `AppsV1NamespacedDeploymentStatus`.
     id: String,
-    /// The name of the body's schema, if it has one.
+    /// Name of the schema of the body, if the body has a schema.
     schema: Option<String>,
     /// Group, version and kind of the body, for `x-kubernetes-group-version-kind`.
     gvk: Value,
 }
 
-/// Adds all paths of `kind`.
+/// Adds all OpenAPI paths of `kind` to `paths`.
 pub(super) fn add(kind: &Kind, paths: &mut Map<String, Value>) {
     let Ok(base) = GroupVersion::new(&kind.group, &kind.version).path() else {
         return;
@@ -159,7 +159,8 @@ pub(super) fn add(kind: &Kind, paths: &mut Map<String, Value>) {
     }
 }
 
-/// Returns group and version as in operation IDs: `AppsV1`, `RbacAuthorizationV1`, `ExampleComV1`.
+/// Returns group and version in the form of operation IDs, such as `AppsV1`, `RbacAuthorizationV1`
+/// or `ExampleComV1`.
 fn group_id(kind: &Kind) -> String {
     let group = if kind.group.is_empty() {
         "core"
@@ -175,8 +176,8 @@ fn group_id(kind: &Kind) -> String {
     id
 }
 
-/// Returns the name of the schema of a subresource's body: that of the parent, or of the kind in
-/// its response.
+/// Returns the name of the schema of a subresource's body. Without a response kind of its own, the
+/// subresource has the schema of the parent resource. A log has no schema.
 fn body_of(subresource: &Subresource, parent: &str) -> Option<String> {
     let Some((group, version, name)) = &subresource.response else {
         // A log is text and has no schema.
@@ -198,8 +199,8 @@ fn body_of(subresource: &Subresource, parent: &str) -> Option<String> {
         .find(|name| Definitions::builtin().raw(name).is_some())
 }
 
-/// Returns group, version and kind of a subresource's body. For the scale of a custom kind they are
-/// those of the kind itself, as in Kubernetes.
+/// Returns group, version and kind of a subresource's body. As in Kubernetes, the `scale` of a
+/// custom kind has `own`, the group, version and kind of the custom kind.
 fn gvk_of(kind: &Kind, subresource: &Subresource, own: &Value) -> Value {
     match (&subresource.response, &kind.schema) {
         (Some((group, version, name)), SchemaSource::Definition(_)) => {
@@ -209,7 +210,7 @@ fn gvk_of(kind: &Kind, subresource: &Subresource, own: &Value) -> Value {
     }
 }
 
-/// Returns the operations of `verbs`.
+/// Returns the operations among `known` whose verbs are in `verbs`, by HTTP method.
 fn operations(known: &[Operation], verbs: &[Verb], target: &Target<'_>) -> Map<String, Value> {
     known
         .iter()
@@ -270,7 +271,7 @@ fn describe(operation: &Operation, target: &Target<'_>) -> Value {
     described
 }
 
-/// Returns the tag of a group version: `apps_v1`.
+/// Returns the OpenAPI tag of a kind's group version, such as `apps_v1`.
 fn tag(kind: &Kind) -> String {
     let id = group_id(kind);
     let group = id
@@ -296,7 +297,8 @@ fn query((name, type_): &(&str, &str)) -> Value {
     json!({"name": name, "in": "query", "schema": {"type": type_, "uniqueItems": true}})
 }
 
-/// Returns the parameters in a path.
+/// Returns the OpenAPI parameters that all operations at a path have, such as `name` and
+/// `namespace`.
 fn path_parameters(path: &str, kind: &Kind) -> Value {
     let known = [
         ("name", format!("name of the {}", kind.kind)),

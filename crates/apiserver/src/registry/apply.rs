@@ -12,7 +12,7 @@ use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
 
 impl Registry {
-    /// Applies a configuration, and returns the stored object and whether it was created.
+    /// Applies a configuration, and returns the stored object and whether the object was created.
     pub(super) fn apply(
         &self,
         target: &Target,
@@ -42,7 +42,8 @@ impl Registry {
         Ok((object, false))
     }
 
-    /// Checks the body of an apply request, and removes the fields that its target cannot set.
+    /// Checks the body of an apply request, and removes the fields that a request on this target
+    /// cannot set.
     fn configuration<'a>(
         &self,
         target: &'a Target,

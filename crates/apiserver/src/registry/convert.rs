@@ -1,15 +1,15 @@
 //! Conversion between the version of stored objects and the version of a request.
 //!
-//! For custom resources only `apiVersion` changes (conversion strategy `None`). Events are stored
-//! once for two API groups with different field names. Kinds with other differences between
-//! versions are served in one version only.
+//! For custom resources only `apiVersion` changes (conversion strategy `None`). Events of both API
+//! groups, whose field names differ, are stored in the form of one group. Kinds with other
+//! differences between versions are served in one version only.
 
 use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 use crate::object;
 
-/// Fields of events: the name in `events.k8s.io`, and the name in the core group.
+/// Fields of events with two names: the path in `events.k8s.io`, and the path in the core group.
 const EVENT_FIELDS: &[(&[&str], &[&str])] = &[
     (&["regarding"], &["involvedObject"]),
     (&["note"], &["message"]),
@@ -20,8 +20,8 @@ const EVENT_FIELDS: &[(&[&str], &[&str])] = &[
     (&["deprecatedCount"], &["count"]),
 ];
 
-/// Returns the resource under which the store has the objects of `kind`. It is the same for all
-/// versions, and for both groups of events.
+/// Returns the resource name under which the store keeps the objects of `kind`. The name is the
+/// same for all versions of a kind, and for both API groups of events.
 pub(crate) fn storage_name(kind: &Kind) -> String {
     if is_new_event(kind) {
         "events".to_owned()

@@ -11,7 +11,7 @@ use crate::status::{ApiError, ApiResult};
 use crate::store::{CommitError, Expected, Key};
 use crate::target::Target;
 
-/// Number of generated names that are tried before the request fails.
+/// Maximum number of generated names that are tried before a create with `generateName` fails.
 const GENERATE_NAME_ATTEMPTS: usize = 8;
 
 impl Registry {
@@ -26,8 +26,8 @@ impl Registry {
         self.create_by(WrittenBy::Update, target, body, write)
     }
 
-    /// Does the same as [`Self::create`] for any way of writing, without the check for unknown
-    /// fields.
+    /// Creates the object in `body` like [`Self::create`], but also for a server-side apply, and
+    /// without the check for unknown fields.
     pub(super) fn create_by(
         &self,
         by: WrittenBy,
@@ -119,7 +119,7 @@ impl Registry {
         }
     }
 
-    /// Checks that the namespace exists and is not being deleted.
+    /// Checks that the namespace of the target exists and is not being deleted.
     fn check_namespace_open(&self, target: &Target, name: &str) -> ApiResult<()> {
         if !target.kind.namespaced {
             return Ok(());

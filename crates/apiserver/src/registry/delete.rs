@@ -17,7 +17,8 @@ use crate::{clock, object};
 
 /// Finalizer of an object that waits until its blocking dependents are deleted.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// Finalizer of an object that waits until its dependents have no owner reference to it.
+/// Finalizer of an object that waits until its dependents no longer have an owner reference to the
+/// object.
 pub(crate) const ORPHAN: &str = "orphan";
 /// Finalizer of a CRD that waits until its objects are deleted.
 pub(crate) const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -33,7 +34,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) dry_run: Option<Vec<String>>,
 }
 
-/// The UID and version that the object must have to be deleted.
+/// The UID and the resource version that an object must have to be deleted.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Preconditions {
@@ -96,7 +97,8 @@ impl Registry {
         }
     }
 
-    /// Deletes these objects of a kind. An object that another client has deleted is not an error.
+    /// Deletes these objects of a kind, and ignores objects that another client has already
+    /// deleted.
     pub(crate) fn delete_all(
         &self,
         kind: &Arc<Kind>,
@@ -114,7 +116,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Returns the body of the response to a delete.
+    /// Returns the body of the response to a delete request: the deleted object or a `Status`.
     pub(crate) fn deleted_body(&self, target: &Target, deleted: &Deleted) -> Value {
         match deleted {
             Deleted::Gone(object) if !rules::returns_deleted_object(&target.kind) => {
@@ -206,8 +208,8 @@ impl Registry {
     }
 }
 
-/// Returns the grace period of a pod in seconds: that of the request, or else of its spec. It is 0
-/// for a pod without a node, and for a finished one.
+/// Returns the grace period of a pod in seconds, from the request or else from the pod's spec. The
+/// grace period is 0 if the pod has no node, or if the pod has finished.
 fn grace_period(options: &DeleteOptions, pod: &Value) -> i64 {
     let phase = object::text(pod, &["status", "phase"]);
     if object::text(pod, &["spec", "nodeName"]).is_empty()
@@ -268,7 +270,7 @@ fn add_finalizer(object: &mut Value, finalizer: &str) {
     }
 }
 
-/// Sets the finalizers. An empty list removes the field.
+/// Sets the finalizers of an object. An empty list removes the field `finalizers`.
 pub(crate) fn set_finalizers(object: &mut Value, finalizers: Vec<String>) {
     let value = if finalizers.is_empty() {
         Value::Null

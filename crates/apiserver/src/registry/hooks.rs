@@ -9,7 +9,8 @@ use crate::kinds::Kind;
 use crate::object;
 
 impl Registry {
-    /// Adds the kinds of a stored CRD to the catalog. Does nothing for other kinds.
+    /// Adds the kinds that a stored CRD defines to the catalog of served kinds. Does nothing for an
+    /// object that is not a CRD.
     pub(super) fn after_write(&self, kind: &Kind, stored: Arc<Value>) -> Arc<Value> {
         if rules::is_crd(kind) && !object::is_deleting(&stored) {
             let established = self.establish(&stored);
@@ -24,7 +25,8 @@ impl Registry {
         stored
     }
 
-    /// Removes the kinds of a deleted CRD from the catalog. Does nothing for other kinds.
+    /// Removes the kinds that a deleted CRD defines from the catalog of served kinds. Does nothing
+    /// for an object that is not a CRD.
     pub(super) fn after_delete(&self, kind: &Kind, removed: &Value) {
         if rules::is_crd(kind) {
             let group = object::text(removed, &["spec", "group"]);

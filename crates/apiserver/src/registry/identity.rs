@@ -1,4 +1,4 @@
-//! Checks that the body of a request and its path are about the same object.
+//! Checks that the body and the path of a request name the same object.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::object;
 use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
 
-/// Checks that the name in a body, if it has one, is the name in the path.
+/// Checks that the name in the body is the name in the path. A body without a name is accepted.
 pub(super) fn check_name(target: &Target, body: &Value) -> ApiResult<()> {
     let name = object::name(body);
     if name.is_empty() || name == target.name {
@@ -19,7 +19,8 @@ pub(super) fn check_name(target: &Target, body: &Value) -> ApiResult<()> {
     )))
 }
 
-/// Checks that the namespace in a body, if it has one, is the namespace in the path.
+/// Checks that the namespace in the body is the namespace in the path. A body without a namespace
+/// is accepted.
 pub(super) fn check_namespace(target: &Target, body: &Value) -> ApiResult<()> {
     let namespace = object::namespace(body);
     if !target.kind.namespaced || namespace.is_empty() || namespace == target.namespace {
@@ -30,7 +31,7 @@ pub(super) fn check_namespace(target: &Target, body: &Value) -> ApiResult<()> {
     ))
 }
 
-/// Checks that an apply configuration has the kind and the version of the path.
+/// Checks that an apply configuration has the kind and the API version that the path names.
 pub(super) fn check_type(kind: &Kind, subresource: &str, config: &Value) -> ApiResult<()> {
     let (version, name) = (
         object::text(config, &["apiVersion"]),
@@ -48,7 +49,8 @@ pub(super) fn check_type(kind: &Kind, subresource: &str, config: &Value) -> ApiR
     Err(ApiError::bad_request(message))
 }
 
-/// Checks that the resource version and the UID that the client read are those of the live object.
+/// Checks that the resource version and the UID in `new`, if they are set, are those of the live
+/// object.
 pub(super) fn check_versions(target: &Target, live: &Value, new: &Value) -> ApiResult<()> {
     let read = object::meta(new, "resourceVersion");
     if !read.is_empty() && read.parse::<u64>().is_err() {

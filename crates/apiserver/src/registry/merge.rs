@@ -18,12 +18,13 @@ pub(super) struct Configuration<'a> {
     pub(super) body: Value,
     /// The field manager.
     pub(super) manager: &'a str,
-    /// Whether to take fields that other managers own.
+    /// Whether to take over fields that other managers own.
     pub(super) force: bool,
 }
 
 impl Registry {
-    /// Returns a copy of the live object with the patch, which is not a server-side apply.
+    /// Returns a copy of the live object with the patch applied. The patch is of any type except
+    /// server-side apply.
     pub(super) fn patched(&self, target: &Target, patch: &Patch, live: &Value) -> ApiResult<Value> {
         let mut new = live.clone();
         match patch.type_ {
@@ -41,8 +42,8 @@ impl Registry {
         Ok(new)
     }
 
-    /// Merges a configuration into the live object, or returns the object to create if there is no
-    /// live one. The result has its `managedFields`.
+    /// Merges an apply configuration into the live object. Without a live object, returns the
+    /// object to create. The `managedFields` of the result are up to date.
     pub(super) fn merge(
         &self,
         config: &Configuration<'_>,
@@ -65,7 +66,7 @@ impl Registry {
     }
 }
 
-/// Checks that a patched object is still the same object.
+/// Checks that a patch has not changed the identity of the object, such as its name or UID.
 pub(super) fn check_patched(target: &Target, live: &Value, patched: &Value) -> ApiResult<()> {
     identity::check_name(target, patched)?;
     check_uid_unchanged(target, object::uid(patched), live)?;
@@ -77,7 +78,8 @@ pub(super) fn check_patched(target: &Target, live: &Value, patched: &Value) -> A
     Ok(())
 }
 
-/// Checks that the UID in a patch or configuration, if it has one, is that of the live object.
+/// Checks that `uid`, the UID in a patch or apply configuration, is empty or the UID of the live
+/// object.
 fn check_uid_unchanged(target: &Target, uid: &str, live: &Value) -> ApiResult<()> {
     if uid.is_empty() || uid == object::uid(live) {
         return Ok(());

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{FOREGROUND, ORPHAN};
 use crate::object;
 
-/// Finalizers that are valid without a domain.
+/// Finalizers of Kubernetes, which are valid although their names have no domain.
 const STANDARD: &[&str] = &[FOREGROUND, ORPHAN, "kubernetes"];
 
 /// Maximum total length of the annotations of an object in bytes, as in Kubernetes.

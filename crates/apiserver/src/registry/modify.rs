@@ -12,12 +12,12 @@ use crate::status::{ApiError, ApiResult};
 use crate::store::{CommitError, Expected};
 use crate::target::Target;
 
-/// Number of attempts to commit a change while other clients write the same object.
+/// Maximum number of attempts to commit a change while other clients write the same object.
 const COMMIT_ATTEMPTS: usize = 5;
 
 impl Registry {
-    /// Changes an object: `change` returns the new object for the live one. It is called again if
-    /// another client writes the object before the commit.
+    /// Changes a stored object. `change` returns the new object for the live object, and is called
+    /// again if another client writes the object before the commit.
     pub(crate) fn modify(
         &self,
         target: &Target,
@@ -27,7 +27,7 @@ impl Registry {
         self.modify_by(WrittenBy::Update, target, write, change)
     }
 
-    /// Does the same as [`Self::modify`] for any way of writing.
+    /// Changes a stored object like [`Self::modify`], but also for a server-side apply.
     pub(super) fn modify_by(
         &self,
         by: WrittenBy,

@@ -1,9 +1,9 @@
 //! Pages of a list: `limit` and `continue`.
 //!
-//! A token has the first key of the next page, and the revision at which all pages are read. The
-//! store undoes later events, so all pages are of the same state. If the events since that revision
-//! are no longer in the history, the token has expired; the response then has a token to continue
-//! with the present state.
+//! A `continue` token contains the first key of the next page, and the revision at which all pages
+//! are read. To show the state at the revision, the store undoes the events after it. If these
+//! events are no longer in the history, the token has expired. The error response then has a token
+//! with which the client can continue at the current state.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::store::Key;
 use crate::target::Target;
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
-/// The base64 decoder of Go: excess bits at the end are ignored.
+/// A base64 decoder that ignores excess bits at the end, as the one of Go does.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::URL_SAFE,
     NO_PAD.with_decode_allow_trailing_bits(true),
@@ -34,11 +34,11 @@ const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to di
 /// The requested part of a list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PageRequest {
-    /// Maximum number of objects; 0 returns all.
+    /// Maximum number of objects on the page; 0 for all objects.
     pub(crate) limit: usize,
-    /// The revision to read at. `None` reads at the present one.
+    /// The revision at which to read the list; `None` for the current revision.
     pub(crate) exact: Option<u64>,
-    /// The token from the page before.
+    /// The `continue` token from the previous page.
     pub(crate) token: Option<Token>,
 }
 
@@ -47,10 +47,10 @@ pub(crate) struct PageRequest {
 pub(crate) struct Token {
     #[serde(default)]
     v: String,
-    /// The revision of the first page; negative to read the present state.
+    /// The revision at which the first page was read; negative to read the current state.
     #[serde(default)]
     rv: i64,
-    /// The first key that may be on the page.
+    /// The key at which the page starts: just after the last object of the previous page.
     #[serde(default)]
     start: String,
 }
@@ -101,7 +101,7 @@ impl Token {
         Ok(token)
     }
 
-    /// Returns the revision to read at, or `None` for the present state.
+    /// Returns the revision at which to read the page, or `None` for the current state.
     pub(crate) fn revision(&self) -> Option<u64> {
         u64::try_from(self.rv).ok()
     }
@@ -111,7 +111,7 @@ impl Token {
         BASE64.encode(token.to_string())
     }
 
-    /// Returns the key of the first object that may be on the page.
+    /// Returns the key at which the page starts.
     fn key(&self, target: &Target) -> Key {
         let start = self.start.strip_prefix('/').unwrap_or(&self.start);
         match start.split_once('/') {
@@ -128,15 +128,15 @@ impl Token {
 pub(crate) struct Page {
     pub(crate) objects: Vec<Arc<Value>>,
     pub(crate) revision: u64,
-    /// The token for the next page; empty on the last page.
+    /// The `continue` token for the next page; empty on the last page.
     pub(crate) token: String,
-    /// Number of objects on later pages. `None` if there is a selector: as in Kubernetes, the
-    /// number is not known then.
+    /// Number of objects on later pages. As in Kubernetes, the number is `None` if the list has a
+    /// selector.
     pub(crate) remaining: Option<usize>,
 }
 
 impl Page {
-    /// Returns the metadata of the list.
+    /// Returns the `metadata` of the list in the response.
     pub(crate) fn metadata(&self) -> Value {
         let mut metadata = json!({"resourceVersion": self.revision.to_string()});
         if !self.token.is_empty() {
@@ -191,7 +191,7 @@ impl Registry {
 }
 
 impl Page {
-    /// Returns the token for the objects after the last one of this page.
+    /// Returns the `continue` token for the page after this one.
     fn next(&self, target: &Target, revision: u64) -> String {
         let Some(last) = self.objects.last() else {
             return String::new();
@@ -211,8 +211,8 @@ impl Page {
     }
 }
 
-/// Returns the error for a revision that is no longer in the history. For a list with a token it
-/// has a token to continue, though with another state than that of the first pages.
+/// Returns the error for a list at a revision that is no longer in the history. If the request had
+/// a token, the error has a new token, with which the client can continue at the current state.
 fn expired(token: Option<&Token>) -> ApiError {
     match token {
         None => ApiError::expired(TOO_OLD),

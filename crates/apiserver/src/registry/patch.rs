@@ -43,8 +43,8 @@ pub(crate) struct Patch {
 }
 
 impl Registry {
-    /// Patches the object, and returns the stored object and whether it was created: server-side
-    /// apply creates an object that does not exist.
+    /// Patches the object, and returns the stored object and whether the object was created. Only
+    /// server-side apply creates an object that does not exist.
     pub(crate) fn patch(
         &self,
         target: &Target,

@@ -1,5 +1,5 @@
-//! The steps from a changed object to one that can be stored: namespace, the fields that the
-//! request may change, defaults, managed fields, generation.
+//! Preparation of a changed object for the store: sets namespace, defaults, managed fields and
+//! generation, and resets the fields that the request may not change.
 
 use opkit_apimachinery::managedfields::{self, Manager};
 use opkit_apimachinery::structural;
@@ -14,10 +14,11 @@ use crate::{crd, object};
 /// The way in which an object was written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum WrittenBy {
-    /// By a create, update or patch: the server finds out which fields changed.
+    /// By a create, update or patch. The server compares the objects to find the changed fields for
+    /// `managedFields`.
     Update,
-    /// By a server-side apply, which has set `managedFields` itself. Nulls that are left in the
-    /// object are not replaced by defaults: validation refuses them.
+    /// By a server-side apply, which has already set `managedFields`. Nulls in the object are not
+    /// replaced by defaults, and validation refuses them.
     Apply,
 }
 
@@ -58,7 +59,7 @@ impl Registry {
         Ok(new)
     }
 
-    /// Removes unknown fields, and sets defaults.
+    /// Removes unknown fields from an object, and sets its defaults.
     pub(super) fn normalize(
         &self,
         kind: &Kind,
@@ -158,7 +159,8 @@ fn restrict(target: &Target, live: &Value, new: &mut Value) {
     keep_system_fields(live, new);
 }
 
-/// Increments the generation if a field other than metadata and status has changed.
+/// Sets the generation of `new`: one more than that of `live` if a field outside of `metadata` and
+/// `status` has changed.
 fn set_generation(target: &Target, live: &Value, new: &mut Value) {
     let kind = &target.kind;
     // A binding sets the node of a pod, and does not count as a change of its spec.
@@ -180,14 +182,15 @@ fn set_generation(target: &Target, live: &Value, new: &mut Value) {
     }
 }
 
-/// Resets the fields that only the server writes to their live values.
+/// Resets the `metadata` fields that only the server writes to the values in `live`.
 fn keep_system_fields(live: &Value, new: &mut Value) {
     for field in SYSTEM_FIELDS {
         object::set_meta(new, field, object::at(live, &["metadata", field]).clone());
     }
 }
 
-/// Removes the times of managed fields that were written through `scale`, as Kubernetes does.
+/// Removes the times from the `managedFields` entries of the subresource `scale`, as Kubernetes
+/// does.
 fn remove_scale_times(object: &mut Value) {
     let managers = object
         .pointer_mut("/metadata/managedFields")

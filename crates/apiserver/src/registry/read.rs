@@ -17,13 +17,14 @@ use crate::target::Target;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     labels: Option<LabelSelector>,
-    /// The field selector, and the kind, which knows the values of its fields.
+    /// The field selector, and the kind whose rules give the values of the selected fields.
     fields: Option<(FieldSelector, Arc<Kind>)>,
     shard: Option<ShardSelector>,
 }
 
 impl Filter {
-    /// Parses `labelSelector` and `fieldSelector`, and checks that `kind` supports the fields.
+    /// Parses `labelSelector` and `fieldSelector`, and checks that `kind` supports the fields in
+    /// the field selector.
     pub(crate) fn parse(kind: &Arc<Kind>, query: &Query) -> ApiResult<Self> {
         let labels = query
             .get("labelSelector")
@@ -59,7 +60,7 @@ impl Filter {
         })
     }
 
-    /// Adds the `shardSelector` of the request. In Kubernetes it is behind a feature gate.
+    /// Adds the `shardSelector` of the request, which in Kubernetes needs a feature gate.
     pub(crate) fn sharded(mut self, query: &Query) -> ApiResult<Self> {
         self.shard = query
             .get("shardSelector")
@@ -103,7 +104,7 @@ impl Filter {
 }
 
 impl Registry {
-    /// Returns the object in the version of the target.
+    /// Returns the object that `target` names, in the API version of the request.
     pub(crate) fn get(&self, target: &Target) -> ApiResult<Value> {
         if target.subresource == "scale" {
             return self.get_scale(target);

@@ -1,4 +1,4 @@
-//! Rules for built-in kinds that Kubernetes does not publish as data, as lists.
+//! Lists of special rules for built-in kinds, which Kubernetes does not publish as data.
 
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ const IMMUTABLE: &[(&str, &[&str])] = &[
     ("secrets", &["type"]),
 ];
 
-/// Fields that the server sets itself, so that no manager owns them.
+/// Fields that the server itself sets on create, so that no field manager owns these fields.
 const UNATTRIBUTED: &[(&str, &[&str])] = &[
     ("namespaces", &["spec", "finalizers"]),
     ("services", &["spec", "clusterIPs"]),
@@ -78,13 +78,13 @@ const UNATTRIBUTED: &[(&str, &[&str])] = &[
     ("services", &["spec", "ipFamilyPolicy"]),
 ];
 
-/// Fields that no manager owns while they are empty.
+/// Fields that no field manager owns if they are empty when the object is created.
 const UNATTRIBUTED_EMPTY: &[(&str, &[&str])] = &[
     ("events", &["reportingComponent"]),
     ("events", &["reportingInstance"]),
 ];
 
-/// Resources of which a PUT creates an object that does not exist.
+/// Resources for which a PUT of an object that does not exist creates the object.
 const CREATED_BY_UPDATE: &[&str] = &[
     "clusterrolebindings.rbac.authorization.k8s.io",
     "clusterroles.rbac.authorization.k8s.io",
@@ -115,7 +115,7 @@ const SET_FIXED: &str = "updates to statefulset spec for fields other than 'repl
     'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
     'minReadySeconds' are forbidden";
 
-/// The keys that secrets of a type must have.
+/// Types of secrets, and the keys that a secret of the type must have.
 const SECRET_KEYS: &[(&str, &[&str])] = &[
     ("kubernetes.io/basic-auth", &["username", "password"]),
     ("kubernetes.io/dockercfg", &[".dockercfg"]),
@@ -127,7 +127,7 @@ const SECRET_KEYS: &[(&str, &[&str])] = &[
 const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' \
     (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
-/// Workloads whose selector must match the labels of their template.
+/// Workloads whose selector must match the labels of the workload's Pod template.
 const SELECT_TEMPLATE: &[&str] = &[
     "daemonsets.apps",
     "deployments.apps",
@@ -173,8 +173,9 @@ pub(super) fn is_named_as_label(kind: &Kind) -> bool {
     NAMED_AS_LABELS.contains(&kind.group_resource().as_str())
 }
 
-/// Removes the fields of `new` that the manager of this write does not own, and returns them. The
-/// caller sets them again.
+/// Removes and returns the fields of `new` that the field manager of this write does not own, such
+/// as fields that the server sets. The caller restores the fields after it has computed
+/// `managedFields`.
 pub(super) fn set_aside(
     target: &Target,
     live: Option<&Value>,
@@ -202,7 +203,7 @@ pub(super) fn set_aside(
     taken.filter(|(_, value)| !value.is_null()).collect()
 }
 
-/// Returns an error for each immutable field that differs.
+/// Returns an error for each immutable field that differs between `live` and `new`.
 pub(super) fn immutable_changes(kind: &Kind, live: &Value, new: &Value) -> Vec<FieldError> {
     let resource = kind.group_resource();
     IMMUTABLE
@@ -229,7 +230,7 @@ fn sealed_changes(kind: &Kind, live: &Value, new: &Value) -> Vec<FieldError> {
         .collect()
 }
 
-/// Returns an error if a StatefulSet changes in other fields than those that can change.
+/// Returns an error if the spec of a StatefulSet changes outside of the mutable fields.
 fn stateful_set_changes(kind: &Kind, live: &Value, new: &Value) -> Option<FieldError> {
     if kind.group_resource() != "statefulsets.apps" {
         return None;
@@ -249,8 +250,8 @@ fn holds_data(kind: &Kind) -> bool {
     kind.group.is_empty() && matches!(kind.plural.as_str(), "configmaps" | "secrets")
 }
 
-/// Returns an error for each key that a secret must have for its type and does not have. Of user
-/// name and password, one is enough.
+/// Returns an error for each key that the type of a secret requires and that the secret does not
+/// have. A secret of type `kubernetes.io/basic-auth` needs only one of user name and password.
 pub(super) fn missing_keys(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let type_ = object::text(object, &["type"]);
     let (_, keys) = match SECRET_KEYS.iter().find(|(of, _)| *of == type_) {
@@ -314,7 +315,8 @@ pub(super) fn negative_replicas(kind: &Kind, object: &Value) -> Option<FieldErro
     })
 }
 
-/// Returns an error for each limit of a rolling update that is neither an integer nor a percentage.
+/// Returns an error for each of `maxSurge` and `maxUnavailable` of a rolling update that is neither
+/// an integer nor a percentage.
 pub(super) fn bad_bounds(kind: &Kind, object: &Value) -> Vec<FieldError> {
     if kind.group_resource() != "deployments.apps" {
         return Vec::new();
@@ -348,7 +350,7 @@ pub(super) fn bad_bounds(kind: &Kind, object: &Value) -> Vec<FieldError> {
         .collect()
 }
 
-/// Returns an error if the selector of a workload does not match the labels of its template.
+/// Returns an error if the selector of a workload does not match the labels of its Pod template.
 pub(super) fn mismatched_selector(kind: &Kind, object: &Value) -> Option<FieldError> {
     if !SELECT_TEMPLATE.contains(&kind.group_resource().as_str()) {
         return None;

@@ -1,5 +1,5 @@
-//! The `scale` subresource: the replicas of any kind that declares their path, as an
-//! `autoscaling/v1` Scale.
+//! The `scale` subresource: reads and writes the number of replicas of an object as an
+//! `autoscaling/v1` Scale, for any kind that declares the path of the replicas.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ impl Registry {
         Ok(scale_of(&paths(target)?, &object))
     }
 
-    /// Changes the replicas of an object through its scale, and returns the object.
+    /// Changes the number of replicas of an object through its `scale` subresource, and returns the
+    /// object.
     pub(super) fn update_scale(
         &self,
         target: &Target,
@@ -49,7 +50,7 @@ impl Registry {
         })
     }
 
-    /// Returns the scale of a stored object.
+    /// Returns the `autoscaling/v1` Scale of a stored object.
     pub(crate) fn scale_from(&self, target: &Target, object: &Value) -> ApiResult<Value> {
         Ok(scale_of(
             &paths(target)?,

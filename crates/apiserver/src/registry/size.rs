@@ -8,12 +8,12 @@ use super::Registry;
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
 
-/// Maximum size of a request to etcd in bytes: the default of its flag `--max-request-bytes`.
+/// Maximum size in bytes of a request to etcd: the default of etcd's flag `--max-request-bytes`.
 const OBJECT_MAX: usize = 1536 * 1024;
 
 impl Registry {
-    /// Refuses an object that is too large for etcd, with the error of Kubernetes in this case: 500
-    /// without a reason.
+    /// Refuses an object that is too large for etcd. As in Kubernetes, the error has the code 500
+    /// and no reason.
     pub(super) fn check_size(&self, kind: &Kind, object: &Value) -> ApiResult<()> {
         if json_size(object) <= OBJECT_MAX {
             return Ok(());

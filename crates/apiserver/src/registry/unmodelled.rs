@@ -1,5 +1,6 @@
-//! Warnings about features that this control plane does not have. When an object that relies on one
-//! is written, the client gets a warning, and the first such object is logged.
+//! Warnings about features that this control plane does not have. A client that writes an object
+//! which relies on such a feature gets a warning. The first warning for each feature is also
+//! logged.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +11,13 @@ use super::{Registry, rules};
 use crate::kinds::Kind;
 use crate::object;
 
-/// Maximum number of CEL rules of a CRD that a warning lists.
+/// Maximum number of CEL rules of a CRD that one warning lists.
 const RULES: usize = 3;
-/// Maximum number of features that are remembered: more than exist.
+/// Maximum number of features whose first warnings are kept. Fewer features than this exist.
 const FEATURES: usize = 64;
 
-/// Kinds that are stored without any effect: the resource, the feature, and the missing effect.
+/// Kinds whose objects are stored without any effect: the resource, the name of the missing
+/// feature, and the consequence for the object.
 const KINDS: &[(&str, &str, &str)] = &[
     (
         "statefulsets.apps",
@@ -156,7 +158,7 @@ fn of_crd(crd: &Value) -> Vec<(&'static str, String)> {
     found
 }
 
-/// Adds the paths of the schemas that have CEL rules.
+/// Adds to `found` the paths of `schema` and of the schemas below that have CEL rules.
 fn find_rules(schema: &Value, path: &str, found: &mut Vec<String>) {
     if !object::items(schema, &["x-kubernetes-validations"]).is_empty() {
         let path = if path.is_empty() { "." } else { path };
@@ -172,7 +174,8 @@ fn find_rules(schema: &Value, path: &str, found: &mut Vec<String>) {
     find_nested(schema, path, found);
 }
 
-/// Adds the paths of schemas with CEL rules in the items of a list and in the values of a map.
+/// Adds to `found` the paths of schemas with CEL rules in the items of a list and in the values of
+/// a map.
 fn find_nested(schema: &Value, path: &str, found: &mut Vec<String>) {
     for (field, mark) in [("items", "[]"), ("additionalProperties", "[*]")] {
         let nested = object::at(schema, &[field]);

@@ -11,8 +11,8 @@ use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
 
 impl Registry {
-    /// Replaces the object by `body`, and returns the stored object and whether it was created:
-    /// objects of some kinds can be created by an update.
+    /// Replaces the object by `body`, and returns the stored object and whether the object was
+    /// created. For some kinds an update creates an object that does not exist.
     pub(crate) fn update(
         &self,
         target: &Target,

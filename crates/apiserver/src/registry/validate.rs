@@ -12,7 +12,8 @@ use crate::target::Target;
 use crate::{crd, object};
 
 impl Registry {
-    /// Refuses fields that `kind` does not have, or warns of them, as `fieldValidation` requests.
+    /// Refuses a body with fields that `kind` does not have, or warns about these fields, as the
+    /// parameter `fieldValidation` requests.
     pub(super) fn check_unknown_fields(
         &self,
         kind: &Kind,

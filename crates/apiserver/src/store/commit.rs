@@ -1,4 +1,5 @@
-//! Writes: the commit of one object, which is also an event, and the indexes by UID and owner.
+//! Writes of the store: stores or removes one object, adds the event, and updates the indexes by
+//! UID and by owner.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use super::{Change, CommitError, Event, Expected, Key, State, Store};
 use crate::object;
 
 impl Store {
-    /// Stores `object` with the new revision, if the present object is as expected.
+    /// Stores `object` with a new revision, if the currently stored object is as expected.
     pub(crate) fn put(
         &self,
         resource: &str,
@@ -18,7 +19,7 @@ impl Store {
         self.commit(resource, &Key::of(&object), expected, Some(object))
     }
 
-    /// Removes an object if it has this revision, and returns its last state.
+    /// Removes an object if the object has this revision, and returns its last state.
     pub(crate) fn remove(
         &self,
         resource: &str,

@@ -1,11 +1,11 @@
-//! Past events, which watches and controllers read with a cursor.
+//! Past events. A watch or controller reads the events after the last revision that it has read.
 
 use super::{Change, Event, Store, Table, TooOld};
 use crate::object;
 
 impl Store {
-    /// Returns the events of a resource after `revision`, oldest first, and the revision up to
-    /// which they are complete.
+    /// Returns the events of a resource after `revision`, oldest first. Also returns the current
+    /// revision, from which the next read continues.
     pub(crate) fn events_after(
         &self,
         resource: &str,
@@ -19,8 +19,8 @@ impl Store {
         Ok((events, state.revision.max(revision)))
     }
 
-    /// Returns the events of all resources after `revision`, oldest first, each with its resource,
-    /// and the revision up to which they are complete.
+    /// Returns the events of all resources after `revision`, oldest first, each with the name of
+    /// its resource. Also returns the current revision, from which the next read continues.
     pub(crate) fn all_events_after(
         &self,
         revision: u64,
@@ -35,7 +35,8 @@ impl Store {
         Ok((events, state.revision))
     }
 
-    /// Returns an event `Added` for every object, for a reader whose cursor is too old.
+    /// Returns an event `Added` for every stored object, for a reader that has missed dropped
+    /// events. Also returns the current revision.
     pub(crate) fn everything(&self) -> (Vec<(String, Event)>, u64) {
         let state = self.state.lock();
         let mut events = Vec::new();
@@ -59,7 +60,7 @@ impl Table {
     /// Returns the events after `revision`.
     ///
     /// # Errors
-    /// [`TooOld`] if one of them has been dropped.
+    /// [`TooOld`] if an event after `revision` has been dropped.
     pub(super) fn after(
         &self,
         revision: u64,

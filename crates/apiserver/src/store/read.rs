@@ -1,4 +1,4 @@
-//! Reads of the present objects, and of past ones in a consistent list.
+//! Reads of the store: current objects, and lists of the objects as they were at a past revision.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Key, Store, Table, TooOld};
 
 impl Store {
-    /// Returns an object.
+    /// Returns the current object with this key, if there is one.
     pub(crate) fn get(&self, resource: &str, key: &Key) -> Option<Arc<Value>> {
         self.state
             .lock()
@@ -19,8 +19,8 @@ impl Store {
             .cloned()
     }
 
-    /// Returns the objects of a namespace, or of all namespaces if it is `None`, sorted by key, and
-    /// the revision at which they were read.
+    /// Returns the objects of a resource, sorted by key, and the revision at which they were read.
+    /// `None` as the namespace means all namespaces.
     pub(crate) fn list(&self, resource: &str, namespace: Option<&str>) -> (Vec<Arc<Value>>, u64) {
         let state = self.state.lock();
         let Some(table) = state.tables.get(resource) else {
@@ -38,9 +38,9 @@ impl Store {
         (objects, state.revision)
     }
 
-    /// Returns the objects from the key `start` on, as they were at `revision`, sorted by key, and
-    /// the revision. `None` reads the present objects. Past objects are the present ones with the
-    /// events since then undone.
+    /// Returns the objects from the key `start` on, sorted by key, as they were at `revision`. Also
+    /// returns the revision. If `revision` is `None`, the current objects are returned. A past
+    /// state is computed from the current objects by undoing the events after `revision`.
     pub(crate) fn list_at(
         &self,
         resource: &str,
@@ -75,7 +75,7 @@ impl Store {
         Ok((objects, revision))
     }
 
-    /// Returns the object with a UID, and its resource.
+    /// Returns the object with this UID, and the name of its resource.
     pub(crate) fn by_uid(&self, uid: &str) -> Option<(String, Arc<Value>)> {
         let state = self.state.lock();
         let (resource, key) = state.by_uid.get(uid)?;
@@ -83,7 +83,8 @@ impl Store {
         Some((resource.clone(), object.clone()))
     }
 
-    /// Returns the objects that have `uid` in their owner references, and their resources.
+    /// Returns the objects that have `uid` in their owner references, each with the name of its
+    /// resource.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<(String, Arc<Value>)> {
         let state = self.state.lock();
         let Some(places) = state.by_owner.get(uid) else {

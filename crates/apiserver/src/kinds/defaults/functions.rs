@@ -1,11 +1,12 @@
-//! The defaults that depend on more than one field, by their names in `data/defaults.txt`.
+//! Functions that set defaults which depend on more than one field. `data/defaults.txt` refers to
+//! each function by a name.
 
 use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
 type Function = fn(&mut Fields);
 
-/// Returns the function with a name such as `@image-pull-policy`.
+/// Returns the function that `data/defaults.txt` calls `name`, such as `@image-pull-policy`.
 pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
         "@crd-names" => crd_names,
@@ -44,7 +45,7 @@ fn set_default(fields: &mut Fields, field: &str, value: Value) {
     }
 }
 
-/// Returns the object in a field, which is created if it is missing.
+/// Returns the object in a field. Creates an empty object if the field is missing.
 fn object<'a>(fields: &'a mut Fields, field: &str) -> Option<&'a mut Fields> {
     set_default(fields, field, json!({}));
     fields.get_mut(field)?.as_object_mut()
@@ -68,7 +69,8 @@ fn crd_names(names: &mut Fields) {
     }
 }
 
-/// Adds the tolerations of lost nodes for 5 minutes, unless the Pod has tolerations for them.
+/// Adds tolerations of 5 minutes for the taints `not-ready` and `unreachable` of nodes, unless the
+/// Pod tolerates these taints already.
 fn default_tolerations(spec: &mut Fields) {
     set_default(spec, "tolerations", json!([]));
     let Some(tolerations) = spec.get_mut("tolerations").and_then(Value::as_array_mut) else {
@@ -120,7 +122,8 @@ fn host_ports(spec: &mut Fields) {
     }
 }
 
-/// Sets the pull policy: `Always` for images with the tag `latest` or none, which can change.
+/// Sets the image pull policy of a container: `Always` if the image has the tag `latest`, or
+/// neither tag nor digest, because such an image can change; otherwise `IfNotPresent`.
 fn image_pull_policy(container: &mut Fields) {
     let image = text(container, "image");
     let (name, digest) = image
@@ -134,7 +137,8 @@ fn image_pull_policy(container: &mut Fields) {
     set_default(container, "imagePullPolicy", json!(policy));
 }
 
-/// Sets selector and labels of a Job, which finds its Pods by its UID.
+/// Sets the selector of a Job and the labels of its Pod template, so that the Job finds its Pods by
+/// the UID of the Job.
 fn job_selector(job: &mut Fields) {
     const UID: &str = "batch.kubernetes.io/controller-uid";
     let metadata = job
@@ -168,7 +172,8 @@ fn add_labels(fields: &mut Fields, labels: &Value) {
     }
 }
 
-/// Sets the default requests of a LimitRange for containers to its default limits.
+/// Sets the default amounts of a LimitRange item for containers: default limits are the maximum,
+/// and default requests are the default limits or else the minimum.
 fn limit_range_requests(limit: &mut Fields) {
     for (from, to) in [
         ("max", "default"),
@@ -191,7 +196,7 @@ fn limit_range_requests(limit: &mut Fields) {
     }
 }
 
-/// Adds the label with its name to a namespace.
+/// Adds the label `kubernetes.io/metadata.name` to a namespace.
 fn namespace_label(metadata: &mut Fields) {
     let name = text(metadata, "name");
     if !name.is_empty()
@@ -237,7 +242,7 @@ fn qos_class(pod: &mut Fields) {
     }
 }
 
-/// Sets labels and selector of a ReplicationController from its template.
+/// Sets labels and selector of a ReplicationController to the labels of its Pod template.
 fn replication_controller_labels(controller: &mut Fields) {
     let labels = controller
         .get("spec")
@@ -253,7 +258,7 @@ fn replication_controller_labels(controller: &mut Fields) {
     }
 }
 
-/// Sets the request of each resource that has a limit and no request to this limit.
+/// Sets the request of each resource that has a limit but no request to the value of the limit.
 fn requests_from_limits(resources: &mut Fields) {
     let limits = resources
         .get("limits")
@@ -270,7 +275,7 @@ fn requests_from_limits(resources: &mut Fields) {
     }
 }
 
-/// Sets `serviceAccount`, the deprecated name of `serviceAccountName`, to the same value.
+/// Sets `serviceAccountName` of a Pod and the deprecated field `serviceAccount` to the same value.
 fn service_account(spec: &mut Fields) {
     let (new, old) = (
         text(spec, "serviceAccountName"),
@@ -298,14 +303,14 @@ fn string_data(secret: &mut Fields) {
     }
 }
 
-/// Sets the target port of a Service port to the port.
+/// Sets the field `targetPort` of a Service port to the value of its field `port`.
 fn target_port(port: &mut Fields) {
     if let Some(number) = port.get("port").cloned() {
         set_default(port, "targetPort", number);
     }
 }
 
-/// Returns standard base64 with padding.
+/// Encodes `bytes` as standard base64 with padding.
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
