@@ -1,8 +1,8 @@
 //! Discovery: the groups, versions and resources that this server serves.
 //!
-//! The bodies of `/api`, `/apis` and the paths below them are built from the catalog, in the legacy
-//! form (one request per group version) or in the aggregated form (two requests in total), which a
-//! client requests in its `Accept` header.
+//! The responses at `/api`, `/apis` and the paths below are built from the catalog of served kinds.
+//! The legacy form needs one request for each group version. The aggregated form, which a client
+//! requests in its `Accept` header, needs two requests in total.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Tables, as `kubectl get` requests them, and metadata without the rest of an object.
 //!
-//! The columns of a kind and the paths of their cells are data ([`Kind::columns`]). Cells that have
-//! no path are computed by the modules here, each with a name. The present time is a parameter, so
-//! that ages can be tested.
+//! The columns of a kind and the paths of the values in the cells are data ([`Kind::columns`]).
+//! Cells without a path are computed by named functions in the modules below. The current time is a
+//! parameter, so that ages can be tested.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -23,9 +23,9 @@ mod workload;
 
 pub(crate) use path::jsonpath;
 
-/// Returns the Table of `objects`, which are all of `kind`. Without `list_meta` it has the resource
-/// version of its one object. For a custom kind, [`Kind::columns`] are its
-/// `additionalPrinterColumns`: the name comes before them, and the age replaces an empty list.
+/// Returns the Table of `objects`, which are all of `kind`. Without `list_meta`, the Table has the
+/// resource version of the first object. The columns of a custom kind are the name and the
+/// `additionalPrinterColumns` of the CRD, or name and age if the CRD has none.
 pub(crate) fn table(
     kind: &Kind,
     objects: &[&Value],
@@ -72,7 +72,7 @@ pub(crate) fn partial_metadata_list(objects: &[&Value], list_meta: Value) -> Val
     })
 }
 
-/// Returns the columns of a kind, with those that every custom kind has.
+/// Returns the columns of a kind. For a custom kind, adds the columns that every custom kind has.
 fn columns(kind: &Kind) -> Vec<Column> {
     if !kind.is_custom() {
         return kind.columns.clone();
@@ -118,7 +118,7 @@ fn definition(column: &Column) -> Value {
     })
 }
 
-/// Returns the description of a column. The table of kinds has `#name` for the description of the
+/// Returns the description of a column. A text such as `#name` stands for the description of the
 /// property `name` of ObjectMeta.
 fn description(text: &str) -> String {
     let property = text.strip_prefix('#').and_then(|property| {

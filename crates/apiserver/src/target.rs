@@ -14,17 +14,18 @@ use crate::store::Key;
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) kind: Arc<Kind>,
-    /// Empty for cluster-scoped kinds, and for lists across all namespaces.
+    /// Namespace; empty for cluster-scoped kinds, and for lists across all namespaces.
     pub(crate) namespace: String,
-    /// Empty for requests on a collection: on create the body has the name.
+    /// Name of the object; empty for requests on a collection. In a create request, only the body
+    /// has the name.
     pub(crate) name: String,
-    /// Empty for the object itself.
+    /// Name of the subresource; empty for the object itself.
     pub(crate) subresource: String,
 }
 
 impl Target {
-    /// Returns the target of an object, or of a collection if `name` is empty. The namespace is
-    /// ignored for cluster-scoped kinds.
+    /// Returns an object as the target of a request, or a collection if `name` is empty. The
+    /// namespace is ignored for cluster-scoped kinds.
     pub(crate) fn new(kind: &Arc<Kind>, namespace: &str, name: &str) -> Self {
         let namespace = if kind.namespaced { namespace } else { "" };
         Self {
@@ -38,7 +39,7 @@ impl Target {
     /// Returns the target that `path` leads to.
     ///
     /// # Errors
-    /// [`NotServed`] if no resource is served there.
+    /// [`NotServed`] if no resource is served at the path.
     pub(crate) fn resolve(catalog: &Catalog, path: &ResourcePath<'_>) -> Result<Self, NotServed> {
         let text = |part: &Option<Cow<'_, str>>| part.as_deref().unwrap_or_default().to_owned();
         Ok(Self {
@@ -49,7 +50,7 @@ impl Target {
         })
     }
 
-    /// Sets the subresource.
+    /// Sets the subresource of the target.
     pub(crate) fn subresource(mut self, name: &str) -> Self {
         name.clone_into(&mut self.subresource);
         self
@@ -83,12 +84,12 @@ impl Target {
         Key::new(self.namespace.as_str(), self.name.as_str())
     }
 
-    /// Returns the name under which the store keeps the objects of the kind.
+    /// Returns the resource name under which the store keeps the objects of the target's kind.
     pub(crate) fn storage(&self) -> String {
         storage_name(&self.kind)
     }
 
-    /// Returns the error for an object that does not exist.
+    /// Returns the 404 error for this target, if the object does not exist.
     pub(crate) fn not_found(&self) -> ApiError {
         ApiError::not_found(&self.kind, &self.name)
     }

@@ -1,5 +1,5 @@
-//! The verbs of the API over HTTP: from a request on a target to a call of the registry, and back
-//! to a response.
+//! The verbs of the API over HTTP: checks and decodes a request, calls the registry, and returns
+//! the response.
 
 mod body;
 mod delete;
@@ -25,7 +25,7 @@ use crate::reviews;
 use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
 
-/// Executes a request, and returns its response and the media type to encode it in.
+/// Executes a request. Returns the response, and the media type in which to encode the response.
 pub(crate) async fn respond(
     registry: &Registry,
     target: Target,
@@ -69,7 +69,8 @@ pub(crate) async fn respond(
     Ok((media, response?))
 }
 
-/// Returns the verb of a request, or `None` if Kubernetes has none for its method there.
+/// Returns the API verb of a request, or `None` if Kubernetes has no verb for this HTTP method on
+/// such a target.
 fn verb(request: &Request<'_>, target: &Target) -> Option<Verb> {
     let is_object = target.is_object();
     match *request.method {
@@ -86,8 +87,9 @@ fn verb(request: &Request<'_>, target: &Target) -> Option<Verb> {
     }
 }
 
-/// Reports whether the table of kinds has the verb for the target. Across all namespaces only reads
-/// are allowed, and reviews, which have no namespace.
+/// Reports whether the kind or subresource of the target supports the verb. Without a namespace, a
+/// namespaced kind can only be listed and watched, except that a review, such as
+/// LocalSubjectAccessReview, can be created.
 fn is_allowed(verb: Verb, target: &Target) -> bool {
     let kind = &target.kind;
     let verbs = match target.subresource.as_str() {
@@ -99,7 +101,7 @@ fn is_allowed(verb: Verb, target: &Target) -> bool {
         && (!is_across || matches!(verb, Verb::List | Verb::Watch) || reviews::is_review(kind))
 }
 
-/// A request whose verb, target and media type are known. Its methods execute the verbs.
+/// A request whose verb, target and media type are known. The methods execute the verbs.
 struct Handler<'a> {
     registry: &'a Registry,
     target: Target,
@@ -118,7 +120,7 @@ impl Handler<'_> {
         &self.request.query
     }
 
-    /// Returns the objects that a list or watch selects.
+    /// Returns the filter for the objects that a list or watch selects.
     fn filter(&self) -> ApiResult<Filter> {
         let filter = Filter::parse(self.kind(), self.query())?;
         match self.registry.sharded_list_and_watch {
@@ -127,8 +129,8 @@ impl Handler<'_> {
         }
     }
 
-    /// Returns the response with one object, in the representation that the client accepts. A Scale
-    /// is always returned whole.
+    /// Returns a response with one object, in the representation that the client accepts. A Scale
+    /// is always returned as a whole object.
     fn object_response(&self, code: u16, object: Value, warnings: Vec<String>) -> Response {
         let body = match self.target.subresource.as_str() {
             "scale" => object,

@@ -1,7 +1,8 @@
-//! Watches: the present objects, if requested, and then every event, as frames of JSON or protobuf.
+//! Watches: a stream of frames in JSON or protobuf, with the current objects if requested, and then
+//! with every event.
 //!
-//! A watcher reads the history of the store at its own speed. If it is so slow that events have
-//! been dropped from the history, it gets 410 Expired, as from a real server.
+//! Each watch reads the history of the store at its own speed. A watch that is so slow that events
+//! have been dropped from the history gets the error 410 Expired, as from a real server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +26,8 @@ use crate::target::Target;
 /// Time between two bookmarks of a watch, as in Kubernetes.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Maximum duration of a watch that ends without a bookmark: Kubernetes sends the last bookmark two
-/// seconds before the end.
+/// Maximum duration of a watch that ends without a bookmark. Kubernetes sends the last bookmark two
+/// seconds before the end of a watch, so a shorter watch does not get one.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
 /// The parameters of a watch.
@@ -45,15 +46,15 @@ pub(crate) struct WatchRequest {
 /// The start of a watch.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Start {
-    /// With the events after this revision.
+    /// Starts with the events after this revision.
     After(u64),
-    /// With an event ADDED for each present object, and after them a bookmark if `end_bookmark` is
-    /// set.
+    /// Starts with an event ADDED for each current object. If `end_bookmark` is set, a bookmark
+    /// follows these events.
     Present { end_bookmark: bool },
 }
 
-/// Returns the frames of a watch, which ends at its timeout, when the server stops, or after an
-/// error frame.
+/// Returns the frames of a watch as a stream. The stream ends at the timeout of the watch, when the
+/// server stops, or after an error frame.
 pub(crate) fn frames(
     registry: Arc<Registry>,
     request: WatchRequest,
@@ -156,7 +157,8 @@ impl Watcher {
         }
     }
 
-    /// Reads the events since the last call, and adds their frames.
+    /// Reads the events since the last call, and adds a frame for each event that the watch
+    /// selects.
     fn pull(&mut self) {
         let storage = self.request.target.storage();
         match self.registry.store.events_after(&storage, self.cursor) {
@@ -189,8 +191,9 @@ impl Watcher {
         }
     }
 
-    /// Returns the type of an event for this watcher, or `None` if it does not get the event. An
-    /// object that starts to match the filter is ADDED, and one that stops matching is DELETED.
+    /// Returns the type of an event for this watch, or `None` if the watch does not select the
+    /// object. The type is ADDED for an object that starts to match the filter, and DELETED for an
+    /// object that stops matching.
     fn translate(&self, event: &Event) -> Option<&'static str> {
         let namespace = self.request.target.namespace.as_str();
         if !namespace.is_empty() && object::namespace(&event.object) != namespace {
@@ -256,8 +259,8 @@ impl Watcher {
     }
 }
 
-/// Returns a frame: the length of the `WatchEvent` in four bytes, and the event. The object in it
-/// has its own protobuf envelope.
+/// Returns a protobuf frame: the length of the `WatchEvent` in four bytes, followed by the
+/// `WatchEvent`. The object in the event has its own protobuf envelope.
 fn protobuf_frame(type_: &str, object: &Value) -> ApiResult<Bytes> {
     let object = Media::Protobuf.encode(object)?;
     let event = WatchEventParts {

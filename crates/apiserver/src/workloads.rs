@@ -1,8 +1,9 @@
 //! Simulation of workloads: Deployments create ReplicaSets, ReplicaSets create Pods, and Pods run
 //! immediately.
 //!
-//! Each module has a pure function that plans the next step from the present state, and a step that
-//! executes the plan. Containers do not run: a pod becomes Running and Ready when it is first seen.
+//! The controllers of Deployments and ReplicaSets have a pure function `plan`, which computes the
+//! next changes from the current state, and a function `step`, which makes these changes. No
+//! containers are run: a pod becomes Running and Ready as soon as the controller sees it.
 
 pub(crate) mod deployment;
 pub(crate) mod pod;
@@ -20,7 +21,7 @@ use crate::status::ApiResult;
 use crate::store::Key;
 use crate::target::Target;
 
-/// Returns the name of the controller of `object`, if it is of this kind.
+/// Returns the name of the controller of `object`, if the controller is of this kind.
 pub(crate) fn controller_of<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
     let owner = controller_reference(object)?;
     (object::text(owner, &["kind"]) == kind).then(|| object::text(owner, &["name"]))
@@ -32,7 +33,7 @@ fn controller_reference(object: &Value) -> Option<&Value> {
         .find(|owner| object::at(owner, &["controller"]) == &json!(true))
 }
 
-/// Returns an owner reference to `owner` as a controller.
+/// Returns an owner reference that makes `owner` the controller of an object.
 fn owned_by(owner: &Value) -> Value {
     json!({
         "apiVersion": object::text(owner, &["apiVersion"]), "kind": object::text(owner, &["kind"]),
@@ -46,8 +47,8 @@ pub(crate) fn is_controlled(object: &Value) -> bool {
     controller_reference(object).is_some()
 }
 
-/// Returns the objects of `resource` that `owner` controls. Adopts objects without a controller
-/// that match its selector, and releases those that no longer match.
+/// Returns the objects of `resource` that `owner` controls. Before that, adopts objects without a
+/// controller that match the selector of `owner`, and releases objects that no longer match.
 fn claim(registry: &Registry, owner: &Value, resource: &str) -> ApiResult<Vec<Value>> {
     let selector = LabelSelector::from_object(object::at(owner, &["spec", "selector"]));
     let kind = registry.kind_stored(resource);
@@ -109,7 +110,8 @@ struct EventContent<'a> {
     message: String,
 }
 
-/// Creates a Kubernetes Event. A failure is only logged, as in a cluster.
+/// Creates a Kubernetes Event about the object `regarding`. As in a cluster, a failure is only
+/// logged.
 fn record_event(registry: &Registry, regarding: &Value, content: &EventContent<'_>) {
     if let Err(error) = try_record_event(registry, regarding, content) {
         tracing::debug!(?error, reason = content.reason, "cannot create an event");
@@ -150,7 +152,7 @@ fn try_record_event(
     Ok(())
 }
 
-/// Updates the fields of a status that differ.
+/// Sets the fields in `status` in the status of an object, and keeps all other fields.
 fn set_status(
     registry: &Registry,
     group: &str,
@@ -171,7 +173,8 @@ fn set_status(
     Ok(())
 }
 
-/// Returns a counter of a status: null, which is left out, if it is 0.
+/// Returns the value of a status counter. The value is null, so that the field is left out, if the
+/// counter is 0.
 fn counter(value: i64) -> Value {
     // As Go's `omitempty`.
     if value == 0 {

@@ -159,8 +159,8 @@ fn restrict(target: &Target, live: &Value, new: &mut Value) {
     keep_system_fields(live, new);
 }
 
-/// Sets the generation of `new`: one more than that of `live` if a field outside of `metadata` and
-/// `status` has changed.
+/// Increments the generation of `new` if a field outside of `metadata` and `status` differs from
+/// `live`.
 fn set_generation(target: &Target, live: &Value, new: &mut Value) {
     let kind = &target.kind;
     // A binding sets the node of a pod, and does not count as a change of its spec.

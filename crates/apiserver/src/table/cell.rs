@@ -1,13 +1,13 @@
 //! The cells of a Table.
 //!
-//! `data/cells.txt` has a rule for each column, in a small language:
+//! `data/cells.txt` has a rule for each column, which computes the cells. A rule is one of:
 //!
 //! - a path (`.spec.nodeName`), or a name with arguments
 //!   (`ratio .status.readyReplicas .spec.replicas`);
 //! - `RULE else TEXT`: the text of the cell if the rule finds no value.
 //!
-//! Without `else`, the cell is then the zero value of the column's type in Go: 0, false or an empty
-//! string.
+//! If a rule without `else` finds no value, the cell is the zero value of the column's type: 0,
+//! false or an empty string.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use super::path::jsonpath;
 use super::{cluster, duration, event, network, pod, workload};
 use crate::kinds::Column;
 
-/// Returns the cell of `object` in `column`.
+/// Returns the value of the cell for `object` in `column`.
 pub(super) fn evaluate(column: &Column, object: &Value, now: Timestamp) -> Value {
     if let Some(path) = column.cell.strip_prefix("column ") {
         return custom(&column.type_, jsonpath(object, path).first().copied(), now);
@@ -43,7 +43,7 @@ pub(super) fn evaluate(column: &Column, object: &Value, now: Timestamp) -> Value
     }
 }
 
-/// Returns the value that a rule finds.
+/// Returns the value that a rule of `data/cells.txt` finds in `object`.
 fn find(rule: &str, object: &Value, now: Timestamp) -> Option<Value> {
     let mut words = rule.split_whitespace();
     let name = words.next()?;
@@ -87,7 +87,7 @@ fn find(rule: &str, object: &Value, now: Timestamp) -> Option<Value> {
     text.map(Value::from)
 }
 
-/// Returns a computed cell, which has a function for one kind.
+/// Returns the text of a cell that the function with this name in `data/cells.txt` computes.
 fn computed(name: &str, argument: &str, object: &Value, now: Timestamp) -> Option<String> {
     Some(match name {
         "access-modes" => cluster::access_modes(items(object, argument)),
@@ -133,7 +133,8 @@ fn computed(name: &str, argument: &str, object: &Value, now: Timestamp) -> Optio
     })
 }
 
-/// Returns a cell of a custom resource: null for a value that does not have the type of the column.
+/// Returns the cell of a custom resource for a value. The cell is null if the value does not have
+/// the type of the column.
 fn custom(type_: &str, value: Option<&Value>, now: Timestamp) -> Value {
     let Some(value) = value.filter(|value| !value.is_null()) else {
         return Value::Null;
@@ -166,7 +167,7 @@ pub(super) fn print(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns the string at a path, or an empty one if it is missing.
+/// Returns the string at a JSONPath, or an empty string if the field is missing.
 pub(super) fn string<'a>(object: &'a Value, path: &str) -> &'a str {
     jsonpath(object, path)
         .first()
@@ -174,7 +175,7 @@ pub(super) fn string<'a>(object: &'a Value, path: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// Returns the integer at a path, or 0 if it is missing.
+/// Returns the integer at a JSONPath, or 0 if the field is missing.
 pub(super) fn integer(object: &Value, path: &str) -> i64 {
     jsonpath(object, path)
         .first()
@@ -182,7 +183,7 @@ pub(super) fn integer(object: &Value, path: &str) -> i64 {
         .unwrap_or_default()
 }
 
-/// Returns the items of the list at a path, or an empty list if it is missing.
+/// Returns the items of the list at a JSONPath, or an empty list if the field is missing.
 pub(super) fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
     let found = jsonpath(object, path)
         .first()
@@ -190,17 +191,17 @@ pub(super) fn items<'a>(object: &'a Value, path: &str) -> &'a [Value] {
     found.map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Returns the time at a path.
+/// Returns the time at a JSONPath.
 pub(super) fn time(object: &Value, path: &str) -> Option<Timestamp> {
     string(object, path).parse().ok()
 }
 
-/// Returns the duration since the time at a path, as kubectl prints it.
+/// Returns the duration since the time at a JSONPath, in the format of kubectl.
 pub(super) fn since(object: &Value, path: &str, now: Timestamp) -> Option<String> {
     time(object, path).map(|since| duration::human(since, now))
 }
 
-/// Returns the number of fields or items at a path.
+/// Returns the number of items of the list, or fields of the map, at a JSONPath.
 fn count(object: &Value, path: &str) -> usize {
     match jsonpath(object, path).first() {
         Some(Value::Object(fields)) if !path.is_empty() => fields.len(),
@@ -209,7 +210,7 @@ fn count(object: &Value, path: &str) -> usize {
     }
 }
 
-/// Returns labels as text, sorted: `a=b,c=d`.
+/// Returns labels as text, sorted by key, such as `a=b,c=d`.
 fn format_labels(labels: &Value) -> String {
     let labels = labels.as_object().into_iter().flatten();
     labels
@@ -218,7 +219,7 @@ fn format_labels(labels: &Value) -> String {
         .join(",")
 }
 
-/// Returns a LabelSelector as text, sorted by key: `app=web,tier in (a,b),!gone`.
+/// Returns a LabelSelector as text, sorted by key, such as `app=web,tier in (a,b),!gone`.
 pub(super) fn format_selector(selector: &Value) -> String {
     let mut requirements: Vec<(String, String)> = Vec::new();
     for (key, value) in selector

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use super::cell::{format_selector, items, print, string};
 
-/// Returns `Ready`, `NotReady` or `Unknown`, with `SchedulingDisabled` if a node is cordoned.
+/// Returns the status of a node: `Ready`, `NotReady` or `Unknown`, followed by `SchedulingDisabled`
+/// if the node is cordoned.
 pub(super) fn node_status(node: &Value) -> String {
     let ready = items(node, ".status.conditions")
         .iter()
@@ -53,7 +54,7 @@ pub(super) fn kernel(node: &Value) -> String {
     }
 }
 
-/// Returns the phase in the status, or `Terminating` if the object is being deleted.
+/// Returns the phase in the status of an object, or `Terminating` if the object is being deleted.
 pub(super) fn phase(object: &Value) -> String {
     match string(object, ".metadata.deletionTimestamp") {
         "" => string(object, ".status.phase").to_owned(),
@@ -61,7 +62,7 @@ pub(super) fn phase(object: &Value) -> String {
     }
 }
 
-/// Returns the short forms of access modes, in the order of the API server: `RWO,ROX`.
+/// Returns the abbreviations of access modes in the order of the API server, such as `RWO,ROX`.
 pub(super) fn access_modes(modes: &[Value]) -> String {
     const SHORT: [(&str, &str); 4] = [
         ("ReadWriteOnce", "RWO"),
@@ -78,7 +79,7 @@ pub(super) fn access_modes(modes: &[Value]) -> String {
     short.join(",")
 }
 
-/// Returns the name of a class, with ` (default)` if `annotation` is set to true.
+/// Returns the name of a class, followed by ` (default)` if its `annotation` is `true`.
 pub(super) fn default_class(class: &Value, annotation: &str) -> String {
     let name = string(class, ".metadata.name");
     let annotations = class.pointer("/metadata/annotations");
@@ -88,8 +89,8 @@ pub(super) fn default_class(class: &Value, annotation: &str) -> String {
     }
 }
 
-/// Returns the used and hard amounts of a quota: only those of `limits.*` if `limits` is true,
-/// otherwise all others.
+/// Returns the used and hard amounts of a quota. If `limits` is true, only resources named
+/// `limits.*` are included, otherwise only all other resources.
 pub(super) fn quota(quota: &Value, limits: bool) -> String {
     let hard = quota.pointer("/status/hard").and_then(Value::as_object);
     let parts: Vec<String> = hard
@@ -110,7 +111,8 @@ pub(super) fn quota(quota: &Value, limits: bool) -> String {
     parts.join(", ")
 }
 
-/// Returns the subjects of one kind in a role binding. Service accounts have their namespace.
+/// Returns the names of the subjects of one kind in a role binding. The name of a service account
+/// includes its namespace.
 pub(super) fn subjects(binding: &Value, kind: &str) -> String {
     let subjects: Vec<String> = items(binding, ".subjects")
         .iter()
@@ -123,7 +125,8 @@ pub(super) fn subjects(binding: &Value, kind: &str) -> String {
     subjects.join(", ")
 }
 
-/// Returns `namespace/name` of the Service of an APIService, or `Local` if it has none.
+/// Returns `namespace/name` of the Service of an APIService, or `Local` if the APIService has no
+/// Service.
 pub(super) fn api_service(object: &Value) -> String {
     match object.pointer("/spec/service") {
         Some(service) if service.is_object() => {
@@ -137,7 +140,8 @@ pub(super) fn api_service(object: &Value) -> String {
     }
 }
 
-/// Returns whether an APIService is available, with the reason if it is not.
+/// Returns the status of the condition `Available` of an APIService. A status other than `True` is
+/// followed by the reason.
 pub(super) fn api_service_available(object: &Value) -> String {
     let condition = items(object, ".status.conditions")
         .iter()
@@ -173,7 +177,7 @@ pub(super) fn csr_condition(request: &Value) -> String {
     status
 }
 
-/// Returns the state of a ResourceClaim: allocated, reserved, being deleted or pending.
+/// Returns the states of a ResourceClaim: allocated, reserved, being deleted or pending.
 pub(super) fn resource_claim_state(claim: &Value) -> String {
     let deleted = !string(claim, ".metadata.deletionTimestamp").is_empty();
     let allocated = claim.pointer("/status/allocation").is_some();
@@ -192,8 +196,9 @@ pub(super) fn resource_claim_state(claim: &Value) -> String {
     holding.join(",")
 }
 
-/// Returns the parameters of an admission policy binding: by name, with `*` for any namespace, or
-/// by selector. A real server prints a selector in the syntax of Go; here it is in that of kubectl.
+/// Returns the parameter reference of an admission policy binding: `namespace/name`, with `*` for
+/// any namespace, or the selector. The selector is in the syntax of kubectl, while a real server
+/// prints it as a Go value.
 pub(super) fn param_reference(binding: &Value) -> Option<String> {
     let reference = binding.pointer("/spec/paramRef")?;
     match (string(reference, ".namespace"), string(reference, ".name")) {

@@ -2,12 +2,13 @@
 
 use jiff::Timestamp;
 
-/// Returns the duration from `since` to `now`, or `<invalid>` if `since` is over a second later.
+/// Returns the duration from `since` to `now` in the format of kubectl, or `<invalid>` if `since`
+/// is over a second later than `now`.
 pub(super) fn human(since: Timestamp, now: Timestamp) -> String {
     human_seconds(now.as_second().saturating_sub(since.as_second()))
 }
 
-/// Returns a number of seconds as a duration.
+/// Returns a number of seconds as a duration in the format of kubectl.
 pub(super) fn human_seconds(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     match seconds {
@@ -26,7 +27,7 @@ pub(super) fn human_seconds(seconds: i64) -> String {
     }
 }
 
-/// Returns `3m21s`, or `3m` if the smaller unit is 0.
+/// Returns a duration in two units such as `3m21s`, or in one unit such as `3m` if `small` is 0.
 fn two(large: i64, large_unit: char, small: i64, small_unit: char) -> String {
     match small {
         0 => format!("{large}{large_unit}"),

@@ -1,4 +1,5 @@
-//! The cells of an Event, of the core group and of `events.k8s.io`, which have other field names.
+//! The cells of an Event of the core group or of `events.k8s.io`. The two groups have different
+//! field names.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -7,7 +8,8 @@ use super::cell::{integer, since, string};
 
 const UNKNOWN: &str = "<unknown>";
 
-/// Returns the first string that is not empty, of the paths in both groups.
+/// Returns the first string that is not empty at one of `paths`, which are field names of both
+/// groups.
 fn either<'a>(event: &'a Value, paths: &[&str]) -> &'a str {
     paths
         .iter()
@@ -33,7 +35,7 @@ pub(super) fn last_seen(event: &Value, now: Timestamp) -> String {
         .unwrap_or_else(|| first_seen(event, now))
 }
 
-/// Returns the count of an event; 1 if it has none.
+/// Returns the count of an event, or 1 if the event has no count.
 pub(super) fn count(event: &Value) -> i64 {
     if event.get("series").is_some_and(Value::is_object) {
         return integer(event, ".series.count");
@@ -42,7 +44,7 @@ pub(super) fn count(event: &Value) -> i64 {
     count.max(1)
 }
 
-/// Returns the regarded object: `pod/web-0`.
+/// Returns kind and name of the object that the event is about, such as `pod/web-0`.
 pub(super) fn object(event: &Value) -> String {
     let kind = either(event, &[".involvedObject.kind", ".regarding.kind"]).to_lowercase();
     match either(event, &[".involvedObject.name", ".regarding.name"]) {
@@ -51,7 +53,7 @@ pub(super) fn object(event: &Value) -> String {
     }
 }
 
-/// Returns the source: `kubelet, node-1`.
+/// Returns component and host of the source of an event, such as `kubelet, node-1`.
 pub(super) fn source(event: &Value) -> String {
     const COMPONENT: &[&str] = &[
         ".source.component",

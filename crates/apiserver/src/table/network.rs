@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::cell::{integer, items, print, string};
 
-/// Maximum number of list items before `+ N more...`.
+/// Maximum number of list items in a cell; `+ N more...` stands for the other items.
 const SHOWN: usize = 3;
 
-/// Returns the first items of a list; `count` is the number of all items.
+/// Returns the first items of a list as text, and the number of items left out. `count` is the
+/// number of all items.
 fn shortened(list: &[String], count: usize) -> String {
     let shown = list
         .iter()
@@ -62,7 +63,8 @@ pub(super) fn endpoints(object: &Value) -> String {
     shortened(&list, list.len())
 }
 
-/// Returns the ports of an EndpointSlice: the number, or else the name, or else `*`.
+/// Returns the ports of an EndpointSlice. Each port is its number, its name if it has no number, or
+/// `*` if it has neither.
 pub(super) fn endpoint_ports(object: &Value) -> String {
     let ports: Vec<String> = items(object, ".ports")
         .iter()
@@ -85,7 +87,8 @@ pub(super) fn endpoint_addresses(object: &Value) -> String {
     or_unset(shortened(&addresses, addresses.len()))
 }
 
-/// Returns the addresses of a load balancer, or else its host names, without duplicates.
+/// Returns the addresses of a load balancer, without duplicates. An address without an IP is shown
+/// as its host name.
 pub(super) fn load_balancer(object: &Value) -> String {
     let addresses: BTreeSet<&str> = items(object, ".status.loadBalancer.ingress")
         .iter()
@@ -120,7 +123,7 @@ pub(super) fn external_ip(service: &Value) -> String {
     }
 }
 
-/// Returns the ports of a Service: `80:30080/TCP,443/TCP`.
+/// Returns the ports of a Service, such as `80:30080/TCP,443/TCP`.
 pub(super) fn service_ports(service: &Value) -> String {
     let ports = items(service, ".spec.ports").iter().map(|port| {
         let (number, protocol) = (integer(port, ".port"), string(port, ".protocol"));
@@ -132,7 +135,7 @@ pub(super) fn service_ports(service: &Value) -> String {
     ports.collect::<Vec<_>>().join(",")
 }
 
-/// Returns the hosts of an Ingress, or `*` if it has none.
+/// Returns the hosts of an Ingress, or `*` if the Ingress has no hosts.
 pub(super) fn ingress_hosts(ingress: &Value) -> String {
     let rules = items(ingress, ".spec.rules");
     let hosts: Vec<String> = rules
@@ -152,7 +155,7 @@ pub(super) fn ingress_hosts(ingress: &Value) -> String {
     shortened(&hosts, count)
 }
 
-/// Returns the ports of an Ingress: 80, and 443 with TLS.
+/// Returns the ports of an Ingress: `80`, or `80, 443` if the Ingress has TLS.
 pub(super) fn ingress_ports(ingress: &Value) -> String {
     match items(ingress, ".spec.tls") {
         [] => "80".to_owned(),
@@ -170,7 +173,7 @@ pub(super) fn ingress_parameters(class: &Value) -> Option<String> {
     })
 }
 
-/// Returns the parent of an IPAddress: `services/default/web`.
+/// Returns the parent of an IPAddress, such as `services/default/web`.
 pub(super) fn parent_reference(address: &Value) -> Option<String> {
     let parent = address.pointer("/spec/parentRef")?;
     let mut text = string(parent, ".resource").to_lowercase();

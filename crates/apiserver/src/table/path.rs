@@ -1,20 +1,21 @@
 //! Kubernetes' JSONPath: fields, indexes, slices, wildcards, filters and recursive descent.
 //!
-//! A path that is not valid finds nothing: CRDs with such paths are refused by validation.
+//! A path that is not valid finds nothing. Validation refuses CRDs with invalid paths.
 
 use serde_json::Value;
 
-/// One step of a path.
+/// One part of a JSONPath, such as a field name or an index.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
     Field(String),
     Index(i64),
-    /// `[from:to]`, of which both may be negative or missing.
+    /// `[from:to]`. Both indexes may be negative or missing.
     Slice(Option<i64>, Option<i64>),
     Wildcard,
     /// `..`: the value and all values below it.
     Descend,
-    /// `[?(@.path OP literal)]`, or without an operator a check that the path exists.
+    /// `[?(@.path OP literal)]`. Without an operator and literal, the filter checks that the path
+    /// exists.
     Filter {
         path: Vec<Self>,
         comparison: Option<(Operator, Value)>,
@@ -31,8 +32,8 @@ enum Operator {
     GreaterOrEqual,
 }
 
-/// Returns all values that `path` finds in `object`, in order. The path may be in braces, and
-/// starts with `$`, a dot or a bracket: `.spec.replicas`, `{.spec.replicas}`,
+/// Returns all values that `path` finds in `object`, in order. The path starts with `$`, a dot or a
+/// bracket, and may be in braces. Examples are `.spec.replicas`, `{.spec.replicas}` and
 /// `.status.conditions[?(@.type=="Ready")].status`.
 pub(crate) fn jsonpath<'a>(object: &'a Value, path: &str) -> Vec<&'a Value> {
     let path = path.trim();
@@ -90,7 +91,8 @@ fn apply<'a>(value: &'a Value, step: &Step) -> Vec<&'a Value> {
     }
 }
 
-/// Returns an index from the start. A negative index counts from the end.
+/// Converts an index to an index from the start. A negative `index` counts from the end of the
+/// list.
 fn absolute(index: i64, length: usize) -> Option<usize> {
     match usize::try_from(index) {
         Ok(index) => Some(index),
@@ -122,7 +124,7 @@ fn matches(item: &Value, path: &[Step], comparison: Option<&(Operator, Value)>) 
     }
 }
 
-/// Parses the steps of a path. Returns `None` if it is not valid.
+/// Parses a JSONPath into its parts. Returns `None` if the path is not valid.
 fn parse(path: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut rest = path;
@@ -153,7 +155,8 @@ fn parse(path: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// Parses a field name up to the next dot or bracket. A backslash escapes the next character.
+/// Parses a field name up to the next dot or bracket, adds it to `steps`, and returns the rest of
+/// the text. A backslash escapes the next character.
 fn field<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
     let mut name = String::new();
     let mut characters = text.char_indices();
@@ -197,7 +200,8 @@ fn closing_bracket(text: &str) -> Option<usize> {
     None
 }
 
-/// Parses the text between brackets.
+/// Parses the text between the brackets of a JSONPath: an index, a slice, a wildcard, a name or a
+/// filter.
 fn bracket(text: &str) -> Option<Step> {
     if let Some(filter) = text
         .strip_prefix("?(")

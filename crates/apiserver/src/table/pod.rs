@@ -15,7 +15,7 @@ pub(super) struct Summary {
     last_restart: Option<Timestamp>,
 }
 
-/// Counters over the containers of a Pod.
+/// Counters and status reason, collected over the containers of a Pod.
 #[derive(Default)]
 struct Tally {
     reason: String,
@@ -35,8 +35,9 @@ impl Tally {
 }
 
 impl Summary {
-    /// Summarizes a Pod in the order of the API server: reason, init containers, containers from
-    /// the last to the first, deletion. A later one overrides the status.
+    /// Summarizes a Pod. As in the API server, the status comes from the Pod's reason, then from
+    /// the init containers, then from the containers from last to first, and then from the
+    /// deletion. A later source overrides an earlier one.
     pub(super) fn of(pod: &Value) -> Self {
         let mut tally = Tally {
             reason: string(pod, ".status.phase").to_owned(),
@@ -79,7 +80,7 @@ impl Summary {
         }
     }
 
-    /// Returns the restarts and the time of the last one: `2 (3m ago)`.
+    /// Returns the number of restarts and the time since the last restart, such as `2 (3m ago)`.
     pub(super) fn restarts(&self, now: Timestamp) -> String {
         match self.last_restart {
             Some(last) if self.restarts != 0 => {
@@ -90,8 +91,8 @@ impl Summary {
     }
 }
 
-/// Counts the restarts of sidecars. After the Pod is initialized, those of other init containers do
-/// not count.
+/// Counts the restarts of sidecars. After a Pod is initialized, the restarts of its other init
+/// containers do not count.
 fn sidecar_restarts(pod: &Value) -> Tally {
     let mut tally = Tally::default();
     for container in items(pod, ".status.initContainerStatuses") {
@@ -102,7 +103,8 @@ fn sidecar_restarts(pod: &Value) -> Tally {
     tally
 }
 
-/// Counts init containers up to the first unfinished one, and reports whether there is one.
+/// Adds the init containers to `tally`, up to the first init container that has not finished.
+/// Reports whether there is such an init container.
 fn init_containers(pod: &Value, tally: &mut Tally) -> bool {
     let of_spec = items(pod, ".spec.initContainers").len();
     for (index, container) in items(pod, ".status.initContainerStatuses")
@@ -131,7 +133,8 @@ fn init_containers(pod: &Value, tally: &mut Tally) -> bool {
     false
 }
 
-/// Counts the containers, starting with the last, so that the reason of the first one remains.
+/// Adds the containers to `tally`, from the last to the first, so that the reason of the first
+/// container remains.
 fn containers(pod: &Value, tally: &mut Tally) {
     let mut running = false;
     let mut failure = None;
@@ -192,7 +195,8 @@ fn has_condition(object: &Value, type_: &str) -> bool {
         .any(|condition| condition["type"] == type_ && condition["status"] == "True")
 }
 
-/// Returns the number of readiness gates that are true, and of all.
+/// Returns the number of readiness gates that are true and the number of all readiness gates, such
+/// as `1/2`.
 pub(super) fn readiness_gates(pod: &Value) -> Option<String> {
     let gates = items(pod, ".spec.readinessGates");
     let open = gates
@@ -202,7 +206,8 @@ pub(super) fn readiness_gates(pod: &Value) -> Option<String> {
     (!gates.is_empty()).then(|| format!("{open}/{}", gates.len()))
 }
 
-/// Returns the condition `Completed` of the row of a finished Pod, by which clients can hide it.
+/// Returns the condition `Completed` for the Table row of a finished Pod, so that clients can hide
+/// the row.
 pub(super) fn row_conditions(object: &Value) -> Option<Value> {
     if object["kind"] != "Pod" || object["apiVersion"] != "v1" {
         return None;

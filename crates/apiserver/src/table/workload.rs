@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::cell::{integer, items, print, string, time};
 use super::duration;
 
-/// Returns the completions of a Job: `1/3`, or `1/1 of 2` if one completed Pod of two is enough.
+/// Returns the completions of a Job, such as `1/3`. For a Job with `parallelism: 2` and without
+/// `completions`, the form is `1/1 of 2`.
 pub(super) fn job_completions(job: &Value) -> String {
     let succeeded = integer(job, ".status.succeeded");
     match job.pointer("/spec/completions").and_then(Value::as_i64) {
@@ -18,7 +19,8 @@ pub(super) fn job_completions(job: &Value) -> String {
     }
 }
 
-/// Returns the duration of a Job, up to now if it is not completed.
+/// Returns the duration of a Job from its start to its completion, or to `now` if the Job is not
+/// completed.
 pub(super) fn job_duration(job: &Value, now: Timestamp) -> Option<String> {
     let start = time(job, ".status.startTime")?;
     Some(duration::human(
@@ -47,7 +49,7 @@ pub(super) fn job_status(job: &Value) -> &'static str {
     }
 }
 
-/// Returns the controller of an object: `statefulset.apps/web`.
+/// Returns the controller of an object, such as `statefulset.apps/web`.
 pub(super) fn controller(object: &Value) -> Option<String> {
     let owners = items(object, ".metadata.ownerReferences");
     let owner = owners.iter().find(|owner| owner["controller"] == true)?;

@@ -65,7 +65,8 @@ impl Handler<'_> {
         Ok(body)
     }
 
-    /// Decodes the body as an object. For a built-in kind, null is an empty object.
+    /// Decodes the request body as an object. For a built-in kind, a body of `null` counts as an
+    /// empty object.
     fn decode_object(&self, content_type: &str) -> ApiResult<Value> {
         const TYPE: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
                             Kind string \"json:\\\"kind,omitempty\\\"\" }";
@@ -105,7 +106,7 @@ impl Handler<'_> {
     }
 }
 
-/// Decodes a patch: a list for a JSON patch, otherwise an object.
+/// Decodes the body of a patch. A JSON patch must be a list, any other patch an object.
 pub(super) fn decode_patch(type_: PatchType, content_type: &str, body: &[u8]) -> ApiResult<Value> {
     let refuse = |why: String| {
         let doing = match type_ {
@@ -146,7 +147,7 @@ fn summary(body: &[u8]) -> String {
     format!("{text}{more}")
 }
 
-/// Returns the error text of Go for JSON of the wrong type.
+/// Returns the error message of Go for a JSON value of the wrong type.
 fn unmarshal_error(value: &Value, wanted: &str) -> String {
     let found = match value {
         Value::Null => "null",
@@ -159,7 +160,7 @@ fn unmarshal_error(value: &Value, wanted: &str) -> String {
     format!("json: cannot unmarshal {found} into Go value of type {wanted}")
 }
 
-/// Decodes YAML or protobuf if the content type is one of them, otherwise JSON.
+/// Decodes a body as YAML or protobuf if `content_type` says so, otherwise as JSON.
 pub(super) fn decode(content_type: &str, body: &[u8]) -> ApiResult<Value> {
     if content_type.starts_with(protobuf::CONTENT_TYPE) {
         return protobuf::decode(body)

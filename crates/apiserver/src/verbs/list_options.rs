@@ -40,7 +40,7 @@ pub(super) fn check_list(query: &Query) -> ApiResult<()> {
     refuse(&errors)
 }
 
-/// Returns the requested part of a list.
+/// Returns the part of a list that the parameters request, such as `limit` and `continue`.
 pub(super) fn page(query: &Query) -> ApiResult<PageRequest> {
     let limit: i64 = query
         .get("limit")
@@ -96,8 +96,9 @@ pub(super) fn check_watch(query: &Query) -> ApiResult<()> {
     refuse(&errors)
 }
 
-/// Returns the revision in `resourceVersion`. The error of an invalid one starts with `prefix`. As
-/// in Kubernetes it is a 500 if the prefix is empty, and otherwise a 400.
+/// Returns the revision in the parameter `resourceVersion`. The error message for an invalid
+/// revision starts with `prefix`. As in Kubernetes, the error code is 500 if the prefix is empty,
+/// and otherwise 400.
 pub(super) fn revision(query: &Query, prefix: &str) -> ApiResult<u64> {
     let text = query.get("resourceVersion").unwrap_or("0");
     text.parse().map_err(|_| {

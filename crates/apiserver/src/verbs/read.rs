@@ -12,7 +12,7 @@ use crate::representation::Representation;
 use crate::response::Response;
 use crate::status::{ApiError, ApiResult};
 
-/// Time that a read at a future revision waits for this revision.
+/// Maximum time that a read at a future revision waits for the revision.
 const FUTURE_REVISION_WAIT: Duration = Duration::from_secs(3);
 
 impl Handler<'_> {
@@ -54,14 +54,14 @@ impl Handler<'_> {
         Response::ok(self.representation.of_list(kind, objects, metadata, now))
     }
 
-    /// Waits until the store has the `resourceVersion` of the request, so that the read returns
-    /// nothing older. `prefix` is put before the message of an error.
+    /// Waits until the store has reached the `resourceVersion` of the request, so that the read
+    /// returns nothing older. The message of an error starts with `prefix`.
     async fn wait_for_resource_version(&self, prefix: &str) -> ApiResult<()> {
         let wanted = list_options::revision(self.query(), prefix)?;
         self.wait_for(wanted).await
     }
 
-    /// Waits until the store has this revision.
+    /// Waits until the store has reached the revision `wanted`.
     async fn wait_for(&self, wanted: u64) -> ApiResult<()> {
         let store = &self.registry.store;
         if store.revision() >= wanted {

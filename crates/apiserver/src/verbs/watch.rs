@@ -7,8 +7,8 @@ use crate::response::Response;
 use crate::status::ApiResult;
 use crate::watch::{Start, WatchRequest};
 
-/// Minimum duration of a watch without `timeoutSeconds`; the maximum is twice as long. The duration
-/// is random, so that watches which started together do not end together.
+/// Minimum duration of a watch without `timeoutSeconds`. The actual duration is random, up to twice
+/// the minimum, so that watches that start together do not end together.
 const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(1800);
 
 /// Maximum `timeoutSeconds` of a watch.

@@ -55,7 +55,8 @@ impl Handler<'_> {
         self.written(if created { 201 } else { 200 }, &stored, write)
     }
 
-    /// Returns the response to a write that stored `stored`, or would have in a dry run.
+    /// Returns the response to a write. `stored` is the object that was stored, or that would have
+    /// been stored if this is a dry run.
     fn written(&self, code: u16, stored: &Value, mut write: Write) -> ApiResult<Response> {
         let is_created = code == 201;
         if self.target.subresource.is_empty() && !write.dry_run {

@@ -1,4 +1,5 @@
-//! The options of writes: field manager, field validation, dry run and those of deletes.
+//! The options of write requests: field manager, field validation, dry run, and the options of
+//! deletes.
 
 use opkit_apimachinery::structural::FieldError;
 use serde_json::json;
@@ -104,7 +105,7 @@ impl Handler<'_> {
         }
     }
 
-    /// Returns the name that Kubernetes has for the options of this request.
+    /// Returns the kind of the options of this request in Kubernetes, such as `PatchOptions`.
     fn options_kind(&self) -> &'static str {
         match self.verb {
             Verb::Create => "CreateOptions",

@@ -1,7 +1,8 @@
-//! Deployments: one ReplicaSet for each pod template, and rolling updates between them.
+//! Controller of Deployments: one ReplicaSet for each pod template, and rolling updates between the
+//! ReplicaSets.
 //!
-//! The numbers are those of Kubernetes' deployment controller, without proportional scaling,
-//! pausing, `minReadySeconds` and progress deadlines.
+//! The numbers of replicas are the same as in Kubernetes' deployment controller. Proportional
+//! scaling, pausing, `minReadySeconds` and progress deadlines are not supported.
 
 use serde_json::{Value, json};
 
@@ -17,21 +18,21 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 const HASH_LABEL: &str = "pod-template-hash";
 const COMPONENT: &str = "deployment-controller";
 
-/// The next step for a Deployment.
+/// The next changes to the ReplicaSets of a Deployment.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Plan {
-    /// The ReplicaSet to create for a template that has none.
+    /// The ReplicaSet to create, if the current pod template has no ReplicaSet.
     pub(super) create: Option<Value>,
-    /// ReplicaSets to scale: name, present and new number of replicas.
+    /// ReplicaSets to scale: name, current number of replicas, and new number of replicas.
     pub(super) scale: Vec<(String, i64, i64)>,
-    /// Old ReplicaSets over the `revisionHistoryLimit`.
+    /// Names of the old ReplicaSets to delete, because there are more than `revisionHistoryLimit`.
     pub(super) delete: Vec<String>,
-    /// The revision of the present template.
+    /// The revision of the current pod template.
     pub(super) revision: i64,
     pub(super) new: Option<String>,
 }
 
-/// Plans the next step for a Deployment with these ReplicaSets.
+/// Plans the next changes to `replica_sets`, the ReplicaSets of a Deployment.
 pub(super) fn plan(deployment: &Value, replica_sets: &[Value]) -> Plan {
     let (new, old) = divide(deployment, replica_sets);
     let numbers = Numbers::of(deployment, new, &old);
@@ -205,7 +206,7 @@ fn carry_out(registry: &Registry, deployment: &Value, key: &Key, plan: &Plan) ->
     Ok(())
 }
 
-/// Returns the ReplicaSet of the present template, and the others, oldest first.
+/// Returns the ReplicaSet of the current pod template, and all other ReplicaSets, oldest first.
 fn divide<'a>(
     deployment: &Value,
     replica_sets: &'a [Value],
@@ -274,7 +275,8 @@ impl Numbers {
         }
     }
 
-    /// Returns the maximum number of pods of the new template at the moment.
+    /// Returns the number of replicas to which the ReplicaSet of the current pod template can be
+    /// scaled now.
     fn new_replicas_wanted(&self) -> i64 {
         if self.recreate || self.old_replicas == 0 || self.new_replicas > self.desired {
             return self.desired;
@@ -291,8 +293,8 @@ impl Numbers {
     }
 }
 
-/// Returns how to scale down old ReplicaSets: first pods that are not ready, then as many as
-/// `maxUnavailable` allows.
+/// Returns the old ReplicaSets to scale down, each with its name, current and new number of
+/// replicas. Unavailable pods are removed first, then as many pods as `maxUnavailable` allows.
 fn scale_down(numbers: &Numbers, old: &[&Value]) -> Vec<(String, i64, i64)> {
     let minimum = numbers.desired - numbers.max_unavailable;
     let new_unavailable = numbers.new_replicas - numbers.new_available;

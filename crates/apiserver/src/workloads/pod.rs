@@ -1,4 +1,5 @@
-//! Pods: scheduled to the one node, running immediately, and removed as soon as they are deleted.
+//! Controller of Pods: schedules each Pod to the only node, marks the Pod as running immediately,
+//! and removes a Pod as soon as it is deleted.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! ReplicaSets: create and delete pods until there are as many as `spec.replicas`.
+//! Controller of ReplicaSets: creates and deletes pods until there are as many as `spec.replicas`.
 
 use serde_json::{Value, json};
 
@@ -10,12 +10,12 @@ use crate::status::ApiResult;
 use crate::store::Key;
 use crate::target::Target;
 
-/// Maximum number of pods that one step creates, as in Kubernetes. Their events lead to the next
-/// step.
+/// Maximum number of pods that the controller creates at once, as in Kubernetes. The events of the
+/// new pods make the controller check the ReplicaSet again.
 const BURST: usize = 500;
 const COMPONENT: &str = "replicaset-controller";
 
-/// The next step for the pods of a ReplicaSet.
+/// The next changes to the pods and the status of a ReplicaSet.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Plan {
     pub(super) create: usize,
@@ -23,7 +23,7 @@ pub(super) struct Plan {
     pub(super) status: Value,
 }
 
-/// Plans the next step for a ReplicaSet with these pods.
+/// Plans the next changes for a ReplicaSet that has `pods`.
 pub(super) fn plan(replica_set: &Value, pods: &[Value]) -> Plan {
     let mut active: Vec<&Value> = pods.iter().filter(|pod| is_active(pod)).collect();
     let wanted = usize::try_from(object::int(replica_set, &["spec", "replicas"])).unwrap_or(0);
