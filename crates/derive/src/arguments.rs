@@ -1,5 +1,6 @@
 //! Arguments of `#[opkit::kind(...)]`, `#[opkit::schema]`, `#[opkit::status]` and `#[opkit(...)]`:
-//! one table with the positions where each is allowed, and the parser of a list of arguments.
+//! a table of all arguments with the positions where each argument is allowed, and the parser of a
+//! list of arguments.
 
 use proc_macro2::{Delimiter, Span, TokenStream};
 use syn::ext::IdentExt;
@@ -10,32 +11,32 @@ use syn::{Attribute, Error, Expr, ExprLit, ExprUnary, Ident, Lit, LitInt, LitStr
 use crate::errors::Errors;
 use crate::nearest::nearest;
 
-/// Position where arguments are allowed. The values are bits, so that an argument can have several.
+/// Set of positions where an argument is allowed. Each position is one bit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place(u16);
 
-/// `#[opkit::kind(...)]`, and `#[opkit(...)]` on the struct below it.
+/// Position in `#[opkit::kind(...)]`, or in `#[opkit(...)]` on a struct with `#[opkit::kind(...)]`.
 pub(crate) const KIND: Place = Place(1);
-/// `#[opkit(...)]` on any struct.
+/// Position in `#[opkit(...)]` on any struct.
 pub(crate) const STRUCT: Place = Place(1 << 1);
-/// `#[opkit(...)]` on an enum.
+/// Position in `#[opkit(...)]` on an enum.
 pub(crate) const ENUM: Place = Place(1 << 2);
-/// Field of a kind's spec.
+/// Position in `#[opkit(...)]` on a field of a kind's spec.
 pub(crate) const SPEC_FIELD: Place = Place(1 << 3);
-/// Field of any struct.
+/// Position in `#[opkit(...)]` on a field of any struct.
 pub(crate) const FIELD: Place = Place(1 << 4);
-/// Variant of an enum.
+/// Position in `#[opkit(...)]` on a variant of an enum.
 pub(crate) const VARIANT: Place = Place(1 << 5);
-/// `items(...)` or `values(...)` of a field.
+/// Position inside `items(...)` or `values(...)` on a field.
 pub(crate) const ELEMENT: Place = Place(1 << 6);
-/// Inside `printcolumn(...)`.
+/// Position inside `printcolumn(...)`.
 pub(crate) const COLUMN: Place = Place(1 << 7);
-/// Inside `scale(...)`.
+/// Position inside `scale(...)`.
 pub(crate) const SCALE: Place = Place(1 << 8);
-/// Inside `rule(...)`.
+/// Position inside `rule(...)`.
 pub(crate) const RULE: Place = Place(1 << 9);
 
-/// Names of the positions, for messages.
+/// Descriptions of the positions for error messages.
 const PLACES: [(Place, &str); 10] = [
     (KIND, "in `#[opkit::kind(...)]`"),
     (STRUCT, "in `#[opkit(...)]` on a struct"),
@@ -59,8 +60,8 @@ impl Place {
     }
 }
 
-/// Every argument, and the positions where it is allowed. A new argument needs a row here and its
-/// implementation in the module of its position.
+/// All arguments, each with the positions where it is allowed. A new argument needs a row in this
+/// table, and code in the module that handles the position.
 const ARGUMENTS: &[(&str, Place)] = &[
     // Definition of the kind.
     ("group", KIND),
@@ -116,7 +117,7 @@ const ARGUMENTS: &[(&str, Place)] = &[
     ("field", RULE),
 ];
 
-/// Argument with its value.
+/// Argument of an attribute, with its value.
 pub(crate) struct Argument {
     pub(crate) name: Ident,
     pub(crate) value: Value,
@@ -124,11 +125,11 @@ pub(crate) struct Argument {
 
 /// Value of an argument.
 pub(crate) enum Value {
-    /// No value.
+    /// No value, as in `namespaced`.
     None,
-    /// `= expression`.
+    /// Expression after an equals sign, as in `min = 1`.
     Expr(Box<Expr>),
-    /// `(...)`.
+    /// Tokens in parentheses, as in `items(min = 1)`.
     List(TokenStream),
 }
 
@@ -154,7 +155,8 @@ impl Argument {
         self.name == name
     }
 
-    /// Returns the error for an argument that is not written as in `shape`.
+    /// Returns the error for an argument with a wrong form. `shape` is an example of the right
+    /// form.
     pub(crate) fn expected(&self, shape: &str) -> Error {
         Error::new(self.name.span(), format!("write `{shape}`"))
     }
@@ -211,7 +213,8 @@ impl Argument {
         }
     }
 
-    /// Parses the arguments in the parentheses of this one, which must be allowed at `place`.
+    /// Parses the parentheses of this argument as a list of arguments, which must be allowed at
+    /// `place`.
     pub(crate) fn list(&self, place: Place) -> syn::Result<Vec<Self>> {
         match &self.value {
             Value::List(tokens) => parse(tokens.clone(), place),
@@ -219,7 +222,8 @@ impl Argument {
         }
     }
 
-    /// Parses a string and then arguments allowed at `place` in the parentheses of this one.
+    /// Parses the parentheses of this argument as a string, followed by arguments that must be
+    /// allowed at `place`. An error shows the example `shape`.
     pub(crate) fn named_list(&self, place: Place, shape: &str) -> syn::Result<(LitStr, Vec<Self>)> {
         let Value::List(tokens) = &self.value else {
             return Err(self.expected(shape));
@@ -240,7 +244,7 @@ impl Argument {
     }
 }
 
-/// Returns the integer and its position, if the expression is an integer literal.
+/// Returns the value and the span of an expression, if the expression is an integer literal.
 pub(crate) fn integer_of(expr: &Expr) -> syn::Result<Option<(i64, Span)>> {
     let (negative, literal): (bool, &LitInt) = match expr {
         Expr::Lit(ExprLit {
@@ -277,7 +281,8 @@ pub(crate) fn parse(tokens: TokenStream, place: Place) -> syn::Result<Vec<Argume
     checked(arguments, place)
 }
 
-/// Takes all `#[opkit(...)]` out of `attributes` and returns their arguments.
+/// Removes all `#[opkit(...)]` from `attributes`, and returns the arguments of the removed
+/// attributes.
 pub(crate) fn take(attributes: &mut Vec<Attribute>, place: Place) -> syn::Result<Vec<Argument>> {
     let mut arguments = Vec::new();
     let mut errors = Errors::default();
@@ -299,7 +304,7 @@ pub(crate) fn take(attributes: &mut Vec<Attribute>, place: Place) -> syn::Result
     errors.none_or(arguments)
 }
 
-/// Arguments that may be repeated.
+/// Arguments that may occur more than once in an attribute.
 const REPEATABLE: [&str; 6] = [
     "shortname",
     "category",

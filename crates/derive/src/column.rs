@@ -10,7 +10,7 @@ use crate::arguments::{Argument, COLUMN, Value};
 pub(crate) struct Column {
     name: String,
     pub(crate) path: String,
-    /// Type of the column; `None` takes it from the schema of the field at the path.
+    /// Type of the column. `None` means the type in the schema of the field at the path.
     type_: Option<String>,
     description: Option<String>,
     priority: i32,
@@ -130,7 +130,8 @@ impl Column {
     }
 }
 
-/// Checks and returns a JSON path within an object.
+/// Returns the JSON path in a literal, after checking that the path starts with `.spec`, `.status`
+/// or `.metadata`.
 pub(crate) fn path(path: &LitStr) -> syn::Result<String> {
     match path.value() {
         text if [".spec", ".status", ".metadata"]

@@ -1,4 +1,5 @@
-//! Defaults of fields: checks their limits and converts them to the field's type.
+//! Defaults of fields: checks a default against the limits of the field, and converts the default
+//! to the type of the field.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
@@ -46,7 +47,8 @@ pub(crate) fn check(expr: &Expr, limits: &Keywords) -> syn::Result<()> {
     Err(Error::new_spanned(text, message))
 }
 
-/// Converts `expr` to the type `ty`: literals become strings and quantities, arrays become lists.
+/// Returns code that converts `expr` to the type `ty`. For example, string literals are converted
+/// to `String`, and arrays to lists.
 pub(crate) fn converted(expr: &Expr, ty: &Type, class: Class) -> TokenStream {
     let literal = match expr {
         Expr::Lit(ExprLit { lit, .. }) => Some(lit),

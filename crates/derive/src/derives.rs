@@ -1,11 +1,12 @@
-//! Derives of a declared type: those that opkit needs, and those that the user writes.
+//! Derives of a type with an attribute of opkit: the derives that opkit needs, and the derives that
+//! the user wrote.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Path, Token};
 
-/// Derives that the user wrote, taken out of the attributes.
+/// Derives that the user wrote, removed from the attributes of the type.
 pub(crate) struct Derives(Vec<Path>);
 
 impl Derives {
@@ -23,15 +24,15 @@ impl Derives {
         self.0.iter().any(|path| is(path, name))
     }
 
-    /// Removes a derive; returns whether it was there.
+    /// Removes a derive, and returns whether the user had written this derive.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let before = self.0.len();
         self.0.retain(|path| !is(path, name));
         self.0.len() < before
     }
 
-    /// Returns all derives: the user's, those of every declared type, and `more` from the standard
-    /// library.
+    /// Returns the attribute `#[derive(...)]` with all derives: those that the user wrote, those
+    /// that opkit always adds, and those in `more`, which name traits of the standard library.
     pub(crate) fn tokens(&self, more: &[&str]) -> TokenStream {
         let own = &self.0;
         let std = [

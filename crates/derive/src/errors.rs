@@ -14,12 +14,13 @@ impl Errors {
         }
     }
 
-    /// Keeps the error of a result, or returns its value.
+    /// Returns the value of a result. Stores the error and returns `None` if the result is an
+    /// error.
     pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }
 
-    /// Returns `value`, unless there is an error.
+    /// Returns `value` if no error was stored, otherwise all stored errors.
     pub(crate) fn none_or<T>(self, value: T) -> syn::Result<T> {
         match self.0 {
             Some(error) => Err(error),

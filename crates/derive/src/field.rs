@@ -16,9 +16,9 @@ use crate::types::{self, Class};
 pub(crate) enum Role {
     /// Spec of a kind.
     Spec,
-    /// Status of a kind: all its fields are optional.
+    /// Status of a kind, in which all fields are optional.
     Status,
-    /// Part of a spec or status.
+    /// Struct that is used within a spec or status.
     Part,
 }
 
@@ -37,8 +37,8 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Parses the `#[opkit(...)]` of a field, and replaces it with attributes for serde and
-    /// schemars.
+    /// Parses the `#[opkit(...)]` attributes of a field, and replaces them with attributes for
+    /// serde and schemars.
     pub(crate) fn parse(field: &mut syn::Field, of: &Ident, role: Role) -> syn::Result<Self> {
         let Some(ident) = field.ident.clone() else {
             return Err(Error::new_spanned(field, "a field needs a name"));
@@ -151,13 +151,13 @@ impl Field {
         }
     }
 
-    /// Returns the name of the function that returns the default.
+    /// Returns the name of the generated function that returns the default of the field.
     fn default_name(&self) -> Ident {
         let name = self.ident.to_string();
         format_ident!("__opkit_default_{}", name.trim_start_matches("r#"))
     }
 
-    /// Returns the function that returns the default, if there is one.
+    /// Generates the function that returns the default of the field, if the field has a default.
     pub(crate) fn default_function(&self) -> Option<TokenStream> {
         let (default, name, ty) = (self.default.as_ref()?, self.default_name(), &self.ty);
         Some(quote! {
@@ -167,7 +167,7 @@ impl Field {
         })
     }
 
-    /// Returns the initializer of the field in the `Default` of its struct.
+    /// Generates the initializer of the field in the `Default` implementation of the struct.
     pub(crate) fn in_default(&self) -> TokenStream {
         let ident = &self.ident;
         match &self.default {
@@ -179,7 +179,8 @@ impl Field {
         }
     }
 
-    /// Returns the row of the field in the table of its struct, if it adds something to its schema.
+    /// Generates the `Property` of the field in the `SchemaTable` of the struct. Returns `None` if
+    /// the attributes of the field add nothing to the schema.
     pub(crate) fn table_row(&self) -> Option<TokenStream> {
         if self.keywords.is_empty() && self.items.is_empty() && self.values.is_empty() {
             return None;
@@ -198,7 +199,8 @@ impl Field {
         }))
     }
 
-    /// Returns the rule of the struct that prevents adding or removing an immutable field.
+    /// Returns the CEL rule for the struct that prevents adding or removing this field, if the
+    /// field is immutable and optional.
     pub(crate) fn presence_rule(&self) -> Option<Rule> {
         let is_optional =
             self.is_optional || matches!(types::class(&self.ty), Class::List | Class::Map);
@@ -211,7 +213,7 @@ impl Field {
         Some(Rule::new(rule, message).at(format!(".{}", self.json)))
     }
 
-    /// Returns the default as an expression of the field's type.
+    /// Returns the default in `argument` as an expression of the field's type.
     fn default(&self, argument: &Argument, class: Class, role: Role) -> syn::Result<TokenStream> {
         if self.is_optional {
             let inner = types::in_option(&self.ty).map(|ty| ty.to_token_stream().to_string());
@@ -278,7 +280,7 @@ fn check_type(ty: &Type) -> syn::Result<()> {
     }
 }
 
-/// Rejects the attributes that opkit generates itself.
+/// Rejects attributes that a user must not write, because opkit generates them itself.
 pub(crate) fn reject_foreign(attributes: &[Attribute]) -> syn::Result<()> {
     for attribute in attributes {
         for (name, instead) in [

@@ -1,4 +1,4 @@
-//! Converts the arguments of a field, or of its elements, to keywords of its schema.
+//! Converts the arguments for a field, or for the elements of a field, to schema keywords.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -7,7 +7,7 @@ use syn::{Error, Expr, ExprLit, Lit, LitStr};
 use crate::arguments::{Argument, RULE};
 use crate::types::Class;
 
-/// Schema keywords and rules from the arguments of one attribute.
+/// Schema keywords and CEL rules from the arguments of one attribute.
 #[derive(Default)]
 pub(crate) struct Keywords {
     /// Schema keywords and their values, in the order in which they were written.
@@ -34,7 +34,8 @@ pub(crate) struct Rule {
     field: Option<String>,
 }
 
-/// Arguments that limit values: name, class of value, and schema keyword.
+/// Arguments that limit the values of a field: name of the argument, required class of the field's
+/// type, and schema keyword.
 const LIMITS: [(&str, Class, &str); 8] = [
     ("min", Class::Integer, "minimum"),
     ("max", Class::Integer, "maximum"),
@@ -46,7 +47,7 @@ const LIMITS: [(&str, Class, &str); 8] = [
     ("max_properties", Class::Map, "maxProperties"),
 ];
 
-/// Other arguments that need a class of value.
+/// Other arguments that are allowed only on a field with a type of this class.
 const CLASSES: [(&str, Class); 6] = [
     ("pattern", Class::String),
     ("format", Class::String),
@@ -64,7 +65,8 @@ const REASONS: [&str; 4] = [
 ];
 
 impl Keywords {
-    /// Applies an argument; returns whether it is one that sets a schema keyword.
+    /// Adds the schema keyword or CEL rule that an argument sets. Returns false if the argument
+    /// sets neither.
     pub(crate) fn take(&mut self, argument: &Argument, class: Class) -> syn::Result<bool> {
         check_class(argument, class)?;
         if let Some((name, _, keyword)) = LIMITS.iter().find(|(name, ..)| argument.is(name)) {
@@ -125,7 +127,7 @@ impl Keywords {
         Ok(true)
     }
 
-    /// Adds a rule that opkit generates.
+    /// Adds a CEL rule that opkit generates.
     pub(crate) fn rule(&mut self, rule: Rule) {
         self.rules.push(rule);
     }
@@ -147,7 +149,7 @@ impl Keywords {
         self.keywords.push(("x-kubernetes-list-type", list_type));
     }
 
-    /// Checks that no lower limit is above its upper one.
+    /// Checks that no lower limit is above the corresponding upper limit.
     fn check_order(&self, argument: &Argument) -> syn::Result<()> {
         let limits = [
             ("min", self.min, "max", self.max),
@@ -164,7 +166,7 @@ impl Keywords {
         Ok(())
     }
 
-    /// Returns the keywords as a `&'static [(&'static str, Keyword)]`.
+    /// Generates an expression of type `&'static [(&'static str, Keyword)]` with the keywords.
     pub(crate) fn keyword_tokens(&self) -> TokenStream {
         let keywords = self.keywords.iter().map(|(name, keyword)| {
             let value = match keyword {
@@ -178,7 +180,7 @@ impl Keywords {
         quote!(&[#(#keywords),*])
     }
 
-    /// Returns the rules as a `&'static [Rule]`.
+    /// Generates an expression of type `&'static [Rule]` with the CEL rules.
     pub(crate) fn rule_tokens(&self) -> TokenStream {
         let rules = self.rules.iter().map(Rule::tokens);
         quote!(&[#(#rules),*])
@@ -195,7 +197,7 @@ impl Rule {
         }
     }
 
-    /// Reports a violation of the rule at a field below.
+    /// Sets the path of the field that the API server reports when the rule is violated.
     pub(crate) fn at(mut self, field: String) -> Self {
         self.field = Some(field);
         self
@@ -240,7 +242,7 @@ impl Rule {
     }
 }
 
-/// Checks and returns the path of a field in a rule, which starts with a dot.
+/// Returns the field path in a literal, after checking that the path starts with a dot.
 fn field_path(path: &LitStr) -> syn::Result<String> {
     match path.value() {
         path if path.starts_with('.') => Ok(path),
@@ -282,8 +284,8 @@ fn keys(argument: &Argument) -> syn::Result<Vec<String>> {
     }
 }
 
-/// Checks that an argument fits the type of its field. The class of a user-defined type is unknown
-/// here and not checked.
+/// Checks that an argument is allowed on a field with a type of this class. The argument is not
+/// checked if the type is user-defined, because the class is then unknown.
 fn check_class(argument: &Argument, class: Class) -> syn::Result<()> {
     let limits = LIMITS.iter().map(|(name, class, _)| (*name, *class));
     let mut needs = limits.chain(CLASSES);

@@ -51,7 +51,7 @@ pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Res
     })
 }
 
-/// Generates the type of whole objects: metadata, spec and status.
+/// Generates the root type of the kind: a struct with metadata, spec and status.
 fn root(spec: &Struct, definition: &Definition) -> TokenStream {
     let input = spec.input();
     let columns = spec.columns();

@@ -1,5 +1,5 @@
-//! Macros of opkit: kinds and their schemas, the main, test and reconcile attributes, typed
-//! clients.
+//! Macros of opkit: declarations of kinds and schemas, the attributes `main`, `test` and
+//! `reconcile`, and typed clients.
 //!
 //! Generated code refers only to `::opkit::__private` and the standard library.
 
@@ -24,8 +24,9 @@ use proc_macro::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, ItemFn, parse_macro_input};
 
-/// Turns an async function into the `main` of an operator's binary: runs it on a multi-threaded
-/// runtime. An error is printed as `<binary>: <error>` on one line, and the exit code is 1.
+/// Turns an async function into the `main` of an operator's binary, which runs the function on a
+/// multi-threaded runtime. An error is printed as `<binary>: <error>` on one line, and the exit
+/// code is 1.
 ///
 /// ```text
 /// #[opkit::main]
@@ -51,8 +52,9 @@ pub fn main(attribute: TokenStream, item: TokenStream) -> TokenStream {
     .into()
 }
 
-/// Turns an async function that takes a control plane into a test. It runs on the control plane
-/// that `OPKIT_CONTROL_PLANE` names, by default the embedded one. Needs opkit's feature `test`.
+/// Turns an async function that takes a control plane into a test. The environment variable
+/// `OPKIT_CONTROL_PLANE` names the control plane; the default is the embedded control plane. Needs
+/// opkit's feature `test`.
 ///
 /// ```text
 /// #[opkit::test]
@@ -86,8 +88,8 @@ pub fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Declares a custom resource by its spec: `RobotSpec` becomes the spec of the kind `Robot`.
 ///
-/// The guide `docs/kinds.md` lists all arguments. The scope, `namespaced` or `cluster`, has no
-/// default.
+/// The guide `docs/kinds.md` lists all arguments. One of the scopes `namespaced` and `cluster` is
+/// required.
 ///
 /// ```text
 /// /// A fleet of identical robots.
@@ -118,8 +120,8 @@ pub fn schema(attribute: TokenStream, item: TokenStream) -> TokenStream {
     declared(schema::expand, attribute, item)
 }
 
-/// Declares the status of a kind: it implements `Default`, and none of its fields is required. The
-/// macro warns if `observed_generation` or `conditions` is missing.
+/// Declares the status of a kind. The struct implements `Default`, and no field is required in the
+/// schema. The macro warns if the field `observed_generation` or `conditions` is missing.
 ///
 /// ```text
 /// #[opkit::status]
@@ -161,14 +163,15 @@ pub fn reconcile(attribute: TokenStream, item: TokenStream) -> TokenStream {
     reconcile::expand(attribute.into(), &function).into()
 }
 
-/// Generates a typed client for a custom resource, limited to the listed verbs: other calls do not
-/// compile. Write it below `#[opkit::kind(...)]`, or beside kube's `CustomResource` on the spec,
-/// where it reads kind, status and scale from the same `#[kube(...)]`.
+/// Generates a typed client for a custom resource that is limited to the listed verbs: calls of
+/// other verbs do not compile. Write this derive below `#[opkit::kind(...)]`, or beside kube's
+/// `CustomResource` on the spec. In the second case, kind, status and scale come from
+/// `#[kube(...)]`.
 ///
-/// `#[client(...)]` takes `verbs(get, list, watch, create, update, patch, delete,
-/// deletecollection)`, by default all of them; `no_status` and `no_scale`, which remove the
-/// subresources that kube declares; and `name = "..."` for another name than that of the kind
-/// followed by `Client`.
+/// The attribute `#[client(...)]` takes these arguments. `verbs(get, list, watch, create, update,
+/// patch, delete, deletecollection)` lists the allowed verbs, by default all verbs. `no_status` and
+/// `no_scale` leave out a subresource that the kind declares. `name = "..."` sets the name of the
+/// client, by default the kind followed by `Client`.
 ///
 /// ```text
 /// #[derive(CustomResource, TypedClient, Serialize, Deserialize, JsonSchema, Clone, Debug)]

@@ -1,7 +1,7 @@
-//! JSON names of fields and variants, names of resources, and their validation.
+//! JSON names of fields and variants, plural names of resources, and validation of names.
 
-/// Returns the JSON name of a Rust field: `min_replicas` is `minReplicas`, `type_` and `r#type` are
-/// `type`.
+/// Returns the JSON name of a Rust field: `minReplicas` for `min_replicas`, and `type` for `type_`
+/// and `r#type`.
 pub(crate) fn camel_case(field: &str) -> String {
     let mut name = String::new();
     let mut is_start = false;
@@ -18,7 +18,7 @@ pub(crate) fn camel_case(field: &str) -> String {
     name
 }
 
-/// Values of `rename_all` for the variants of an enum, with serde's names.
+/// Allowed values of the argument `rename_all` on an enum, with the names of serde.
 pub(crate) const CASES: [&str; 5] = [
     "lowercase",
     "UPPERCASE",
@@ -27,7 +27,7 @@ pub(crate) const CASES: [&str; 5] = [
     "snake_case",
 ];
 
-/// Returns the name of a variant in one of the [`CASES`].
+/// Converts the name of an enum variant to one of the [`CASES`].
 pub(crate) fn variant(name: &str, case: &str) -> String {
     match case {
         "lowercase" => name.to_lowercase(),
@@ -68,7 +68,7 @@ pub(crate) fn plural(word: &str) -> String {
     }
 }
 
-/// Reports whether `text` is a DNS label, as versions and plurals have to be.
+/// Reports whether `text` is a DNS label, as versions and plural names must be.
 pub(crate) fn is_dns_label(text: &str) -> bool {
     let is_inner = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     text.len() <= 63

@@ -1,6 +1,7 @@
 //! Suggestions for misspelled names.
 
-/// Returns the known name that differs least from `name`, if it does not differ too much.
+/// Returns the known name that is most similar to `name`, or `None` if all known names differ too
+/// much.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = (name.len() / 3).max(1);
     let near = known.map(|candidate| (distance(name, candidate), candidate));
@@ -8,8 +9,8 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
     (distance <= most).then_some(candidate)
 }
 
-/// Returns the number of letters that have to be added, removed, replaced or swapped with the next
-/// one.
+/// Returns the edit distance of two names: the number of letters to add, remove, replace or swap
+/// with the next letter to turn `from` into `to`.
 fn distance(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut before: Vec<usize> = Vec::new();

@@ -1,8 +1,9 @@
 //! `#[opkit::reconcile]`: checks the signature of a reconcile or finalizer function, with one
 //! message for each mistake.
 //!
-//! This module checks what the tokens show. What only types show is checked by generated code
-//! beside the function, in an unnamed constant: it is compiled but never run.
+//! Mistakes that are visible in the tokens are reported by this module. Mistakes that only the type
+//! checker sees are reported by generated code in an unnamed constant beside the function. The
+//! generated code is compiled but never run.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
@@ -14,7 +15,7 @@ use crate::types;
 
 const SHAPE: &str = "async fn reconcile(object: Arc<Robot>, cx: Context) -> Result<Action>";
 
-/// Returns the unchanged function, and the checks beside it.
+/// Returns the unchanged function, followed by the generated code that checks its types.
 pub(crate) fn expand(attribute: TokenStream, function: &ItemFn) -> TokenStream {
     let checks = match check(attribute, function) {
         Ok(()) => type_checks(function),
@@ -26,7 +27,7 @@ pub(crate) fn expand(attribute: TokenStream, function: &ItemFn) -> TokenStream {
     }
 }
 
-/// Checks what the tokens show.
+/// Checks the parts of the signature that are visible in the tokens, such as `async`.
 fn check(attribute: TokenStream, function: &ItemFn) -> syn::Result<()> {
     let signature = &function.sig;
     let mut errors = Errors::default();
@@ -96,8 +97,8 @@ fn check_arguments(function: &ItemFn, errors: &mut Errors) {
     }
 }
 
-/// Returns the error for a result whose error type cannot be converted to opkit's, if the tokens
-/// show that.
+/// Returns an error if the tokens of the return type show an error type that cannot be converted to
+/// `opkit::Error`, such as `anyhow::Error`.
 fn boxed_error(output: &Type) -> Option<Error> {
     let name = types::name(output)?;
     if name != "Result" {
@@ -162,7 +163,8 @@ fn returns_future(output: &ReturnType) -> bool {
     }
 }
 
-/// Generates the checks that need types: each on its own line, so that each has its own message.
+/// Generates the checks that need the type checker. Each check is a separate statement, so that
+/// each mistake has its own message.
 fn type_checks(function: &ItemFn) -> TokenStream {
     let signature = &function.sig;
     let name = &signature.ident;
@@ -201,7 +203,8 @@ fn type_checks(function: &ItemFn) -> TokenStream {
     }
 }
 
-/// Generates the checks of `Result<value, error>`, each at the position of its part.
+/// Generates the checks of the two types in the returned `Result`. The compiler reports a mistake
+/// at the position of the wrong type.
 fn output_checks(output: &Type) -> TokenStream {
     let arguments = types::arguments(output);
     let span = arguments

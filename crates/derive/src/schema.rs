@@ -1,5 +1,6 @@
-//! `#[opkit::schema]`, and its common parts with a kind's spec and status: attributes for serde and
-//! schemars, and a table of what schemars does not support.
+//! `#[opkit::schema]`, and the code that it shares with `#[opkit::kind(...)]` and
+//! `#[opkit::status]`: generates attributes for serde and schemars, and a `SchemaTable` for schema
+//! keywords that schemars does not support.
 
 mod unit_enum;
 
@@ -50,7 +51,8 @@ pub(crate) fn expand(attribute: TokenStream, mut input: DeriveInput) -> syn::Res
 }
 
 impl Struct {
-    /// Parses a struct with named fields, from which its `#[opkit(...)]` were already taken.
+    /// Parses a struct with named fields. The caller has already removed the `#[opkit(...)]`
+    /// attributes on the struct itself.
     pub(crate) fn parse(mut input: DeriveInput, role: Role) -> syn::Result<Self> {
         reject_foreign(&input.attrs)?;
         if !input.generics.params.is_empty() {
@@ -98,7 +100,7 @@ impl Struct {
         })
     }
 
-    /// Applies the arguments on the struct that set schema keywords.
+    /// Adds the schema keywords and CEL rules that the arguments on the struct set.
     pub(crate) fn take(&mut self, arguments: &[Argument]) -> syn::Result<()> {
         for argument in arguments {
             self.own.take(argument, Class::Other)?;
@@ -114,7 +116,7 @@ impl Struct {
         &self.input
     }
 
-    /// Adds an attribute for a derive that the user wrote.
+    /// Adds an attribute to the struct, for a derive that the user wrote.
     pub(crate) fn annotate(&mut self, attribute: syn::Attribute) {
         self.input.attrs.push(attribute);
     }
@@ -127,7 +129,7 @@ impl Struct {
         self.fields.iter().filter_map(|field| field.column.as_ref())
     }
 
-    /// Generates the struct with its derives, its table and its defaults.
+    /// Generates the struct with its derives, its `SchemaTable` and the functions for its defaults.
     pub(crate) fn tokens(mut self) -> TokenStream {
         // The derived `Default` would not use the declared defaults.
         let needs_default = self.role == Role::Status || self.derives.has("Default");

@@ -1,4 +1,5 @@
-//! Checks of the functions under `#[opkit::main]` and `#[opkit::test]`, with their error messages.
+//! Checks of the functions under `#[opkit::main]` and `#[opkit::test]`, with error messages for
+//! users.
 
 use proc_macro2::TokenStream;
 use syn::{Error, FnArg, ItemFn, ReturnType, Visibility};
@@ -64,8 +65,8 @@ fn check(
     Ok(())
 }
 
-/// Returns the function without its attributes and visibility, to be nested in the function that
-/// calls it.
+/// Returns the function without its attributes and visibility. The macro nests the result in the
+/// generated function that calls it.
 pub(crate) fn without_attributes(function: &ItemFn) -> ItemFn {
     ItemFn {
         attrs: Vec::new(),

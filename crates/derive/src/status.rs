@@ -8,8 +8,8 @@ use crate::arguments::{self, STRUCT};
 use crate::field::Role;
 use crate::schema::Struct;
 
-/// Fields that every status should have: JSON name, declaration, and the consequence of leaving it
-/// out.
+/// Fields that every status should have: JSON name, declaration, and the consequence of leaving out
+/// the field.
 const EXPECTED: [(&str, &str, &str); 2] = [
     (
         "observedGeneration",

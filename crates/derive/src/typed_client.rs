@@ -1,5 +1,5 @@
-//! Derive macro `TypedClient`: generates a marker type with the verbs, and a type alias of the
-//! client.
+//! Derive macro `TypedClient`: generates a marker type for the allowed verbs, and a type alias for
+//! the client.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote};
@@ -7,7 +7,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Error, LitStr, Meta, Token};
 
-/// Verbs, and the marker traits that allow them.
+/// Names of the verbs, each with the marker trait that allows the verb.
 const VERBS: [(&str, &str); 8] = [
     ("get", "Get"),
     ("list", "List"),
@@ -28,7 +28,7 @@ struct Options {
     name: Option<LitStr>,
 }
 
-/// Arguments of `#[kube(...)]` that are used here.
+/// Arguments of `#[kube(...)]` on which the typed client depends.
 #[derive(Default)]
 struct Kube {
     kind: Option<LitStr>,
@@ -36,7 +36,7 @@ struct Kube {
     scale: bool,
 }
 
-/// Generates the client of the kind that kube generates from `input`.
+/// Generates the typed client of the kind whose spec is `input`.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
     let (options, kube) = (options(input)?, kube(input));
     let Some(kind) = kube.kind else {
@@ -135,8 +135,9 @@ fn options(input: &DeriveInput) -> Result<Options, Error> {
     Ok(options)
 }
 
-/// Searches kube's attributes. kube validates the rest of them, so they are not parsed: `kind` and
-/// `status` are followed by an equals sign, `scale` by a group.
+/// Searches `#[kube(...)]` for `kind`, `status` and `scale`. Other arguments are skipped without
+/// parsing, because kube validates them. In the tokens, an equals sign follows `kind` and `status`,
+/// and a group follows `scale`.
 fn kube(input: &DeriveInput) -> Kube {
     let mut found = Kube::default();
     for attribute in input.attrs.iter().filter(|it| it.path().is_ident("kube")) {

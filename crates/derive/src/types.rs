@@ -1,9 +1,9 @@
-//! Class of a field's schema, by the type that is written in the source. An alias or a user-defined
-//! type is [`Class::Other`]: its schema comes from its own declaration.
+//! The class of a Rust type, such as integer or list, found by the name of the type in the source.
+//! The class of an alias or a user-defined type is unknown: [`Class::Other`].
 
 use syn::{GenericArgument, PathArguments, Type};
 
-/// Type of JSON value that a Rust type is encoded as.
+/// Class of a Rust type, by the JSON value that the type is encoded as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
     Bool,
@@ -16,7 +16,7 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    /// Returns the class as a noun for messages.
+    /// Returns the class as a noun for error messages, such as `a list`.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Bool => "a bool",
@@ -51,7 +51,7 @@ pub(crate) fn class(ty: &Type) -> Class {
     }
 }
 
-/// Returns the type in `Option<...>`, if the type is an `Option`.
+/// Returns `T` if the type is `Option<T>`.
 pub(crate) fn in_option(ty: &Type) -> Option<&Type> {
     (name(ty)? == "Option").then(|| arguments(ty).into_iter().next_back())?
 }
@@ -73,7 +73,7 @@ pub(crate) fn float_in(ty: &Type) -> Option<&Type> {
     arguments(ty).into_iter().find_map(float_in)
 }
 
-/// Returns the last segment of the path of a type.
+/// Returns the name of a type without its path, such as `Vec` for `std::vec::Vec<T>`.
 pub(crate) fn name(ty: &Type) -> Option<String> {
     match ty {
         Type::Path(path) if path.qself.is_none() => {
@@ -85,7 +85,7 @@ pub(crate) fn name(ty: &Type) -> Option<String> {
     }
 }
 
-/// Returns the generic type arguments of the last segment of a path.
+/// Returns the generic type arguments of a type, such as `K` and `V` of `BTreeMap<K, V>`.
 pub(crate) fn arguments(ty: &Type) -> Vec<&Type> {
     let path = match ty {
         Type::Path(path) => path,

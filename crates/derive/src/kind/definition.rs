@@ -1,4 +1,4 @@
-//! Definition of the resource, from the arguments of `#[opkit::kind(...)]`.
+//! Definition of a custom resource, from the arguments of `#[opkit::kind(...)]`.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -10,7 +10,7 @@ use crate::column::{self, Column};
 use crate::errors::Errors;
 use crate::names;
 
-/// Definition of a resource.
+/// Definition of a custom resource: names, scope, status, printer columns and `scale`.
 pub(super) struct Definition {
     pub(super) kind: Ident,
     pub(super) group: String,
@@ -33,7 +33,7 @@ struct Scale {
     label_selector_path: Option<String>,
 }
 
-/// Arguments parsed so far; required ones may be missing.
+/// Arguments of `#[opkit::kind(...)]` that were parsed so far. Required arguments may be missing.
 #[derive(Default)]
 struct ParsedArguments {
     kind: Option<LitStr>,
@@ -153,7 +153,8 @@ impl Definition {
         }
     }
 
-    /// Generates the `KindTable`, with the columns of fields before the others.
+    /// Generates the `KindTable` of the kind. The printer columns that are declared on fields come
+    /// before the columns that are declared on the struct.
     pub(super) fn table<'a>(&'a self, of_fields: impl Iterator<Item = &'a Column>) -> TokenStream {
         let Self {
             group,
@@ -285,7 +286,8 @@ impl Scale {
     }
 }
 
-/// Returns the name of the kind: the given one, or that of the spec without `Spec`.
+/// Returns the name of the kind. If the user wrote none, the name is that of the spec struct
+/// without the suffix `Spec`.
 fn kind(spec: &Ident, written: Option<LitStr>) -> syn::Result<Ident> {
     let name = spec.to_string();
     let kind = match &written {
@@ -342,7 +344,8 @@ fn checked(argument: &Argument, is_valid: fn(&str) -> bool, expected: &str) -> s
     }
 }
 
-/// Parses `status = RobotStatus`; kube's `status = "RobotStatus"` is accepted too.
+/// Parses an argument such as `status = RobotStatus`. The form of kube, `status = "RobotStatus"`,
+/// is accepted too.
 fn path(argument: &Argument) -> syn::Result<Path> {
     match argument.expr()? {
         Expr::Path(path) if path.qself.is_none() => Ok(path.path.clone()),

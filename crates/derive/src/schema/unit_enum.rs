@@ -1,4 +1,5 @@
-//! Enums of unit variants: strings with an `enum` schema.
+//! `#[opkit::schema]` on an enum with unit variants: generates a string schema with the keyword
+//! `enum`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
