@@ -1,5 +1,5 @@
-//! Builds a CustomResourceDefinition from the tables that `#[opkit::kind(...)]`, `#[opkit::schema]`
-//! and `#[opkit::status]` generate. Used only by generated code.
+//! Builds a CustomResourceDefinition from the constants that `#[opkit::kind(...)]`,
+//! `#[opkit::schema]` and `#[opkit::status]` generate. Only generated code uses this module.
 
 mod schema;
 mod structural;
@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 
 pub use self::schema::{Keyword, Part, Property, Rule, SchemaTable, UnitEnum};
 
-/// Definition of a kind without its schema: names, scope, subresources, columns.
+/// Definition of a kind without its schema: names, scope, printer columns and subresource `scale`.
 #[derive(Debug, Clone, Copy)]
 pub struct KindTable {
     /// API group.
     pub group: &'static str,
-    /// Version.
+    /// API version, such as `v1`.
     pub version: &'static str,
     /// Kind.
     pub kind: &'static str,
@@ -42,7 +42,7 @@ pub struct KindTable {
     pub columns: &'static [Column],
     /// Paths of the fields that field selectors can use.
     pub selectable: &'static [&'static str],
-    /// Paths of the subresource `scale`, if the kind has it.
+    /// Field paths of the subresource `scale`, if the kind has this subresource.
     pub scale: Option<Scale>,
 }
 
@@ -57,30 +57,30 @@ pub struct Column {
     pub type_: Option<&'static str>,
     /// Description of the column.
     pub description: Option<&'static str>,
-    /// Priority; a column above 0 is shown only with `-o wide`.
+    /// Priority. A column with a priority above 0 is shown only with `kubectl get -o wide`.
     pub priority: i32,
 }
 
-/// Paths of the subresource `scale`.
+/// Field paths of the subresource `scale`.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     /// Path of the desired number of replicas.
     pub spec_replicas_path: &'static str,
     /// Path of the current number of replicas.
     pub status_replicas_path: &'static str,
-    /// Path of the label selector of the replicas' pods, as a string.
+    /// Path of the string field that contains the label selector of the pods.
     pub label_selector_path: Option<&'static str>,
 }
 
-/// Function that returns the schema of a type: `SchemaGenerator::subschema_for::<T>`.
+/// Function that returns the schema of a type, such as `SchemaGenerator::subschema_for::<T>`.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 impl KindTable {
-    /// Returns the definition of the kind with the schemas of its spec and status.
+    /// Returns the CustomResourceDefinition of the kind, with the schemas of its spec and status.
     ///
-    /// A schema that does not match Kubernetes' own schema type, which only a hand-written
-    /// `JsonSchema` can produce, becomes a schema that every server rejects, with the reason as its
-    /// type.
+    /// A schema that cannot be converted to Kubernetes' schema type is replaced by a schema that
+    /// every API server rejects. The type in the replacement is the error message. Only a
+    /// hand-written `JsonSchema` can produce such a schema.
     pub fn crd(&self, spec: SchemaOf, status: Option<SchemaOf>) -> CustomResourceDefinition {
         let schema = structural::root(spec, status);
         let columns = self.columns.iter().map(|column| column.definition(&schema));
@@ -158,8 +158,8 @@ impl Scale {
     }
 }
 
-/// Returns the column type of the value at `path`; `string` if the path contains more than field
-/// names.
+/// Returns the printer column type of the value at `path`, from the schema. Returns `string` if the
+/// path contains anything but field names.
 fn type_at(schema: &Value, path: &str) -> &'static str {
     if path == ".metadata.creationTimestamp" || path == ".metadata.deletionTimestamp" {
         return "date";
@@ -196,12 +196,13 @@ fn unless_empty<T>(values: Vec<T>) -> Option<Vec<T>> {
     (!values.is_empty()).then_some(values)
 }
 
-/// Returns whether a list or map is empty, so that it is left out of the JSON.
+/// Reports whether a list or map is empty. Serde calls this function to leave empty fields out of
+/// the JSON.
 pub fn is_empty<T: Collection>(collection: &T) -> bool {
     collection.has_no_elements()
 }
 
-/// Type of a field that is left out when it is empty.
+/// List or map type of a field that is left out of the JSON when it is empty.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has the name of a list or map but is not the standard library's",
     label = "use the type of the standard library, or rename this one"

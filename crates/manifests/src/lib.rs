@@ -1,10 +1,10 @@
 //! Manifests that an operator needs in a cluster: CRDs and RBAC.
 //!
-//! A model goes in, documents come out: [`Rbac`] builds roles and their bindings from
-//! [`PolicyRule`]s, [`yaml`](fn@yaml) prints documents, and `kinds` builds the CRD of a declared
-//! kind. The crate does no I/O and reads nothing from a cluster.
+//! [`Rbac`] builds roles and role bindings from [`PolicyRule`]s, [`yaml`](fn@yaml) formats
+//! manifests as YAML, and the module `kinds` builds the CRD of a kind that is declared with
+//! `#[opkit::kind(...)]`. The crate does no I/O and reads nothing from a cluster.
 //!
-//! Names follow kubebuilder, for instance `robot-operator-manager-role`.
+//! The names of the objects follow kubebuilder, for instance `robot-operator-manager-role`.
 
 #[doc(hidden)]
 pub mod kinds;

@@ -1,10 +1,10 @@
-//! Roles, their bindings, and the operator's ServiceAccount.
+//! Roles, role bindings, and the operator's ServiceAccount.
 
 use serde_json::{Value, json};
 
 use crate::rule::{PolicyRule, merge};
 
-/// Permissions of an operator, and its ServiceAccount.
+/// RBAC manifests of an operator: its ServiceAccount, roles and role bindings.
 ///
 /// # Examples
 /// ```
@@ -25,7 +25,7 @@ pub struct Rbac {
 }
 
 impl Rbac {
-    /// Creates the RBAC of an operator with these rules, in all namespaces.
+    /// Creates the RBAC manifests of an operator that needs these rules in all namespaces.
     pub fn new(operator: impl Into<String>, rules: Vec<PolicyRule>) -> Self {
         Self {
             operator: operator.into(),
@@ -46,32 +46,35 @@ impl Rbac {
         self
     }
 
-    /// Sets whether the operator elects a leader, which needs a Role for Leases, by default in its
-    /// own namespace.
+    /// Sets whether the operator uses leader election. Leader election adds a Role for Leases, by
+    /// default in the operator's own namespace.
     pub fn leader_election(mut self, enabled: bool) -> Self {
         self.leader_election = enabled;
         self
     }
 
-    /// Sets the namespace of the Lease; `None` means the operator's own.
+    /// Sets the namespace of the Lease for leader election. `None` means the operator's own
+    /// namespace.
     pub fn leader_election_namespace(mut self, namespace: Option<String>) -> Self {
         self.leader_election_namespace = namespace;
         self
     }
 
-    /// Sets whether clients of the metrics endpoint are authorized by the cluster. Adds a role for
-    /// the operator's reviews and one for the metrics readers.
+    /// Sets whether clients of the metrics endpoint are authorized by the cluster. If so, adds a
+    /// ClusterRole that lets the operator create token and access reviews, and a ClusterRole for
+    /// clients that read the metrics.
     pub fn metrics_auth(mut self, enabled: bool) -> Self {
         self.metrics_auth = enabled;
         self
     }
 
-    /// Returns the operator's own namespace.
+    /// Returns the namespace in which the operator runs: the name of the operator followed by
+    /// `-system`.
     pub fn own_namespace(&self) -> String {
         format!("{}-system", self.operator)
     }
 
-    /// Returns the manifests: the operator's namespace and ServiceAccount, roles and their
+    /// Returns the manifests: the operator's namespace and ServiceAccount, the roles, and the role
     /// bindings.
     pub fn documents(&self) -> Vec<Value> {
         let own = self.own_namespace();
@@ -120,7 +123,8 @@ impl Rbac {
         format!("{}-controller-manager", self.operator)
     }
 
-    /// Adds a role with `rules`, if there are any, and its binding.
+    /// Adds a role with `rules` and the role binding to the operator's ServiceAccount. Adds nothing
+    /// if `rules` is empty.
     fn grant(
         &self,
         documents: &mut Vec<Value>,

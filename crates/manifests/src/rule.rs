@@ -1,4 +1,4 @@
-//! RBAC rules, and their shortest form.
+//! RBAC rules, and the merging of several rules into few.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,10 +22,10 @@ pub struct PolicyRule {
     pub resources: BTreeSet<String>,
     /// Allowed verbs.
     pub verbs: BTreeSet<String>,
-    /// Names of the objects that the rule is limited to; empty for all.
+    /// Names of the objects to which the rule is limited. An empty set means all objects.
     pub names: BTreeSet<String>,
-    /// Whether the resources are namespaced. If an operator is limited to some namespaces, such
-    /// rules become Roles; all other rules become a ClusterRole.
+    /// Whether the resources are namespaced. If an operator is limited to some namespaces, the
+    /// rules for namespaced resources become Roles. All other rules become a ClusterRole.
     pub namespaced: bool,
 }
 
@@ -70,8 +70,8 @@ impl PolicyRule {
     }
 }
 
-/// Returns the rules in their shortest form, sorted: each resource occurs once, and resources of a
-/// group with the same verbs share one rule.
+/// Merges rules into as few rules as possible, sorted. Each resource occurs once, and resources of
+/// one group with the same verbs share a rule.
 pub fn merge(rules: &[PolicyRule]) -> Vec<PolicyRule> {
     type Scope = (String, BTreeSet<String>, bool);
     let mut verbs: BTreeMap<(Scope, String), BTreeSet<String>> = BTreeMap::new();

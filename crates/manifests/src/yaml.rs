@@ -1,22 +1,22 @@
-//! YAML output of documents.
+//! Formatting of manifests as YAML.
 
 use serde_json::Value;
 
-/// Error of printing a document.
+/// The error for a manifest that cannot be formatted as YAML.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot print {kind} {name} as YAML")]
 #[non_exhaustive]
 pub struct YamlError {
-    /// Kind of the document.
+    /// Kind of the object in the manifest.
     pub kind: String,
-    /// Name of the document.
+    /// Name of the object in the manifest.
     pub name: String,
     /// Error of the YAML serializer.
     #[source]
     pub cause: serde_saphyr::ser_error::Error,
 }
 
-/// Returns the documents as YAML, each preceded by `---`.
+/// Returns the manifests as YAML, each preceded by a line `---`.
 ///
 /// # Examples
 /// ```
@@ -28,7 +28,7 @@ pub struct YamlError {
 /// ```
 ///
 /// # Errors
-/// If a document cannot be printed.
+/// [`YamlError`] if a manifest cannot be formatted as YAML.
 pub fn yaml(documents: &[Value]) -> Result<String, YamlError> {
     let mut text = String::new();
     for document in documents {

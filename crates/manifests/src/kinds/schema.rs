@@ -1,52 +1,55 @@
-//! Tables of declared types, and their additions to the schemas that schemars derives.
+//! Schema keywords and CEL rules from `#[opkit(...)]` attributes, which are added to the schemas
+//! that schemars derives.
 
 use schemars::Schema;
 use schemars::transform::Transform;
 use serde_json::{Map, Value, json};
 
-/// Additions of a struct's attributes to its schema.
+/// Schema keywords and CEL rules from the `#[opkit(...)]` attributes of a struct. As a schemars
+/// transform, this type adds them to the schema of the struct.
 #[derive(Debug, Clone, Copy)]
 pub struct SchemaTable {
-    /// Fields with additions.
+    /// Fields of the struct whose attributes add something to the schema.
     pub properties: &'static [Property],
     /// CEL rules of the whole struct.
     pub rules: &'static [Rule],
-    /// Whether the schema contains the defaults of the fields; the schema of a status does not.
+    /// Whether the schema keeps the defaults of the fields. The schema of a status has no defaults.
     pub has_defaults: bool,
 }
 
-/// Additions of a field's attributes to its schema.
+/// Schema keywords and CEL rules from the `#[opkit(...)]` attributes of one field.
 #[derive(Debug, Clone, Copy)]
 pub struct Property {
     /// JSON name of the field.
     pub name: &'static str,
-    /// Additions to the schema of the field itself.
+    /// Keywords and rules for the field itself.
     pub own: Part,
-    /// Additions to the schema of its items.
+    /// Keywords and rules for the items, if the field is a list.
     pub items: Part,
-    /// Additions to the schema of its map values.
+    /// Keywords and rules for the values, if the field is a map.
     pub values: Part,
 }
 
-/// Additions to one schema.
+/// Keywords and CEL rules to add to one schema.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// Keywords of JSON schema and of Kubernetes' extensions.
+    /// Schema keywords and their values. A keyword is one of JSON schema or an extension of
+    /// Kubernetes.
     pub keywords: &'static [(&'static str, Keyword)],
     /// CEL rules.
     pub rules: &'static [Rule],
 }
 
-/// Value of a keyword.
+/// Value of a schema keyword.
 #[derive(Debug, Clone, Copy)]
 pub enum Keyword {
-    /// Boolean, such as of `nullable`.
+    /// Boolean, such as the value of `nullable`.
     Bool(bool),
-    /// Integer, such as of a limit.
+    /// Integer, such as the value of `maximum`.
     Integer(i64),
-    /// String, such as a pattern.
+    /// String, such as the value of `pattern`.
     Text(&'static str),
-    /// List of strings, such as map keys.
+    /// List of strings, such as the value of `x-kubernetes-list-map-keys`.
     Texts(&'static [&'static str]),
 }
 
@@ -57,9 +60,9 @@ pub struct Rule {
     pub rule: &'static str,
     /// Message for an invalid value.
     pub message: Option<&'static str>,
-    /// Reason in the response.
+    /// Reason in the API server's error response, such as `FieldValueInvalid`.
     pub reason: Option<&'static str>,
-    /// Path of the field that is reported.
+    /// Path of the field that the API server reports as invalid.
     pub field_path: Option<&'static str>,
 }
 
@@ -100,8 +103,8 @@ impl Transform for SchemaTable {
 }
 
 impl Transform for UnitEnum {
-    /// Puts the values into one list; schemars writes a separate schema for each variant that has a
-    /// doc comment.
+    /// Replaces the schema of the enum by a string schema with one list of all values. schemars
+    /// writes a separate schema for each variant that has a doc comment.
     fn transform(&mut self, schema: &mut Schema) {
         let schema = schema.ensure_object();
         let description = schema.remove("description");

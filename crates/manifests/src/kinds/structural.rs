@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::SchemaOf;
 
-/// Returns the schema of an object with this spec and status. Its description is the spec's.
+/// Returns the schema of an object with this spec and status. The description of the schema is that
+/// of the spec.
 pub(super) fn root(spec: SchemaOf, status: Option<SchemaOf>) -> Value {
     // As kube's derive does, but without its rule that makes optional quantities nullable.
     let settings = SchemaSettings::openapi3().with(|settings| {
@@ -42,8 +43,8 @@ pub(super) fn root(spec: SchemaOf, status: Option<SchemaOf>) -> Value {
     root.to_value()
 }
 
-/// Transform that replaces schemars' types by those of Kubernetes, which supports only the integer
-/// formats int32 and int64, and requires an extension in a schema without a type.
+/// Transform of schemars' types to the types of structural schemas. Kubernetes supports only the
+/// integer formats int32 and int64, and requires an extension in a schema without a type.
 #[derive(Debug, Clone)]
 struct KubernetesTypes;
 
@@ -89,8 +90,8 @@ fn bound_integers(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Makes a schema without a type accept any value, with the extension of structural schemas for
-/// that.
+/// Adds `x-kubernetes-preserve-unknown-fields` to a schema without a type, so that the schema
+/// accepts any value.
 fn accept_anything(schema: &mut Value) {
     if *schema == json!(true) {
         *schema = json!({});
