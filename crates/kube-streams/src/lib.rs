@@ -1,10 +1,10 @@
-//! Events of an informer as kube-runtime's watcher events.
+//! Conversion of informer events to the watcher events of kube-runtime.
 //!
 //! kube's helpers for streams (`WatchStreamExt`: predicates, `applied_objects`, `reflect`) take
-//! streams of [`watcher::Event`]. [`watcher_events`] creates such a stream from a listener, so the
-//! helpers work with informers: the watch is shared, changes during a gap are not lost, and
-//! deletions are delivered. This is a crate of its own so that other users do not have to compile
-//! kube-runtime.
+//! streams of [`watcher::Event`]. [`watcher_events`] creates such a stream from a listener of an
+//! informer, so that the helpers work with informers: all listeners share one watch, and changes
+//! and deletions during an interruption of the watch are not lost. This code is a separate crate so
+//! that other users do not have to compile kube-runtime.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,13 +14,13 @@ use opkit_cache::{Delta, Event, Listener, Stored};
 use opkit_client::{Object, ObjectKey};
 use tracing::warn;
 
-/// Returns the events of a listener: `Init`, an `InitApply` for each object of the first list,
-/// `InitDone`, then `Apply` and `Delete`.
+/// Returns the events of a listener as a stream of watcher events: `Init`, an `InitApply` for each
+/// object of the first list, `InitDone`, and then `Apply` and `Delete`.
 ///
-/// Deletions before the end of the first list are delivered after `InitDone`. Like kube's own
-/// watcher, this stream never sends a `Delete` before `InitDone`, which kube's store would ignore.
-/// The stream never ends and never fails. Objects that do not match `K` are left out. A
-/// [resync](Listener::resync) delivers each object as an `Apply`.
+/// Like kube's own watcher, the stream never sends a `Delete` before `InitDone`, because kube's
+/// store would ignore it. An object that is deleted before the end of the first list is sent as a
+/// `Delete` after `InitDone`. The stream never ends and never fails. Objects that cannot be decoded
+/// as `K` are left out. A [resync](Listener::resync) sends each object as an `Apply`.
 ///
 /// # Examples
 /// ```
@@ -54,10 +54,10 @@ pub fn watcher_events<K: Object>(
 
 struct Events<K> {
     listener: Listener,
-    /// Events to deliver before the listener is read again.
+    /// Events to send before the next event of the listener is read.
     pending: VecDeque<watcher::Event<K>>,
     synced: bool,
-    /// Objects deleted before the first list was complete.
+    /// Objects that were deleted before the first list was complete.
     deleted: HashMap<ObjectKey, K>,
 }
 
@@ -107,7 +107,8 @@ impl<K: Object> Events<K> {
     }
 }
 
-/// Returns a copy of the object, because kube's events own their objects.
+/// Returns a copy of a cached object, because kube's events own their objects. Returns `None` if
+/// the object is not a `K`.
 fn object<K: Object>(stored: &Stored) -> Option<K> {
     match stored.get::<K>() {
         Ok(object) => Some(K::clone(&object)),
