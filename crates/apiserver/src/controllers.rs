@@ -1,9 +1,10 @@
 //! The controllers of the control plane: garbage collection, namespaces, CRDs and workloads.
 //!
-//! One task reads the events of all resources in the order of their revisions, and turns them into
-//! work items, each at most once in the queue. A controller that handles a work item reads the
-//! current state and makes the next changes; each write is a new event. No state is kept between
-//! work items, so a controller may miss any number of events.
+//! One task reads the events of all resources in the order of the revisions, and adds a work item
+//! to a queue for each object to check. The queue contains each work item at most once. A
+//! controller that handles a work item reads the current state and makes the next changes; each
+//! write is a new event. No state is kept between work items, so a controller may miss any number
+//! of events.
 
 mod crds;
 mod garbage;
@@ -184,7 +185,8 @@ fn enqueue_garbage(registry: &Registry, resource: &str, event: &Event, queue: &m
 }
 
 /// Returns the keys of the current and the previous controller of an object. If the object has no
-/// controller now, also returns all objects of `resource` in its namespace, which might adopt it.
+/// controller now, also returns the keys of all objects of `resource` in the same namespace,
+/// because one of them might adopt the object.
 fn claimants(registry: &Registry, event: &Event, kind: &str, resource: &str) -> Vec<Key> {
     let namespace = object::namespace(&event.object);
     let versions = [Some(&event.object), event.previous.as_ref()]

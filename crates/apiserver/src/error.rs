@@ -44,7 +44,7 @@ pub enum StartError {
     InitialObject {
         /// The resource of the object.
         resource: &'static str,
-        /// The message of the API error for the object.
+        /// The message of the API server's error for the object.
         cause: String,
     },
 }

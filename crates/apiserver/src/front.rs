@@ -32,7 +32,7 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(90);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Maximum number of open connections. A client needs one connection with HTTP/2, and a few
-    /// with HTTP/1. The default leaves room below 1,024, a common limit for the open files and
+    /// with HTTP/1. The default stays well below 1,024, which is often the limit for open files and
     /// sockets of a process.
     pub(crate) connections: usize,
     /// Maximum time from the start of a connection to its first request with valid credentials,

@@ -1,4 +1,5 @@
-//! The kinds that this server serves: the built-in ones, which are data files, and those of CRDs.
+//! The kinds that this server serves: the built-in kinds, which are read from data files, and the
+//! kinds of CRDs.
 //!
 //! Other modules of the API server read scope, verbs, schema and columns of a kind from this
 //! module.
@@ -54,8 +55,8 @@ pub(crate) struct Kind {
 pub(crate) struct Subresource {
     pub(crate) name: String,
     pub(crate) verbs: Vec<Verb>,
-    /// Group, version and kind of the objects that the subresource returns. `None` if they are the
-    /// same as of the parent resource.
+    /// Group, version and kind of the objects that the subresource returns. `None` if the
+    /// subresource returns objects of the parent resource's kind.
     #[serde(default)]
     pub(crate) response: Option<(String, String, String)>,
     /// The field paths of the subresource `scale` of a custom resource.

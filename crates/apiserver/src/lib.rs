@@ -4,8 +4,9 @@
 //! namespaces, CRDs, and a simulation of Deployments, ReplicaSets and Pods. Clients call its tower
 //! [`Service`] without a socket; kubectl and any other client can use HTTPS.
 //!
-//! Kinds are data: a table that is generated from the discovery and OpenAPI of a real server, and
-//! the installed CRDs. Requests for features that are not modelled get 501; `README.md` lists them.
+//! The built-in kinds come from data files that are generated from the discovery and OpenAPI of a
+//! real server. All other kinds come from the installed CRDs. A request for a feature that this
+//! control plane does not have gets 501. `README.md` lists the missing features.
 
 mod auth;
 mod clock;

@@ -16,7 +16,7 @@ pub(crate) enum Media {
     Protobuf,
 }
 
-/// The media types in the order in which a server offers them: `*/*` selects the first.
+/// The media types of the server in order of preference: `*/*` selects the first.
 const OFFERED: [Media; 3] = [Media::Json, Media::Yaml, Media::Protobuf];
 
 impl Media {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 static NULL: Value = Value::Null;
 
-/// Returns the value at a path of field names, or null if it is missing.
+/// Returns the value at a path of field names, or null if the field is missing.
 pub(crate) fn at<'a>(object: &'a Value, path: &[&str]) -> &'a Value {
     path.iter()
         .try_fold(object, |value, step| value.get(*step))
@@ -21,7 +21,7 @@ pub(crate) fn int(object: &Value, path: &[&str]) -> i64 {
     at(object, path).as_i64().unwrap_or_default()
 }
 
-/// Returns the items of the list at a path, or an empty list if it is missing.
+/// Returns the items of the list at a path, or an empty list if the field is missing.
 pub(crate) fn items<'a>(object: &'a Value, path: &[&str]) -> &'a [Value] {
     at(object, path)
         .as_array()
@@ -29,7 +29,7 @@ pub(crate) fn items<'a>(object: &'a Value, path: &[&str]) -> &'a [Value] {
         .unwrap_or_default()
 }
 
-/// Returns a string field of `metadata`, or an empty string if it is missing.
+/// Returns a string field of `metadata`, or an empty string if the field is missing.
 pub(crate) fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
     text(object, &["metadata", field])
 }

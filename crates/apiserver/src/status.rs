@@ -126,7 +126,8 @@ impl ApiError {
     }
 
     /// Returns the error for a write to an object that has changed since the client read the
-    /// object. The message must be that of Kubernetes, because clients search for it.
+    /// object. The message has the exact words of Kubernetes, because some clients search for these
+    /// words.
     pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
         let why = "the object has been modified; \
                    please apply your changes to the latest version and try again";

@@ -1,4 +1,4 @@
-//! Tables, as `kubectl get` requests them, and metadata without the rest of an object.
+//! The responses `Table`, which `kubectl get` requests, and `PartialObjectMetadata`.
 //!
 //! The columns of a kind and the paths of the values in the cells are data ([`Kind::columns`]).
 //! Cells without a path are computed by named functions in the modules below. The current time is a

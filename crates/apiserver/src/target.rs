@@ -61,7 +61,8 @@ impl Target {
         !self.name.is_empty() || !self.subresource.is_empty()
     }
 
-    /// Checks that the kind has the subresource, and that this server models it.
+    /// Checks that the kind has the subresource of the target, and that this server supports the
+    /// subresource.
     pub(crate) fn check_subresource(&self) -> ApiResult<()> {
         match self.subresource.as_str() {
             "" => Ok(()),

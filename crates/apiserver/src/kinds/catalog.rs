@@ -102,7 +102,7 @@ impl Catalog {
         self.kinds.read().values().cloned().collect()
     }
 
-    /// Reports whether a resource is built in, so that a CRD cannot define it.
+    /// Reports whether a resource is built in. A CRD cannot define a built-in resource.
     pub(crate) fn is_builtin(group: &str, plural: &str) -> bool {
         let mut kinds = builtin::kinds().iter();
         kinds.any(|kind| kind.group == group && kind.plural == plural)

@@ -52,7 +52,8 @@ pub(crate) enum Deleted {
 }
 
 impl Registry {
-    /// Deletes one object, or marks it as being deleted if it has finalizers or a grace period.
+    /// Deletes one object. An object with finalizers or a grace period is only marked as being
+    /// deleted.
     pub(crate) fn delete(
         &self,
         target: &Target,

@@ -63,8 +63,8 @@ pub(super) fn endpoints(object: &Value) -> String {
     shortened(&list, list.len())
 }
 
-/// Returns the ports of an EndpointSlice. Each port is its number, its name if it has no number, or
-/// `*` if it has neither.
+/// Returns the ports of an EndpointSlice. Each port is shown as its number. A port without a number
+/// is shown as its name, or as `*` if the port has no name either.
 pub(super) fn endpoint_ports(object: &Value) -> String {
     let ports: Vec<String> = items(object, ".ports")
         .iter()

@@ -12,7 +12,7 @@ enum Step {
     /// `[from:to]`. Both indexes may be negative or missing.
     Slice(Option<i64>, Option<i64>),
     Wildcard,
-    /// `..`: the value and all values below it.
+    /// `..`: the current value and all values nested in it.
     Descend,
     /// `[?(@.path OP literal)]`. Without an operator and literal, the filter checks that the path
     /// exists.

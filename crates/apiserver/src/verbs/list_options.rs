@@ -1,4 +1,4 @@
-//! The parameters of lists and watches, with the errors of Kubernetes for invalid ones.
+//! The parameters of lists and watches, with the errors of Kubernetes for invalid parameters.
 
 use opkit_apimachinery::structural::FieldError;
 use serde_json::json;
