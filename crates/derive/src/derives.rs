@@ -31,8 +31,9 @@ impl Derives {
         self.0.len() < before
     }
 
-    /// Returns the attribute `#[derive(...)]` with all derives: those that the user wrote, those
-    /// that opkit always adds, and those in `more`, which name traits of the standard library.
+    /// Returns the attribute `#[derive(...)]` with all derives: the derives that the user wrote,
+    /// the derives that opkit always adds, and the derives of the standard library that `more`
+    /// names.
     pub(crate) fn tokens(&self, more: &[&str]) -> TokenStream {
         let own = &self.0;
         let std = [

@@ -33,8 +33,7 @@ pub struct Property {
 /// Keywords and CEL rules to add to one schema.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// Schema keywords and their values. A keyword is one of JSON schema or an extension of
-    /// Kubernetes.
+    /// Schema keywords and their values: keywords of JSON schema, and extensions of Kubernetes.
     pub keywords: &'static [(&'static str, Keyword)],
     /// CEL rules.
     pub rules: &'static [Rule],
