@@ -35,13 +35,14 @@ pub enum Leadership {
     Standby,
     /// This process is the leader.
     Leading {
-        /// Number of this process's term, counted from 1.
+        /// Number of the current term, counted from 1 in this process. A term lasts from the
+        /// acquisition of the Lease to its loss.
         term: u64,
     },
 }
 
 impl Leadership {
-    /// Returns the number of the term, or `None` if this process is not the leader.
+    /// Returns the number of the current term, or `None` if this process is not the leader.
     pub fn term(self) -> Option<u64> {
         match self {
             Self::Standby => None,
@@ -50,15 +51,17 @@ impl Leadership {
     }
 }
 
-/// Candidate for a Lease. It acquires the Lease, renews it, and tries to acquire it again after it
-/// was lost.
+/// Candidate for a Lease. The candidate acquires the Lease, renews it and, after losing the Lease,
+/// tries to acquire it again.
 ///
-/// It uses client-go's protocol, so Go and Rust candidates can compete for one Lease. It reports
-/// its terms through [`leadership`](LeaderElector::leadership), and guarantees:
+/// The protocol is client-go's, so Go and Rust candidates can compete for one Lease. A term is the
+/// time from an acquisition of the Lease to its loss; [`leadership`](LeaderElector::leadership)
+/// reports the terms of this process. The elector guarantees:
 ///
-/// - **It does not exit.** When it loses the Lease, it waits until the work of the term has stopped
-///   and tries to acquire the Lease again, in the same process, so that caches are kept.
-/// - **It fences writes.** Its [`fence`](LeaderElector::fence) closes when the Lease was not
+/// - **It does not exit.** When the elector loses the Lease, it waits until the work of the term
+///   has stopped and tries to acquire the Lease again, in the same process, so that caches are
+///   kept.
+/// - **It fences writes.** The [`fence`](LeaderElector::fence) closes when the Lease was not
 ///   renewed in time, so no write of leader-only work leaves the process after the local deadline.
 ///   The deadlines of two leaders do not overlap while no clock runs more than 10 % too fast or too
 ///   slow. The wall clock has no influence: it may be wrong and may jump.
@@ -113,8 +116,9 @@ pub struct LeaderElector {
 }
 
 impl LeaderElector {
-    /// Creates a candidate. `client` must not be behind the fence of this election. It should have
-    /// no rate limit, because a renewal that waits behind other requests may be late.
+    /// Creates a candidate. `client` must not write through the fence of this election, which is
+    /// closed before the first term. `client` should have no rate limit, because a renewal that
+    /// waits behind other requests may be late.
     ///
     /// # Errors
     /// Returns an error if an option is not valid, or if no namespace is set and this process does
@@ -166,8 +170,9 @@ impl LeaderElector {
         self.publisher.leadership.subscribe()
     }
 
-    /// Returns a receiver of the identity of the Lease's holder at the last read; empty without a
-    /// holder. Use it for display only: it may be out of date between two reads.
+    /// Returns a receiver of the identity of the Lease's holder, which is empty if there is no
+    /// holder. Use the identity for display only: it is that of the last read, and may be out of
+    /// date.
     pub fn holder(&self) -> watch::Receiver<String> {
         self.publisher.holder.subscribe()
     }
@@ -183,8 +188,9 @@ impl LeaderElector {
         self.publisher.fence.clone()
     }
 
-    /// Returns a health check that fails if a term is neither renewed nor ended for longer than the
-    /// Lease's duration plus `tolerance`.
+    /// Returns a health check of the election. The check fails if the Lease is not renewed, or if
+    /// leader-only work does not end after the loss of the Lease, for longer than the Lease's
+    /// duration plus `tolerance`.
     pub fn watchdog(&self, tolerance: Duration) -> LeaderWatchdog {
         LeaderWatchdog {
             lease: self.publisher.lease.clone(),
@@ -262,13 +268,13 @@ struct StatusPublisher {
     work: LeaderWork,
     metrics: LeaderElectionMetrics,
     renewal: Arc<RenewalStatus>,
-    /// Number of slow paths that the metrics have counted.
+    /// Number of renewals that needed a read of the Lease first and that the metrics have counted.
     slow_paths: u64,
 }
 
 impl StatusPublisher {
     /// Publishes the current state of the engine. The fence opens before the start of a term is
-    /// published, and closes before its end is published.
+    /// published, and closes before the end of a term is published.
     fn publish(&mut self, engine: &ElectionEngine) {
         let before = *self.leadership.borrow();
         let now = match engine.phase() {

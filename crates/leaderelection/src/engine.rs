@@ -1,14 +1,14 @@
 //! The state machine of an election, without a clock, tasks or I/O.
 //!
-//! The caller passes the time as a [`Duration`] on a monotonic clock, since any origin. The wall
-//! clock, in microseconds, is written into the Lease and never compared with anything. The protocol
-//! is client-go's: a holder renews every retry period, without a read while it knows the Lease. A
-//! candidate reads the Lease every jittered retry period, and acquires it after it has not seen it
-//! change for the Lease's duration.
+//! The caller passes the time as a [`Duration`] on a monotonic clock, since any origin. The time of
+//! the wall clock, in microseconds, is written into the Lease and never compared with anything. The
+//! protocol is client-go's: a holder renews the Lease every retry period, without a read while the
+//! holder knows the state of the Lease. A candidate reads the Lease every jittered retry period,
+//! and acquires the Lease if it has not changed for the Lease's duration.
 //!
-//! There are three differences from client-go. The engine never ends by itself: after it has lost
-//! the Lease, it waits until the work of the term has ended and tries to acquire the Lease again.
-//! It gives up leadership as soon as it reads another holder, and not only at the deadline. Its
+//! There are three differences from client-go. After a loss of the Lease the engine does not end:
+//! it waits until the work of the term has ended and tries to acquire the Lease again. The engine
+//! gives up leadership as soon as it reads another holder, and not only at the deadline. The
 //! deadline counts from the time at which the renewal was *sent*, which keeps the terms of two
 //! leaders apart; see [`Timing::term`].
 
@@ -80,7 +80,7 @@ struct ObservedLease {
 /// Next action of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Output {
-    /// Request to send. It replaces the request in flight.
+    /// Request to send, in place of the request in flight.
     pub(crate) send: Option<LeaseRequest>,
     /// Latest time of the next [`Input::Wake`]; `None` if the engine only waits for other inputs.
     pub(crate) wake: Option<Duration>,
@@ -111,8 +111,8 @@ pub(crate) struct ElectionEngine {
 }
 
 impl ElectionEngine {
-    /// Creates a candidate that has not read the Lease yet. A Lease with the holder `identity` is
-    /// taken to be its own, so no two running processes may have the same identity.
+    /// Creates a candidate that has not read the Lease yet. The candidate treats a Lease with the
+    /// holder `identity` as its own, so no two running processes may have the same identity.
     pub(crate) fn new(identity: String, timing: Timing, releases: bool, seed: u64) -> Self {
         Self {
             identity,
@@ -168,7 +168,7 @@ impl ElectionEngine {
         self.renewed
     }
 
-    /// Returns the number of times that a holder had to read the Lease before it could renew it.
+    /// Returns how many times this process, as the holder, had to read the Lease before a renewal.
     pub(crate) fn slow_paths(&self) -> u64 {
         self.slow_paths
     }
@@ -215,7 +215,8 @@ impl ElectionEngine {
         next.into_iter().chain(limit).min()
     }
 
-    /// Ends the term, or gives up the release, if its deadline has passed.
+    /// Ends the term if the deadline of the term has passed, or gives up the release if its time
+    /// limit has passed.
     fn check_deadline(&mut self, now: Duration) {
         match self.phase {
             Phase::Leading { deadline } if now >= deadline => self.lose(now),
@@ -333,7 +334,7 @@ impl ElectionEngine {
         }
     }
 
-    /// Handles the response to a read: acquires, renews, or waits.
+    /// Handles the response to a read: acquires or renews the Lease, or waits.
     fn handle_read(
         &mut self,
         now: Duration,
@@ -370,7 +371,8 @@ impl ElectionEngine {
         Some(self.start_request(now, update, false))
     }
 
-    /// Stores what was read. The Lease has changed if its record has, whatever its version.
+    /// Stores the record that was read. The Lease counts as changed if its record differs from the
+    /// last one; the `resourceVersion` is not compared.
     fn observe(&mut self, now: Duration, stored: StoredRecord) -> &ObservedLease {
         let changed = match &self.observed {
             Some(observed) if observed.stored.record == stored.record => observed.changed,
@@ -417,7 +419,7 @@ impl ElectionEngine {
         retry.saturating_add(jitter.mul_f64(self.random.unit()))
     }
 
-    /// Handles a response during the release.
+    /// Handles a response during the release of the Lease.
     fn handle_release_response(
         &mut self,
         now: Duration,
@@ -456,7 +458,7 @@ impl ElectionEngine {
         observed.stored.record.holder == self.identity
     }
 
-    /// Returns the record of a new holder.
+    /// Returns the record that this process writes to acquire the Lease.
     fn new_record(&self, wall_micros: i64) -> LeaseRecord {
         LeaseRecord {
             holder: self.identity.clone(),
@@ -467,9 +469,9 @@ impl ElectionEngine {
         }
     }
 
-    /// Returns the record of a holder that renews the Lease. Its renew time is always later than in
-    /// `record`: if the wall clock stops or goes back, a record equal to an earlier one would look
-    /// to other candidates as if the Lease was not renewed.
+    /// Returns the record that a holder writes to renew the Lease. The renew time is always later
+    /// than in `record`, even if the wall clock stops or goes back. Otherwise the new record could
+    /// equal an earlier one, and other candidates would not see the renewal.
     fn renewed_record(&self, record: &LeaseRecord, wall_micros: i64) -> LeaseRecord {
         LeaseRecord {
             acquire_time: record.acquire_time,

@@ -194,7 +194,8 @@ fn with_record(mut lease: Value, record: &LeaseRecord, labels: &BTreeMap<String,
     lease
 }
 
-/// Sets fields of the object in the field `name`, after creating the object if it is missing.
+/// Sets `values` in the object that is the field `name` of `fields`. Creates the object if it is
+/// missing.
 fn set_fields<'a>(
     fields: &mut Map<String, Value>,
     name: &str,

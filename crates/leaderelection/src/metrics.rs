@@ -43,17 +43,17 @@ impl LeaderElectionMetrics {
         );
     }
 
-    /// Sets the status of the Lease `name` to 1.
+    /// Sets `leader_election_master_status` of the Lease `name` to 1.
     pub(crate) fn set_leading(&self, name: &str) {
         self.status.get_or_create(&labels(name)).set(1);
     }
 
-    /// Sets the status of the Lease `name` to 0.
+    /// Sets `leader_election_master_status` of the Lease `name` to 0.
     pub(crate) fn set_standby(&self, name: &str) {
         self.status.get_or_create(&labels(name)).set(0);
     }
 
-    /// Adds `count` to the number of slow paths of the Lease `name`.
+    /// Adds `count` to `leader_election_slowpath_total` of the Lease `name`.
     pub(crate) fn add_slow_paths(&self, name: &str, count: u64) {
         if count > 0 {
             self.slow_paths.get_or_create(&labels(name)).inc_by(count);

@@ -43,22 +43,22 @@ pub struct LeaderElectionOptions {
     /// Time without a renewal after which another candidate may acquire the Lease. It is rounded up
     /// to whole seconds, because a Lease stores whole seconds.
     pub lease_duration: Duration,
-    /// Time without a renewal after which the leader gives up. At most 9/11 of the Lease's duration
-    /// is used, so that two terms do not overlap if one clock is 10 % too fast and another one 10 %
-    /// too slow.
+    /// Time without a renewal after which the leader gives up leadership. At most 9/11 of the
+    /// Lease's duration is used, so that two terms do not overlap if one clock is 10 % too fast and
+    /// another clock 10 % too slow.
     pub renew_deadline: Duration,
     /// Time between two renewals, and minimum time between two attempts to acquire the Lease.
     pub retry_period: Duration,
-    /// Whether the Lease is released on a stop, so that the next leader need not wait until it
-    /// expires. The default is `true`. In controller-runtime it is `false`, because a release there
-    /// is safe only if the process exits immediately; here the Lease is released after the work has
-    /// ended and the fence is closed.
+    /// Whether the Lease is released when the process stops, so that the next leader need not wait
+    /// until the Lease expires. The default is `true`, because the Lease is released only after the
+    /// work has ended and the fence is closed. In controller-runtime the default is `false`,
+    /// because a release there is safe only if the process exits immediately.
     pub release_on_cancel: bool,
-    /// Labels to set on the Lease, in addition to its existing ones.
+    /// Labels to set on the Lease. Existing labels of the Lease are kept.
     pub labels: BTreeMap<String, String>,
     /// Metrics of the election.
     pub metrics: LeaderElectionMetrics,
-    /// Fence that the election opens and closes; a new one, which is closed, by default.
+    /// Fence that the election opens and closes. The default is a new fence, which is closed.
     pub fence: Fence,
 }
 
@@ -75,7 +75,7 @@ impl From<String> for LeaderElectionOptions {
 }
 
 impl LeaderElectionOptions {
-    /// Creates the default options for the Lease with this name.
+    /// Creates the default options for the Lease `lease_name`.
     pub fn new(lease_name: impl Into<String>) -> Self {
         Self {
             lease_name: lease_name.into(),
@@ -117,10 +117,12 @@ impl LeaderElectionOptions {
         self
     }
 
-    /// Returns the durations.
+    /// Checks and returns the durations of the election.
     ///
     /// # Errors
-    /// Returns an error unless lease > renew > 1.2 x retry > 0, client-go's rule.
+    /// Returns an error unless the Lease's duration is greater than the renew deadline, and the
+    /// renew deadline is greater than 1.2 retry periods, as in client-go. 9/11 of the Lease's
+    /// duration must also be greater than 1.2 retry periods.
     pub(crate) fn timing(&self) -> Result<Timing, LeaderElectionError> {
         let durations = [
             ("lease_duration", self.lease_duration),

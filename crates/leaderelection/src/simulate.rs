@@ -5,13 +5,14 @@
 //!
 //! The simulation checks four properties:
 //!
-//! - No write leaves after the deadline of its term by the clock of its process, or in a later
-//!   term. A pause between the last check of the fence and the send cannot be excluded; if it is
-//!   shorter than the slack, the write must still leave before any other term.
+//! - No write leaves the process after the deadline of its term by the clock of the process, or in
+//!   a later term. A pause between the last check of the fence and the send cannot be excluded. If
+//!   the pause is shorter than the minimum time between two terms, the write must still leave
+//!   before any other term.
 //! - The terms of two candidates do not overlap in true time.
-//! - Once a candidate reaches the server, there is a leader within the Lease's duration and two
-//!   acquire intervals after the last write of the Lease, or within one acquire interval after a
-//!   release, by the slowest clock.
+//! - If a candidate reaches the server, there is a leader soon after the last write of the Lease,
+//!   by the slowest clock: within one acquire interval after a release, and otherwise within the
+//!   Lease's duration plus two acquire intervals.
 //! - No candidate ends without a stop.
 
 mod candidate;
@@ -36,27 +37,27 @@ use crate::engine::{
 /// Maximum round-trip time of a request on a good network.
 const LATENCY_MAX: Duration = Duration::from_millis(100);
 
-/// Bug to simulate, to verify that the simulation finds it.
+/// Deliberate bug of a simulated candidate. Tests verify that the simulation finds every bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bug {
     None,
-    /// The deadline counts from the response instead of the request.
+    /// The deadline of a term counts from the response to a renewal instead of from the request.
     DeadlineFromResponse,
-    /// A term has the length of the Lease's duration.
+    /// A term is as long as the Lease's duration.
     TermEqualsLease,
     /// Writes are not fenced.
     NoFence,
-    /// Writes are checked when they start and not when they leave.
+    /// The fence is checked when a write starts, and not when the write leaves the process.
     NoLastCheck,
     /// Work of an earlier term can write in a later one.
     NoTermCheck,
-    /// Clocks are less accurate than the limit.
+    /// Clocks deviate from true time by more than the election allows.
     BadClocks,
     /// A candidate that has lost the Lease never tries to acquire it again.
     NeverAcquiresAgain,
 }
 
-/// Event at a time of the simulation. The first number is the index of a candidate.
+/// Event of the simulation. The first number of a variant is the index of the candidate.
 #[derive(Debug)]
 enum Event {
     /// The timer with this number fires.
@@ -67,19 +68,19 @@ enum Event {
     Response(usize, u64, LeaseResponse),
     /// The request with this number times out.
     Timeout(usize, u64),
-    /// The work of this generation of the process has ended.
+    /// The work of a process has ended; the second number is the generation of the process.
     WorkEnded(usize, u64),
     /// A worker starts a write.
     Write(usize, u64),
     /// A write reaches the last check of the fence.
     LastCheck(usize, Write),
-    /// A write leaves the process, at this time after the last check.
+    /// A write leaves the process; the duration is the time since the last check of the fence.
     SendWrite(usize, Write, Duration),
     /// A random fault is injected.
     InjectFault,
     /// The outage with this number ends.
     RestoreLink(usize, u64),
-    /// A process restarts after this generation of it has ended.
+    /// A process restarts; the second number is the generation of the process that has ended.
     Restart(usize, u64),
     /// The simulation checks that there is a leader.
     CheckLiveness,
@@ -108,12 +109,12 @@ impl Ord for ScheduledEvent {
     }
 }
 
-/// State of one run.
+/// State of one run of the simulation.
 struct Simulation {
     random: Random,
     bug: Bug,
     timing: Timing,
-    /// Current true time.
+    /// Current true time, from which the clocks of the candidates deviate.
     now: Duration,
     events: BinaryHeap<Reverse<ScheduledEvent>>,
     sequence: u64,
@@ -267,7 +268,7 @@ impl Simulation {
         }
     }
 
-    /// Passes an input to the engine of a candidate, and executes its output.
+    /// Passes an input to the engine of a candidate, and executes the output of the engine.
     fn step(&mut self, index: usize, input: Input) -> Result<(), String> {
         let (bug, lease, now) = (self.bug, self.lease(), self.now);
         let candidate = &mut self.candidates[index];
@@ -335,8 +336,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// Checks that at most one fence is open. A fence opens only in a step, so this is checked
-    /// after each step.
+    /// Checks that at most one fence is open. Called after each call of [`step`](Self::step),
+    /// because no other function opens a fence.
     fn check_exclusive(&self) -> Result<(), String> {
         let open = self.candidates.iter().filter(|it| it.is_open(self.now));
         let open: Vec<_> = open.map(|it| &it.identity).collect();
@@ -346,7 +347,7 @@ impl Simulation {
         }
     }
 
-    /// Checks that there is a leader if there must be one.
+    /// Checks that there is a leader if a candidate has reached the server for long enough.
     fn check_liveness(&self) -> Result<(), String> {
         if self.candidates.iter().any(|it| it.is_open(self.now)) {
             return Ok(());
@@ -377,7 +378,8 @@ impl Simulation {
     }
 }
 
-/// Executes one run from `seed`, and returns the numbers of terms and writes.
+/// Runs the simulation with the random values of `seed`, and returns the numbers of terms and
+/// writes.
 fn run(seed: u64, bug: Bug) -> Result<(u64, u64), String> {
     let mut simulation = Simulation::new(seed, bug);
     let lease = simulation.lease();
@@ -396,7 +398,7 @@ fn run(seed: u64, bug: Bug) -> Result<(u64, u64), String> {
     }
 }
 
-/// Executes the runs from all `seeds`, and panics with the seed of a failure.
+/// Runs the simulation with each of `seeds`. Panics with the seed of a failed run.
 fn check(seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let run = std::panic::catch_unwind(|| run(seed, Bug::None));

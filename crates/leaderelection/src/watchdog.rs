@@ -57,10 +57,10 @@ impl LeaderWatchdog {
     }
 }
 
-/// Time and kind of the elector's last state, for the watchdog.
+/// Time of the last renewal or of the loss of the Lease, for the watchdog.
 #[derive(Debug, Default)]
 pub(crate) struct RenewalStatus {
-    /// Nanoseconds since the fence's origin plus 1; 0 for a standby.
+    /// Time in nanoseconds since the origin of the fence's clock, plus 1; 0 for a standby.
     since: AtomicU64,
     /// Whether `since` is the time of the loss of the Lease, and not of the last renewal.
     is_ending: AtomicBool,

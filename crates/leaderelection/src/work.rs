@@ -39,7 +39,8 @@ struct WorkState {
 
 impl LeaderWork {
     /// Registers work of `term`, or returns `None` if `term` is not the current term. Dropping the
-    /// guard reports the end of the work, so hold it until the last task of the work has ended.
+    /// guard reports the end of the work, so hold the guard until the last task of the work has
+    /// ended.
     pub fn begin(&self, term: u64) -> Option<WorkGuard> {
         let mut state = self.tracker.state.lock();
         if state.term != Some(term) {

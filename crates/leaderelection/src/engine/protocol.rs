@@ -15,14 +15,15 @@ pub(crate) struct LeaseRecord {
     pub(crate) transitions: u32,
 }
 
-/// Record with the `resourceVersion` at which it was read or written.
+/// Record, with the `resourceVersion` of the Lease at the read or write of the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredRecord {
     pub(crate) record: LeaseRecord,
     pub(crate) version: String,
 }
 
-/// Request for the Lease. At most one request is in flight; a new one replaces it.
+/// Request for the Lease. At most one request is in flight; a new request replaces the previous
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LeaseRequest {
     /// Reads the Lease.

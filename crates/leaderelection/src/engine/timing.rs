@@ -17,15 +17,15 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// Returns the length of a term, from the time at which the request that renewed it was sent.
+    /// Returns the length of a term, counted from the time at which the last renewal was sent.
     ///
-    /// A candidate acquires the Lease when it has not seen it change for the Lease's duration L on
-    /// its own clock. It can see a renewal only after the request was sent, and its clock is too
-    /// fast by at most the drift d. So in true time it acquires the Lease at least L / (1 + d)
-    /// after the request was sent. The holder's clock is too slow by at most d, so a term of length
-    /// R ends in true time at most R / (1 - d) after the request was sent. The terms do not overlap
-    /// if R (1 + d) <= L (1 - d). R is the renew deadline, or the greatest R that satisfies this if
-    /// the renew deadline is greater.
+    /// A candidate acquires the Lease if the Lease has not changed for its duration L on the
+    /// candidate's clock. The candidate can see a renewal only after the request was sent, and the
+    /// candidate's clock is too fast by at most the drift d. So in true time the candidate acquires
+    /// the Lease at least L / (1 + d) after the request was sent. The holder's clock is too slow by
+    /// at most d, so a term of length R ends in true time at most R / (1 - d) after the request was
+    /// sent. The terms do not overlap if R (1 + d) <= L (1 - d). R is the renew deadline, or the
+    /// greatest R that satisfies the inequality if the renew deadline is greater.
     pub(crate) fn term(&self) -> Duration {
         let lease = Duration::from_secs(self.lease_seconds.into());
         let (fast, slow) = (100 + CLOCK_DRIFT_PERCENT, 100 - CLOCK_DRIFT_PERCENT);

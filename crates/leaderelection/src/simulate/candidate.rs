@@ -39,15 +39,16 @@ pub(super) struct Candidate {
     pub(super) is_frozen: bool,
     /// Deadline of the current term by the local clock; zero without a term.
     pub(super) deadline: Duration,
-    /// Number of the process with this index; a restart adds 1.
+    /// Generation of the process: increased by 1 on each restart.
     pub(super) generation: u64,
     pub(super) is_dead: bool,
     pub(super) is_stopping: bool,
     pub(super) paused_until: Duration,
     pub(super) link: Link,
-    /// Number of outages of the link, so that the end of one does not end a later one.
+    /// Number of outages of the link so far. It ensures that the end of one outage does not end a
+    /// later outage.
     pub(super) outage: u64,
-    /// Time of the first read since which the candidate has reached the server without a failure.
+    /// Time since which the candidate has reached the server; `None` while requests may fail.
     pub(super) reachable_since: Option<Duration>,
     /// Number of the current timer.
     pub(super) timer: u64,
@@ -71,12 +72,12 @@ impl Candidate {
         !self.is_dead && self.clock.local(now) < self.deadline
     }
 
-    /// Reports whether the process of this generation is running.
+    /// Reports whether the process is running and has not been restarted since `generation`.
     pub(super) fn is_running(&self, generation: u64) -> bool {
         self.generation == generation && !self.is_dead
     }
 
-    /// Records that the candidate may not reach the server.
+    /// Forgets that the candidate has reached the server, because its next request may fail.
     pub(super) fn reset_reachability(&mut self) {
         self.reachable_since = None;
     }
@@ -108,7 +109,7 @@ impl Simulation {
         }
     }
 
-    /// Returns a random rate of a clock, often at the limits.
+    /// Returns a random rate of a clock, which is often the minimum or the maximum.
     pub(super) fn rate(&mut self) -> f64 {
         let bound = f64::from(CLOCK_DRIFT_PERCENT) / 100.0;
         let bound = match self.bug {
@@ -123,7 +124,7 @@ impl Simulation {
         }
     }
 
-    /// Sends a request. The process may pause before, and the request may be lost.
+    /// Sends a request. The process may pause before the send, and the request may be lost.
     pub(super) fn send(&mut self, index: usize, request: LeaseRequest) {
         self.candidates[index].request_id += 1;
         let mut delay = Duration::ZERO;

@@ -104,7 +104,8 @@ impl Simulation {
         self.step(index, Input::Stop)
     }
 
-    /// Handles the end of an elector, which is an error without a stop.
+    /// Handles the end of an elector, and schedules a restart. Returns an error if the elector was
+    /// not asked to stop.
     pub(super) fn handle_end(&mut self, index: usize) -> Result<(), String> {
         let candidate = &mut self.candidates[index];
         if !candidate.is_stopping {
@@ -114,7 +115,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// Starts a new process in place of one that ended, sometimes with the same identity.
+    /// Starts a new process in place of one that has ended. The new process sometimes has the same
+    /// identity.
     pub(super) fn restart(&mut self, index: usize, generation: u64) -> Result<(), String> {
         let former = &self.candidates[index];
         if former.generation != generation || !former.is_dead {
@@ -136,7 +138,7 @@ impl Simulation {
         self.step(index, Input::Wake)
     }
 
-    /// Ends all faults, and injects no more.
+    /// Ends all faults. No further faults are injected.
     pub(super) fn end_faults(&mut self) {
         self.has_faults = false;
         for candidate in &mut self.candidates {

@@ -40,7 +40,7 @@ impl Server {
         LeaseResponse::Written(stored)
     }
 
-    /// Changes a label of the Lease as another client.
+    /// Changes the `resourceVersion` of the Lease, as if another client had changed a label.
     pub(crate) fn touch(&mut self, now: Duration) {
         self.version += 1;
         self.written = now;
