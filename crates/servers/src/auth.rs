@@ -16,13 +16,14 @@ use tracing::{debug, error};
 
 use crate::listen::{HttpResponse, text};
 
-/// Time for which the user of a token is cached, or the fact that the token is not valid.
+/// Time for which the result of a TokenReview is cached.
 const TOKEN_TTL: Duration = Duration::from_secs(60);
 /// Time for which a granted permission is cached.
 const ALLOWED_TTL: Duration = Duration::from_secs(5 * 60);
-/// Time for which a denied permission is cached; short, because it may be granted soon.
+/// Time for which a denied permission is cached; short, because the permission may be granted soon.
 const DENIED_TTL: Duration = Duration::from_secs(30);
-/// Maximum number of tokens and of permissions in their caches; bounds the memory.
+/// Maximum number of entries in the cache of users, and in the cache of permissions. It bounds the
+/// memory.
 const CACHE_CAPACITY: usize = 256;
 /// Time limit of one request to the API server.
 const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
@@ -44,11 +45,11 @@ struct User {
 #[derive(Debug)]
 pub(crate) struct AuthFilter {
     client: RestClient,
-    /// Origin of the times in the caches.
+    /// Instant from which the times in the caches are counted.
     origin: Instant,
     /// Users by token; `None` for a token that is not valid.
     users: Mutex<TtlCache<String, Option<User>>>,
-    /// Whether a user may send a method to a path.
+    /// Permissions: whether a user may send a method to a path.
     permissions: Mutex<TtlCache<(User, Method, String), bool>>,
 }
 
@@ -62,7 +63,7 @@ impl AuthFilter {
         }
     }
 
-    /// Checks whether a request may pass. The error is the response to send if it may not.
+    /// Checks whether a request may pass. The error is the response to a request that may not pass.
     pub(crate) async fn check(
         &self,
         method: &Method,
@@ -188,7 +189,8 @@ impl AuthFilter {
         Ok(status.allowed)
     }
 
-    /// Creates a review object and returns the reviewed one.
+    /// Creates a TokenReview or SubjectAccessReview at `path`, and returns the review with its
+    /// result.
     async fn review<T: serde::de::DeserializeOwned>(
         &self,
         path: &str,
@@ -223,8 +225,8 @@ fn internal_error(body: String) -> HttpResponse {
     text(StatusCode::INTERNAL_SERVER_ERROR, body)
 }
 
-/// Cache whose entries expire. It takes the time as an argument. When it is full, it removes the
-/// expired entries, or all entries if none has expired.
+/// Cache whose entries expire. Its methods take the current time as an argument. A full cache
+/// removes the expired entries, or all entries if none has expired.
 #[derive(Debug)]
 struct TtlCache<K, V> {
     /// Values, each with the time of its expiry.

@@ -1,4 +1,5 @@
-//! The certificate of a TLS server: read from files, and again when they change, or self-signed.
+//! The certificate of a TLS server. It is either read from files, which are read again when they
+//! change, or self-signed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +27,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct ServerCertificate {
     current: RwLock<Arc<CertifiedKey>>,
-    /// Files of the certificate; `None` if it is self-signed.
+    /// Files of the certificate; `None` for a self-signed certificate.
     files: Option<Files>,
     /// Number of reads of the files.
     reads: Counter,
@@ -44,8 +45,8 @@ struct Files {
 }
 
 impl ServerCertificate {
-    /// Reads `tls.crt` and `tls.key` in `directory`, the file names of a mounted Secret of the type
-    /// `kubernetes.io/tls`.
+    /// Reads the files `tls.crt` and `tls.key` in `directory`. A mounted Secret of the type
+    /// `kubernetes.io/tls` has files with these names.
     pub(crate) fn read(directory: &Path) -> Result<Self, ServerError> {
         let files = Files {
             certificate: directory.join("tls.crt"),
@@ -66,7 +67,7 @@ impl ServerCertificate {
     }
 
     /// Creates a self-signed certificate: the connection is encrypted, but the client cannot verify
-    /// the identity of the server. Errors name the server as `server`.
+    /// the identity of the server. Error messages contain the server's name, `server`.
     pub(crate) fn self_signed(server: &'static str) -> Result<Self, ServerError> {
         let failed = |cause| ServerError::SelfSigned { server, cause };
         let generated = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
@@ -84,7 +85,8 @@ impl ServerCertificate {
         })
     }
 
-    /// Registers controller-runtime's counters, unless the certificate is self-signed.
+    /// Registers the counters of reads and of failed reads, unless the certificate is self-signed.
+    /// The names are controller-runtime's.
     pub(crate) fn register(&self, registry: &mut Registry) {
         if self.files.is_none() {
             return;
@@ -131,7 +133,7 @@ impl ServerCertificate {
         }
     }
 
-    /// Reads the files once, and replaces the certificate if they have changed.
+    /// Reads the files once, and replaces the certificate if the files have changed.
     fn reload(&self) {
         let Some(files) = &self.files else { return };
         self.reads.inc();
@@ -203,8 +205,8 @@ impl Files {
     }
 }
 
-/// Returns the TLS implementation. It is not the process default because a program may not have set
-/// one.
+/// Returns the TLS implementation. The default of the process is not used, because a program may
+/// not have set a default.
 fn provider() -> CryptoProvider {
     rustls::crypto::ring::default_provider()
 }

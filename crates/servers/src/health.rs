@@ -31,8 +31,8 @@ type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), BoxError>> + Send + S
 /// Set of named health checks. There is always a check `ping`, which succeeds.
 ///
 /// If all checks succeed, `/healthz` returns `ok`, or one line for each check with `?verbose`. If a
-/// check fails, it returns status 500 and the names of the failed checks. The reasons are in the
-/// log and in the response of the path of the check, such as `/healthz/database`.
+/// check fails, `/healthz` returns status 500 and the names of the failed checks. The reasons are
+/// in the log and in the response of the path of the check, such as `/healthz/database`.
 /// `?exclude=database` skips a check. A check that takes longer than 5 s fails.
 ///
 /// # Examples
@@ -68,7 +68,7 @@ impl Health {
         Self { checks }.check("ping", || async { Ok::<_, BoxError>(()) })
     }
 
-    /// Adds a check. It replaces a check with the same name.
+    /// Adds a check. A check with the same name is replaced.
     pub fn check<E, Fut>(
         mut self,
         name: impl Into<String>,
@@ -89,8 +89,7 @@ impl Health {
         self.checks.keys().map(String::as_str)
     }
 
-    /// Returns the response for `path`, relative to the path of the set: one check, or all checks
-    /// if `path` is empty.
+    /// Returns the response for `path`, which is the name of a check, or is empty for all checks.
     async fn respond(&self, path: &str, query: &str) -> HttpResponse {
         let name = path.trim_matches('/');
         if name.is_empty() {

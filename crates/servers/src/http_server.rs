@@ -37,8 +37,8 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Binds `address`. Errors name the server as `name`. Connections are accepted once
-    /// [`serve`](Self::serve) is called.
+    /// Binds `address`. Connections are accepted once [`serve`](Self::serve) is called. Error
+    /// messages contain `name`, the name of the server.
     ///
     /// # Errors
     /// Returns an error if the address is in use or does not belong to this machine.

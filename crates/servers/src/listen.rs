@@ -33,8 +33,8 @@ use crate::ServerError;
 
 /// Maximum numbers of connections: enough for scrapers and probes of a large cluster, and at most a
 /// few megabytes of memory. When a limit is reached, the oldest connection without a complete
-/// request is closed. While all connections are busy with requests, further ones wait to be
-/// accepted; while all connections of one peer are busy, further ones of that peer are closed.
+/// request is closed. While all connections are busy with requests, new connections wait to be
+/// accepted. While all connections of one peer are busy, new connections of that peer are closed.
 const CONNECTION_LIMITS: ConnectionLimits = ConnectionLimits {
     connections: 512,
     per_peer: 64,
@@ -44,14 +44,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Time limit of the TLS handshake; ends connections that send nothing.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for the first request of a connection to arrive. A client sends a request as soon as
-/// it has connected, so this is much shorter than the time between two requests.
+/// it has connected, so this limit is much shorter than the one for later requests.
 const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time limit for the header of a later request, including the time that the connection is idle
-/// before it; controller-runtime's value.
+/// Time limit for the header of a later request, including the idle time of the connection before
+/// the request; controller-runtime's value.
 const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(32);
 /// Maximum size of the header of a request; bounds the memory of a connection.
 const HEADER_MAX_BYTES: usize = 32 * 1024;
-/// Maximum age of a connection, so that a client that reads no responses does not keep one forever.
+/// Maximum age of a connection. It ends connections of clients that do not read responses.
 const MAX_CONNECTION_AGE: Duration = Duration::from_secs(10 * 60);
 /// Time that requests in progress have to complete after the stop.
 const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(5);
@@ -61,8 +61,8 @@ pub(crate) type HttpResponse = Response<Full<Bytes>>;
 pub(crate) type RequestHandler =
     Arc<dyn Fn(Parts) -> BoxFuture<'static, HttpResponse> + Send + Sync>;
 
-/// Binds an address and returns the listener with its actual address. Errors name the server as
-/// `server`.
+/// Binds an address and returns the listener with its actual address. Error messages contain
+/// `server`, the name of the server.
 pub(crate) async fn bind(
     server: &'static str,
     address: SocketAddr,
@@ -84,8 +84,8 @@ pub(crate) async fn bind(
     Ok((listener, local))
 }
 
-/// Returns `0.0.0.0` as the fallback for `[::]`, which cannot be bound on a machine without IPv6,
-/// and `None` for other addresses and errors. Go's listener has the same fallback.
+/// Returns the fallback address `0.0.0.0` if `[::]` cannot be bound because the machine has no
+/// IPv6. Returns `None` for other addresses and errors. Go's listener has the same fallback.
 fn without_ipv6(address: SocketAddr, error: ErrorKind) -> Option<SocketAddr> {
     let is_unspecified = address.is_ipv6() && address.ip().is_unspecified();
     let is_unrelated = matches!(error, ErrorKind::AddrInUse | ErrorKind::PermissionDenied);
@@ -102,7 +102,7 @@ pub(crate) async fn serve(
     serve_within(CONNECTION_LIMITS, listener, tls, handler, stop).await;
 }
 
-/// Same as [`serve`], with other limits for tests.
+/// Serves as [`serve`] does, with limits that a test can choose.
 async fn serve_within(
     limits: ConnectionLimits,
     listener: &TcpListener,
@@ -173,14 +173,15 @@ impl ServerState {
     }
 }
 
-/// Entry of one connection in the table. Dropping it removes the entry.
+/// Entry of one connection in the table of connections. Dropping the slot removes the entry.
 struct ConnectionSlot {
     id: u64,
     server: Arc<ServerState>,
 }
 
 impl ConnectionSlot {
-    /// Handles a request. Dropping the future before it completes closes the connection too.
+    /// Handles a request. If the future is dropped before it completes, the connection stays marked
+    /// as busy, so the connection must be closed too.
     async fn handle(&self, request: Parts) -> HttpResponse {
         self.server.table.lock().begin_request(self.id);
         let response = (self.server.handler)(request).await;
@@ -189,7 +190,8 @@ impl ConnectionSlot {
         response
     }
 
-    /// Returns when the first request has not arrived in time, and never if it has.
+    /// Waits for the time limit of the first request. Returns if no request has arrived by then,
+    /// and otherwise never returns.
     async fn first_request_timeout(&self) {
         sleep(FIRST_REQUEST_TIMEOUT).await;
         if self.server.table.lock().has_served(self.id) {

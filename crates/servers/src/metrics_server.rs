@@ -45,17 +45,17 @@ pub struct MetricsServerOptions {
     /// Address to listen on.
     pub address: SocketAddr,
     /// Whether the server uses TLS and serves only users that the cluster allows to `get` the path
-    /// `/metrics`. The default is `true`, and `false` on a loopback address. In controller-runtime
-    /// the default is `false`; but metrics contain names of objects in the cluster, and an attacker
-    /// learns from them how to disturb the operator.
+    /// `/metrics`. The default is `false` on a loopback address and `true` elsewhere, because
+    /// metrics contain names of objects in the cluster, from which an attacker learns how to
+    /// disturb the operator. In controller-runtime the default is always `false`.
     pub is_secure: bool,
-    /// Directory with `tls.crt` and `tls.key`, which are read again when they change. If it is
-    /// `None`, the server creates a self-signed certificate.
+    /// Directory with `tls.crt` and `tls.key`, which are read again when the files change. Without
+    /// a directory, the server creates a self-signed certificate.
     pub certificates: Option<PathBuf>,
 }
 
 impl MetricsServerOptions {
-    /// Creates options for `address`, secure unless it is a loopback address.
+    /// Creates options for `address`. The server is secure unless `address` is a loopback address.
     pub fn new(address: SocketAddr) -> Self {
         Self {
             address,

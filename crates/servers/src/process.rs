@@ -1,5 +1,5 @@
-//! Metrics of the process, with the names of Prometheus' client libraries. They are read from
-//! `/proc`; on a system without `/proc` there are none.
+//! Metrics of the process, with the names of Prometheus' client libraries. The values are read from
+//! `/proc`. On a system without `/proc` there are no such metrics.
 
 use std::fmt;
 use std::fs;

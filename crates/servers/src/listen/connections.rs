@@ -1,10 +1,10 @@
 //! The table of a server's connections. It selects the connection to close when there are too
 //! many, and has no clock.
 //!
-//! A connection is *busy* while one of its requests is being handled. Otherwise it *waits* for its
-//! first request, for the next one, or for a client that does not read. When a limit is reached, a
-//! waiting connection is closed in favour of a new one; a busy one never is. So connections that
-//! send nothing cannot block a probe.
+//! A connection is *busy* while one of its requests is being handled. Otherwise the connection
+//! *waits* for its first request, for the next request, or for a client that does not read. When a
+//! limit is reached, a waiting connection is closed in favour of a new one; a busy connection is
+//! never closed. So connections that send nothing cannot block a probe.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct ConnectionLimits {
     /// Maximum for all peers together.
     pub(super) connections: usize,
-    /// Maximum for one IP address. New connections of a peer at its limit replace its own waiting
-    /// ones.
+    /// Maximum for one IP address. At this limit, a new connection replaces a waiting connection of
+    /// the same IP address.
     pub(super) per_peer: usize,
 }
 
@@ -37,7 +37,8 @@ struct Connection {
     is_busy: bool,
     /// Whether the connection has sent a complete request.
     has_served: bool,
-    /// Logical time of the end of its last request, or of its admission.
+    /// Logical time at which the last request of the connection ended, or at which the connection
+    /// was admitted.
     waits_since: u64,
     evicted: CancellationToken,
 }
@@ -68,7 +69,7 @@ impl ConnectionTable {
         }
     }
 
-    /// Admits a connection. At a limit, closes the connection that has waited longest.
+    /// Admits a connection. If a limit is reached, closes the connection that has waited longest.
     ///
     /// # Errors
     /// Returns an error if a limit is reached and no connection waits.
@@ -125,7 +126,8 @@ impl ConnectionTable {
     }
 
     /// Closes the connection that has waited longest, of `peer` or of all peers. Connections that
-    /// have never sent a complete request are closed before others. Returns `None` if all are busy.
+    /// have never sent a complete request are closed before others. Returns `None` if all
+    /// connections are busy.
     fn evict(&mut self, peer: Option<IpAddr>) -> Option<()> {
         let candidates = self.connections.iter().filter(|(_, it)| {
             let is_of_peer = peer.is_none_or(|peer| it.peer == peer);

@@ -45,8 +45,9 @@ impl<const N: usize> Descriptor<N> {
     }
 }
 
-/// Replaces characters that are not valid in a Prometheus name with `_`: one invalid character
-/// would make Prometheus reject all metrics of the process. `also` has further valid characters.
+/// Replaces characters that are not valid in a Prometheus name with `_`, because one invalid
+/// character would make Prometheus reject all metrics of the process. `also` lists further valid
+/// characters.
 fn sanitize(name: &str, also: &str) -> String {
     let is_valid = |(n, c): (usize, char)| {
         c == '_' || also.contains(c) || c.is_ascii_alphabetic() || n > 0 && c.is_ascii_digit()
@@ -101,7 +102,7 @@ pub struct Counter<const N: usize = 0> {
 }
 
 impl<const N: usize> Counter<N> {
-    /// Creates a counter with these label names; `[]` creates one without labels.
+    /// Creates a counter with these label names; `[]` creates a counter without labels.
     pub fn new(name: &str, help: &str, labels: [&str; N]) -> Self {
         Self {
             descriptor: Descriptor::new(name, help, labels),
@@ -109,7 +110,7 @@ impl<const N: usize> Counter<N> {
         }
     }
 
-    /// Returns the number for these label values, in the order of the label names.
+    /// Returns the counter for these label values, in the order of the label names.
     pub fn with(&self, values: [&str; N]) -> PlainCounter {
         self.family
             .get_or_create_owned(&self.descriptor.label_set(values))
@@ -125,7 +126,7 @@ impl<const N: usize> sealed::Sealed for Counter<N> {
 impl<const N: usize> Labelled for Counter<N> {}
 
 /// Gauge with labels: a number that increases and decreases, for each combination of label values.
-/// Names and labels are as for a [`Counter`], without the suffix.
+/// The rules for names and labels are those of a [`Counter`], but `_total` is not appended.
 ///
 /// # Examples
 /// ```
@@ -145,7 +146,7 @@ pub struct Gauge<const N: usize = 0> {
 }
 
 impl<const N: usize> Gauge<N> {
-    /// Creates a gauge with these label names; `[]` creates one without labels.
+    /// Creates a gauge with these label names; `[]` creates a gauge without labels.
     pub fn new(name: &str, help: &str, labels: [&str; N]) -> Self {
         Self {
             descriptor: Descriptor::new(name, help, labels),
@@ -153,7 +154,7 @@ impl<const N: usize> Gauge<N> {
         }
     }
 
-    /// Returns the number for these label values, in the order of the label names.
+    /// Returns the gauge for these label values, in the order of the label names.
     pub fn with(&self, values: [&str; N]) -> F64Gauge {
         self.family
             .get_or_create_owned(&self.descriptor.label_set(values))
@@ -169,7 +170,8 @@ impl<const N: usize> sealed::Sealed for Gauge<N> {
 impl<const N: usize> Labelled for Gauge<N> {}
 
 /// Histogram with labels: the distribution of observed values, such as durations in seconds, for
-/// each combination of label values. Names and labels are as for a [`Counter`], without the suffix.
+/// each combination of label values. The rules for names and labels are those of a [`Counter`], but
+/// `_total` is not appended.
 ///
 /// # Examples
 /// ```

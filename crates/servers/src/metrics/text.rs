@@ -1,10 +1,11 @@
-//! Conversions of OpenMetrics text: merging of families, and Prometheus' older text format.
+//! Conversions of OpenMetrics text: merging of metric families with the same name, and Prometheus'
+//! older text format.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// Escapes help texts and merges families with the same name. Several collectors, such as the
-/// caches of several clusters, may have families with the same name, which OpenMetrics does not
+/// Escapes help texts and merges metric families with the same name. Several collectors, such as
+/// the caches of several clusters, may have families with the same name, which OpenMetrics does not
 /// allow.
 pub(super) fn merge_families(openmetrics: String) -> String {
     let openmetrics = escape_help(openmetrics);
@@ -113,7 +114,7 @@ struct Family<'a> {
     samples: Vec<&'a str>,
 }
 
-/// Splits OpenMetrics text into families.
+/// Splits OpenMetrics text into metric families.
 fn families(openmetrics: &str) -> Vec<Family<'_>> {
     let mut families: Vec<Family<'_>> = Vec::new();
     for line in openmetrics.lines() {
