@@ -75,7 +75,7 @@ pub(crate) fn new_event(api: EventApi, post: &Post, reporter: &Reporter) -> Valu
     })
 }
 
-/// Returns the object without its own fields that are null.
+/// Returns the object without top-level fields that are null.
 fn without_nulls(mut object: Value) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.retain(|_, value| !value.is_null());

@@ -1,20 +1,21 @@
 //! The correlator decides which events are posted: it aggregates similar events, counts repeated
 //! ones and limits the rate for each object, as client-go's correlator does.
 //!
-//! It is a state machine that takes the time as an argument. Every event goes through three steps.
-//! Each step has a cache of at most 4,096 entries and removes entries that have expired:
+//! The correlator is a state machine that takes the time as an argument. Every event goes through
+//! three stages. Each stage has a cache of at most 4,096 entries and removes entries that have
+//! expired:
 //!
-//! 1. Aggregation: from the tenth on, events about one object that differ only in their note are
-//!    combined into one event with a prefix in its note. This ends after 10 minutes without such an
-//!    event.
-//! 2. Counting: a repeated event increases the count of the first one. In `events.k8s.io` the
+//! 1. Aggregation: from the tenth event on, events about one object that differ only in their note
+//!    are combined into one event with a prefix in its note. Aggregation ends after 10 minutes
+//!    without such an event.
+//! 2. Counting: a repeated event increases the count of the first event. In `events.k8s.io` the
 //!    second occurrence is posted immediately; later counts are posted every 30 minutes, and once
 //!    after 6 minutes without a repetition. In `core` every repetition is posted.
-//! 3. Spam filter: 25 posts for each object, and then one more every 5 minutes.
+//! 3. Spam filter: 25 posts are allowed for each object, and then one more every 5 minutes.
 //!
-//! There are two differences from client-go, both in `events.k8s.io`, where client-go only counts:
-//! aggregation and the spam filter apply there as well, and events with different notes are not
-//! counted as one, which would lose the notes.
+//! There are two differences from client-go, both in `events.k8s.io`, where client-go only counts.
+//! Aggregation and the spam filter apply there as well. Events with different notes are not counted
+//! as one event, because that would lose the notes.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -34,11 +35,12 @@ const AGGREGATE_THRESHOLD: usize = 10;
 const AGGREGATE_IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 /// Number of events about one object that may be posted in a burst; client-go's value.
 const SPAM_BURST: f64 = 25.0;
-/// Number of further events about one object per second: one every 5 minutes, as in client-go.
+/// Number of events per second that may be posted about one object after the burst: one every 5
+/// minutes, as in client-go.
 const SPAM_REFILL_PER_SECOND: f64 = 1.0 / 300.0;
-/// Time between two posts of the count of a series; client-go's value.
+/// Time between two posts of the count of a repeated event; client-go's value.
 const SERIES_REFRESH_INTERVAL: Duration = Duration::from_secs(30 * 60);
-/// Time without a repetition after which a series has ended; client-go's value.
+/// Time without a repetition after which a repeated event is no longer counted; client-go's value.
 const SERIES_IDLE_TIMEOUT: Duration = Duration::from_secs(6 * 60);
 /// Time without a repetition after which an event in `core` is no longer counted: API servers
 /// delete events after 1 hour by default.
@@ -124,7 +126,7 @@ struct CountedEvent {
 pub(crate) struct Post {
     pub(crate) event: RecordedEvent,
     pub(crate) name: String,
-    /// Number of occurrences. If it is greater than 1, the event exists and is patched.
+    /// Number of occurrences. If the number is greater than 1, the event exists and is patched.
     pub(crate) count: u64,
     /// Time of the first occurrence.
     pub(crate) first: Timestamp,
@@ -139,11 +141,11 @@ pub(crate) enum Decision {
     Post(Box<Post>),
     /// Post nothing now: the event is counted, and the count is posted later.
     Defer,
-    /// Drop the event: there are too many about its object.
+    /// Drop the event, because too many events about its object were posted.
     Spam,
 }
 
-/// State of the three steps; see the module.
+/// State of aggregation, counting and spam filter; see the module.
 #[derive(Debug)]
 pub(crate) struct Correlator {
     api: EventApi,
@@ -202,8 +204,8 @@ impl Correlator {
         self.refresh_at.min(self.finish_at)
     }
 
-    /// Removes expired entries and returns the series whose counts are to be posted now, because a
-    /// refresh is due or the series has ended.
+    /// Removes expired entries and returns the repeated events whose counts are to be posted now:
+    /// those that are due for a refresh, and those that are no longer repeated.
     pub(crate) fn wake(&mut self, now: Duration) -> Vec<Post> {
         let mut posts = Vec::new();
         let (refreshes, finishes) = (now >= self.refresh_at, now >= self.finish_at);
@@ -234,8 +236,8 @@ impl Correlator {
         posts
     }
 
-    /// Records the note among those of similar events, and reports whether the event is to be
-    /// combined with them.
+    /// Adds the note of an event to the notes of similar events. Reports whether the event is to be
+    /// combined with the similar events.
     fn aggregate(&mut self, now: Duration, key: &AggregateKey, note: &str) -> bool {
         let new = || Aggregate {
             notes: HashSet::new(),
@@ -256,7 +258,7 @@ impl Correlator {
         false
     }
 
-    /// Takes a token of the object's bucket, and reports whether there was one.
+    /// Takes a token from the bucket of an object. Returns `false` if the bucket has no token.
     fn take_token(&mut self, now: Duration, object: &ObjectId) -> bool {
         let new = || SpamBucket {
             tokens: SPAM_BURST,

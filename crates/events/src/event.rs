@@ -16,8 +16,8 @@ pub(crate) const INSTANCE_MAX_BYTES: usize = 128;
 pub(crate) const REASON_MAX_BYTES: usize = 128;
 /// Maximum length of `note`.
 pub(crate) const NOTE_MAX_BYTES: usize = 1024;
-/// Maximum length of the part of an event's name that comes from its object: the whole name has at
-/// most 253 bytes, and the time follows.
+/// Maximum length of the part of an event's name that is the name of its object. The whole name has
+/// at most 253 bytes and ends with the time of the event.
 const OBJECT_NAME_MAX_BYTES: usize = 200;
 
 /// Type of an event, as in its `type` field.
@@ -39,8 +39,8 @@ impl EventType {
     }
 }
 
-/// API that events are posted in. Events of both APIs appear in every list of events; the APIs
-/// differ in the fields for repeated events and in the permission that posting needs.
+/// API in which events are created. Events of both APIs appear in every list of events. The APIs
+/// differ in the fields for repeated events and in the permission that an operator needs.
 ///
 /// # Examples
 /// ```
@@ -51,11 +51,12 @@ impl EventType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum EventApi {
-    /// `events.k8s.io/v1`, with a `series` field; `core/v1` on a server without `events.k8s.io`.
+    /// `events.k8s.io/v1`, whose field `series` counts repeated events. If the server does not have
+    /// `events.k8s.io`, events are created in `core/v1`.
     #[default]
     EventsV1,
-    /// `core/v1`, with `count`, `firstTimestamp` and `lastTimestamp`, for tools that read these
-    /// fields.
+    /// `core/v1`, whose fields `count`, `firstTimestamp` and `lastTimestamp` describe repeated
+    /// events, for tools that read these fields.
     CoreV1,
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn new_name(event: &RecordedEvent) -> String {
     format!("{}.{at:x}", words.join("-"))
 }
 
-/// Reports whether a name is a valid DNS subdomain. Names of most objects are.
+/// Reports whether a name is a valid DNS subdomain, as the names of most objects are.
 fn is_subdomain(name: &str) -> bool {
     let is_end = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     name.split('.').map(str::as_bytes).all(|label| {

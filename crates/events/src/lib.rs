@@ -1,13 +1,13 @@
 //! Kubernetes Events, posted in the background.
 //!
-//! - An [`EventRecorder`] takes events. It never waits: if the queue is full, it drops the event
-//!   and counts it in [`EventMetrics`].
+//! - An [`EventRecorder`] records events. Recording never waits: if the queue is full, the event is
+//!   dropped and counted in [`EventMetrics`].
 //! - The correlator aggregates similar events, counts repeated ones and limits the rate for each
 //!   object, as client-go's correlator does.
 //! - The [`EventPoster`] posts the remaining events in `events.k8s.io/v1` or `core/v1`.
 //!
-//! The crate does not depend on controllers: an event refers to any object by an
-//! [`ObjectReference`].
+//! The crate does not depend on controllers: an [`ObjectReference`] refers to the object that an
+//! event is about.
 //!
 //! # Examples
 //! ```

@@ -20,9 +20,9 @@ pub struct EventMetrics {
     family: Family<[(&'static str, &'static str); 1], Counter>,
 }
 
-/// Values of the label `reason`: the queue was full; there were too many events about one object;
-/// the server rejected the event; the server could not be reached in 12 attempts; the process was
-/// no longer the leader.
+/// Values of the label `reason`. In this order: the queue was full; there were too many events
+/// about one object; the server rejected the event; the server could not be reached in 12 attempts;
+/// the process was no longer the leader.
 const DROP_REASONS: [&str; 5] = ["full", "spam", "refused", "unreachable", "fenced"];
 
 impl Default for EventMetrics {

@@ -21,8 +21,9 @@ const MAX_ATTEMPTS: u32 = 12;
 /// Time between two attempts; client-go's value.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Posts the events of an [`EventRecorder`](crate::EventRecorder), one after the other. While one
-/// event is retried because the server cannot be reached, the following events wait.
+/// Poster of the events of an [`EventRecorder`](crate::EventRecorder). Events are posted one after
+/// the other: while one event is retried because the server cannot be reached, the following events
+/// wait.
 #[derive(Debug)]
 pub struct EventPoster {
     client: RestClient,
@@ -31,11 +32,13 @@ pub struct EventPoster {
     metrics: EventMetrics,
     correlator: Correlator,
     origin: Instant,
-    /// Jitter of the first retry, so that many processes do not retry at the same time.
+    /// Source of the random delay before the first retry, so that many processes do not retry at
+    /// the same time.
     random: Random,
     /// Whether the server was found to have `events.k8s.io`.
     is_api_known: bool,
-    /// Whether a rejected event was logged as a warning. Later ones are logged as debug messages.
+    /// Whether a rejected event was logged as a warning. Later rejected events are logged as debug
+    /// messages.
     has_warned: bool,
 }
 
@@ -100,8 +103,8 @@ impl EventPoster {
         }
     }
 
-    /// Posts an event and retries while the server cannot be reached. After `stop` there is one
-    /// attempt.
+    /// Posts an event and retries while the server cannot be reached. After `stop` is cancelled
+    /// there is only one attempt.
     async fn deliver(&mut self, post: &Post, stop: &CancellationToken) {
         let mut pause = RETRY_INTERVAL.mul_f64(self.random.unit());
         for _ in 1..MAX_ATTEMPTS {
@@ -187,9 +190,10 @@ impl EventPoster {
             .map(drop)
     }
 
-    /// Switches to `core` if the server does not have `events.k8s.io`, and reports whether it did.
-    /// A request to the server is needed because a missing namespace is "not found" too. Once it
-    /// has found `events.k8s.io`, no further request is sent.
+    /// Switches to `core` if the server does not have `events.k8s.io`, and reports whether it
+    /// switched. The server is asked for `events.k8s.io`, because "not found" may also mean that
+    /// the namespace is missing. After the server has confirmed `events.k8s.io`, it is not asked
+    /// again.
     async fn fall_back_to_core(&mut self) -> bool {
         if self.is_api_known || self.correlator.api() != EventApi::EventsV1 {
             return false;

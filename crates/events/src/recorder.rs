@@ -11,7 +11,7 @@ use crate::{EventMetrics, EventPoster, EventType, ObjectReference, Reporter};
 /// Maximum number of events that wait to be posted; client-go's value.
 const QUEUE_CAPACITY: usize = 1000;
 
-/// Records Kubernetes Events about any object. In a reconcile, `Context::event` records events
+/// Recorder of Kubernetes Events about any object. In a reconcile, `Context::event` records events
 /// about the reconciled object. A clone is another handle to the same queue.
 ///
 /// # Examples
@@ -32,7 +32,7 @@ pub struct EventRecorder {
 
 impl EventRecorder {
     /// Records an event about `object`, which must have been read from the cluster. Never waits:
-    /// events are posted in the background, and dropped if the queue is full.
+    /// events are posted in the background, and an event is dropped if the queue is full.
     pub fn event<K: Object>(
         &self,
         object: &K,
@@ -66,7 +66,7 @@ impl EventRecorder {
     }
 }
 
-/// Creates a recorder and the poster of its events. The poster sends them through `client`, and
+/// Creates a recorder, and the poster that sends the recorded events through `client`. The poster
 /// posts nothing until [`EventPoster::run`] is called.
 ///
 /// # Examples

@@ -1,11 +1,12 @@
-//! The controller and instance names of events.
+//! The reporter of events: the names of the controller and of its instance.
 
 use opkit_client::hostname;
 
 use crate::EventApi;
 use crate::event::{CONTROLLER_MAX_BYTES, INSTANCE_MAX_BYTES, truncate};
 
-/// Reporting controller and instance of events, and the API that events are posted in.
+/// Values of the fields `reportingController` and `reportingInstance` of events, and the API in
+/// which the events are created.
 ///
 /// # Examples
 /// ```
