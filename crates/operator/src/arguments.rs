@@ -12,8 +12,8 @@ pub(crate) use self::own::CommandLine;
 pub(crate) use self::own::{ArgsType, ParsedArgs};
 
 /// Arguments of an operator's binary, without clap subcommands: the command is an argument, so that
-/// clap checks the flags before and after it together. There are no argument groups, because their
-/// names could collide with those of an operator's own types.
+/// flags are valid before and after the command. There are no argument groups, because the names of
+/// groups could collide with the names of an operator's own types.
 #[derive(Debug, Parser)]
 #[command(about = None, disable_version_flag = true)]
 #[group(skip)]

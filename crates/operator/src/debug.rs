@@ -21,7 +21,7 @@ use tracing::info;
 
 use crate::OperatorError;
 
-/// Address and address file of the debug server.
+/// Address of the debug server, and path of the file that the address is written to.
 #[derive(Debug, Clone)]
 pub(crate) struct DebugOptions {
     pub(crate) address: SocketAddr,
@@ -34,7 +34,7 @@ pub(crate) struct Subject {
     pub(crate) operator: String,
     pub(crate) controllers: Vec<(String, Kind)>,
     pub(crate) log: ReconcileLog,
-    /// Maps the names of resources and the short names of kinds to kinds.
+    /// Mapper from resource names and short names to kinds.
     pub(crate) names: RestMapper,
     /// Whether the workers have started.
     pub(crate) ready: watch::Receiver<bool>,
@@ -104,9 +104,9 @@ async fn respond(subject: &Subject, request: &Parts) -> Response<String> {
     response
 }
 
-/// Reports whether the request names this machine in its `Host` header. A page in a browser can
-/// make a name of its own resolve to 127.0.0.1 and read from servers there, but it cannot choose
-/// the `Host` that the browser sends.
+/// Reports whether the `Host` header of a request names this machine. A page in a browser can make
+/// its own domain name resolve to 127.0.0.1 and read from servers on this machine, but the page
+/// cannot choose the `Host` header that the browser sends.
 fn is_for_loopback(request: &Parts) -> bool {
     let mut hosts = request.headers.get_all(header::HOST).into_iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {

@@ -13,7 +13,7 @@ pub(crate) fn version() -> Option<&'static str> {
     VERSION.get().copied()
 }
 
-/// Runs `main` on a runtime; an error is printed in one line and becomes exit code 1.
+/// Runs `main` on a tokio runtime. An error is printed in one line and becomes exit code 1.
 #[doc(hidden)]
 #[expect(clippy::print_stderr, reason = "this is the end of the process")]
 pub fn main<F>(version: &'static str, main: impl FnOnce() -> F) -> ExitCode

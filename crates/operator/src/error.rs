@@ -23,15 +23,15 @@ pub enum OperatorError {
         /// Rule that the name breaks.
         problem: String,
     },
-    /// A type of the operator's own flags cannot be part of its command line.
+    /// A type of [`Operator::args`](crate::Operator::args) cannot be part of the command line.
     #[error("the type of flags {args} {problem}")]
     Flag {
         /// Type that declares the flags.
         args: &'static str,
-        /// Problem, with the name of the flag.
+        /// Problem of the type, with the name of the flag.
         problem: String,
     },
-    /// A state takes flags that the operator does not declare.
+    /// The function that creates a state takes flags that the operator does not declare.
     #[error(
         "the state {state} takes {args}, which the operator does not declare: add .args::<{}>()",
         short(args)
@@ -42,7 +42,7 @@ pub enum OperatorError {
         /// Type of the flags.
         args: &'static str,
     },
-    /// The values of the operator's own flags cannot be parsed.
+    /// The values of the flags that the operator declares cannot be parsed.
     #[error("cannot run {operator} with these arguments: {problem}")]
     Arguments {
         /// Name of the operator.
@@ -61,7 +61,8 @@ pub enum OperatorError {
     Unreachable {
         /// URL of the server.
         server: String,
-        /// Cause; not the error's source, because the message includes its innermost error.
+        /// Cause of the failure. It is not the error's source, because the message already includes
+        /// the innermost error.
         cause: ManagerError,
     },
     /// An additional cluster cannot be reached.
@@ -69,7 +70,8 @@ pub enum OperatorError {
     Cluster {
         /// Name of the cluster.
         name: String,
-        /// Cause; not the error's source, because the message includes it.
+        /// Cause of the failure. It is not the error's source, because the message already includes
+        /// the cause.
         cause: opkit_controller::Error,
     },
     /// The log level cannot be parsed.
@@ -102,10 +104,10 @@ pub enum OperatorError {
         #[source]
         cause: std::io::Error,
     },
-    /// An output cannot be printed.
+    /// The output of a command cannot be printed.
     #[error("cannot print {what}")]
     Print {
-        /// Name of the output.
+        /// Name of the output, such as "the manifests".
         what: &'static str,
         /// Cause of the failure.
         #[source]
@@ -118,8 +120,8 @@ fn short(type_name: &str) -> &str {
     type_name.rsplit("::").next().unwrap_or(type_name)
 }
 
-/// Returns the innermost cause. The errors around it only describe the request, which the message
-/// already does.
+/// Returns the text of the innermost cause of `error`. The outer errors only describe the request,
+/// which the message already describes.
 fn root(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(cause) = last.source() {

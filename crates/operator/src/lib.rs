@@ -25,7 +25,8 @@ pub use clap;
 pub use opkit_manifests::PolicyRule;
 #[doc(hidden)]
 pub use opkit_manifests::kinds;
-/// Crate that implements [`Operator::metrics`], for metric types that opkit's metrics do not have.
+/// Crate of the registry that [`Operator::metrics`] passes, for metric types that opkit does not
+/// have.
 pub use prometheus_client;
-/// Token that stops a runnable, and [`Operator::run_with`].
+/// Token that stops a runnable or [`Operator::run_with`] when the token is cancelled.
 pub use tokio_util::sync::CancellationToken;

@@ -2,8 +2,9 @@
 
 use opkit_controller::Scope;
 
-/// Returns the namespaces to watch: `asked` (flags or options) if it is not empty, otherwise the
-/// operator's own choice, otherwise all. Duplicates and empty names are dropped.
+/// Returns the namespaces to watch: `asked` (from flags or options) if it is not empty, otherwise
+/// `own` (from the operator's declaration), otherwise all namespaces. Duplicates and empty names
+/// are dropped.
 pub(crate) fn scope(asked: &[String], own: &[String]) -> Scope {
     match chosen(asked, own) {
         names if names.is_empty() => Scope::All,
@@ -11,7 +12,7 @@ pub(crate) fn scope(asked: &[String], own: &[String]) -> Scope {
     }
 }
 
-/// Same as [`scope`], as a list that is empty for all namespaces.
+/// Returns the namespaces to watch as a list, which is empty for all namespaces; see [`scope`].
 pub(crate) fn chosen(asked: &[String], own: &[String]) -> Vec<String> {
     let asked = names(asked);
     match asked.is_empty() {

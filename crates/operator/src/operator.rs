@@ -91,8 +91,8 @@ impl fmt::Debug for Operator {
 }
 
 impl Operator {
-    /// Creates an operator with this name. The name is part of the field manager of the objects it
-    /// applies: after renaming an operator, its children's fields belong to another field manager.
+    /// Creates an operator with this name. The name is part of the operator's field manager: after
+    /// an operator is renamed, the fields that it applied earlier belong to another field manager.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -132,16 +132,16 @@ impl Operator {
         self
     }
 
-    /// Adds flags of the operator's own to its command line: the fields of `A`, which derives
-    /// [`clap::Args`]. `--help` lists them beside those of every operator. They may have
-    /// environment variables (`#[arg(env = "..")]`). Functions of [`state`](Operator::state) and
-    /// [`state_with`](Operator::state_with) that take an `A` receive their values. May be called
-    /// for several types.
+    /// Adds the operator's own flags to its command line: the fields of `A`, which derives
+    /// [`clap::Args`]. `--help` lists these flags beside the flags of every operator. A flag may
+    /// have an environment variable (`#[arg(env = "..")]`). Functions of [`state`](Operator::state)
+    /// and [`state_with`](Operator::state_with) that take an `A` receive the values of the flags.
+    /// May be called for several types.
     ///
-    /// The derive names `clap::..`: bring it into scope with `use opkit::clap;`. A required flag is
-    /// required by `run`, not by `manifests` and `version`. A flag, environment variable or id that
-    /// another argument has is an error that names it, before the operator does anything.
-    /// Positional arguments and subcommands are errors too.
+    /// The derive refers to the crate `clap`: bring it into scope with `use opkit::clap;`. A
+    /// required flag is required by `run`, not by `manifests` and `version`. A flag, environment
+    /// variable or id that another argument has is an error, which is reported before the operator
+    /// does anything. Positional arguments and subcommands are errors too.
     ///
     /// In a test, pass the values to `ControlPlane::start_with`; in other programs, to
     /// [`RunOptions::args`].
@@ -179,7 +179,7 @@ impl Operator {
     }
 
     /// Sets the state of the controllers that read an `S`: those whose reconcile function takes a
-    /// `Context<S>` or, in kube's shape, an `Arc<S>`. States of several types may be set.
+    /// `Context<S>` or, with kube's signature, an `Arc<S>`. States of several types may be set.
     ///
     /// # Examples
     /// ```
@@ -208,9 +208,9 @@ impl Operator {
     }
 
     /// Sets the state that `make` returns; see [`state_value`](Operator::state_value). `make` is an
-    /// `async fn() -> Result<S, E>` or, with the operator's own [flags](Operator::args), an
-    /// `async fn(MyArgs) -> Result<S, E>`. It is called once, when the operator starts, before
-    /// anything else; an error stops the operator.
+    /// `async fn() -> Result<S, E>` or, with the operator's own [flags](Operator::args), an `async
+    /// fn(MyArgs) -> Result<S, E>`. `make` is called once, when the operator starts, before
+    /// anything else. An error of `make` stops the operator.
     pub fn state<M>(mut self, make: impl MakeState<M>) -> Self {
         self.states.push(state::Declared::once(make));
         self
@@ -221,10 +221,10 @@ impl Operator {
     /// [flags](Operator::args), an `async fn(StateContext, MyArgs) -> Result<S, E>`. A closure must
     /// name the types of its arguments.
     ///
-    /// With leader election, `make` is called again for each term in which this process leads, with
-    /// a client that refuses to write after that term: a task that the state has spawned cannot
-    /// write in a later term. Controllers and runnables that run without leadership read a separate
-    /// state, created once, whose client always writes.
+    /// With leader election, `make` is called again for each term in which this process leads. The
+    /// client of such a state refuses to write after the end of the term, so a task that the state
+    /// has spawned cannot write in a later term. Controllers and runnables that run without
+    /// leadership read a separate state, which is created once and whose client always writes.
     ///
     /// # Examples
     /// ```
@@ -252,11 +252,12 @@ impl Operator {
         self
     }
 
-    /// Allows references from reconciled objects to objects of kind `C` in other namespaces, and
-    /// children of kind `C` there ([`apply_unowned`](opkit_controller::Context::apply_unowned)), if
-    /// `grant` returns true. [`Reference::is_applied`] distinguishes children from references.
-    /// Without a grant both are refused: otherwise a user who may write an object in one namespace
-    /// could, through the operator, read or write objects in another.
+    /// Allows reconciled objects to refer to objects of kind `C` in other namespaces, and to have
+    /// children of kind `C` in other namespaces
+    /// ([`apply_unowned`](opkit_controller::Context::apply_unowned)), if `grant` returns true.
+    /// [`Reference::is_applied`] distinguishes children from references. Without a grant, such
+    /// references and children are refused: otherwise a user who may write an object in one
+    /// namespace could, through the operator, read or write objects in another namespace.
     pub fn cross_namespace<C: Object>(
         mut self,
         grant: impl Fn(&Reference, &MapContext) -> bool + Send + Sync + 'static,
@@ -266,21 +267,21 @@ impl Operator {
         self
     }
 
-    /// Sets how the kind `K` is cached: only some of its objects, or without some of their fields.
+    /// Sets how the kind `K` is cached, such as only some objects, or objects without some fields.
     pub fn cache<K: Object>(mut self, options: InformerOptions) -> Self {
         self.setup
             .push(Box::new(|manager| manager.cache::<K>(options)));
         self
     }
 
-    /// Adds a permission for calls that opkit cannot infer, such as those through
+    /// Adds a permission for requests that opkit cannot infer, such as requests through
     /// `Context::client`.
     pub fn rule(mut self, rule: PolicyRule) -> Self {
         self.rules.push(rule);
         self
     }
 
-    /// Watches only these namespaces, unless `--namespace` or `WATCH_NAMESPACE` selects others.
+    /// Watches only these namespaces, unless `--namespace` or `WATCH_NAMESPACE` selects other ones.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
         self
@@ -288,8 +289,8 @@ impl Operator {
 
     /// Elects a leader through the Lease of this name: only one of several replicas reconciles at a
     /// time. The Lease is in the pod's namespace. Outside of a pod, or if the pod's service account
-    /// is not mounted, `--leader-election-namespace` sets the namespace. Without it the operator
-    /// does not start, unless `--leader-elect=false` turns the election off.
+    /// is not mounted, `--leader-election-namespace` must set the namespace. Without a namespace
+    /// the operator does not start, unless `--leader-elect=false` turns the election off.
     ///
     /// # Examples
     /// ```
@@ -315,8 +316,8 @@ impl Operator {
     /// Runs the controllers against an additional cluster too; `connect` is called once, when the
     /// operator starts. For objects of that cluster,
     /// [`Context::cluster`](opkit_controller::Context::cluster) and
-    /// [`Request::cluster`](opkit_controller::Request) return this name. The operator's CRDs and
-    /// roles must exist in that cluster too; the Lease is only in the first cluster.
+    /// [`Request::cluster`](opkit_controller::Request) return `name`. The operator's CRDs and roles
+    /// must exist in that cluster too; the Lease is only in the first cluster.
     ///
     /// # Examples
     /// ```
@@ -386,9 +387,9 @@ impl Operator {
 
     /// Adds a check to `/healthz`, which reports whether this process works or should be restarted.
     /// Each check is also served by its name below `/healthz`, on the address of
-    /// `--health-probe-bind-address`. A check that takes longer than 5 s fails. There is always
-    /// `ping` and, with leader election, `leaderElection`, which fails if the Lease is neither
-    /// renewed nor released.
+    /// `--health-probe-bind-address`. A check that takes longer than 5 s fails. Every operator has
+    /// the check `ping`. With leader election it also has `leaderElection`, which fails if the
+    /// Lease is neither renewed nor released.
     ///
     /// # Examples
     /// ```
@@ -425,9 +426,9 @@ impl Operator {
         self
     }
 
-    /// Adds a check to `/readyz`, which reports whether this process is ready to serve; otherwise
-    /// the same as [`health_check`](Operator::health_check). There is always `ping`, and `caches`,
-    /// which fails until the caches are filled.
+    /// Adds a check to `/readyz`, which reports whether this process is ready to serve. The check
+    /// is served and limited as one of [`health_check`](Operator::health_check) is. Every operator
+    /// has the checks `ping` and `caches`, which fails until the caches are filled.
     pub fn ready_check<E, Fut>(
         mut self,
         name: impl Into<String>,
@@ -441,7 +442,7 @@ impl Operator {
         self
     }
 
-    /// Sets the API that events are created in; `events.k8s.io/v1` by default.
+    /// Sets the API in which events are created; `events.k8s.io/v1` by default.
     pub fn event_api(mut self, api: EventApi) -> Self {
         self.event_api = api;
         self
@@ -462,8 +463,8 @@ impl Operator {
         &self.controllers
     }
 
-    /// Returns the permissions that the declarations require: to read the watched kinds, to write
-    /// children, and to write the status and finalizers of the reconciled kinds.
+    /// Returns the permissions that the operator's declarations require: to read the watched kinds,
+    /// to write children, and to write the status and finalizers of the reconciled kinds.
     pub fn rules(&self) -> Vec<PolicyRule> {
         self.declared().rules()
     }

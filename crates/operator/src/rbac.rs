@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use opkit_controller::{AnyController, EventApi, Permission, WatchedKind};
 use opkit_manifests::{PolicyRule, merge};
 
-/// Verbs of a kind that is read through an informer.
+/// Verbs that an informer needs to read a kind.
 const READ: [&str; 3] = ["get", "list", "watch"];
 /// Verbs for applying, pruning and deleting children.
 const WRITE: [&str; 3] = ["create", "delete", "patch"];
@@ -14,9 +14,9 @@ const WRITE: [&str; 3] = ["create", "delete", "patch"];
 #[derive(Debug)]
 pub(crate) struct Declared<'a> {
     pub(crate) controllers: &'a [AnyController],
-    /// Plural and group of the operator's own kinds that have a status.
+    /// Plural and group of each of the operator's own kinds that has a status.
     pub(crate) with_status: BTreeSet<(String, String)>,
-    /// Rules that the operator declares, for calls that opkit cannot infer.
+    /// Rules that the operator declares, for requests that opkit cannot infer.
     pub(crate) rules: &'a [PolicyRule],
     pub(crate) event_api: EventApi,
 }
@@ -42,8 +42,8 @@ impl Declared<'_> {
         merge(&rules)
     }
 
-    /// Returns the permissions without which the operator does not start. List and watch are not
-    /// among them: the informers find out by listing and watching.
+    /// Returns the permissions without which the operator does not start. The verbs `list` and
+    /// `watch` are left out: the informers report an error if one of them is missing.
     pub(crate) fn permissions(&self) -> Vec<Permission> {
         let mut permissions = BTreeSet::new();
         for rule in self.needed() {

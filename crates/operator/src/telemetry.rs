@@ -1,9 +1,9 @@
 //! Export of traces over OTLP: the span of each reconcile, and the operator's own spans within it.
 //!
 //! Spans are sent to `OTEL_EXPORTER_OTLP_ENDPOINT` (or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`), as
-//! protobuf over HTTP; without these variables none are sent. OpenTelemetry's other variables apply
-//! as well: headers, sampler, batches, resource attributes. OpenTelemetry's own HTTP clients are
-//! not used: they would be a second HTTP stack beside the one that every operator has.
+//! protobuf over HTTP; without these variables no spans are sent. OpenTelemetry's other variables
+//! apply as well: headers, sampler, batches, resource attributes. OpenTelemetry's own HTTP clients
+//! are not used, because they would be a second HTTP stack beside that of the Kubernetes client.
 
 use std::fmt;
 use std::future::Future;
@@ -34,12 +34,12 @@ use crate::OperatorError;
 use crate::arguments::LogFormat;
 use crate::logging::is_terminal;
 
-/// Environment variables that set the endpoint.
+/// Environment variables that set the endpoint of the collector.
 const ENDPOINTS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 ];
-/// Level of the spans that are sent, independent of the log level.
+/// Level of the spans that are sent; the log level has no influence.
 const SPANS: LevelFilter = LevelFilter::INFO;
 /// Time limit for sending one batch.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -65,7 +65,8 @@ impl Telemetry {
         Self::new((!named).then_some(operator), None).map(Some)
     }
 
-    /// Creates an exporter for this service and endpoint; each defaults to the environment's.
+    /// Creates an exporter. The environment sets the service name or the endpoint if the argument
+    /// is `None`.
     fn new(service: Option<&str>, endpoint: Option<String>) -> Result<Self, OperatorError> {
         let exporter = SpanExporter::builder().with_http();
         let sender = Sender::new().map_err(|cause| OperatorError::Traces(cause.into()))?;

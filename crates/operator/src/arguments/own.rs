@@ -15,7 +15,7 @@ use crate::OperatorError;
 /// Heading in `--help` above the operator's own flags, unless their type sets a heading.
 const HEADING: &str = "Options of this operator";
 
-/// Type with flags that an operator declares.
+/// Type whose fields are flags that an operator declares.
 #[derive(Debug, Clone, Copy)]
 pub struct ArgsType {
     id: TypeId,
@@ -70,7 +70,8 @@ impl<'a> CommandLine<'a> {
     /// Creates a command line with the flags that every operator has and those of `own`.
     ///
     /// # Errors
-    /// If an argument of `own` has the name of another argument, or cannot be a flag.
+    /// Returns an error if an argument of `own` has the name of another argument, or cannot be a
+    /// flag.
     pub(crate) fn new(operator: &'a str, own: &'a [ArgsType]) -> Result<Self, OperatorError> {
         check_names(own)?;
         Ok(CommandLine { operator, own })
@@ -140,7 +141,8 @@ impl<'a> CommandLine<'a> {
     }
 
     /// Returns the arguments and groups of the operator's own types. They are copied one by one,
-    /// because a derive would set the command's description to the documentation of its type.
+    /// because clap's derive would replace the description of the command with the documentation of
+    /// the type.
     fn own(&self) -> Vec<OwnArgs> {
         let own = self.own.iter().map(ArgsType::command);
         let headed = |arg: &Arg| match arg.get_help_heading() {
@@ -161,7 +163,8 @@ struct OwnArgs {
     groups: Vec<clap::ArgGroup>,
 }
 
-/// Finds names that two arguments share. clap reports these by a panic, and only in debug builds.
+/// Checks that the operator's own arguments are flags, and that no two arguments share a name. clap
+/// reports shared names only in debug builds, by a panic.
 fn check_names(own: &[ArgsType]) -> Result<(), OperatorError> {
     let mut taken: HashMap<String, &str> = HashMap::new();
     taken.extend(["--help", "-h"].map(|name| (name.to_owned(), "opkit")));

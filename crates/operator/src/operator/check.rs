@@ -7,9 +7,9 @@ use super::Operator;
 use crate::OperatorError;
 
 impl Operator {
-    /// Checks the names that end up in objects (of the operator, its CRDs, Lease and namespaces),
-    /// that all flags which states take are declared, and the controllers. `watched` are the
-    /// namespaces that were chosen at start.
+    /// Checks the names that objects in the cluster contain (of the operator, its CRDs, Lease and
+    /// namespaces), the controllers, and that the operator declares all flags that its states take.
+    /// `watched` are the namespaces that were chosen at start.
     pub(super) fn check(&self, watched: &[String]) -> Result<(), OperatorError> {
         let own = &self.name;
         check_name("the operator's name", own, check_dns_label(own))?;

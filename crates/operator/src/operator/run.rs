@@ -40,18 +40,17 @@ pub struct RunOptions {
     pub args: Vec<OsString>,
     /// Namespaces to watch; empty selects those that the operator declares, or all.
     pub namespaces: Vec<String>,
-    /// Time in which all tasks must stop after a shutdown.
+    /// Time in which all tasks must stop after a shutdown was requested.
     pub grace_period: Duration,
     /// Whether to elect a leader; by default only if the operator declares a Lease.
     pub leader_elect: Option<bool>,
     /// Namespace of the Lease; the pod's namespace by default.
     pub leader_election_namespace: Option<String>,
-    /// Registry of the operator's metrics; keep a clone to read them.
+    /// Registry of the operator's metrics; keep a clone to read the metrics.
     pub metrics: MetricsRegistry,
-    /// Log of the reconciles; keep a clone to read it.
+    /// Log of the reconciles; keep a clone to read the log.
     pub log: ReconcileLog,
-    /// Becomes true when the caches are filled and the workers have started; subscribe to wait for
-    /// it.
+    /// Whether the caches are filled and the workers have started; subscribe to wait for `true`.
     pub ready: watch::Sender<bool>,
     /// Address to serve `/metrics` on; `None` turns the server off.
     pub metrics_bind_address: Option<SocketAddr>,
@@ -116,12 +115,13 @@ impl Default for RunOptions {
 
 impl Operator {
     /// Executes the command of the command line: `run` (the default) until SIGTERM or SIGINT,
-    /// `manifests` or `version`. Arguments that cannot be parsed, and `--help`, exit the process as
-    /// usual.
+    /// `manifests` or `version`. As usual with clap, `--help` and arguments that cannot be parsed
+    /// exit the process.
     ///
     /// # Errors
-    /// One sentence for each cause: an own flag that collides with another, a missing or invalid
-    /// kubeconfig, an unreachable server, an unknown kind, a missing permission.
+    /// Returns an error of one sentence for each cause: a declared flag that collides with another
+    /// flag, a missing or invalid kubeconfig, an unreachable server, an unknown kind, a missing
+    /// permission.
     ///
     /// # Cancel safety
     /// Not cancel safe: dropping the future aborts the running tasks.
@@ -201,7 +201,7 @@ impl Operator {
     /// process's arguments, signals and logging are not used.
     ///
     /// # Errors
-    /// Same as [`run`](Operator::run).
+    /// Returns an error in the same cases as [`run`](Operator::run).
     ///
     /// # Cancel safety
     /// Not cancel safe: cancel `shutdown` instead of dropping the future.
@@ -327,7 +327,8 @@ async fn metrics_server(options: &RunOptions) -> Result<Option<MetricsServer>, O
     Ok(Some(MetricsServer::listen(serving).await?))
 }
 
-/// Adds the leader election's check, if there is an election. It passes before the election starts.
+/// Adds the health check of the leader election, if there is an election. The check passes before
+/// the election starts.
 fn with_watchdog(health: Health, dog: Option<watch::Receiver<Option<LeaderWatchdog>>>) -> Health {
     let Some(dog) = dog else { return health };
     health.check(LeaderWatchdog::NAME, move || {

@@ -10,15 +10,16 @@ use opkit_controller::{Error, Manager, Result, StateContext};
 
 use crate::arguments::{ArgsType, ParsedArgs};
 
-/// A change to the manager before it runs.
+/// Function that changes the manager before the manager runs.
 pub(super) type Setup = Box<dyn FnOnce(Manager) -> Manager + Send>;
 
 /// State that is created when the operator starts.
 pub(super) struct Declared {
     pub(super) state: &'static str,
-    /// Flags that the function takes.
+    /// Type of the flags that the function takes which creates the state.
     pub(super) args: Option<ArgsType>,
-    /// Creates the state, or registers the function that creates it for each term.
+    /// Function that creates the state, or registers the user's function that creates a state for
+    /// each term.
     pub(super) make: Box<dyn FnOnce(ParsedArgs) -> BoxFuture<'static, Result<Setup>> + Send>,
 }
 
@@ -53,10 +54,10 @@ impl Declared {
     }
 }
 
-/// A function that creates a state once: `async fn() -> Result<S, E>`, or with the operator's own
+/// Function that creates a state once: `async fn() -> Result<S, E>`, or with the operator's own
 /// flags `async fn(MyArgs) -> Result<S, E>`; see [`Operator::state`](crate::Operator::state).
 ///
-/// `M` is a marker that distinguishes function shapes; users never name it.
+/// `M` is a marker that distinguishes the signatures of functions; users never name `M`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot create a state",
     label = "not a function that creates a state",
@@ -115,12 +116,11 @@ where
     }
 }
 
-/// A function that creates a state for each term of leadership:
-/// `async fn(StateContext) -> Result<S, E>`, or with the operator's own flags
-/// `async fn(StateContext, MyArgs) -> Result<S, E>`; see
+/// Function that creates a state for each term of leadership: `async fn(StateContext) -> Result<S,
+/// E>`, or with the operator's own flags `async fn(StateContext, MyArgs) -> Result<S, E>`; see
 /// [`Operator::state_with`](crate::Operator::state_with).
 ///
-/// `M` is a marker that distinguishes function shapes; users never name it.
+/// `M` is a marker that distinguishes the signatures of functions; users never name `M`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot create a state",
     label = "not a function that creates a state",
