@@ -1,7 +1,7 @@
 //! The guides of the repository's folder `docs`.
 //!
-//! They are part of the documentation only. A guide links to another one by a reference, which is
-//! a file in the repository and a module here.
+//! The modules contain no code, only documentation. A link from one guide to another works in the
+//! repository, as a file, and in this documentation, as a module.
 
 #[doc = include_str!("guides/links.md")]
 #[doc = include_str!("../../../docs/cache.md")]

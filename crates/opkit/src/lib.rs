@@ -124,7 +124,7 @@ pub use kube;
 pub use kube::KubeSchema;
 /// Informers, stores, indexes, listers, and the client that reads through them.
 pub use opkit_cache as cache;
-/// Clients, discovery, the HTTP stack and the seam that intercepts requests.
+/// Clients, discovery, the HTTP stack, and the interface that intercepts requests.
 pub use opkit_client as client;
 pub use opkit_controller::{
     Action, Cleanup, Condition, ConditionStatus, Conditions, Context, Controller, Error,
@@ -164,8 +164,8 @@ pub use opkit_controller::{
 /// }
 /// ```
 ///
-/// Neither does access to a status that the kind does not declare, or that `no_status` removes
-/// ("this client has no `status`"):
+/// Access to a status that the kind does not declare, or that `no_status` removes, does not compile
+/// either ("this client has no `status`"):
 ///
 /// ```compile_fail,E0277
 /// # use opkit::prelude::*;
@@ -215,7 +215,7 @@ pub mod leaderelection {
     pub use opkit_leaderelection::{LeaderElectionOptions, Leadership};
 }
 
-/// Metrics: the registry, and metrics with labels for an operator's own.
+/// Registry of metrics, and counters, gauges and histograms with labels.
 pub mod metrics {
     pub use opkit_operator::prometheus_client;
     pub use opkit_servers::metrics::{Counter, Gauge, Histogram, Labelled, MetricsRegistry};
