@@ -22,8 +22,8 @@ use crate::error::refused;
 const MANAGER: &str = "opkit-test";
 /// Time limit for the deletion of a namespace on an existing cluster.
 const NAMESPACE_MAX: Duration = Duration::from_secs(60);
-/// Time after a failed request within which the watchdog has reported that a process ended; also
-/// the interval at which a namespace's deletion is checked.
+/// Maximum time between a failed request and the watchdog's report that a process has ended. Also
+/// the interval at which the deletion of a namespace is checked.
 const EXIT_REPORT_MAX: Duration = Duration::from_millis(500);
 
 /// Feature that a test may need and that not every control plane has; see
@@ -31,13 +31,13 @@ const EXIT_REPORT_MAX: Duration = Duration::from_millis(500);
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Capability {
-    /// Deployments get Pods, dependents of deleted objects are collected, namespaces terminate. All
-    /// this needs kube-controller-manager, which a directory of `setup-envtest` does not contain.
+    /// Deployments get Pods, dependents of deleted objects are collected, namespaces terminate.
+    /// This needs kube-controller-manager, which `setup-envtest` does not install.
     ControllerManager,
     /// Pods can be evicted, within the limits of disruption budgets.
     Eviction,
-    /// Lists and watches of one shard of a kind: the feature gate `ShardedListAndWatch`, alpha in
-    /// Kubernetes 1.36.
+    /// Lists and watches can select one shard of the objects of a kind. This needs the feature gate
+    /// `ShardedListAndWatch`, alpha in Kubernetes 1.36.
     Shards,
     /// Service accounts get tokens that the server accepts, and RBAC rules limit each account.
     Tokens,
@@ -52,12 +52,14 @@ pub enum Capability {
     StatefulSets,
     /// DaemonSets get Pods.
     DaemonSets,
-    /// Jobs get Pods, and complete with them.
-    /// [`ControlPlane::complete_job`](crate::ControlPlane::complete_job) works without this.
+    /// Jobs get Pods, and complete when their Pods do.
+    /// [`ControlPlane::complete_job`](crate::ControlPlane::complete_job) works without this
+    /// capability.
     Jobs,
     /// CronJobs start Jobs on their schedule.
     CronJobs,
-    /// A server per test, which starts in milliseconds and has no objects of other tests.
+    /// Each test has its own server, which starts in milliseconds and has no objects of other
+    /// tests.
     OwnServer,
 }
 
@@ -70,8 +72,8 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    /// Starts an embedded server; returns it with a client for the namespace `default`, which no
-    /// other test uses.
+    /// Starts an embedded server for one test. Returns the server with a client for the namespace
+    /// `default`.
     pub(crate) fn embedded() -> Result<(Self, RestClient), TestError> {
         let server = Server::start(Options::default()).map_err(TestError::Start)?;
         let mut options = ClientOptions::default();
@@ -81,7 +83,8 @@ impl Backend {
         Ok((Self::Embedded(server), client))
     }
 
-    /// Returns the control plane of this process, and a client for a new namespace.
+    /// Returns the real Kubernetes processes that the tests of this process share, and a client for
+    /// a new namespace.
     pub(crate) async fn binaries() -> Result<(Self, RestClient), TestError> {
         let plane = binaries::shared().await.map_err(TestError::Binaries)?;
         let backend = Self::Binaries(plane.clone());
@@ -117,8 +120,8 @@ impl Backend {
         !matches!(self, Self::Embedded(_))
     }
 
-    /// Returns the default time limit of a test's waits. Shared control planes get more, because
-    /// real controllers queue and back off.
+    /// Returns the default time limit of a test's waits. The limit is higher on shared control
+    /// planes, because real controllers queue and back off.
     pub(crate) fn default_timeout(&self) -> Duration {
         Duration::from_secs(if self.is_shared() { 60 } else { 20 })
     }
@@ -128,7 +131,8 @@ impl Backend {
         Duration::from_millis(if self.is_shared() { 25 } else { 2 })
     }
 
-    /// Returns the reason why `capability` is missing, or `None` if it is there.
+    /// Returns the reason why the control plane lacks `capability`, or `None` if it has the
+    /// capability.
     pub(crate) fn lacks(&self, capability: Capability) -> Option<&'static str> {
         match (capability, self) {
             (
@@ -208,8 +212,8 @@ impl Backend {
         }
     }
 
-    /// Returns a kubeconfig for other processes. Only an embedded server has to start to listen for
-    /// it.
+    /// Returns a kubeconfig for other processes. An embedded server starts to listen on `address`;
+    /// other control planes already listen, and ignore `address`.
     pub(crate) async fn listen(
         &self,
         address: SocketAddr,
@@ -246,7 +250,8 @@ impl Backend {
         }
     }
 
-    /// Returns the end of a process of the control plane if there was one, otherwise `error`.
+    /// Returns an error about the process of the control plane that has ended, or `error` if no
+    /// process has ended.
     pub(crate) async fn cause_of<E>(&self, error: E) -> E
     where
         E: From<TestError>,
@@ -257,9 +262,9 @@ impl Backend {
         }
     }
 
-    /// Deletes the namespace of a test. On an existing cluster it waits for the deletion, while the
-    /// test's operators can still clean up; on a control plane that stops with the process it does
-    /// not wait.
+    /// Deletes the namespace of a test. On an existing cluster, waits until the namespace is
+    /// deleted, so that the test's operators can clean up. On a control plane that stops with the
+    /// process, does not wait.
     pub(crate) async fn remove_namespace(&self, client: &RestClient) -> Result<(), TestError> {
         if !self.is_shared() {
             return Ok(());

@@ -1,8 +1,8 @@
 //! Real Kubernetes: etcd, kube-apiserver and, if installed, kube-controller-manager, as processes.
 //!
 //! The processes are started once per test process, on loopback ports and in a temporary directory,
-//! and shared by its tests. A [`watchdog`] stops them when the process ends. There is no scheduler
-//! and no kubelet; [`kubelet`] simulates both.
+//! and all tests of that process share them. A [`watchdog`] stops the processes when the test
+//! process ends. There is no scheduler and no kubelet; [`kubelet`] simulates both.
 
 mod arguments;
 mod assets;
@@ -33,11 +33,12 @@ use watchdog::{Ended, Watchdog};
 #[cfg(test)]
 mod tests;
 
-/// Time limit for the server to become ready. It takes seconds, and longer on a busy machine.
+/// Time limit for the server to become ready. A start takes seconds, and longer on a busy machine.
 const READY_MAX: Duration = Duration::from_secs(120);
 /// Interval between two readiness requests.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Number of starts with new ports, in case another process took one of them first.
+/// Maximum number of attempts to start, each with new ports. An attempt fails if another process
+/// takes one of the ports first.
 const START_ATTEMPTS: usize = 3;
 
 /// Control plane of real processes.
@@ -52,8 +53,8 @@ pub(crate) struct Binaries {
     stop: CancellationToken,
 }
 
-/// Returns the control plane of this process, and starts it on the first call. It stops only when
-/// the process ends, which the watchdog notices.
+/// Returns the control plane that the tests of this process share. The first call starts the
+/// control plane. The watchdog stops it when this process ends.
 pub(crate) async fn shared() -> Result<Arc<Binaries>, Arc<BinariesError>> {
     static RUNTIME: OnceLock<Result<Runtime, Arc<BinariesError>>> = OnceLock::new();
     static SHARED: OnceCell<Result<Arc<Binaries>, Arc<BinariesError>>> = OnceCell::const_new();
@@ -183,7 +184,7 @@ impl Binaries {
         }
     }
 
-    /// Sends one readiness request. The error text is only for people.
+    /// Sends one readiness request. The error is a text for people.
     async fn is_ready(&self) -> Result<(), String> {
         // The server writes its certificate when it starts; before that no request can succeed.
         if !arguments::authority(self.watchdog.directory()).exists() {
@@ -207,7 +208,7 @@ impl Binaries {
         }
     }
 
-    /// Returns a client on the current runtime, with its default namespace.
+    /// Returns a client on the current runtime, with `namespace` as the default namespace.
     pub(crate) async fn client(&self, namespace: &str) -> Result<kube::Client, String> {
         let kubeconfig = Kubeconfig::from_yaml(&self.kubeconfig(namespace));
         let kubeconfig = kubeconfig.map_err(|error| error.to_string())?;

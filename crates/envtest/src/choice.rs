@@ -5,12 +5,12 @@ use crate::TestError;
 #[cfg(test)]
 mod tests;
 
-/// Variable that selects the control plane.
+/// Environment variable that selects the control plane.
 const VARIABLE: &str = "OPKIT_CONTROL_PLANE";
-/// Variable that controller-runtime's envtest reads.
+/// Environment variable of controller-runtime's envtest that selects an existing cluster.
 const EXISTING: &str = "USE_EXISTING_CLUSTER";
 
-/// Name of a control plane.
+/// Implementation of the control plane that the environment selects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Choice {
     Embedded,

@@ -34,12 +34,12 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Control plane of a test, with the operators that the test has started on it.
 ///
-/// An [embedded](ControlPlane::embedded) control plane belongs to one test.
-/// [Real binaries](ControlPlane::binaries) and a [cluster](ControlPlane::cluster) are shared with
-/// other tests: each test has its own namespace, and its operators watch only that.
+/// An [embedded](ControlPlane::embedded) control plane belongs to one test. [Real
+/// binaries](ControlPlane::binaries) and a [cluster](ControlPlane::cluster) are shared with other
+/// tests: each test has its own namespace, and its operators watch only that namespace.
 ///
 /// A clone is another handle of the same control plane. `#[opkit::test]` creates the control plane
-/// that `OPKIT_CONTROL_PLANE` selects, and shuts it down.
+/// that `OPKIT_CONTROL_PLANE` selects, and shuts it down after the test.
 ///
 /// # Examples
 /// ```
@@ -91,20 +91,20 @@ impl ControlPlane {
     /// stops it.
     ///
     /// # Errors
-    /// If it does not start.
+    /// If the control plane does not start.
     pub fn embedded() -> Result<Self, TestError> {
         Ok(Self::new(Backend::embedded()?))
     }
 
     /// Creates a namespace on real Kubernetes: etcd, kube-apiserver and, if installed,
-    /// kube-controller-manager. They are started once per process and stop with it. Pods run
-    /// immediately, on a simulated node.
+    /// kube-controller-manager. These processes are started once per test process and stop with the
+    /// test process. Pods run immediately, on a simulated node.
     ///
     /// The executables are those that `cargo xtask control-plane` installs, or those of
     /// `KUBEBUILDER_ASSETS` and `TEST_ASSET_*`.
     ///
     /// # Errors
-    /// If an executable is missing or ends; the error names it and its log.
+    /// If an executable is missing or ends; the error names the executable and its log.
     ///
     /// # Cancel safety
     /// Safe to drop; the namespace may then stay until the process ends.
@@ -113,7 +113,7 @@ impl ControlPlane {
     }
 
     /// Creates a namespace on the cluster of the current kubeconfig; [`ControlPlane::shutdown`]
-    /// deletes it.
+    /// deletes the namespace.
     ///
     /// # Errors
     /// If there is no usable kubeconfig, or the cluster refuses the namespace.
@@ -124,14 +124,17 @@ impl ControlPlane {
         Ok(Self::new(Backend::cluster().await?))
     }
 
-    /// Starts the control plane that `OPKIT_CONTROL_PLANE` (`embedded`, `binaries`, `cluster`) or
-    /// else `USE_EXISTING_CLUSTER` selects; embedded by default.
+    /// Starts the control plane that the environment variable `OPKIT_CONTROL_PLANE` selects:
+    /// `embedded` (the default), `binaries` or `cluster`. If that variable is not set, a true value
+    /// of `USE_EXISTING_CLUSTER` selects `cluster`.
     ///
     /// # Errors
-    /// If the variable has another value; otherwise the same as the function of that name.
+    /// If `OPKIT_CONTROL_PLANE` has another value, or if the selected control plane does not start;
+    /// see [`embedded`](ControlPlane::embedded), [`binaries`](ControlPlane::binaries) and
+    /// [`cluster`](ControlPlane::cluster).
     ///
     /// # Cancel safety
-    /// Same as the function of that name.
+    /// Safe to drop; the namespace of the test may then stay.
     pub async fn from_env() -> Result<Self, TestError> {
         match Choice::read(|name| env::var(name).ok())? {
             Choice::Embedded => Self::embedded(),
@@ -158,11 +161,12 @@ impl ControlPlane {
         }
     }
 
-    /// Declares that the rest of the test needs `capability`. If the control plane lacks it, `?`
-    /// ends the test, which then counts as skipped: `SKIPPED name: reason` is printed.
+    /// Declares that the rest of the test needs `capability`. If the control plane lacks the
+    /// capability, `?` ends the test, which then counts as skipped: `SKIPPED name: reason` is
+    /// printed.
     ///
     /// # Errors
-    /// [`TestError::Skipped`] if the control plane lacks it.
+    /// [`TestError::Skipped`] if the control plane lacks the capability.
     pub fn require(&self, capability: Capability) -> Result<(), TestError> {
         match self.inner.backend.lacks(capability) {
             None => Ok(()),
@@ -184,8 +188,8 @@ impl ControlPlane {
         self.inner.client.kube()
     }
 
-    /// Serves this control plane over HTTPS to other processes; returns a kubeconfig for it. A
-    /// control plane that already listens keeps its address.
+    /// Serves this control plane over HTTPS to other processes, and returns a kubeconfig for the
+    /// control plane. A control plane that already listens keeps its address.
     ///
     /// # Errors
     /// If the address cannot be listened on.
@@ -196,22 +200,23 @@ impl ControlPlane {
         Ok(backend.listen(address, namespace).await?)
     }
 
-    /// Returns the namespace of the test, which is the default for objects without one.
+    /// Returns the namespace of the test. Objects without a namespace are created in this
+    /// namespace.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.inner.namespace
     }
 
-    /// Returns the log of all reconciles of the operators that were started here.
+    /// Returns the log of all reconciles of the operators that were started on this control plane.
     #[must_use]
     pub fn reconciles(&self) -> &ReconcileLog {
         &self.inner.log
     }
 
-    /// Installs the CRDs of an operator and runs it until the test ends; returns once it
-    /// reconciles. On a shared control plane it watches only the namespace of the test. Flags of
-    /// the operator's own have their defaults; neither the arguments of the test process nor its
-    /// environment are read for them.
+    /// Installs the CRDs of an operator and runs the operator until the test ends; returns once the
+    /// operator reconciles. On a shared control plane the operator watches only the namespace of
+    /// the test. The operator's own flags have their defaults; neither the arguments nor the
+    /// environment of the test process set them.
     ///
     /// # Errors
     /// If a CRD is refused or the operator does not start.
@@ -281,10 +286,11 @@ impl ControlPlane {
         self.check_operators()
     }
 
-    /// Applies an object as a user would; an object without a namespace gets the test's.
+    /// Applies an object as a user would. An object without a namespace gets the namespace of the
+    /// test.
     ///
     /// # Errors
-    /// If the server refuses it.
+    /// If the server refuses the object.
     pub async fn apply<K: Object>(&self, object: K) -> Result<K> {
         let kind = Kind::of::<K>();
         let key = self.key::<K>(ObjectKey::of(object.meta()));
@@ -310,7 +316,7 @@ impl ControlPlane {
     /// Returns an object, or `None` if it does not exist.
     ///
     /// # Errors
-    /// If the request fails for another reason.
+    /// If the request fails for another reason than a missing object.
     pub async fn get<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Option<K>> {
         let (kind, key) = (Kind::of::<K>(), self.key::<K>(key));
         match self.inner.client.get(&kind, &key).await {
@@ -355,8 +361,8 @@ impl ControlPlane {
         Ok(removed?)
     }
 
-    /// Runs a test. If a process of the control plane ends meanwhile, the test fails with that
-    /// cause.
+    /// Runs a test. If a process of the control plane ends meanwhile, the test fails with an error
+    /// about that process.
     pub(crate) async fn guard(&self, test: impl Future<Output = Result>) -> Result {
         let outcome = tokio::select! {
             outcome = test => outcome,

@@ -1,4 +1,4 @@
-//! Errors of a test's steps, before its assertions.
+//! Errors of the requests and waits of a test, as opposed to its failed assertions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use opkit_client::{ConnectError, RequestError};
 
 use crate::BinariesError;
 
-/// Reason why a step of a test failed.
+/// Reason why a request or wait of a test failed, or why its control plane did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TestError {
@@ -18,7 +18,7 @@ pub enum TestError {
     /// The control plane of real executables does not start, or has stopped.
     #[error("the control plane of real binaries does not run")]
     Binaries(#[source] Arc<BinariesError>),
-    /// There is no cluster.
+    /// There is no usable configuration of an existing cluster.
     #[error("cannot find the cluster to test on")]
     Cluster(#[source] ConnectError),
     /// The control plane runs, but a client for it cannot be created.
@@ -39,7 +39,7 @@ pub enum TestError {
     /// fails.
     #[error("the test is skipped: {reason}")]
     Skipped {
-        /// Missing capability.
+        /// Reason why the capability is missing.
         reason: String,
     },
     /// A CRD is installed, but not served.
@@ -63,7 +63,7 @@ pub enum TestError {
     /// The control plane refuses a request of the test.
     #[error("the test cannot {what}")]
     Request {
-        /// Operation that the test requested.
+        /// Operation that the test requested, such as "delete Namespace one".
         what: String,
         /// Error of the request.
         #[source]
@@ -91,7 +91,7 @@ pub enum TestError {
     Fixture {
         /// Path of the file.
         path: PathBuf,
-        /// Reason.
+        /// Reason why the fixture cannot be read.
         report: String,
     },
     /// An object differs from its golden file.
@@ -109,7 +109,7 @@ pub enum TestError {
         what: String,
         /// Time for which the condition held.
         passed: Duration,
-        /// Time for which it had to hold.
+        /// Time for which the condition had to hold.
         time: Duration,
         /// Object, its events and the last reconciles.
         report: String,

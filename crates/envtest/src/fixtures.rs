@@ -17,8 +17,8 @@ mod tests;
 /// Reads the objects of kind `K` from a YAML file, such as one of `config/samples`.
 ///
 /// All documents of the file are decoded strictly: a field that its kind does not have is an error.
-/// Documents of other kinds must be of built-in ones. The path is relative to the package of the
-/// test, where cargo runs it.
+/// A document of another kind than `K` must be of a built-in kind. The path is relative to the
+/// package of the test, where cargo runs the test.
 ///
 /// # Errors
 /// If the file is missing, a document cannot be decoded, or none of them is a `K`.
@@ -72,8 +72,8 @@ fn failed(path: &Path, report: String) -> Error {
     TestError::Fixture { path, report }.into()
 }
 
-/// Returns the documents of a YAML text as values that can be compared: an object of a built-in
-/// kind is decoded strictly and encoded again, any other value is returned unchanged.
+/// Returns the documents of a YAML text as values that can be compared. An object of a built-in
+/// kind is decoded strictly and encoded again; any other value is returned unchanged.
 #[inline]
 pub(crate) fn normalized(yaml: &str) -> Result<Vec<Value>> {
     let scheme = scheme()?;

@@ -12,7 +12,8 @@ use crate::{TestError, fixtures};
 #[cfg(test)]
 mod tests;
 
-/// Variable that, if set, rewrites the files instead of comparing with them.
+/// Environment variable that, if set, makes tests write the golden files instead of comparing with
+/// them.
 const BLESS: &str = "OPKIT_BLESS";
 /// Fields of `metadata` that differ from run to run.
 const VOLATILE: &[&str] = &[
@@ -25,12 +26,12 @@ const VOLATILE: &[&str] = &[
 ];
 
 /// Compares `object` with the YAML in the file `path`, without the fields that differ from run to
-/// run: UIDs, versions, times and managed fields. With `OPKIT_BLESS=1` in the environment it writes
+/// run: UIDs, versions, times and managed fields. With `OPKIT_BLESS=1` in the environment, writes
 /// the file instead.
 ///
-/// The file may have comments and any order of fields. Objects of built-in kinds in it are decoded
-/// strictly: a field that the kind does not have is an error. The path is relative to the package
-/// of the test, where cargo runs it.
+/// The file may have comments and any order of fields. Objects of built-in kinds in the file are
+/// decoded strictly: a field that the kind does not have is an error. The path is relative to the
+/// package of the test, where cargo runs the test.
 ///
 /// # Examples
 /// ```
@@ -48,7 +49,8 @@ const VOLATILE: &[&str] = &[
 /// ```
 ///
 /// # Errors
-/// If the file is missing, cannot be decoded, or differs; the error has both texts.
+/// If the file is missing, cannot be decoded, or differs. The error contains the expected and the
+/// actual text.
 pub fn golden(path: impl AsRef<Path>, object: &impl Serialize) -> Result {
     let path = path.as_ref();
     let found = yaml(object)?;

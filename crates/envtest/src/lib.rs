@@ -1,8 +1,9 @@
 //! Control planes for tests.
 //!
 //! A test takes a [`ControlPlane`] and starts its operator on it. The environment selects one of
-//! three: an embedded API server in this process, which starts in milliseconds and stops with the
-//! test; real etcd and Kubernetes, as processes that stop with this one; or an existing cluster.
+//! three control planes: an embedded API server in this process, which starts in milliseconds and
+//! stops with the test; real etcd and Kubernetes, as processes that stop with this one; or an
+//! existing cluster.
 
 mod backend;
 mod binaries;

@@ -11,8 +11,8 @@ use crate::{ControlPlane, TestError};
 
 /// Runs `test` and panics if it fails; `#[opkit::test]` expands to a call of this function.
 ///
-/// The environment selects the control plane. It is shut down whether the test passes, fails or
-/// panics.
+/// The environment selects the control plane. The control plane is shut down whether the test
+/// passes, fails or panics.
 #[expect(clippy::panic, reason = "a test fails by a panic")]
 pub fn run<F: Future<Output = Result>>(
     module: &str,

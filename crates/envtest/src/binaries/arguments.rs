@@ -31,8 +31,8 @@ impl Ports {
     }
 }
 
-/// Returns the arguments of etcd. It does not sync to disk, because its data is needed only during
-/// the test.
+/// Returns the arguments of etcd. etcd does not sync to disk, because its data is needed only
+/// during the test.
 pub(crate) fn etcd(directory: &Path, ports: Ports) -> Vec<String> {
     let (client, peer) = (local("http", ports.etcd), local("http", ports.peer));
     vec![
@@ -49,8 +49,8 @@ pub(crate) fn etcd(directory: &Path, ports: Ports) -> Vec<String> {
 
 /// Returns the arguments of kube-apiserver, with a self-signed certificate and one token. The
 /// admission plugin ServiceAccount is off: otherwise pods would wait for a service account that
-/// only kube-controller-manager creates. `shards` turns on lists and watches of shards, alpha in
-/// 1.36.
+/// only kube-controller-manager creates. `shards` turns on the feature gate `ShardedListAndWatch`,
+/// alpha in 1.36.
 pub(crate) fn apiserver(directory: &Path, ports: Ports, shards: bool) -> Vec<String> {
     let file = |name: &str| directory.join(name).display().to_string();
     let mut arguments = vec![
@@ -75,7 +75,7 @@ pub(crate) fn apiserver(directory: &Path, ports: Ports, shards: bool) -> Vec<Str
 }
 
 /// Returns the arguments of kube-controller-manager, without the controllers that need heartbeats
-/// of our node.
+/// of a node, because the simulated node sends none.
 pub(crate) fn controller_manager(directory: &Path, ports: Ports) -> Vec<String> {
     let file = |name: &str| directory.join(name).display().to_string();
     vec![
@@ -104,8 +104,8 @@ pub(crate) fn kubeconfig(directory: &Path, ports: Ports, token: &str, namespace:
     )
 }
 
-/// Returns the path of the certificates that the server writes when it starts: its own and its
-/// authority's.
+/// Returns the path of the file that the server writes when it starts. The file contains the
+/// certificates of the server and of its certificate authority.
 pub(crate) fn authority(directory: &Path) -> std::path::PathBuf {
     directory.join("certs/apiserver.crt")
 }

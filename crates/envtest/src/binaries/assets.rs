@@ -25,8 +25,10 @@ pub(crate) struct Assets {
 }
 
 impl Assets {
-    /// Finds the executables; `variable` reads the environment. Each executable's own variable
-    /// comes first, then the first directory that exists.
+    /// Finds the executables; `variable` reads the environment. An executable is at the path in its
+    /// own variable, such as `TEST_ASSET_ETCD`, or else in the directory of `KUBEBUILDER_ASSETS`.
+    /// Without these variables, the executables that `cargo xtask control-plane` has built are
+    /// used, or those in kubebuilder's default directory.
     pub(crate) fn find(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, Box<BinariesError>> {
@@ -61,9 +63,10 @@ impl Assets {
 }
 
 impl Assets {
-    /// Reports whether the server has the feature gate `ShardedListAndWatch`, judged by the version
-    /// in the name of its directory: `v1.36.3` here, `1.36.0-linux-amd64` for `setup-envtest`. A
-    /// server does not start with a feature gate that it does not know.
+    /// Reports whether the server has the feature gate `ShardedListAndWatch`, because a server does
+    /// not start with an unknown feature gate. The version of the server is read from the name of
+    /// its directory, such as `v1.36.3` (`cargo xtask control-plane`) or `1.36.0-linux-amd64`
+    /// (`setup-envtest`).
     pub(crate) fn has_shards(&self) -> bool {
         let directory = self.apiserver.parent().and_then(Path::file_name);
         let name = directory.map(|name| name.to_string_lossy().into_owned());

@@ -17,7 +17,7 @@ pub enum BinariesError {
     Missing {
         /// Name of the executable.
         name: &'static str,
-        /// Path at which it was expected.
+        /// Path at which the executable was expected.
         path: PathBuf,
     },
     /// There is no free port.
@@ -64,7 +64,7 @@ pub enum BinariesError {
         name: String,
         /// Exit code; 128 plus the signal's number if a signal ended the process.
         code: String,
-        /// Last line of its log.
+        /// Last line of the process's log.
         last: String,
         /// Path of the process's log.
         log: PathBuf,
@@ -74,7 +74,7 @@ pub enum BinariesError {
     NotReady {
         /// Time that the test waited.
         timeout: Duration,
-        /// Last response or error.
+        /// Last response to a readiness request, or its error.
         last: String,
         /// Path of the server's log.
         log: PathBuf,

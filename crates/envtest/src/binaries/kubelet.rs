@@ -1,8 +1,8 @@
 //! Simulation of scheduler and kubelet: one node, on which every pod runs immediately and ends when
-//! it is deleted.
+//! the pod is deleted.
 //!
-//! It behaves like the embedded control plane, so that a test is the same on both. No container
-//! runs.
+//! The simulation behaves like the embedded control plane, so that a test is the same on both. No
+//! container runs.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::time::Duration;
@@ -23,7 +23,7 @@ mod tests;
 /// Node that every pod runs on; the embedded control plane uses the same name.
 const NODE: &str = "opkit-node";
 const ADDRESS: &str = "127.0.0.1";
-/// Field manager of the writes.
+/// Field manager of the simulated kubelet's writes.
 const MANAGER: &str = "kubelet";
 /// Duration of one watch request.
 const WATCH: Duration = Duration::from_secs(240);
@@ -210,7 +210,8 @@ fn running(pod: &Value, now: &str) -> Value {
     })
 }
 
-/// Returns an address for a pod. It is not a loopback address, which endpoints must not have.
+/// Returns an address for a pod. Loopback addresses are not used, because endpoints must not have
+/// them.
 fn address(uid: &str) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(uid.as_bytes());

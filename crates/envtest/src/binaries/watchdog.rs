@@ -30,19 +30,20 @@ pub(crate) struct Ended {
     pub(crate) code: String,
 }
 
-/// Handle of the shell, and of the directory that the shell removes when it ends.
+/// Handle of the shell that supervises the processes, and of the directory that the shell removes
+/// when the shell ends.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     directory: PathBuf,
-    /// Input of the shell; `None` after the shell was asked to stop.
+    /// Standard input of the supervising shell; `None` after the shell was asked to stop.
     pipe: Arc<Mutex<Option<ChildStdin>>>,
     ended: watch::Receiver<Option<Ended>>,
-    /// Task that reads the shell's output and waits for its exit.
+    /// Task that reads the output of the supervising shell and waits until the shell exits.
     tasks: TaskTracker,
 }
 
 impl Watchdog {
-    /// Starts the shell, which creates `directory`.
+    /// Starts the supervising shell, which creates `directory`.
     pub(crate) async fn start(directory: PathBuf) -> Result<Self, BinariesError> {
         let failed = |cause| BinariesError::Watchdog { cause };
         let mut child = Command::new("sh")
@@ -86,7 +87,7 @@ impl Watchdog {
         self.directory.join(format!("{name}.log"))
     }
 
-    /// Writes a file into the directory.
+    /// Writes a file into the directory of the processes' data.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, BinariesError> {
         let path = self.directory.join(name);
         match fs::write(&path, text) {
@@ -124,8 +125,9 @@ impl Watchdog {
     }
 }
 
-/// Reads the shell's reports. A control plane that lacks a process responds late or never, so the
-/// first exit stops the other processes; the logs are kept.
+/// Reads the lines in which the supervising shell reports that a process has ended. On the first
+/// report, sends it to `ended` and stops the other processes, because requests to an incomplete
+/// control plane may hang. The logs are kept.
 async fn listen(
     mut child: Child,
     mut lines: Lines<BufReader<ChildStdout>>,
@@ -146,8 +148,8 @@ async fn listen(
     let _ = child.wait().await;
 }
 
-/// Writes a line to the shell. If the shell has ended, the line is dropped; [`listen`] notices the
-/// end.
+/// Writes a line to the supervising shell. The line is dropped if the shell has ended, which
+/// [`listen`] notices.
 async fn send(pipe: &Mutex<Option<ChildStdin>>, line: &str) {
     if let Some(pipe) = pipe.lock().await.as_mut() {
         let _ = pipe.write_all(line.as_bytes()).await;

@@ -11,12 +11,12 @@ use super::ControlPlane;
 use crate::TestError;
 
 impl ControlPlane {
-    /// Installs the CRDs of an operator and waits until they are served. Several tests may do this
-    /// at the same time. On a shared control plane, tests of cluster-scoped kinds wait for each
-    /// other, from here until they end.
+    /// Installs the CRDs of an operator and waits until they are served. Several tests may install
+    /// CRDs at the same time. On a shared control plane, a test of cluster-scoped kinds waits in
+    /// this call until no other such test runs.
     ///
     /// # Errors
-    /// If the server refuses one, or does not serve it in time.
+    /// If the server refuses a CRD, or does not serve it in time.
     pub async fn install(&self, operator: &Operator) -> Result {
         let crds = operator.crds();
         if self.inner.backend.is_shared() && is_cluster_wide(operator) {

@@ -3,18 +3,18 @@
 use super::ControlPlane;
 
 impl ControlPlane {
-    /// Returns the metrics of the operators that were started here, in Prometheus' text format, as
-    /// `/metrics` would serve them.
+    /// Returns the metrics of the operators that were started on this control plane, in Prometheus'
+    /// text format, as `/metrics` would serve them.
     #[must_use]
     pub fn metrics(&self) -> String {
         let registries = self.inner.metrics.lock();
         registries.iter().map(|it| it.encode_prometheus()).collect()
     }
 
-    /// Returns the value of a metric of the operators that were started here: the sum of the
-    /// samples of this name that have all of `labels`, or `None` if there is no such sample. The
-    /// name is that of the sample: a counter's ends with `_total`, a histogram has `_count`, `_sum`
-    /// and `_bucket`.
+    /// Returns the value of a metric of the operators that were started on this control plane: the
+    /// sum of the samples called `name` that have all of `labels`, or `None` if there is no such
+    /// sample. The name of a counter's sample ends with `_total`; the names of a histogram's
+    /// samples end with `_count`, `_sum` and `_bucket`.
     ///
     /// # Examples
     /// ```

@@ -15,8 +15,8 @@ use crate::error::refused;
 const DEFAULT_NAMESPACE: &str = "default";
 
 impl ControlPlane {
-    /// Returns the objects of a kind in the namespace of the test, or in the cluster for a
-    /// cluster-scoped kind.
+    /// Returns the objects of a kind in the namespace of the test. For a cluster-scoped kind,
+    /// returns all objects.
     ///
     /// # Examples
     /// ```
@@ -34,7 +34,7 @@ impl ControlPlane {
     /// ```
     ///
     /// # Errors
-    /// If the server refuses, or an object does not fit its Rust type.
+    /// If the server refuses the request, or an object does not fit its Rust type.
     pub async fn list<K: Object>(&self) -> Result<Vec<K>> {
         let kind = Kind::of::<K>();
         let namespace = kind.namespaced.then_some(self.namespace());
@@ -73,7 +73,7 @@ impl ControlPlane {
     /// one.
     ///
     /// # Errors
-    /// If the server refuses.
+    /// If the server refuses the request.
     pub async fn events<K: Object>(&self, key: impl Into<ObjectKey>) -> Result<Vec<Event>> {
         let (kind, key) = (Kind::of::<K>(), self.key::<K>(key));
         let namespace = key.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
@@ -134,11 +134,11 @@ impl ControlPlane {
         )
     }
 
-    /// Waits until a Job of this name exists, completes it, and returns it.
+    /// Waits until a Job of this name exists, completes the Job, and returns it.
     ///
-    /// If the control plane has no Job controller, this writes the Job's status as that controller
-    /// does. On real `binaries`, where no container runs, it sets the Job's pods to succeeded. On a
-    /// `cluster` the containers run, and this waits for them.
+    /// If the control plane has no Job controller, this function writes the Job's status as that
+    /// controller does. On real `binaries`, where no container runs, it sets the Job's pods to
+    /// succeeded. On a `cluster` the containers run, and this function waits for them.
     ///
     /// # Errors
     /// If the Job does not exist in time, or does not complete. The error contains the Job, its
@@ -224,7 +224,8 @@ fn is_expected_race(error: &Error) -> bool {
     }
 }
 
-/// Returns the time of an event; servers and clients of both event APIs fill in different fields.
+/// Returns the time of an event. The field that contains the time depends on the event API and the
+/// client.
 fn time_of(event: &Event) -> Option<Timestamp> {
     let created = || Some(event.metadata.creation_timestamp.as_ref()?.0);
     let first = || Some(event.first_timestamp.as_ref()?.0);

@@ -37,11 +37,11 @@ impl ControlPlane {
         }
     }
 
-    /// Waits until an object meets a condition, and returns it.
+    /// Waits until an object meets a condition, and returns the object.
     ///
     /// # Errors
-    /// If the object does not meet the condition in time, with the object, its events and the last
-    /// reconciles; or if an operator stops.
+    /// If the object does not meet the condition in time, or if an operator stops. The error of a
+    /// timeout contains the object, its events and the last reconciles.
     ///
     /// # Cancel safety
     /// Safe to drop: this only reads.
@@ -71,8 +71,8 @@ impl ControlPlane {
     /// Waits until an object does not exist.
     ///
     /// # Errors
-    /// If the object still exists after the time limit, with the object, its events and the last
-    /// reconciles; or if an operator stops.
+    /// If the object still exists after the time limit, or if an operator stops. The error of a
+    /// timeout contains the object, its events and the last reconciles.
     ///
     /// # Cancel safety
     /// Safe to drop: this only reads.
@@ -87,12 +87,13 @@ impl ControlPlane {
         }
     }
 
-    /// Waits until an event with this reason exists about an object of kind `K`, and returns it.
-    /// Operators create events in the background, some time after the change that they report.
+    /// Waits until an event with this reason exists about an object of kind `K`, and returns the
+    /// event. Operators create events in the background, some time after the change that they
+    /// report.
     ///
     /// # Errors
-    /// If no such event is created in time, with the object, its events and the last reconciles; or
-    /// if an operator stops.
+    /// If no such event is created in time, or if an operator stops. The error of a timeout
+    /// contains the object, its events and the last reconciles.
     ///
     /// # Cancel safety
     /// Safe to drop: this only reads.
@@ -117,9 +118,10 @@ impl ControlPlane {
         }
     }
 
-    /// Checks for `time` that an object meets a condition, and returns its last state. Use it to
-    /// check that something does not happen. The object is read every 2 ms on the embedded control
-    /// plane and every 25 ms on the others, so that a shorter state may be missed.
+    /// Checks for `time` that an object meets a condition, and returns the last state of the
+    /// object. Use this to check that something does not happen. The object is read every 2 ms on
+    /// the embedded control plane and every 25 ms on the others, so a state of shorter duration may
+    /// be missed.
     ///
     /// # Examples
     /// ```
@@ -138,8 +140,8 @@ impl ControlPlane {
     /// ```
     ///
     /// # Errors
-    /// If the object does not meet the condition, or does not exist, with the object, its events
-    /// and the last reconciles; or if an operator stops.
+    /// If the object does not meet the condition or does not exist, or if an operator stops. The
+    /// error of a failed condition contains the object, its events and the last reconciles.
     ///
     /// # Cancel safety
     /// Safe to drop: this only reads.
