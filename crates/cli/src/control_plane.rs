@@ -9,8 +9,9 @@ use opkit_client::DiskCache;
 use crate::ControlPlaneArgs;
 use crate::kubeconfig::KubeconfigFile;
 
-/// Control plane that listens. [`ControlPlane::write_kubeconfig`] writes its kubeconfig, so that a
-/// process that waits for the file finds the control plane ready.
+/// Control plane that listens for requests. The kubeconfig is written later, by
+/// [`ControlPlane::write_kubeconfig`], so that a process that waits for the file finds the control
+/// plane ready.
 pub(crate) struct ControlPlane {
     pub(crate) server: Server,
     endpoint: Endpoint,
@@ -20,8 +21,8 @@ pub(crate) struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts the control plane. The port and the file are checked first, because the rest is
-    /// useless if they fail.
+    /// Starts the control plane. Fails at once if the kubeconfig cannot be written or the port is
+    /// in use.
     pub(crate) async fn start(args: &ControlPlaneArgs) -> Result<Self> {
         let kubeconfig = KubeconfigFile::prepare(&args.kubeconfig_out)?;
         let server = Server::start(Options::default())?;
@@ -45,8 +46,8 @@ impl ControlPlane {
         self.endpoint.address()
     }
 
-    /// Returns the files that cache discovery between runs, where kubectl has its own. Returns
-    /// `None` for a port that the system chose: tomorrow it may be that of another server.
+    /// Returns the cache of discovery between runs, which is in kubectl's cache directory. Returns
+    /// `None` if the system chose the port, because another server may have the same port later.
     pub(crate) fn discovery_cache(&self) -> Option<DiskCache> {
         let url = format!("https://{}", self.address());
         self.has_fixed_port

@@ -9,7 +9,8 @@ use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// Time limit of a request. The endpoint is on this machine, so a slower response will not come.
+/// Time limit of a request. The endpoint is on this machine, so its responses normally take far
+/// less time.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Response of the endpoint.

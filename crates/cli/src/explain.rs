@@ -10,8 +10,8 @@ use opkit_debug::{EXPLAIN_PATH, Explanation, HotLoop, Outcome, Reconcile, Refusa
 
 use crate::{endpoint, output};
 
-/// Width limit of the output, in characters; a heading with long names may exceed it. A wide screen
-/// fits two terminals of this width side by side.
+/// Width limit of the output, in characters. Two terminals of this width fit side by side on a wide
+/// screen. A heading with long names may be wider.
 const WIDTH: usize = 120;
 /// Width limit of the column of reads; longer text continues on the next line.
 const READS: usize = 16;
@@ -64,8 +64,8 @@ pub(crate) async fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the explanation of an object by the operators at `addresses`; an error with the reasons
-/// if none of them has one.
+/// Returns the last reconciles of an object, as text, from the operators at `addresses`. Returns an
+/// error with the reasons if no operator has reconciled the object.
 async fn explain(addresses: &[String], kind: &str, name: &str, query: &str) -> Result<String> {
     let (mut text, mut problems) = (String::new(), Vec::new());
     for address in addresses {
@@ -100,7 +100,8 @@ async fn request(address: &str, query: &str) -> Result<Explanation> {
     serde_json::from_slice(&response.body).context("cannot parse the operator's response")
 }
 
-/// Returns the given address, or those of the operators that `opkit dev` runs in this directory.
+/// Returns the address in `args`, or else the addresses of the operators that `opkit dev` runs in
+/// this directory.
 fn addresses(args: &Args) -> Result<Vec<String>> {
     if let Some(address) = &args.address {
         return Ok(vec![address.clone()]);

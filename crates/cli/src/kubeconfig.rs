@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// Text that every kubeconfig of the embedded control plane contains, and hardly any other.
+/// Text that marks a kubeconfig of the embedded control plane. Other kubeconfigs hardly ever
+/// contain it.
 const MARK: &str = "current-context: opkit";
 
 /// Path and content of a kubeconfig file.
@@ -66,8 +67,8 @@ impl KubeconfigFile {
         }
     }
 
-    /// Removes the file if it still has the content that this process wrote: another control plane
-    /// may have replaced it.
+    /// Removes the file if it still has the content that this process wrote. The content differs if
+    /// another control plane has replaced the file.
     pub(crate) fn remove(&self) {
         let found = fs::read_to_string(&self.path).ok();
         if found.is_some() && found == self.written {
@@ -76,8 +77,8 @@ impl KubeconfigFile {
     }
 }
 
-/// Creates a file that only its owner can read. A file or link that another process left there is
-/// removed: it is not followed, and its permissions are not kept.
+/// Creates a file that only its owner can read. An existing file or link at `path` is removed: the
+/// link is not followed, and the permissions of the file are not kept.
 fn create(path: &Path, text: &str) -> std::io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -88,8 +89,8 @@ fn create(path: &Path, text: &str) -> std::io::Result<()> {
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// Returns a path for a temporary file beside `path`, unique to this process, so that it can be
-/// renamed in one step.
+/// Returns a path for a temporary file in the directory of `path`, from which the file can be
+/// renamed in one step. The path is unique to this process.
 fn next_to(path: &Path) -> PathBuf {
     let mut next: OsString = path.as_os_str().to_owned();
     next.push(format!(".{}.new", std::process::id()));

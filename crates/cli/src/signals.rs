@@ -3,8 +3,8 @@
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Handlers of the stop signals. They are installed on creation, so that from then on no signal
-/// ends the command without cleanup.
+/// Handlers of the stop signals. The handlers are installed when this value is created; from then
+/// on no signal ends the command without cleanup.
 #[derive(Debug)]
 pub(crate) struct StopSignals {
     interrupt: Signal,

@@ -32,7 +32,8 @@ impl Installer {
         }
     }
 
-    /// Installs the CRDs among the manifests of an operator, and returns them as established.
+    /// Installs the CRDs among the manifests of an operator, and returns the CRDs with their
+    /// status. Fails if a CRD is not established.
     pub(crate) async fn install_crds(&self, yaml: &str) -> Result<Vec<CustomResourceDefinition>> {
         let mut crds = Vec::new();
         let objects =
@@ -55,7 +56,7 @@ impl Installer {
         Ok(crds)
     }
 
-    /// Applies every object in a file, and returns `kind/name` of each.
+    /// Applies every object in a file, and returns `kind/name` of each object.
     pub(crate) async fn apply_file(&self, path: &Path) -> Result<Vec<String>> {
         let context = || format!("cannot apply {}", path.display());
         let yaml = fs::read_to_string(path).with_context(context)?;

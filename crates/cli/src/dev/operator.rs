@@ -49,8 +49,8 @@ pub(crate) struct OperatorProcess {
 }
 
 impl OperatorProcess {
-    /// Starts the operator against the control plane, with the user's `arguments`. Its log goes to
-    /// stderr, or to a file while a live view uses the terminal.
+    /// Starts the operator against the control plane, with the user's `arguments`. The operator's
+    /// log goes to stderr, or to a file while a live view uses the terminal.
     pub(crate) fn start(
         package: &Package,
         executable: &Path,
@@ -166,8 +166,8 @@ fn describe(status: &ExitStatus) -> String {
         .map_or_else(|| status.to_string(), |code| format!("exit code {code}"))
 }
 
-/// Returns the last line of a log, or the whole error, without clap's advice, if arguments were
-/// refused.
+/// Returns the last line of a log. If the operator refused its arguments, returns the complete
+/// error of clap instead, without the advice after the error.
 fn last_error(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let is_not_blank = |line: &&str| !line.trim().is_empty();

@@ -26,8 +26,9 @@ pub(crate) struct Package {
 }
 
 impl Package {
-    /// Finds an operator in the workspace of the current directory: the package `name`, or else the
-    /// package of the directory, or else the only operator.
+    /// Finds an operator in the workspace of the current directory: the package `name` if it is
+    /// given, otherwise the package that contains the current directory. Outside of such a package,
+    /// the workspace must have only one operator.
     pub(crate) fn find(name: Option<&str>) -> Result<Self> {
         let metadata = MetadataCommand::new().no_deps().exec().map_err(|error| {
             let message = error.to_string();
@@ -136,7 +137,7 @@ impl Package {
     }
 }
 
-/// Process group of cargo and its children; ends together when the build is cancelled.
+/// Process group of cargo and its children. All of them are terminated when the build is cancelled.
 struct BuildGroup(Option<Pid>);
 
 impl BuildGroup {
@@ -154,8 +155,8 @@ impl Drop for BuildGroup {
     }
 }
 
-/// Returns the binary that `cargo run` would choose: the default one, the one with the package's
-/// name, or else the first.
+/// Returns the binary to run: the one that `default-run` selects, or else the one with the
+/// package's name. If there is no such binary, returns the first one.
 fn binary(package: &cargo_metadata::Package) -> Option<String> {
     let binaries = package.targets.iter().filter(|target| target.is_bin());
     let names: Vec<_> = binaries.map(|target| target.name.clone()).collect();
@@ -164,8 +165,8 @@ fn binary(package: &cargo_metadata::Package) -> Option<String> {
     found.or(names.first()).cloned()
 }
 
-/// Returns the operator of this name or, without a name, the operator of the directory `here` or
-/// the only one.
+/// Returns the operator `name` if it is given, otherwise the operator whose directory contains
+/// `here`. If there is no such directory, returns the only operator.
 fn choose(operators: Vec<Package>, name: Option<&str>, here: &Path) -> Result<Package> {
     let known: Vec<_> = operators.iter().map(|it| it.name.clone()).collect();
     let known = known.join(", ");

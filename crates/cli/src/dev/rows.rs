@@ -20,7 +20,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Returns `kind/name` of the object, with its namespace unless that is the default one.
+    /// Returns `kind/name` of the object, with the namespace unless it is the default namespace.
     pub(crate) fn object(&self) -> String {
         match self.namespace.as_deref() {
             None | Some("default") => format!("{} {}", self.kind, self.name),
@@ -113,8 +113,10 @@ fn last_of(reconcile: &Reconcile, now: Timestamp) -> LastReconcile {
     }
 }
 
-/// Status of an object in one column: the reason of the condition `Ready`; or else type, status and
-/// reason of `Available`, or of the condition that changed last; or else the phase.
+/// Status of an object in one column. It is the reason of the condition `Ready`, if there is one.
+/// Otherwise it is the type, status and reason of the condition `Available` or, without
+/// `Available`, of the condition that changed last. For an object without conditions it is the
+/// phase.
 #[derive(Debug, PartialEq)]
 struct Summary {
     /// Status of the condition `Ready`, or of `Available`.
@@ -160,8 +162,8 @@ fn summary(object: &Unstructured) -> Option<Summary> {
     })
 }
 
-/// Returns the changed objects, each once, without the changed fields: the view has one line for
-/// them.
+/// Returns the objects whose changes caused a reconcile, each object once. The changed fields are
+/// left out, because the view has only one line.
 fn causes(causes: &[String]) -> String {
     let mut brief: Vec<_> = causes
         .iter()

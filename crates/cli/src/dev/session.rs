@@ -45,9 +45,10 @@ pub(crate) struct Session {
     built: Option<SystemTime>,
     /// Process of the operator; `None` after it has ended, until the next edit.
     process: Option<OperatorProcess>,
-    /// Start of the last build after an edit, until its operator is started.
+    /// Time at which the last build after an edit started; `None` once the built operator is
+    /// started.
     edited: Option<Instant>,
-    /// Start of the build whose operator was started and is not ready yet.
+    /// Time at which the build of the started operator began; `None` once the operator is ready.
     starting: Option<Instant>,
     /// Features that the control plane does not implement and that were already shown.
     unmodelled: HashSet<String>,
@@ -116,11 +117,11 @@ impl Session {
         Ok(())
     }
 
-    /// Shows the operator's activity, and rebuilds it when its sources change; `edited` is a file
-    /// that has changed already.
+    /// Shows the operator's activity, and rebuilds the operator when its sources change. `edited`
+    /// is a file that has changed already.
     ///
-    /// A build starts when nothing has changed since the last check, because editors and version
-    /// control write several files.
+    /// A build starts only if no further file has changed since the last check, because editors and
+    /// version control write several files.
     async fn follow(&mut self, mut edited: Option<PathBuf>) {
         let mut tick = tokio::time::interval(REFRESH);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -260,7 +261,8 @@ impl Session {
         self.view.show(&rows.await);
     }
 
-    /// Returns a path relative to the current directory, if it is below it.
+    /// Returns `path` relative to the current directory. A path outside of the current directory is
+    /// returned unchanged.
     fn relative(&self, path: &Path) -> String {
         let here = std::env::current_dir().unwrap_or_default();
         let path = path.strip_prefix(here).unwrap_or(path);

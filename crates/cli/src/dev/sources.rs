@@ -14,10 +14,10 @@ const DEPTH: usize = 32;
 /// Modification time and length of a file.
 type Stamp = (Option<SystemTime>, u64);
 
-/// Files of a build, with their state when it started.
+/// Files of a build, with the state of each file at the start of the build.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    /// Directories of packages.
+    /// Directories of the packages that the operator is built from.
     packages: BTreeSet<PathBuf>,
     /// Files that are compiled in and not below `src` of a package.
     others: BTreeSet<PathBuf>,
@@ -25,8 +25,9 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Returns the sources of the packages that `executable` was built from, as cargo lists them
-    /// beside it. The manifests of the directories `package` and `workspace` are always included.
+    /// Returns the sources of the packages that `executable` was built from. cargo lists these
+    /// sources in a file beside `executable`. The manifests of the directories `package` and
+    /// `workspace` are always included.
     pub(crate) fn of(executable: &Path, package: &Path, workspace: &Path) -> Self {
         let mut packages = BTreeSet::from([package.to_owned()]);
         let mut others =
@@ -55,8 +56,8 @@ impl Sources {
         self.seen = self.stamps();
     }
 
-    /// Takes over the recorded state of files that an earlier list has too, and records the current
-    /// state of the others.
+    /// Copies the recorded states of files from `earlier`, and records the current state of files
+    /// that `earlier` does not have.
     pub(crate) fn keep(&mut self, earlier: &Self) {
         self.mark();
         for (path, stamp) in &earlier.seen {
@@ -66,8 +67,7 @@ impl Sources {
         }
     }
 
-    /// Returns a file that was changed, added or removed since its state was recorded, if there is
-    /// one.
+    /// Returns a file that was changed, added or removed since its state was recorded, or `None`.
     pub(crate) fn changed(&self) -> Option<PathBuf> {
         let now = self.stamps();
         let new = now
@@ -77,9 +77,9 @@ impl Sources {
         new.or_else(deleted).map(|(path, _)| path.clone())
     }
 
-    /// Returns a file that was written since `time`, if there is one. The first build uses it,
-    /// because the files are not known before. The lock file is ignored: the build itself may have
-    /// written it.
+    /// Returns a file that was written since `time`, or `None`. The first build uses this function,
+    /// because the states of the files are not recorded before that build. The lock file is
+    /// ignored, because the build itself may have written it.
     pub(crate) fn written_since(&self, time: SystemTime) -> Option<PathBuf> {
         let mut files = self.stamps().into_iter();
         let found = files.find(|(path, (written, _))| {

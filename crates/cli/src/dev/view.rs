@@ -197,7 +197,7 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
-/// Returns the line of an object, without its age, which changes all the time.
+/// Returns the line of an object. The line does not contain the age, which changes all the time.
 fn change(row: &Row) -> String {
     let because = row
         .last
