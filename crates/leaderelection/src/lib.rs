@@ -5,7 +5,8 @@
 //! does not depend on controllers.
 //!
 //! The module `engine` is the state machine, without a clock or a network. `lock` reads and writes
-//! the Lease. `elector` is the async code around both. `simulate` is the model test.
+//! the Lease. `elector` is the async code around both. `simulate` tests elections in a
+//! simulation.
 //!
 //! # Examples
 //! ```

@@ -38,10 +38,10 @@ pub struct LeaderElectionOptions {
     /// Namespace of the Lease; the namespace of the pod by default.
     pub namespace: Option<String>,
     /// Identity of this candidate; `hostname_uuid` by default. No two running processes may have
-    /// the same identity: a candidate takes a Lease with its identity to be its own.
+    /// the same identity, because a candidate treats a Lease with its identity as its own.
     pub identity: Option<String>,
-    /// Time without a renewal after which another candidate may acquire the Lease. It is rounded up
-    /// to whole seconds, because a Lease stores whole seconds.
+    /// Time without a renewal after which another candidate may acquire the Lease. The time is
+    /// rounded up to whole seconds, because a Lease stores whole seconds.
     pub lease_duration: Duration,
     /// Time without a renewal after which the leader gives up leadership. At most 9/11 of the
     /// Lease's duration is used, so that two terms do not overlap if one clock is 10 % too fast and

@@ -60,13 +60,13 @@ enum Bug {
 /// Event of the simulation. The first number of a variant is the index of the candidate.
 #[derive(Debug)]
 enum Event {
-    /// The timer with this number fires.
+    /// The timer with this ID fires.
     Wake(usize, u64),
     /// A request reaches the server.
     Arrive(usize, u64, LeaseRequest),
     /// A response reaches its candidate.
     Response(usize, u64, LeaseResponse),
-    /// The request with this number times out.
+    /// The request with this ID times out.
     Timeout(usize, u64),
     /// The work of a process has ended; the second number is the generation of the process.
     WorkEnded(usize, u64),
@@ -78,7 +78,7 @@ enum Event {
     SendWrite(usize, Write, Duration),
     /// A random fault is injected.
     InjectFault,
-    /// The outage with this number ends.
+    /// The outage with this ID ends.
     RestoreLink(usize, u64),
     /// A process restarts; the second number is the generation of the process that has ended.
     Restart(usize, u64),

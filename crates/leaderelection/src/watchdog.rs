@@ -9,10 +9,11 @@ use opkit_client::Fence;
 
 use crate::LeaderElectionError;
 
-/// Health check of an election. It fails if this process holds the Lease and does not renew it, or
-/// if leader-only work has not ended long after the Lease was lost. In both cases the process
-/// should be restarted. A standby is healthy, whether or not it reaches the server. Create one with
-/// [`LeaderElector::watchdog`](crate::LeaderElector::watchdog).
+/// Health check of an election, created by
+/// [`LeaderElector::watchdog`](crate::LeaderElector::watchdog). The check fails if this process
+/// holds the Lease and does not renew it, or if leader-only work has not ended long after the Lease
+/// was lost. In both cases the process should be restarted. A standby is healthy, whether or not it
+/// reaches the server.
 ///
 /// # Examples
 /// ```

@@ -45,14 +45,14 @@ pub(super) struct Candidate {
     pub(super) is_stopping: bool,
     pub(super) paused_until: Duration,
     pub(super) link: Link,
-    /// Number of outages of the link so far. It ensures that the end of one outage does not end a
-    /// later outage.
+    /// ID of the last outage of the link. The scheduled end of an earlier outage has another ID, and
+    /// is ignored.
     pub(super) outage: u64,
     /// Time since which the candidate has reached the server; `None` while requests may fail.
     pub(super) reachable_since: Option<Duration>,
-    /// Number of the current timer.
+    /// ID of the current timer.
     pub(super) timer: u64,
-    /// Number of the request in flight.
+    /// ID of the request in flight.
     pub(super) request_id: u64,
     /// Whether the end of the work is scheduled.
     pub(super) is_work_ending: bool,
