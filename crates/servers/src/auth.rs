@@ -213,7 +213,7 @@ enum ReviewError {
     Timeout(u64),
 }
 
-/// Returns the bearer token of a request, if it has one.
+/// Returns the bearer token of a request, or `None` if the request has no bearer token.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.trim().split_once(' ')?;

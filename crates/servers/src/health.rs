@@ -179,9 +179,10 @@ async fn run_check(check: &Check) -> Result<(), String> {
 pub struct HealthServerOptions {
     /// Address to listen on.
     pub address: SocketAddr,
-    /// Checks of `/healthz`, the liveness probe: if one fails, the process should be restarted.
+    /// Checks of `/healthz`, the liveness probe. If a check fails, the process should be restarted.
     pub healthz: Health,
-    /// Checks of `/readyz`, the readiness probe: if one fails, the process should get no requests.
+    /// Checks of `/readyz`, the readiness probe. If a check fails, the process should get no
+    /// requests.
     pub readyz: Health,
 }
 

@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{ServerError, listen};
 
-/// Server for short responses over HTTP/1.1 without TLS. It has the timeouts and limits of the
-/// health server: if there are too many connections, idle ones are closed, so that idle connections
-/// of one peer do not keep out other peers.
+/// Server for short responses over HTTP/1.1 without TLS. The timeouts and limits are those of the
+/// health server: if there are too many connections, idle connections are closed, so that idle
+/// connections of one peer do not keep out other peers.
 ///
 /// # Examples
 /// ```

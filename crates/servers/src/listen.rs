@@ -57,7 +57,7 @@ const MAX_CONNECTION_AGE: Duration = Duration::from_secs(10 * 60);
 const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 pub(crate) type HttpResponse = Response<Full<Bytes>>;
-/// Function that returns the response to a request, whose body is not read.
+/// Function that returns the response to a request. The body of the request is not read.
 pub(crate) type RequestHandler =
     Arc<dyn Fn(Parts) -> BoxFuture<'static, HttpResponse> + Send + Sync>;
 

@@ -13,8 +13,8 @@ use prometheus_client::registry::Registry;
 
 pub use self::labelled::{Counter, Gauge, Histogram, Labelled};
 
-/// Registry of opkit's metrics and of an operator's own. A clone is another handle to the same
-/// registry.
+/// Registry of opkit's metrics and of an operator's own metrics. A clone is another handle to the
+/// same registry.
 ///
 /// # Examples
 /// ```

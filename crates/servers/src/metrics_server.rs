@@ -69,9 +69,9 @@ impl MetricsServerOptions {
 /// `Accept` header. Responses are compressed if the client accepts gzip.
 ///
 /// A secure server lets the API server authenticate the caller and check that the caller may `get`
-/// the nonResourceURL `/metrics`. It returns 401 without a valid token, 403 without the permission,
-/// and 500 if a request to the API server fails. The operator needs the permission to create
-/// TokenReviews and SubjectAccessReviews, which `manifests` generates.
+/// the nonResourceURL `/metrics`. The response is 401 without a valid token, 403 without the
+/// permission, and 500 if a request to the API server fails. The operator needs the permission to
+/// create TokenReviews and SubjectAccessReviews, which `manifests` generates.
 ///
 /// # Examples
 /// ```

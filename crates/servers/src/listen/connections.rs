@@ -1,5 +1,5 @@
-//! The table of a server's connections. It selects the connection to close when there are too
-//! many, and has no clock.
+//! The table of a server's connections. The table selects the connection to close when there
+//! are too many connections, and has no clock.
 //!
 //! A connection is *busy* while one of its requests is being handled. Otherwise the connection
 //! *waits* for its first request, for the next request, or for a client that does not read. When a
