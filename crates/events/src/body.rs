@@ -1,5 +1,5 @@
-//! Request bodies of the two event APIs. They are JSON values because k8s-openapi's types would tie
-//! this crate to one Kubernetes version.
+//! Request bodies of the two event APIs. The bodies are JSON values, because k8s-openapi's types
+//! would tie this crate to one Kubernetes version.
 
 use jiff::Timestamp;
 use opkit_client::Kind;
