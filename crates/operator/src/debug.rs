@@ -1,5 +1,5 @@
-//! Debug server: serves the latest reconciles to `opkit dev` and to people. It listens on loopback
-//! only, because it has no access control.
+//! Debug server: serves the latest reconciles to `opkit dev` and to people. The server listens on
+//! loopback only, because it has no access control.
 
 mod explain;
 mod message;

@@ -1,4 +1,5 @@
-//! Errors that stop an operator. Each is one sentence; the process prints it and exits with code 1.
+//! Errors that stop an operator. The message of an error is one sentence, which the process prints
+//! before it exits with code 1.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

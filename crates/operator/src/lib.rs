@@ -1,7 +1,7 @@
 //! [`Operator`]: composes controllers, runs them, and prints the manifests that they need.
 //!
-//! The `Operator` value is the single source of truth: the binary runs from it and prints its CRDs
-//! from it. Only this crate and the command line print, read arguments and exit.
+//! The `Operator` value is the single source of truth: the binary runs the controllers of that value
+//! and prints its CRDs. Only this crate and the command line print, read arguments and exit.
 
 mod arguments;
 mod debug;

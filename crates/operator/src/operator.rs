@@ -29,11 +29,11 @@ use crate::rbac::Declared;
 type Connect = Box<dyn FnOnce() -> BoxFuture<'static, Result<kube::Client>> + Send>;
 type RegisterMetrics = Box<dyn FnOnce(&MetricsRegistry) + Send>;
 
-/// Complete description of an operator: the kinds it defines, the controllers it runs, and their
-/// dependencies.
+/// Complete description of an operator: the kinds that the operator defines, the controllers that
+/// it runs, and the dependencies of the controllers.
 ///
-/// Creating an operator does not connect to a cluster: the `manifests` command and tests create one
-/// as well.
+/// Creating an operator does not connect to a cluster, so the `manifests` command and tests can
+/// create an operator too.
 ///
 /// # Examples
 /// ```
@@ -208,8 +208,8 @@ impl Operator {
     }
 
     /// Sets the state that `make` returns; see [`state_value`](Operator::state_value). `make` is an
-    /// `async fn() -> Result<S, E>` or, with the operator's own [flags](Operator::args), an `async
-    /// fn(MyArgs) -> Result<S, E>`. `make` is called once, when the operator starts, before
+    /// `async fn() -> Result<S, E>` or, with the operator's own [flags](Operator::args), an
+    /// `async fn(MyArgs) -> Result<S, E>`. `make` is called once, when the operator starts, before
     /// anything else. An error of `make` stops the operator.
     pub fn state<M>(mut self, make: impl MakeState<M>) -> Self {
         self.states.push(state::Declared::once(make));
@@ -348,7 +348,7 @@ impl Operator {
         self
     }
 
-    /// Adds a metric of the operator's own to the `/metrics` response.
+    /// Adds one of the operator's own metrics to the `/metrics` response.
     ///
     /// # Examples
     /// ```
@@ -366,7 +366,7 @@ impl Operator {
         self.metrics(move |registry| registry.register(&metric))
     }
 
-    /// Registers metrics of the operator's own, which `/metrics` serves beside opkit's.
+    /// Registers the operator's own metrics, which `/metrics` serves beside opkit's metrics.
     ///
     /// # Examples
     /// ```
@@ -427,8 +427,9 @@ impl Operator {
     }
 
     /// Adds a check to `/readyz`, which reports whether this process is ready to serve. The check
-    /// is served and limited as one of [`health_check`](Operator::health_check) is. Every operator
-    /// has the checks `ping` and `caches`, which fails until the caches are filled.
+    /// is also served by its name below `/readyz`, and fails if it takes longer than 5 s. Every
+    /// operator has the check `ping`, and the check `caches`, which fails until the caches are
+    /// filled.
     pub fn ready_check<E, Fut>(
         mut self,
         name: impl Into<String>,

@@ -36,9 +36,10 @@ use crate::{OperatorError, entry, logging, manifests, namespaces};
 #[non_exhaustive]
 pub struct RunOptions {
     /// Values of the operator's own [flags](Operator::args), as on a command line after the name of
-    /// the binary. The environment is not read for them.
+    /// the binary. Environment variables of the flags are not read.
     pub args: Vec<OsString>,
-    /// Namespaces to watch; empty selects those that the operator declares, or all.
+    /// Namespaces to watch. An empty list selects the namespaces that the operator declares, or
+    /// all.
     pub namespaces: Vec<String>,
     /// Time in which all tasks must stop after a shutdown was requested.
     pub grace_period: Duration,

@@ -116,8 +116,9 @@ where
     }
 }
 
-/// Function that creates a state for each term of leadership: `async fn(StateContext) -> Result<S,
-/// E>`, or with the operator's own flags `async fn(StateContext, MyArgs) -> Result<S, E>`; see
+/// Function that creates a state for each term of leadership:
+/// `async fn(StateContext) -> Result<S, E>`, or with the operator's own flags
+/// `async fn(StateContext, MyArgs) -> Result<S, E>`; see
 /// [`Operator::state_with`](crate::Operator::state_with).
 ///
 /// `M` is a marker that distinguishes the signatures of functions; users never name `M`.
