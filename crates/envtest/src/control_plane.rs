@@ -100,8 +100,8 @@ impl ControlPlane {
     /// kube-controller-manager. These processes are started once per test process and stop with the
     /// test process. Pods run immediately, on a simulated node.
     ///
-    /// The executables are those that `cargo xtask control-plane` installs, or those of
-    /// `KUBEBUILDER_ASSETS` and `TEST_ASSET_*`.
+    /// The executables are those of `TEST_ASSET_*` and `KUBEBUILDER_ASSETS`, or else those that
+    /// `cargo xtask control-plane` installs.
     ///
     /// # Errors
     /// If an executable is missing or ends; the error names the executable and its log.
@@ -248,8 +248,8 @@ impl ControlPlane {
     /// ```
     ///
     /// # Errors
-    /// If a flag is not the operator's own or a required one is missing, if a CRD is refused, or if
-    /// the operator does not start.
+    /// If a flag is not one of the operator's own flags, if a required flag is missing, if a CRD is
+    /// refused, or if the operator does not start.
     pub async fn start_with<A>(&self, operator: Operator, args: A) -> Result
     where
         A: IntoIterator<Item: Into<OsString>>,

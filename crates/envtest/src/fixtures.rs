@@ -21,7 +21,7 @@ mod tests;
 /// package of the test, where cargo runs the test.
 ///
 /// # Errors
-/// If the file is missing, a document cannot be decoded, or none of them is a `K`.
+/// If the file is missing, a document cannot be decoded, or no document is a `K`.
 ///
 /// # Examples
 /// ```

@@ -12,8 +12,7 @@ use crate::{TestError, fixtures};
 #[cfg(test)]
 mod tests;
 
-/// Environment variable that, if set, makes tests write the golden files instead of comparing with
-/// them.
+/// Environment variable that, if set, makes tests write the golden files instead of reading them.
 const BLESS: &str = "OPKIT_BLESS";
 /// Fields of `metadata` that differ from run to run.
 const VOLATILE: &[&str] = &[

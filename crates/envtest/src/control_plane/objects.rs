@@ -69,8 +69,8 @@ impl ControlPlane {
     }
 
     /// Returns the Kubernetes Events about an object of kind `K`, oldest first. Operators create
-    /// events in the background: [`eventually_event`](ControlPlane::eventually_event) waits for
-    /// one.
+    /// events in the background; use [`eventually_event`](ControlPlane::eventually_event) to wait
+    /// for an event.
     ///
     /// # Errors
     /// If the server refuses the request.
