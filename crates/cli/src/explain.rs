@@ -223,8 +223,8 @@ fn failure(result: &Outcome) -> String {
     }
 }
 
-/// Returns the cells of one reconcile, each with its lines: number, causes, reads, writes, and
-/// result.
+/// Returns the cells of the table row of one reconcile: number, causes, reads, writes and result.
+/// Each cell is a list of lines.
 fn row(record: &Reconcile) -> [Vec<String>; 5] {
     let reads = match (record.cache_reads, record.live_reads) {
         (0, 0) => String::new(),

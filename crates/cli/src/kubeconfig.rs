@@ -22,7 +22,7 @@ pub(crate) struct KubeconfigFile {
 }
 
 impl KubeconfigFile {
-    /// Checks that the file can be written, without changing an existing one.
+    /// Checks that the file can be written, without changing an existing file.
     pub(crate) fn prepare(path: &Path) -> Result<Self> {
         let directory = directory_of(path);
         fs::create_dir_all(directory)

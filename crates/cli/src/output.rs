@@ -14,7 +14,7 @@ pub(crate) fn line(what: &str, text: &str) {
     write(&format!("   {what:<14} {text}\n"));
 }
 
-/// Returns text from other programs on one line, with control characters escaped, so that they do
+/// Returns text from other programs on one line. Control characters are escaped, so that they do
 /// not act on the terminal.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());

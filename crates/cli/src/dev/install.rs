@@ -13,7 +13,7 @@ use opkit_client::{
 /// Field manager of the objects that this command applies.
 const MANAGER: &str = "opkit-dev";
 
-/// Applies objects to one control plane.
+/// Client that applies objects to one control plane.
 pub(crate) struct Installer {
     client: Client,
     dynamic: DynamicClient,

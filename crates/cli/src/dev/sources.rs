@@ -19,7 +19,7 @@ type Stamp = (Option<SystemTime>, u64);
 pub(crate) struct Sources {
     /// Directories of the packages that the operator is built from.
     packages: BTreeSet<PathBuf>,
-    /// Files that are compiled in and not below `src` of a package.
+    /// Files that are compiled into the operator and are not below the `src` of a package.
     others: BTreeSet<PathBuf>,
     seen: BTreeMap<PathBuf, Stamp>,
 }
@@ -51,7 +51,7 @@ impl Sources {
         }
     }
 
-    /// Records the current state of the files as the built state.
+    /// Records the current state of the files as the state that the build uses.
     pub(crate) fn mark(&mut self) {
         self.seen = self.stamps();
     }
