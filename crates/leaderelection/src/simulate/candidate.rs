@@ -45,8 +45,8 @@ pub(super) struct Candidate {
     pub(super) is_stopping: bool,
     pub(super) paused_until: Duration,
     pub(super) link: Link,
-    /// ID of the last outage of the link. The scheduled end of an earlier outage has another ID, and
-    /// is ignored.
+    /// ID of the last outage of the link. The scheduled end of an earlier outage has another ID
+    /// and is ignored.
     pub(super) outage: u64,
     /// Time since which the candidate has reached the server; `None` while requests may fail.
     pub(super) reachable_since: Option<Duration>,
