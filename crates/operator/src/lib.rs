@@ -1,6 +1,6 @@
 //! [`Operator`]: composes controllers, runs them, and prints the manifests that they need.
 //!
-//! The `Operator` value is the single source of truth: the binary runs the controllers of that value
+//! The `Operator` value is the single source of truth: the binary runs the controllers of the value
 //! and prints its CRDs. Only this crate and the command line print, read arguments and exit.
 
 mod arguments;
