@@ -151,7 +151,7 @@ impl Server {
     /// Ends every watch and connection and stops the controllers.
     ///
     /// # Cancel safety
-    /// The first poll tells the server to stop. If the future is dropped after the first poll, the
+    /// The first poll starts the shutdown. If the future is dropped after the first poll, the
     /// server still stops, but the caller does not wait for the end.
     pub async fn shutdown(&self) {
         self.shared.stop.cancel();

@@ -30,7 +30,7 @@ impl Paging {
 }
 
 impl Engine {
-    /// Requests the next page. Requesting the first page, even repeatedly, starts the list anew.
+    /// Requests the next page. Requesting the first page, even repeatedly, starts the list again.
     pub(super) fn request_page(&mut self, paging: Paging, sink: &mut dyn Sink) -> Action {
         if paging.token.is_none() {
             self.begin_list(sink);
