@@ -118,7 +118,7 @@ impl World {
         self.links.iter().any(|link| link.covers(namespace, uid))
     }
 
-    /// Replaces the reflectors by others that read everything, or a different part of the objects.
+    /// Replaces the reflectors by new ones, which read all objects or a random part of them.
     fn resplit(&mut self) {
         let parts = shards(&mut self.random).parts(&self.namespaces);
         let links = links(&self.subject, parts, self.form, &mut self.random);

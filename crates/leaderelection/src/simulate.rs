@@ -66,7 +66,7 @@ enum Event {
     Arrive(usize, u64, LeaseRequest),
     /// A response reaches its candidate.
     Response(usize, u64, LeaseResponse),
-    /// The request with this ID times out.
+    /// A request of a candidate times out: the index of the candidate, and the ID of the request.
     Timeout(usize, u64),
     /// The work of a process has ended; the second number is the generation of the process.
     WorkEnded(usize, u64),

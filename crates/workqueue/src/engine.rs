@@ -150,10 +150,10 @@ impl<K: Eq + Hash + Clone, P: Merge> Engine<K, P> {
     /// Adds `key` to be worked on, and returns the delay until the key is ready, at most one year.
     ///
     /// If the key already waits, the payload is merged into the waiting one, and the higher of the
-    /// two priorities applies. If the new priority is the higher one, the key goes to the end of
-    /// that priority, but never behind its previous position. The shorter of two delays applies; a
-    /// ready key stays ready. A key in work is queued again once that work ends. The call is
-    /// ignored after [`shut_down`](Engine::shut_down).
+    /// two priorities applies. If the new priority is the higher one, the key is queued behind the
+    /// keys of that priority, or keeps its position if that is further ahead. The shorter of two
+    /// delays applies; a ready key stays ready. A key in work is queued again once that work ends.
+    /// The call is ignored after [`shut_down`](Engine::shut_down).
     pub fn add_with(&mut self, now: Duration, key: K, payload: P, add: AddOptions) -> Duration {
         let hash = self.hasher.hash_one(&key);
         self.add_hashed(|| now, hash, key, payload, add)

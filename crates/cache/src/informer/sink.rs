@@ -101,8 +101,8 @@ impl InformerSink {
         known
     }
 
-    /// Returns the state of the informer, or `None` if the reflectors of a later split have
-    /// replaced this one.
+    /// Returns the state of the informer, or `None` if other reflectors have replaced the reflector
+    /// of this sink, because the informer reads another part of the objects now.
     fn state(&self) -> Option<RwLockWriteGuard<'_, State>> {
         let state = self.core.state.write();
         (state.generation == self.generation).then_some(state)

@@ -173,8 +173,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Writes the entries of a map. Calls `special` with each name first, which can handle the
-    /// entry itself.
+    /// Writes the entries of a map. For each entry, first calls `special` with the name of the
+    /// entry; an entry that `special` handles is not written here.
     fn entries(
         &mut self,
         encoder: &mut Encoder<'_>,

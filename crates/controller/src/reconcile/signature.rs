@@ -88,7 +88,8 @@ pub struct Probe<T>(PhantomData<fn(T)>);
 #[derive(Debug)]
 pub struct Convertible<E>(PhantomData<fn(E)>);
 
-/// Return type of `verdict` for an error that cannot be converted to [`Error`].
+/// Marker that the error type `E` cannot be converted to [`Error`]. `verdict` returns it, so that
+/// the compiler reports this mistake by name.
 #[derive(Debug)]
 pub struct Inconvertible<E>(PhantomData<fn(E)>);
 

@@ -25,7 +25,7 @@ struct Applied {
     uid: Option<String>,
     sent: u64,
     fingerprint: u64,
-    /// The last `resourceVersion` of the child that was found to be as applied.
+    /// Latest `resourceVersion` at which the child was found to match the applied content.
     resource_version: Option<String>,
 }
 

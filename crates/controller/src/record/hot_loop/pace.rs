@@ -69,9 +69,9 @@ impl Pace {
     }
 }
 
-/// Reports whether the controller itself is the reason for every cause of a reconcile. Such a cause
-/// is a requeue, a retry or a trigger, or a change of an object that one of the last two reconciles
-/// wrote. Two reconciles are tested, because the event of a write may arrive one reconcile late.
+/// Reports whether the operator itself caused a reconcile: every cause is a requeue, a retry, a
+/// trigger of the operator, or a change of an object that one of the last two reconciles wrote. Two
+/// reconciles are tested, because the event of a write may arrive one reconcile late.
 fn is_own(record: &ReconcileRecord, last: [Option<&Arc<ReconcileRecord>>; 2]) -> bool {
     let wrote = |kind: Option<&str>, name: &str| {
         let kind = kind.unwrap_or(&record.kind);
