@@ -1,5 +1,5 @@
-//! Reviews such as SubjectAccessReview: the server answers the creation of such an object, and
-//! never stores the object.
+//! Reviews such as SubjectAccessReview: the response to a create request contains the result of the
+//! review, and the object is not stored.
 
 use serde_json::{Value, json};
 

@@ -10,6 +10,7 @@ const WORDS: &[(&str, &str)] = &[
     ("anew", "again"),
     ("hears", "receives"),
     ("nobody", "no client"),
+    ("says", "states"),
     ("somebody", "another client"),
     ("stranger", "another client"),
     ("strangers", "other clients"),

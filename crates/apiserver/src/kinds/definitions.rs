@@ -54,8 +54,8 @@ impl Definitions {
         Some(Arc::clone(self.parsed.write().entry(name).or_insert(value)))
     }
 
-    /// Returns the length of the text of all definitions in bytes, which serves to tell two sets of
-    /// definitions apart.
+    /// Returns the length of the text of all definitions, in bytes. It is part of the hash of the
+    /// OpenAPI documents.
     pub(crate) fn size(&self) -> usize {
         self.lines.values().map(|line| line.len()).sum()
     }

@@ -160,7 +160,7 @@ fn unmarshal_error(value: &Value, wanted: &str) -> String {
     format!("json: cannot unmarshal {found} into Go value of type {wanted}")
 }
 
-/// Decodes a body as YAML or protobuf if `content_type` says so, otherwise as JSON.
+/// Decodes a body in the format of `content_type`: YAML, protobuf, or JSON for any other type.
 pub(super) fn decode(content_type: &str, body: &[u8]) -> ApiResult<Value> {
     if content_type.starts_with(protobuf::CONTENT_TYPE) {
         return protobuf::decode(body)

@@ -151,7 +151,8 @@ impl<'a> Scanner<'a> {
         Ok(manager)
     }
 
-    /// Reads a map. Calls `field` with each name; the result of `field` says how to continue.
+    /// Reads a map. Calls `field` with each name. The result of `field` is whether it has read the
+    /// value, the value is to be skipped, or the rest of the map is not needed.
     pub(crate) fn fields(
         &mut self,
         mut field: impl FnMut(&mut Self, &str) -> Result<Field, InvalidJson>,

@@ -18,7 +18,8 @@ mod requests;
 #[derive(Clone, Default)]
 struct Server {
     seen: Arc<Mutex<Vec<(String, Value)>>>,
-    /// The next answers; after them, the body of the request, or an empty object.
+    /// Next responses; after them, the server responds with the body of the request, or with an
+    /// empty object.
     answers: Arc<Mutex<Vec<(u16, Value)>>>,
 }
 

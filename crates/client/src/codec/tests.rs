@@ -14,8 +14,8 @@ fn map() -> ConfigMap {
     serde_json::from_value(json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).unwrap()
 }
 
-/// A server that answers with what it is sent, in the form in which it is sent, unless it reads
-/// JSON only; the types of the bodies that it saw.
+/// Returns a client of a server that responds with the body of the request, and the content types
+/// that the server received. Without `reads_protobuf`, the server accepts only JSON.
 fn echo(reads_protobuf: bool) -> (Client, Arc<Mutex<Vec<String>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = seen.clone();

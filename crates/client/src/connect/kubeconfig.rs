@@ -50,7 +50,8 @@ pub(super) fn read<'a>(
     Ok(merged)
 }
 
-/// Decodes text in UTF-8, or in UTF-16 if a byte order mark says so. PowerShell writes UTF-16.
+/// Decodes text in UTF-8, or in UTF-16 if it starts with the byte order mark of UTF-16, which
+/// PowerShell writes.
 fn decode_text(bytes: &[u8]) -> Option<String> {
     let utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let (units, rest) = bytes.as_chunks::<2>();

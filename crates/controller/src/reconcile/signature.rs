@@ -102,7 +102,7 @@ impl<T> Probe<T> {
 }
 
 impl<T, E: Into<Error>> Probe<Result<T, E>> {
-    /// Returns a marker which says that the error can be converted to [`Error`].
+    /// Returns the marker of an error type that can be converted to [`Error`].
     pub fn verdict(&self) -> Convertible<E> {
         Convertible(PhantomData)
     }
@@ -114,7 +114,7 @@ pub trait NotConvertible {
     /// Type of the result's error.
     type Error;
 
-    /// Returns a marker which says that the error cannot be converted to [`Error`].
+    /// Returns the marker of an error type that cannot be converted to [`Error`].
     fn verdict(&self) -> Inconvertible<Self::Error>;
 }
 
