@@ -137,8 +137,20 @@ struct Reconciled {
     records: VecDeque<Arc<ReconcileRecord>>,
     count: u64,
     pace: Pace,
+    /// Whether the object may have been deleted since it was last known to exist.
+    may_be_gone: bool,
     /// State of the loop detection, created at the first write of a reconcile of the object.
     tracker: Option<Box<Tracker>>,
+}
+
+/// Result of adding a record.
+#[derive(Debug, Default)]
+pub(crate) struct Pushed {
+    /// The loop that the reconcile is part of, if any.
+    pub(crate) hot_loop: Option<HotLoop>,
+    /// Whether the log has an entry for an object that may not exist. The caller then checks whether
+    /// the object exists, and if not, calls [`ReconcileLog::forget`].
+    pub(crate) may_be_gone: bool,
 }
 
 impl ReconcileLog {
@@ -191,9 +203,8 @@ impl ReconcileLog {
         self.shared.lock().total
     }
 
-    /// Adds the record of a reconcile whose writes had the field manager `field_manager`. Returns
-    /// the loop that the reconcile is part of, if any.
-    pub(crate) fn push(&self, mut record: ReconcileRecord, field_manager: &str) -> Option<HotLoop> {
+    /// Adds the record of a reconcile whose writes had the field manager `field_manager`.
+    pub(crate) fn push(&self, mut record: ReconcileRecord, field_manager: &str) -> Pushed {
         let mut log = self.shared.lock();
         log.total = log.total.saturating_add(1);
         let Log { objects, known, .. } = &mut *log;
@@ -215,10 +226,17 @@ impl ReconcileLog {
             drop(log);
             // Records are freed after the lock is released.
             drop(passed);
-            return None;
+            return Pushed::default();
         };
         object.count = object.count.saturating_add(1);
         record.number = object.count;
+        match existence(&record.causes) {
+            Existence::Known => object.may_be_gone = false,
+            Existence::Unchanged => {}
+            Existence::Unknown => object.may_be_gone = true,
+        }
+        // The log may have forgotten the object during its reconcile, because it was deleted.
+        let may_be_gone = object.may_be_gone || object.count == 1;
         let now = || self.origin.elapsed();
         let without_pause = object.pace.observe(now, &record, object.records.iter());
         if object.tracker.is_some() || !record.writes.is_empty() {
@@ -239,7 +257,10 @@ impl ReconcileLog {
         let passed = log.keep(record);
         drop(log);
         drop((oldest, passed));
-        found
+        Pushed {
+            hot_loop: found,
+            may_be_gone,
+        }
     }
 
     /// Returns the field that another client seems to change back each time the object is
@@ -286,6 +307,35 @@ impl ReconcileLog {
             self.trackers.fetch_sub(1, Ordering::Relaxed);
         }
     }
+}
+
+/// Knowledge about the existence of an object that follows from the causes of its reconcile.
+enum Existence {
+    /// The object existed when the reconcile was queued.
+    Known,
+    /// The causes do not concern the existence of the object.
+    Unchanged,
+    /// The object may have been deleted.
+    Unknown,
+}
+
+fn existence(causes: &Reasons<Cause>) -> Existence {
+    let mut existence = Existence::Unchanged;
+    if causes.more() > 0 {
+        return Existence::Unknown;
+    }
+    for cause in causes.iter() {
+        match cause {
+            Cause::InitialList | Cause::Elected | Cause::Changed { kind: None, .. } => {
+                existence = Existence::Known;
+            }
+            Cause::Changed { .. } | Cause::Resync | Cause::Triggered { .. } => {}
+            Cause::Deleted { .. } | Cause::Retry(_) | Cause::Requeued => {
+                return Existence::Unknown;
+            }
+        }
+    }
+    existence
 }
 
 impl Log {

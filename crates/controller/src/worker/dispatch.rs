@@ -128,7 +128,7 @@ impl RunningController {
         let is_by_key = matches!(self.reconciler, Reconciler::Key(_));
         // A function that takes a key is also called for a deleted object, and may need several
         // reconciles.
-        let has_ended = is_by_key && !result.is_queued_again() && self.is_gone(request);
+        let may_end = is_by_key && !result.is_queued_again();
         let (cache_reads, live_reads, writes) = trace.finish();
         let record = ReconcileRecord {
             controller: self.identity().name.clone(),
@@ -147,14 +147,12 @@ impl RunningController {
         if is_settled {
             item.forget();
         }
-        let found = self
-            .sources
-            .log
-            .push(record, &self.identity().field_manager);
-        if has_ended {
-            self.sources.log.forget(&self.identity().name, request);
+        let log = &self.sources.log;
+        let pushed = log.push(record, &self.identity().field_manager);
+        if may_end && pushed.may_be_gone && self.is_gone(request) {
+            log.forget(&self.identity().name, request);
         }
-        if let Some(hot_loop) = found {
+        if let Some(hot_loop) = pushed.hot_loop {
             self.metrics.hot_loops.inc();
             if is_logged(hot_loop.count) {
                 warn!(%hot_loop, "an object is reconciled in a loop");

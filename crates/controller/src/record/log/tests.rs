@@ -91,3 +91,36 @@ fn causes_read_as_sentences() {
         "web server",
     );
 }
+
+#[tokio::test]
+async fn the_existence_of_an_object_is_checked_only_if_it_may_have_been_deleted() {
+    let log = ReconcileLog::default();
+    let changed = |kind: Option<&str>| Cause::Changed {
+        kind: kind.map(Into::into),
+        name: "robot-0".to_owned(),
+        fields: Vec::new(),
+    };
+    let deleted = |kind: Option<&str>| Cause::Deleted {
+        kind: kind.map(Into::into),
+        name: "robot-0".to_owned(),
+    };
+    let triggered = || Cause::Triggered { by: "test".into() };
+    let may_be_gone = |cause: Cause| {
+        let record = ReconcileRecord {
+            causes: cause.into(),
+            ..record(0)
+        };
+        log.push(record, "test").may_be_gone
+    };
+    // The object may have been deleted and forgotten during its reconcile.
+    assert!(may_be_gone(changed(None)));
+    assert!(!may_be_gone(changed(None)));
+    assert!(!may_be_gone(triggered()));
+    assert!(!may_be_gone(changed(Some("Deployment"))));
+    // After a deletion, every cause may concern the deleted object.
+    assert!(may_be_gone(deleted(None)));
+    assert!(may_be_gone(triggered()));
+    assert!(may_be_gone(Cause::Requeued));
+    assert!(!may_be_gone(changed(None)));
+    assert!(may_be_gone(Cause::Retry(1)));
+}
