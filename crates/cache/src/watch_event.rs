@@ -4,6 +4,7 @@ use kube::core::Status;
 use opkit_apimachinery::protobuf::{self, ProtobufError, WatchEventParts};
 use opkit_client::Encoding;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::sink::Raw;
@@ -144,7 +145,7 @@ impl<'a> WatchEvent<'a> {
             initial_events_end: String,
         }
 
-        let Object { metadata } = self.object()?;
+        let Object { metadata } = self.decode()?;
         let end = metadata.annotations.unwrap_or_default().initial_events_end;
         Ok(Bookmark {
             resource_version: metadata.resource_version,
@@ -154,19 +155,17 @@ impl<'a> WatchEvent<'a> {
 
     /// Decodes the object of an error event.
     pub(crate) fn status(&self) -> Result<Status, EventError> {
-        match self.encoding {
-            // By way of a value: errors are rare, and this compiles to less code.
-            Encoding::Protobuf => {
-                let status = protobuf::decode(self.object).map_err(EventError::Protobuf)?;
-                serde_json::from_value(status).map_err(EventError::Json)
-            }
-            _ => serde_json::from_slice(self.object).map_err(EventError::Json),
-        }
+        self.decode()
     }
 
-    fn object<T: Deserialize<'a>>(&self) -> Result<T, EventError> {
+    /// Decodes the object. Converts protobuf into a JSON value first: bookmarks and errors are rare,
+    /// and the protobuf decoder is not compiled for their types.
+    fn decode<T: DeserializeOwned>(&self) -> Result<T, EventError> {
         match self.encoding {
-            Encoding::Protobuf => protobuf::from_slice(self.object).map_err(EventError::Protobuf),
+            Encoding::Protobuf => {
+                let object = protobuf::decode(self.object).map_err(EventError::Protobuf)?;
+                serde_json::from_value(object).map_err(EventError::Json)
+            }
             _ => serde_json::from_slice(self.object).map_err(EventError::Json),
         }
     }

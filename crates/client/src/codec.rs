@@ -73,8 +73,10 @@ pub(crate) fn event<K: DeserializeOwned>(
         "ADDED" => protobuf::from_slice(object).map(WatchEvent::Added),
         "MODIFIED" => protobuf::from_slice(object).map(WatchEvent::Modified),
         "DELETED" => protobuf::from_slice(object).map(WatchEvent::Deleted),
-        "BOOKMARK" => protobuf::from_slice(object).map(WatchEvent::Bookmark),
-        "ERROR" => protobuf::from_slice(object).map(WatchEvent::Error),
+        "BOOKMARK" => {
+            return from_slice_by_value(object, encoding).map(WatchEvent::Bookmark);
+        }
+        "ERROR" => return from_slice_by_value(object, encoding).map(WatchEvent::Error),
         other => {
             let message = format!("an event of a watch has the unknown type {other:?}");
             return Err(<serde_json::Error as serde::de::Error>::custom(message));
