@@ -5,6 +5,7 @@
 //! are those that Kubernetes prints and parses.
 
 mod path;
+mod verb;
 mod version;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use std::str::FromStr;
 
 pub use crate::error::IdentityError;
 pub use path::{ResourcePath, segment_flaw};
+pub use verb::Verb;
 pub use version::compare_versions;
 
 /// A group and one of its versions. The text form, such as `apps/v1`, is the `apiVersion` of

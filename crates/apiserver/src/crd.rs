@@ -16,6 +16,21 @@ use crate::target::Target;
 
 pub(crate) use validation::validate;
 
+/// The verbs of a custom resource, in the order in which a real server lists them.
+pub(crate) const VERBS: [Verb; 8] = [
+    Verb::Delete,
+    Verb::DeleteCollection,
+    Verb::Get,
+    Verb::List,
+    Verb::Patch,
+    Verb::Create,
+    Verb::Update,
+    Verb::Watch,
+];
+
+/// The verbs of the subresources `status` and `scale` of custom resources.
+pub(crate) const SUBRESOURCE_VERBS: [Verb; 3] = [Verb::Get, Verb::Patch, Verb::Update];
+
 /// Sets the defaults of a CRD's fields.
 pub(crate) fn apply_defaults(crd: &mut Value) {
     let kind = object::text(crd, &["spec", "names", "kind"]).to_owned();
@@ -126,7 +141,7 @@ fn kind_of(spec: &Value, version: &Value) -> Kind {
         short_names: texts("shortNames"),
         categories: texts("categories"),
         namespaced: object::text(spec, &["scope"]) == "Namespaced",
-        verbs: Verb::ALL.to_vec(),
+        verbs: VERBS.to_vec(),
         subresources: subresources(version),
         columns: columns(version),
         schema: SchemaSource::Custom(Arc::new(
@@ -141,7 +156,7 @@ fn subresources(version: &Value) -> Vec<Subresource> {
     if !object::at(declared, &["status"]).is_null() {
         found.push(Subresource {
             name: "status".to_owned(),
-            verbs: Verb::OF_SUBRESOURCE.to_vec(),
+            verbs: SUBRESOURCE_VERBS.to_vec(),
             response: None,
             scale: None,
         });
@@ -151,7 +166,7 @@ fn subresources(version: &Value) -> Vec<Subresource> {
         let path = |field: &str| object::text(scale, &[field]).to_owned();
         found.push(Subresource {
             name: "scale".to_owned(),
-            verbs: Verb::OF_SUBRESOURCE.to_vec(),
+            verbs: SUBRESOURCE_VERBS.to_vec(),
             response: Some((
                 "autoscaling".to_owned(),
                 "v1".to_owned(),

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub(crate) use opkit_apimachinery::identity::Verb;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,11 +18,9 @@ mod definitions;
 mod selectors;
 #[cfg(test)]
 mod tests;
-mod verb;
 
 pub(crate) use self::catalog::{Catalog, NotServed};
 pub(crate) use self::definitions::Definitions;
-pub(crate) use self::verb::Verb;
 
 /// A kind in one version, and the resource that serves it.
 #[derive(Clone, Debug, Deserialize, Serialize)]

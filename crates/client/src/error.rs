@@ -5,45 +5,9 @@ use std::fmt;
 
 use kube::core::Status;
 use kube::core::response::reason;
+use opkit_apimachinery::identity::Verb;
 
 use crate::{Kind, ObjectKey};
-
-/// The verb of a request. Displayed as in RBAC rules, for example `deletecollection`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Verb {
-    /// Reads one object.
-    Get,
-    /// Reads a collection.
-    List,
-    /// Watches a collection for changes.
-    Watch,
-    /// Creates an object.
-    Create,
-    /// Replaces an object.
-    Update,
-    /// Changes an object with a patch of any type.
-    Patch,
-    /// Deletes an object.
-    Delete,
-    /// Deletes the objects of a collection.
-    DeleteCollection,
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Watch => "watch",
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Patch => "patch",
-            Self::Delete => "delete",
-            Self::DeleteCollection => "deletecollection",
-        })
-    }
-}
 
 /// Verb and target of a request, for error messages. Displayed as words that follow "cannot", for
 /// example `get ConfigMap default/settings`.

@@ -52,7 +52,7 @@ pub use discovery::{
     ApiResource, Discovered, Discovery, DiscoveryError, DiskCache, GroupFailure, RestMapper,
 };
 pub use dynamic::{DynamicClient, DynamicResource, NotAnObject, Unstructured};
-pub use error::{Call, RequestError, Verb, one_line};
+pub use error::{Call, RequestError, one_line};
 pub use fence::{Fence, Fenced};
 pub use hostname::hostname;
 pub use key::ObjectKey;
@@ -66,7 +66,7 @@ pub use kube::api::{AttachParams, AttachedProcess, Portforwarder, TerminalSize};
 pub use metadata::{MetadataClient, PartialObjectMetadata};
 pub use object::Object;
 pub use opkit_apimachinery::identity::{
-    GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource,
+    GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource, Verb,
 };
 pub use options::{
     DeleteOptions, FieldValidation, ListOptions, Patch, Propagation, VersionMatch, WriteOptions,

@@ -90,3 +90,20 @@ fn versions_in_kubernetes_order() {
     assert_eq!(compare_versions("v1", "v1beta"), Ordering::Greater);
     assert_eq!(compare_versions("v+1", "v1alpha1"), Ordering::Less);
 }
+
+#[test]
+fn verbs_have_the_same_name_in_json_and_in_text() {
+    for verb in [
+        Verb::Get,
+        Verb::List,
+        Verb::Watch,
+        Verb::Create,
+        Verb::Update,
+        Verb::Patch,
+        Verb::Delete,
+        Verb::DeleteCollection,
+    ] {
+        assert_eq!(serde_json::json!(verb), serde_json::json!(verb.to_string()));
+    }
+    assert_eq!(Verb::DeleteCollection.to_string(), "deletecollection");
+}

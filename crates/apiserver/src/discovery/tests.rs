@@ -3,7 +3,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::respond;
-use crate::kinds::{Catalog, Kind, SchemaSource, Subresource, Verb};
+use crate::crd::{SUBRESOURCE_VERBS, VERBS};
+use crate::kinds::{Catalog, Kind, SchemaSource, Subresource};
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const KUBECTL: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
@@ -19,7 +20,7 @@ fn catalog() -> Catalog {
     };
     let sub = |name: &str, response| Subresource {
         name: name.to_owned(),
-        verbs: Verb::OF_SUBRESOURCE.to_vec(),
+        verbs: SUBRESOURCE_VERBS.to_vec(),
         response,
         scale: None,
     };
@@ -42,7 +43,7 @@ fn catalog() -> Catalog {
             short_names: strings(&["rb"]),
             categories: strings(&["all"]),
             namespaced: true,
-            verbs: Verb::ALL.to_vec(),
+            verbs: VERBS.to_vec(),
             subresources,
             columns: Vec::new(),
             schema: SchemaSource::Custom(Arc::new(json!({"type": "object"}))),

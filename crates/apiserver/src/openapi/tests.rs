@@ -4,7 +4,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Cache;
-use crate::kinds::{Catalog, Kind, SchemaSource, Subresource, Verb};
+use crate::crd::{SUBRESOURCE_VERBS, VERBS};
+use crate::kinds::{Catalog, Kind, SchemaSource, Subresource};
 
 /// Returns what a real server publishes for a CRD and for `apps/v1`.
 fn fixture() -> Value {
@@ -14,7 +15,7 @@ fn fixture() -> Value {
 fn robots() -> Kind {
     let sub = |name: &str, response| Subresource {
         name: name.to_owned(),
-        verbs: Verb::OF_SUBRESOURCE.to_vec(),
+        verbs: SUBRESOURCE_VERBS.to_vec(),
         response,
         scale: None,
     };
@@ -32,7 +33,7 @@ fn robots() -> Kind {
         short_names: Vec::new(),
         categories: Vec::new(),
         namespaced: true,
-        verbs: Verb::ALL.to_vec(),
+        verbs: VERBS.to_vec(),
         subresources: vec![sub("status", None), sub("scale", Some(scale))],
         columns: Vec::new(),
         schema: SchemaSource::Custom(Arc::new(fixture()["sent"].clone())),
