@@ -1,5 +1,6 @@
 //! Benchmarks of opkit and its peers: `cargo bench -p opkit-benches`, `cargo xtask bench cache` for
-//! the cache, and `cargo xtask bench controller` for the controller.
+//! the cache, `cargo xtask bench controller` for the controller, and `cargo xtask bench server` for
+//! the API server.
 //!
 //! Each file in `benches/` measures one crate. A figure is the median of several runs, with its
 //! spread. Peers that are not part of the workspace are in `peers/`.

@@ -1,4 +1,4 @@
-//! `cargo xtask bench cache|controller`: benchmarks of a crate and of its peers.
+//! `cargo xtask bench cache|controller|server`: benchmarks of a crate and of its peers.
 //!
 //! kube-runtime is a peer in its own workspace; client-go and controller-runtime are Go modules;
 //! all are in `benches/peers`. If a peer cannot be built, its rows are marked as absent and not
@@ -27,6 +27,14 @@ enum Subject {
     Cache(Cache),
     /// Benchmark the controller: its queue, reconciles, latency, and the smallest operator
     Controller(Controller),
+    /// Benchmark the API server as a process: writes, reads, lists, memory
+    Server(ServerArgs),
+    /// Run the real API server until standard input ends
+    #[command(hide = true)]
+    RealServer {
+        /// Directory for its files
+        directory: PathBuf,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -63,6 +71,32 @@ struct Controller {
     only: Option<String>,
 }
 
+#[derive(Debug, clap::Args)]
+struct ServerArgs {
+    #[command(flatten)]
+    options: Options,
+    /// Skip the real API server
+    #[arg(long)]
+    no_real: bool,
+    /// Run only measurements whose names contain this text, such as `pods`
+    #[arg(long)]
+    only: Option<String>,
+}
+
+impl Options {
+    fn add_to(&self, command: &mut Command) {
+        if self.json {
+            command.arg("--json");
+        }
+        if self.quick {
+            command.arg("--quick");
+        }
+        if let Some(repetitions) = self.repetitions {
+            command.args(["--repetitions", &repetitions.to_string()]);
+        }
+    }
+}
+
 /// Builds opkit's benchmark and the peers, and runs them.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec()?;
@@ -74,6 +108,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Subject::Controller(controller) => {
             ("bench-controller", &controller.options, controller.no_real)
         }
+        Subject::Server(server) => return api_server(root, target, server),
+        Subject::RealServer { directory } => return real_server(directory),
     };
     let build = |program: &str, profile: &str| {
         let package = ["--package", "opkit-benches", "--bin", program];
@@ -82,15 +118,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     build(program, "release")?;
     let mut command = Command::new(target.join("release").join(program));
     command.arg("run");
-    if options.json {
-        command.arg("--json");
-    }
-    if options.quick {
-        command.arg("--quick");
-    }
-    if let Some(repetitions) = options.repetitions {
-        command.args(["--repetitions", &repetitions.to_string()]);
-    }
+    options.add_to(&mut command);
     command
         .arg("--kube-runtime")
         .arg(kube_runtime(root, &peers)?);
@@ -113,6 +141,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
                 ),
             ]
         }
+        Subject::Server(_) | Subject::RealServer { .. } => Vec::new(),
     };
     for (name, module, package) in go {
         if let Some(peer) = go_peer(root, &peers, name, module, package)? {
@@ -131,6 +160,53 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
+}
+
+/// Builds `opkit` and the benchmark of the API server, and runs the benchmark.
+fn api_server(root: &Path, target: &Path, args: &ServerArgs) -> Result<ExitCode> {
+    let package = ["--package", "opkit-benches", "--bin", "bench-server"];
+    cargo(root, target, "release", &package)?;
+    let package = ["--package", "opkit-cli", "--bin", "opkit"];
+    cargo(root, target, "release", &package)?;
+    let release = target.join("release");
+    let mut command = Command::new(release.join("bench-server"));
+    command
+        .arg("run")
+        .arg("--opkit")
+        .arg(release.join("opkit"))
+        .arg("--directory")
+        .arg(target.join("peers/servers"));
+    args.options.add_to(&mut command);
+    if let Some(only) = &args.only {
+        command.args(["--only", only]);
+    }
+    if !args.no_real {
+        match control_plane::ensure(None) {
+            // This program starts the real API server, once for each measurement.
+            Ok(_) => {
+                command.arg("--real").arg(std::env::current_exe()?);
+            }
+            Err(error) => note(&format!("{error:#}: the real API server is not measured")),
+        }
+    }
+    let status = command.status().context("cannot run the bench")?;
+    Ok(match status.success() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// Runs the real API server until standard input ends. Prints its kubeconfig and the ids of its
+/// processes as a line of JSON.
+fn real_server(directory: &Path) -> Result<ExitCode> {
+    let executables = control_plane::ensure(None)?;
+    let server = Server::start(&executables, directory)?;
+    let line = serde_json::json!({
+        "kubeconfig": server.kubeconfig(), "processes": server.processes(),
+    });
+    println!("{line}");
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints progress to standard error: standard output has only the figures.

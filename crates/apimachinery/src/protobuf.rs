@@ -12,6 +12,8 @@
 //! - [`Deserializer`] decodes a message without its envelope directly from the wire bytes.
 //! - [`ListParts`] and [`WatchEventParts`] split a list or a watch event without decoding the
 //!   objects in it.
+//! - [`encode_message`], [`envelope_start`] and [`append_item`] compose envelopes and lists from
+//!   objects that are already encoded.
 //!
 //! Decoding returns the JSON that the same server would send: values that Go's JSON omits when
 //! empty are omitted, an empty struct that is not a pointer in Go is `{}`, and a pointer that is
@@ -21,6 +23,7 @@
 //!
 //! Custom resources are not supported: Kubernetes never sends them as protobuf.
 
+mod compose;
 mod deserializer;
 mod encode;
 mod fields;
@@ -34,8 +37,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use crate::error::ProtobufError;
+pub use compose::{ENVELOPE_END, append_item, envelope_start, item_length};
 pub use deserializer::Deserializer;
-pub use encode::encode;
+pub use encode::{encode, encode_message};
 pub use parts::{ListParts, WatchEventParts};
 pub use table::MessageType;
 use wire::{Datum, Reader};

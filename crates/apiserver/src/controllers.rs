@@ -88,8 +88,8 @@ pub(crate) async fn run(registry: Arc<Registry>, stop: CancellationToken) {
             .all_events_after(cursor)
             .unwrap_or_else(|_| store.everything());
         cursor = revision;
-        for (resource, event) in &events {
-            enqueue(&registry, resource, event, &mut queue);
+        for event in &events {
+            enqueue(&registry, event, &mut queue);
         }
         if let Some((work, attempt)) = queue.take() {
             // A panic in one step must not stop the other controllers.
@@ -118,10 +118,10 @@ pub(crate) async fn run(registry: Arc<Registry>, stop: CancellationToken) {
 }
 
 /// Adds a work item to the queue for each object that a controller must check after `event`.
-fn enqueue(registry: &Registry, resource: &str, event: &Event, queue: &mut Queue) {
-    let key = Key::of(&event.object);
-    enqueue_garbage(registry, resource, event, queue);
-    match resource {
+fn enqueue(registry: &Registry, event: &Event, queue: &mut Queue) {
+    enqueue_garbage(registry, event, queue);
+    let key = event.object.key();
+    match event.object.resource().as_ref() {
         "namespaces" => queue.add(Work::Namespace(key), 1),
         CRDS => queue.add(Work::CustomResourceDefinition(key), 1),
         "deployments.apps" => queue.add(Work::Deployment(key), 1),
@@ -141,44 +141,45 @@ fn enqueue(registry: &Registry, resource: &str, event: &Event, queue: &mut Queue
     }
 }
 
-fn enqueue_garbage(registry: &Registry, resource: &str, event: &Event, queue: &mut Queue) {
+fn enqueue_garbage(registry: &Registry, event: &Event, queue: &mut Queue) {
     let object = &*event.object;
-    let (resource, key) = (resource.to_owned(), Key::of(object));
+    let place = || (object.resource().to_string(), object.key());
     // Owners that wait for this object, or waited for it until it removed its owner reference.
     for version in [Some(object), event.previous.as_deref()]
         .into_iter()
         .flatten()
     {
-        for owner in object::items(version, &["metadata", "ownerReferences"]) {
-            if let Some((resource, owner)) = registry.store.by_uid(object::text(owner, &["uid"]))
-                && object::is_deleting(&owner)
+        for owner in version.owners() {
+            if let Some(owner) = registry.store.stored_by_uid(object::text(&owner, &["uid"]))
+                && owner.is_deleting()
             {
-                let key = Key::of(&owner);
+                let (resource, key) = (owner.resource().to_string(), owner.key());
                 queue.add(Work::Owner { resource, key }, 1);
             }
         }
     }
     if event.change != Change::Deleted {
-        if object::is_deleting(object) {
-            let (resource, key) = (resource.clone(), key.clone());
+        if object.is_deleting() {
+            let (resource, key) = place();
             queue.add(Work::Owner { resource, key }, 1);
         }
-        if !object::items(object, &["metadata", "ownerReferences"]).is_empty() {
+        if object.has_owners() {
+            let (resource, key) = place();
             queue.add(Work::Dependent { resource, key }, 1);
         }
         return;
     }
-    for (resource, dependent) in registry.store.dependents(object::uid(object)) {
-        let key = Key::of(&dependent);
+    for dependent in registry.store.stored_dependents(object.uid()) {
+        let (resource, key) = (dependent.resource().to_string(), dependent.key());
         queue.add(Work::Dependent { resource, key }, 1);
     }
     // The namespace and the CRD of the object, which may wait for the deletion of their last
     // object.
-    let namespace = Key::new("", key.namespace.as_str());
+    let namespace = Key::new("", object.namespace());
     if is_deleting(registry, "namespaces", &namespace) {
         queue.add(Work::Namespace(namespace), 1);
     }
-    let definition = Key::new("", resource);
+    let definition = Key::new("", object.resource().as_ref());
     if is_deleting(registry, CRDS, &definition) {
         queue.add(Work::CustomResourceDefinition(definition), 1);
     }
@@ -188,17 +189,21 @@ fn enqueue_garbage(registry: &Registry, resource: &str, event: &Event, queue: &m
 /// controller now, also returns the keys of all objects of `resource` in the same namespace,
 /// because one of them might adopt the object.
 fn claimants(registry: &Registry, event: &Event, kind: &str, resource: &str) -> Vec<Key> {
-    let namespace = object::namespace(&event.object);
-    let versions = [Some(&event.object), event.previous.as_ref()]
-        .into_iter()
-        .flatten();
+    let namespace = event.object.namespace();
+    let versions = [Some(&event.object), event.previous.as_ref()];
     let mut keys: Vec<Key> = versions
-        .filter_map(|version| workloads::controller_of(version, kind))
-        .map(|name| Key::new(namespace, name))
+        .into_iter()
+        .flatten()
+        .filter_map(|version| {
+            let owners = version.owners();
+            let name = workloads::controller_of(&owners, kind)?;
+            Some(Key::new(namespace, name))
+        })
         .collect();
-    if event.change != Change::Deleted && !workloads::is_controlled(&event.object) {
-        let (owners, _) = registry.store.list(resource, Some(namespace));
-        keys.extend(owners.iter().map(|owner| Key::of(owner)));
+    let is_controlled = workloads::controller_reference(&event.object.owners()).is_some();
+    if event.change != Change::Deleted && !is_controlled {
+        let (owners, _) = registry.store.list_stored(resource, Some(namespace));
+        keys.extend(owners.iter().map(|owner| owner.key()));
     }
     keys
 }
@@ -206,8 +211,8 @@ fn claimants(registry: &Registry, event: &Event, kind: &str, resource: &str) -> 
 fn is_deleting(registry: &Registry, resource: &str, key: &Key) -> bool {
     registry
         .store
-        .get(resource, key)
-        .is_some_and(|object| object::is_deleting(&object))
+        .stored(resource, key)
+        .is_some_and(|object| object.is_deleting())
 }
 
 fn perform(registry: &Registry, work: &Work) -> ApiResult<()> {

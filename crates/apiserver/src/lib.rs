@@ -35,6 +35,7 @@ mod store;
 mod table;
 mod target;
 mod verbs;
+mod view;
 mod watch;
 mod workloads;
 

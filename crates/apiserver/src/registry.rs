@@ -27,17 +27,16 @@ mod validate;
 use std::sync::Arc;
 
 use opkit_apimachinery::identity::segment_flaw;
-use serde_json::Value;
 
 use crate::clock::Clock;
 use crate::kinds::{Catalog, Kind};
 use crate::random::RandomNames;
 use crate::schemas::Schemas;
 use crate::status::{ApiError, ApiResult};
-use crate::store::Store;
+use crate::store::{Store, Stored};
 use crate::target::Target;
 
-pub(crate) use convert::{from_storage, storage_name};
+pub(crate) use convert::{from_storage, is_stored_form, storage_name};
 pub(crate) use delete::{CRD_CLEANUP, DeleteOptions, FOREGROUND, ORPHAN, Preconditions};
 pub(crate) use page::{PageRequest, Token};
 pub(crate) use patch::{Patch, PatchType};
@@ -104,14 +103,14 @@ impl Registry {
     }
 
     /// Returns the stored object that `target` names.
-    fn stored(&self, target: &Target) -> ApiResult<Arc<Value>> {
+    pub(crate) fn stored(&self, target: &Target) -> ApiResult<Arc<Stored>> {
         let name = target.name.as_str();
         if let Some(flaw) = segment_flaw(name).filter(|_| !name.is_empty()) {
             let message = format!("Name parameter invalid: {name:?}: {flaw}");
             return Err(ApiError::bad_request(message));
         }
         self.store
-            .get(&target.storage(), &target.key())
+            .stored(&target.storage(), &target.key())
             .ok_or_else(|| target.not_found())
     }
 }

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::kinds::Kind;
-use crate::{object, table};
+use crate::object;
+use crate::table::{self, Columns};
 
 /// Value of the parameter `includeObject`: the part of each object that a row of a Table contains.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -58,51 +59,51 @@ impl Representation {
         }
     }
 
-    /// Returns the body of a response with a list that has this metadata.
-    pub(crate) fn of_list(
+    /// Returns the body of a response with a list that has this metadata, without its items. Also
+    /// returns the name of the field for the items.
+    pub(crate) fn list_without_items(
         self,
         kind: &Kind,
-        mut objects: Vec<Value>,
         mut metadata: Value,
         now: Timestamp,
-    ) -> Value {
+    ) -> (Value, &'static str) {
         match self {
             Self::Table { include } => {
-                let rows: Vec<&Value> = objects.iter().collect();
-                table::table(kind, &rows, Some(metadata), include, now)
+                let columns = Columns::new(kind, include, now);
+                (columns.table_without_rows(metadata), "rows")
             }
             Self::PartialObjectMetadata | Self::PartialObjectMetadataList => {
-                let items: Vec<&Value> = objects.iter().collect();
-                table::partial_metadata_list(&items, metadata)
+                (table::partial_metadata_list(metadata), "items")
             }
             Self::Object => {
-                // As in Kubernetes, items in lists of built-in kinds have no apiVersion and kind.
-                if !kind.is_custom() {
-                    for object in objects.iter_mut().filter_map(Value::as_object_mut) {
-                        object.remove("apiVersion");
-                        object.remove("kind");
-                    }
-                }
                 let is_last = metadata.get("continue").is_none();
                 if is_last && kind.is_custom() {
                     object::set_field(&mut metadata, "continue", json!(""));
                 }
-                json!({
+                let list = json!({
                     "kind": format!("{}List", kind.kind), "apiVersion": kind.api_version(),
-                    "metadata": metadata, "items": objects,
-                })
+                    "metadata": metadata,
+                });
+                (list, "items")
             }
         }
     }
 
-    /// Returns the field `object` of a watch event. Only the first Table of a watch has column
-    /// definitions.
-    pub(crate) fn of_event(self, kind: &Kind, object: Value, first: bool, now: Timestamp) -> Value {
-        let mut body = self.of_object(kind, object, now);
-        if matches!(self, Self::Table { .. }) && !first {
-            object::set_field(&mut body, "columnDefinitions", Value::Null);
+    /// Returns an item of a list that is not a Table.
+    pub(crate) fn of_item(self, kind: &Kind, mut object: Value) -> Value {
+        match self {
+            Self::PartialObjectMetadata | Self::PartialObjectMetadataList => {
+                table::partial_metadata(&object)
+            }
+            Self::Object | Self::Table { .. } => {
+                // As in Kubernetes, items in lists of built-in kinds have no apiVersion and kind.
+                if let Some(fields) = object.as_object_mut().filter(|_| !kind.is_custom()) {
+                    fields.remove("apiVersion");
+                    fields.remove("kind");
+                }
+                object
+            }
         }
-        body
     }
 
     /// Returns the field `object` of a bookmark event.

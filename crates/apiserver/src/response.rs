@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use bytes::Bytes;
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, stream};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -14,9 +14,11 @@ use crate::compression;
 use crate::negotiation::Media;
 use crate::request::header_text;
 use crate::status::{ApiError, ApiResult};
+use crate::view::Chunks;
 use crate::watch::WatchRequest;
 
-/// The body of an HTTP response: a complete body, or a stream of the frames of a watch.
+/// The body of an HTTP response: a complete body, or a stream of the chunks of a long list or of the
+/// frames of a watch.
 pub type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 
 pub(crate) type HttpResponse = http::Response<ResponseBody>;
@@ -29,12 +31,23 @@ pub(crate) enum Response {
     Watch(Box<WatchRequest>),
 }
 
+/// The body of a response, encoded or not.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// An object, a list or a `Status`.
+    Value(Value),
+    /// A body in the media type of the request.
+    Encoded(Bytes),
+    /// A list in the media type of the request.
+    List(Chunks),
+}
+
 /// A response with one body: an object, a list or a `Status`.
 #[derive(Debug)]
 pub(crate) struct ObjectResponse {
     /// The HTTP status code.
     pub(crate) code: u16,
-    pub(crate) body: Value,
+    pub(crate) body: Content,
     /// Warnings for the client, which kubectl prints.
     pub(crate) warnings: Vec<String>,
 }
@@ -46,6 +59,10 @@ impl Response {
     }
 
     pub(crate) fn with_code(code: u16, body: Value, warnings: Vec<String>) -> Self {
+        Self::with_content(code, Content::Value(body), warnings)
+    }
+
+    pub(crate) fn with_content(code: u16, body: Content, warnings: Vec<String>) -> Self {
         Self::Object(ObjectResponse {
             code,
             body,
@@ -57,12 +74,14 @@ impl Response {
 impl ObjectResponse {
     /// Encodes the response as HTTP, and compresses a long body if the client accepts compression.
     pub(crate) fn respond(self, media: Media, request: &HeaderMap) -> ApiResult<HttpResponse> {
-        let body = media.encode(&self.body)?;
         let accepted = header_text(request, header::ACCEPT_ENCODING);
-        let compressed = compression::gzip(accepted, &body);
-        let is_compressed = compressed.is_some();
-        let body = compressed.unwrap_or(body);
-        let mut response = respond(self.code, media.content_type(), complete(body));
+        let is_gzip_accepted = compression::is_accepted(accepted);
+        let (body, is_compressed) = match self.body {
+            Content::Value(body) => whole(media.encode(&body)?, is_gzip_accepted),
+            Content::Encoded(body) => whole(body, is_gzip_accepted),
+            Content::List(chunks) => list(chunks, is_gzip_accepted),
+        };
+        let mut response = respond(self.code, media.content_type(), body);
         let headers = response.headers_mut();
         if is_compressed {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -77,6 +96,43 @@ impl ObjectResponse {
         }
         Ok(response)
     }
+}
+
+/// Returns a complete body, and whether it is compressed.
+fn whole(body: Bytes, is_gzip_accepted: bool) -> (ResponseBody, bool) {
+    if !is_gzip_accepted || body.len() <= compression::THRESHOLD {
+        return (complete(body), false);
+    }
+    let compressed: Vec<Bytes> = compression::gzip(std::iter::once(body)).collect();
+    (complete(compressed.concat()), true)
+}
+
+/// Returns the body of a list, and whether it is compressed. A short body is complete, a long body
+/// is a stream of the chunks.
+fn list(mut chunks: Chunks, is_gzip_accepted: bool) -> (ResponseBody, bool) {
+    let mut first = Vec::new();
+    let mut length = 0;
+    while length <= compression::THRESHOLD {
+        let Some(chunk) = chunks.next() else {
+            let body = match first.as_slice() {
+                [only] => Bytes::clone(only),
+                several => several.concat().into(),
+            };
+            return (complete(body), false);
+        };
+        length += chunk.len();
+        first.push(chunk);
+    }
+    let chunks = first.into_iter().chain(chunks);
+    match is_gzip_accepted {
+        true => (streamed(compression::gzip(chunks)), true),
+        false => (streamed(chunks), false),
+    }
+}
+
+fn streamed(chunks: impl Iterator<Item = Bytes> + Send + 'static) -> ResponseBody {
+    let frames = stream::iter(chunks.map(|chunk| Ok(Frame::data(chunk))));
+    BodyExt::boxed_unsync(StreamBody::new(frames))
 }
 
 /// Returns a response whose body is a stream of frames.

@@ -1,16 +1,23 @@
 //! The store of objects, past events and the revision, in place of the etcd of a real server.
 //!
+//! An object is stored as its JSON text ([`Stored`]), which responses contain as it is. Lists,
+//! events and indexes share the stored objects. Controllers get decoded objects.
+//!
 //! All reads and writes take one lock for a short time, so every reader sees the writes in the same
 //! order. A write states the revision that the object is expected to have, and fails if the object
 //! has another revision. A watch has no queue of its own: it reads past events from a ring buffer,
 //! starting at a revision. The read fails if events after the revision have been dropped from the
 //! ring.
 
+mod budget;
 mod commit;
+mod draft;
+mod entry;
 mod history;
 mod read;
+mod stored;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -18,6 +25,10 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::object;
+pub(crate) use budget::Budget;
+pub(crate) use commit::Committed;
+use entry::{ByKey, ByPlace, ByUid};
+pub(crate) use stored::Stored;
 
 /// The key of an object among the objects of one resource.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -56,9 +67,9 @@ pub(crate) struct Event {
     pub(crate) change: Change,
     /// The object after the change. After a deletion, the last state of the object, with the
     /// revision of the deletion.
-    pub(crate) object: Arc<Value>,
+    pub(crate) object: Arc<Stored>,
     /// The object before the change; `None` if the change is the creation of the object.
-    pub(crate) previous: Option<Arc<Value>>,
+    pub(crate) previous: Option<Arc<Stored>>,
 }
 
 /// The state that an object must have for a write to be committed.
@@ -93,6 +104,8 @@ pub(crate) struct Store {
     state: Mutex<State>,
     /// Sends the new revision after each write.
     changed: watch::Sender<u64>,
+    /// The memory for encodings of objects other than JSON.
+    budget: Arc<Budget>,
 }
 
 #[derive(Debug)]
@@ -100,20 +113,35 @@ struct State {
     revision: u64,
     /// Maximum number of past events that are kept for each resource.
     history: usize,
-    tables: HashMap<String, Table>,
-    /// Resource and key of each object, by the UID of the object.
-    by_uid: HashMap<String, (String, Key)>,
-    /// Resources and keys of the dependents of an owner, by the owner's UID in `ownerReferences`.
-    by_owner: HashMap<String, HashSet<(String, Key)>>,
+    tables: HashMap<Arc<str>, Table>,
+    by_uid: HashSet<ByUid>,
+    /// The dependents of an owner, by the owner's UID in `ownerReferences`.
+    by_owner: HashMap<Box<str>, HashSet<ByPlace>>,
 }
 
 /// The objects and events of one resource.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Table {
-    objects: BTreeMap<Key, Arc<Value>>,
+    objects: BTreeSet<ByKey>,
     events: VecDeque<Event>,
     /// Revision up to which events have been dropped from the ring of past events.
     forgotten: u64,
+    /// Revision of the last write to the resource.
+    revision: u64,
+    /// Sends the revision of each write to the resource.
+    changed: watch::Sender<u64>,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self {
+            objects: BTreeSet::new(),
+            events: VecDeque::new(),
+            forgotten: 0,
+            revision: 0,
+            changed: watch::Sender::new(0),
+        }
+    }
 }
 
 impl Store {
@@ -123,12 +151,13 @@ impl Store {
             revision: 0,
             history,
             tables: HashMap::new(),
-            by_uid: HashMap::new(),
+            by_uid: HashSet::new(),
             by_owner: HashMap::new(),
         };
         Self {
             state: Mutex::new(state),
             changed: watch::Sender::new(0),
+            budget: Arc::default(),
         }
     }
 
@@ -137,9 +166,39 @@ impl Store {
         self.state.lock().revision
     }
 
+    /// Returns the revision of the last write to a resource, or 0 if there was none.
+    #[allow(dead_code, reason = "the authorizer will read it")]
+    pub(crate) fn resource_revision(&self, resource: &str) -> u64 {
+        let state = self.state.lock();
+        state.tables.get(resource).map_or(0, |table| table.revision)
+    }
+
     /// Returns a receiver of the revision, which changes after every write.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
+    }
+
+    /// Returns a receiver that changes after every write to one resource.
+    pub(crate) fn subscribe_to(&self, resource: &str) -> watch::Receiver<u64> {
+        let mut state = self.state.lock();
+        state.table(resource).1.changed.subscribe()
+    }
+
+    /// Returns the memory for encodings of objects other than JSON.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+}
+
+impl State {
+    /// Returns the name and the table of a resource. Creates the table if the resource has none.
+    fn table(&mut self, resource: &str) -> (Arc<str>, &mut Table) {
+        let name = match self.tables.get_key_value(resource) {
+            Some((name, _)) => name.clone(),
+            None => Arc::from(resource),
+        };
+        let table = self.tables.entry(name.clone()).or_default();
+        (name, table)
     }
 }
 

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{Column, Definitions, Kind};
+use crate::object;
 use crate::representation::IncludeObject;
 
 mod cell;
@@ -33,24 +34,50 @@ pub(crate) fn table(
     include: IncludeObject,
     now: Timestamp,
 ) -> Value {
-    let columns = columns(kind);
-    let rows: Vec<Value> = objects
-        .iter()
-        .map(|object| row(&columns, object, include, now))
-        .collect();
+    let columns = Columns::new(kind, include, now);
     let metadata = list_meta.unwrap_or_else(|| {
         let version = objects
             .first()
             .and_then(|object| object.pointer("/metadata/resourceVersion"));
         version.map_or_else(|| json!({}), |version| json!({"resourceVersion": version}))
     });
-    json!({
-        "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": metadata,
-        "columnDefinitions": columns.iter().map(definition).collect::<Vec<_>>(),
-        "rows": rows,
-    })
+    let mut table = columns.table_without_rows(metadata);
+    let rows: Vec<Value> = objects.iter().map(|object| columns.row(object)).collect();
+    object::set_field(&mut table, "rows", rows.into());
+    table
+}
+
+/// The columns of a Table, and the parameters of its rows.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    columns: Vec<Column>,
+    include: IncludeObject,
+    now: Timestamp,
+}
+
+impl Columns {
+    pub(crate) fn new(kind: &Kind, include: IncludeObject, now: Timestamp) -> Self {
+        Self {
+            columns: columns(kind),
+            include,
+            now,
+        }
+    }
+
+    /// Returns a Table without the field `rows`.
+    pub(crate) fn table_without_rows(&self, metadata: Value) -> Value {
+        json!({
+            "kind": "Table",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": metadata,
+            "columnDefinitions": self.columns.iter().map(definition).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Returns the row of an object.
+    pub(crate) fn row(&self, object: &Value) -> Value {
+        row(&self.columns, object, self.include, self.now)
+    }
 }
 
 /// Returns a `PartialObjectMetadata` of an object.
@@ -62,13 +89,12 @@ pub(crate) fn partial_metadata(object: &Value) -> Value {
     })
 }
 
-/// Returns a `PartialObjectMetadataList` of objects.
-pub(crate) fn partial_metadata_list(objects: &[&Value], list_meta: Value) -> Value {
+/// Returns a `PartialObjectMetadataList` without its items.
+pub(crate) fn partial_metadata_list(list_meta: Value) -> Value {
     json!({
         "kind": "PartialObjectMetadataList",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": list_meta,
-        "items": objects.iter().map(|object| partial_metadata(object)).collect::<Vec<_>>(),
     })
 }
 

@@ -5,6 +5,7 @@ mod crud;
 mod custom;
 mod deletion;
 mod front;
+mod lists;
 mod negotiation;
 mod paging;
 mod protobuf;

@@ -12,7 +12,6 @@ mod write_options;
 use std::sync::Arc;
 
 use http::Method;
-use serde_json::Value;
 
 use crate::kinds::{Kind, Verb};
 use crate::negotiation::{Media, Offer, negotiate};
@@ -24,6 +23,7 @@ use crate::response::Response;
 use crate::reviews;
 use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
+use crate::view::View;
 
 /// Executes a request. Returns the response, and the media type in which to encode the response.
 pub(crate) async fn respond(
@@ -129,16 +129,8 @@ impl Handler<'_> {
         }
     }
 
-    /// Returns a response with one object, in the representation that the client accepts. A Scale
-    /// is always returned as a whole object.
-    fn object_response(&self, code: u16, object: Value, warnings: Vec<String>) -> Response {
-        let body = match self.target.subresource.as_str() {
-            "scale" => object,
-            _ => {
-                let now = self.registry.clock.now();
-                self.representation.of_object(self.kind(), object, now)
-            }
-        };
-        Response::with_code(code, body, warnings)
+    /// Returns the view of stored objects in the representation that the client accepts.
+    fn view(&self) -> View {
+        View::new(self.registry, self.kind(), self.representation, self.media)
     }
 }

@@ -4,12 +4,12 @@
 //! Each watch reads the history of the store at its own speed. A watch that is so slow that events
 //! have been dropped from the history gets the error 410 Expired, as from a real server.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, stream};
-use opkit_apimachinery::protobuf::WatchEventParts;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -17,11 +17,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::negotiation::Media;
 use crate::object;
-use crate::registry::{Filter, Registry, from_storage};
+use crate::registry::{Filter, Registry};
 use crate::representation::Representation;
-use crate::status::{ApiError, ApiResult};
-use crate::store::{Change, Event};
+use crate::status::ApiError;
+use crate::store::{Change, Event, Stored};
 use crate::target::Target;
+use crate::view::View;
 
 /// Time between two bookmarks of a watch, as in Kubernetes.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
@@ -70,25 +71,36 @@ pub(crate) fn frames(
 struct Watcher {
     registry: Arc<Registry>,
     request: WatchRequest,
+    view: View,
     stop: CancellationToken,
+    /// Changes after every write to the watched resource.
     changed: watch::Receiver<u64>,
     /// Revision up to which events have been read.
     cursor: u64,
-    pending: Vec<Bytes>,
+    pending: VecDeque<Pending>,
     deadline: Instant,
     next_bookmark: Instant,
     first: bool,
     ended: bool,
 }
 
+/// A frame that has not been sent yet.
+enum Pending {
+    /// An event of this type. The frame is encoded when it is sent.
+    Event(&'static str, Arc<Stored>),
+    Frame(Bytes),
+}
+
 impl Watcher {
     fn new(registry: Arc<Registry>, request: WatchRequest, stop: CancellationToken) -> Self {
         let now = Instant::now();
+        let kind = &request.target.kind;
         let mut watcher = Self {
+            view: View::new(&registry, kind, request.representation, request.media),
             // Subscribed before the first read, so that no event is missed in between.
-            changed: registry.store.subscribe(),
+            changed: registry.store.subscribe_to(&request.target.storage()),
             cursor: 0,
-            pending: Vec::new(),
+            pending: VecDeque::new(),
             deadline: now + request.timeout,
             next_bookmark: now + BOOKMARK_INTERVAL,
             first: true,
@@ -105,31 +117,23 @@ impl Watcher {
         match self.request.start {
             Start::After(revision) => self.cursor = revision,
             Start::Present { end_bookmark } => {
-                match self
-                    .registry
-                    .list(&self.request.target, &self.request.filter)
-                {
-                    Ok((objects, revision)) => {
-                        self.cursor = revision;
-                        for object in objects {
-                            self.push("ADDED", &object);
-                        }
-                    }
-                    Err(error) => self.fail(&error),
-                }
+                let WatchRequest { target, filter, .. } = &self.request;
+                let (objects, revision) = self.registry.list(target, filter);
+                self.cursor = revision;
+                let added = objects.into_iter();
+                self.pending
+                    .extend(added.map(|object| Pending::Event("ADDED", object)));
                 if end_bookmark {
                     self.bookmark(json!({"k8s.io/initial-events-end": "true"}));
                 }
             }
         }
-        // Frames are popped from the end.
-        self.pending.reverse();
     }
 
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(frame) = self.pending.pop() {
-                return Some(frame);
+            if let Some(pending) = self.pending.pop_front() {
+                return Some(self.encode(pending));
             }
             if self.ended || self.stop.is_cancelled() {
                 return None;
@@ -143,15 +147,14 @@ impl Watcher {
                 changed = self.changed.changed() => if changed.is_err() { return None },
                 () = self.stop.cancelled() => return None,
                 () = tokio::time::sleep_until(self.deadline) => {
-                    self.ended = true;
-
                     if self.request.bookmarks && self.request.timeout > LAST_BOOKMARK {
-                        self.bookmark(Value::Null);
+                        self.bookmark_at_present();
                     }
+                    self.ended = true;
                 }
                 () = tokio::time::sleep_until(self.next_bookmark), if self.request.bookmarks => {
                     self.next_bookmark = Instant::now() + BOOKMARK_INTERVAL;
-                    self.bookmark(Value::Null);
+                    self.bookmark_at_present();
                 }
             }
         }
@@ -164,22 +167,20 @@ impl Watcher {
         match self.registry.store.events_after(&storage, self.cursor) {
             Ok((events, cursor)) => {
                 for event in events {
-                    match self.translate(&event) {
+                    let object = match self.translate(&event) {
                         // An object that stops matching has its last matching state, with the
                         // version of the event.
                         Some("DELETED") if event.change != Change::Deleted => {
-                            let mut last = event.previous.as_deref().cloned().unwrap_or_default();
-                            let version =
-                                object::at(&event.object, &["metadata", "resourceVersion"]);
-                            object::set_meta(&mut last, "resourceVersion", version.clone());
-                            self.push("DELETED", &last);
+                            let last = event.previous.as_ref().unwrap_or(&event.object);
+                            Some(("DELETED", Arc::new(last.at_revision(event.revision))))
                         }
-                        Some(type_) => self.push(type_, &event.object),
-                        None => {}
-                    }
+                        Some(type_) => Some((type_, event.object)),
+                        None => None,
+                    };
+                    let pending = object.map(|(type_, object)| Pending::Event(type_, object));
+                    self.pending.extend(pending);
                 }
                 self.cursor = cursor;
-                self.pending.reverse();
             }
             Err(too_old) => {
                 let message = format!(
@@ -196,7 +197,7 @@ impl Watcher {
     /// object that stops matching.
     fn translate(&self, event: &Event) -> Option<&'static str> {
         let namespace = self.request.target.namespace.as_str();
-        if !namespace.is_empty() && object::namespace(&event.object) != namespace {
+        if !namespace.is_empty() && event.object.namespace() != namespace {
             return None;
         }
         let filter = &self.request.filter;
@@ -213,16 +214,13 @@ impl Watcher {
         }
     }
 
-    fn push(&mut self, type_: &str, stored: &Value) {
-        let kind = &self.request.target.kind;
-        let object = from_storage(kind, stored);
-        let now = self.registry.clock.now();
-        let shown = self
-            .request
-            .representation
-            .of_event(kind, object, self.first, now);
-        self.first = false;
-        self.frame(type_, &shown);
+    /// Adds a bookmark with the current revision, after the events up to this revision.
+    fn bookmark_at_present(&mut self) {
+        // The watch is not notified of writes to other resources, which also change the revision.
+        self.pull();
+        if !self.ended {
+            self.bookmark(Value::Null);
+        }
     }
 
     fn bookmark(&mut self, annotations: Value) {
@@ -232,43 +230,38 @@ impl Watcher {
             "metadata": {"resourceVersion": self.cursor.to_string()},
         });
         object::set_meta(&mut object, "annotations", annotations);
-        let shown = self.request.representation.of_bookmark(kind, object);
-        self.frame("BOOKMARK", &shown);
+        match self.view.bookmark_frame(object) {
+            Ok(frame) => self.pending.push_back(Pending::Frame(frame)),
+            Err(error) => self.fail(&error),
+        }
     }
 
+    /// Ends the watch with a frame that has the error.
     fn fail(&mut self, error: &ApiError) {
         self.ended = true;
-        self.frame("ERROR", &error.to_status());
+        self.pending.clear();
+        let frame = self.error_frame(error);
+        self.pending.push_back(Pending::Frame(frame));
     }
 
-    fn frame(&mut self, type_: &str, object: &Value) {
-        let frame = match self.request.media {
-            Media::Protobuf => match protobuf_frame(type_, object) {
-                Ok(frame) => frame,
-                // A Status can always be encoded.
-                Err(error) if type_ != "ERROR" => return self.fail(&error),
-                Err(_) => Bytes::new(),
-            },
-            Media::Json | Media::Yaml => {
-                let mut text = json!({"type": type_, "object": object}).to_string();
-                text.push('\n');
-                text.into()
-            }
+    fn error_frame(&self, error: &ApiError) -> Bytes {
+        let frame = self.view.value_frame("ERROR", &error.to_status());
+        // A Status can always be encoded.
+        frame.unwrap_or_default()
+    }
+
+    fn encode(&mut self, pending: Pending) -> Bytes {
+        let (type_, object) = match pending {
+            Pending::Frame(frame) => return frame,
+            Pending::Event(type_, object) => (type_, object),
         };
-        self.pending.push(frame);
+        let is_first = std::mem::take(&mut self.first);
+        self.view
+            .frame(type_, &object, is_first)
+            .unwrap_or_else(|error| {
+                self.ended = true;
+                self.pending.clear();
+                self.error_frame(&error)
+            })
     }
-}
-
-/// Returns a protobuf frame: the length of the `WatchEvent` in four bytes, followed by the
-/// `WatchEvent`. The object in the event has its own protobuf envelope.
-fn protobuf_frame(type_: &str, object: &Value) -> ApiResult<Bytes> {
-    let object = Media::Protobuf.encode(object)?;
-    let event = WatchEventParts {
-        type_,
-        object: &object,
-    };
-    let event = event.to_vec();
-    let length = u32::try_from(event.len())
-        .map_err(|_| ApiError::internal("an event of more than 4 GiB"))?;
-    Ok([&length.to_be_bytes(), event.as_slice()].concat().into())
 }

@@ -9,8 +9,6 @@ pub(crate) mod deployment;
 pub(crate) mod pod;
 pub(crate) mod replicaset;
 
-use std::sync::Arc;
-
 use opkit_apimachinery::selector::LabelSelector;
 use serde_json::{Value, json};
 
@@ -18,17 +16,18 @@ use crate::controllers::MANAGER;
 use crate::object;
 use crate::registry::{Registry, Write};
 use crate::status::ApiResult;
-use crate::store::Key;
+use crate::store::{Committed, Key};
 use crate::target::Target;
 
-/// Returns the name of the controller of `object`, if the controller is of this kind.
-pub(crate) fn controller_of<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
-    let owner = controller_reference(object)?;
+/// Returns the name of the controller in these owner references, if the controller is of this kind.
+pub(crate) fn controller_of<'a>(owners: &'a [Value], kind: &str) -> Option<&'a str> {
+    let owner = controller_reference(owners)?;
     (object::text(owner, &["kind"]) == kind).then(|| object::text(owner, &["name"]))
 }
 
-fn controller_reference(object: &Value) -> Option<&Value> {
-    object::items(object, &["metadata", "ownerReferences"])
+/// Returns the owner reference of the controller.
+pub(crate) fn controller_reference(owners: &[Value]) -> Option<&Value> {
+    owners
         .iter()
         .find(|owner| object::at(owner, &["controller"]) == &json!(true))
 }
@@ -42,11 +41,6 @@ fn owned_by(owner: &Value) -> Value {
     })
 }
 
-/// Reports whether `object` has a controller.
-pub(crate) fn is_controlled(object: &Value) -> bool {
-    controller_reference(object).is_some()
-}
-
 /// Returns the objects of `resource` that `owner` controls. Before that, adopts objects without a
 /// controller that match the selector of `owner`, and releases objects that no longer match.
 fn claim(registry: &Registry, owner: &Value, resource: &str) -> ApiResult<Vec<Value>> {
@@ -57,26 +51,28 @@ fn claim(registry: &Registry, owner: &Value, resource: &str) -> ApiResult<Vec<Va
     };
     let (objects, _) = registry
         .store
-        .list(resource, Some(object::namespace(owner)));
+        .list_stored(resource, Some(object::namespace(owner)));
     let mut claimed = Vec::new();
+    // Most objects belong to other owners, and are not decoded.
     for object in objects {
-        let controller = controller_reference(&object);
+        let owners = object.owners();
+        let controller = controller_reference(&owners);
         let is_ours = controller.is_some_and(|c| object::text(c, &["uid"]) == object::uid(owner));
-        let is_chosen = selector.matches(object::labels(&object));
-        let is_leaving = object::is_deleting(&object) || object::is_deleting(owner);
-        let target = Target::new(&kind, object::namespace(&object), object::name(&object));
+        let is_chosen = selector.matches(object.labels().as_ref());
+        let is_leaving = object.is_deleting() || object::is_deleting(owner);
+        let target = Target::new(&kind, object.namespace(), object.name());
         match (is_ours, is_chosen) {
             (true, false) if !is_leaving => {
                 change_owners(registry, &target, |owners| {
                     owners.retain(|o| object::text(o, &["uid"]) != object::uid(owner));
                 })?;
             }
-            (true, _) => claimed.push(Value::clone(&object)),
+            (true, _) => claimed.push(object.decode()),
             (false, true) if controller.is_none() && !is_leaving => {
                 let adopted = change_owners(registry, &target, |owners| {
                     owners.push(owned_by(owner));
                 })?;
-                claimed.push(Value::clone(&adopted));
+                claimed.push(adopted.into_object());
             }
             (false, _) => {}
         }
@@ -88,7 +84,7 @@ fn change_owners(
     registry: &Registry,
     target: &Target,
     change: impl Fn(&mut Vec<Value>),
-) -> ApiResult<Arc<Value>> {
+) -> ApiResult<Committed> {
     registry.modify(target, &mut Write::by(MANAGER), |live| {
         let mut owners = object::items(live, &["metadata", "ownerReferences"]).to_vec();
         change(&mut owners);

@@ -89,6 +89,11 @@ impl Server {
         &self.kubeconfig
     }
 
+    /// Returns the ids of the processes of the server.
+    pub(super) fn processes(&self) -> Vec<u32> {
+        self.processes.iter().map(Child::id).collect()
+    }
+
     fn spawn(&mut self, executables: &Path, name: &str, arguments: &[String]) -> Result<()> {
         let process = Command::new(executables.join(name))
             .args(arguments)

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::MAGIC;
+use super::compose::{ENVELOPE_END, envelope_start};
 use super::deserializer::DEPTH_MAX;
 use super::leaf::{self, Precision};
 use super::table::{Cardinality, Field, Form, Message, MessageType, Table, Type};
@@ -36,11 +36,20 @@ use crate::error::ProtobufError;
 /// field of the object, or if a value does not fit its field. The error contains the name of the
 /// field; no field is dropped silently.
 pub fn encode(value: &Value) -> Result<Vec<u8>, ProtobufError> {
-    let type_meta = |field: &'static str| {
-        let text = value.get(field).and_then(Value::as_str);
-        text.ok_or(ProtobufError::NoTypeMeta { field })
-    };
-    let (api_version, kind) = (type_meta("apiVersion")?, type_meta("kind")?);
+    let (api_version, kind) = type_meta(value)?;
+    let message = encode_message(value)?;
+    let start = envelope_start(api_version, kind, message.len());
+    Ok([&start, message.as_slice(), ENVELOPE_END].concat())
+}
+
+/// Encodes an object of a built-in kind, or a list of such objects, as a protobuf message without
+/// an envelope.
+///
+/// # Errors
+///
+/// The errors of [`encode()`].
+pub fn encode_message(value: &Value) -> Result<Vec<u8>, ProtobufError> {
+    let (api_version, kind) = type_meta(value)?;
     let MessageType { table, message } =
         MessageType::of(api_version, kind).ok_or_else(|| ProtobufError::UnknownKind {
             api_version: api_version.to_owned(),
@@ -50,24 +59,17 @@ pub fn encode(value: &Value) -> Result<Vec<u8>, ProtobufError> {
         table,
         out: Writer::default(),
     };
-    // The fields of a runtime.Unknown, from the last to the first: contentType, contentEncoding,
-    // raw, typeMeta.
-    let out = encoder.out.position();
-    encoder.out.length_since(out, 4);
-    let out = encoder.out.position();
-    encoder.out.length_since(out, 3);
-    let raw = encoder.out.position();
     encoder.message(message, value, DEPTH_MAX)?;
-    encoder.out.length_since(raw, 2);
-    let meta = encoder.out.position();
-    encoder.out.bytes(kind.as_bytes());
-    encoder.out.length_since(meta, 2);
-    let group_version = encoder.out.position();
-    encoder.out.bytes(api_version.as_bytes());
-    encoder.out.length_since(group_version, 1);
-    encoder.out.length_since(meta, 1);
-    encoder.out.bytes(MAGIC);
     Ok(encoder.out.finish())
+}
+
+/// Returns the `apiVersion` and the `kind` of an object.
+fn type_meta(value: &Value) -> Result<(&str, &str), ProtobufError> {
+    let field = |field: &'static str| {
+        let text = value.get(field).and_then(Value::as_str);
+        text.ok_or(ProtobufError::NoTypeMeta { field })
+    };
+    Ok((field("apiVersion")?, field("kind")?))
 }
 
 /// Encoder of messages. Each message is written from its end to its start.

@@ -1,7 +1,5 @@
 //! Server-side apply.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::merge::Configuration;
@@ -9,6 +7,7 @@ use super::prepare::WrittenBy;
 use super::{Registry, Write, identity};
 use crate::object;
 use crate::status::{ApiError, ApiResult};
+use crate::store::Committed;
 use crate::target::Target;
 
 impl Registry {
@@ -18,7 +17,7 @@ impl Registry {
         target: &Target,
         config: &Value,
         write: &Write,
-    ) -> ApiResult<(Arc<Value>, bool)> {
+    ) -> ApiResult<(Committed, bool)> {
         let config = self.configuration(target, config, write)?;
         if target.subresource.is_empty() && self.stored(target).is_err() {
             let uid = object::uid(&config.body);

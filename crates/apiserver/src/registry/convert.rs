@@ -38,9 +38,14 @@ pub(crate) fn to_storage(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Returns a stored object in the version of `kind`.
-pub(crate) fn from_storage(kind: &Kind, object: &Value) -> Value {
-    let mut object = object.clone();
+/// Reports whether objects in the version of `kind` differ from stored objects only in
+/// `apiVersion`.
+pub(crate) fn is_stored_form(kind: &Kind) -> bool {
+    !is_new_event(kind)
+}
+
+/// Converts a stored object to the version of `kind`.
+pub(crate) fn from_storage(kind: &Kind, mut object: Value) -> Value {
     if is_new_event(kind) {
         rename(&mut object, |(new, core)| (core, new));
     }

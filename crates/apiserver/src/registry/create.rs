@@ -1,14 +1,12 @@
 //! Creation of objects.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::prepare::{WrittenBy, enter_namespace};
 use super::{Registry, Write, convert, rules};
 use crate::object;
 use crate::status::{ApiError, ApiResult};
-use crate::store::{CommitError, Expected, Key};
+use crate::store::{CommitError, Committed, Expected, Key};
 use crate::target::Target;
 
 /// Maximum number of generated names that are tried before a create with `generateName` fails.
@@ -21,7 +19,7 @@ impl Registry {
         target: &Target,
         body: Value,
         write: &mut Write,
-    ) -> ApiResult<Arc<Value>> {
+    ) -> ApiResult<Committed> {
         self.check_unknown_fields(&target.kind, &body, write)?;
         self.create_by(WrittenBy::Update, target, body, write)
     }
@@ -34,7 +32,7 @@ impl Registry {
         target: &Target,
         mut body: Value,
         write: &Write,
-    ) -> ApiResult<Arc<Value>> {
+    ) -> ApiResult<Committed> {
         let kind = &target.kind;
         if !object::meta(&body, "resourceVersion").is_empty() {
             let message = "resourceVersion should not be set on objects to be created";
@@ -69,7 +67,11 @@ impl Registry {
             .collect();
         let generated = object::name(&body).is_empty() && !prefix.is_empty();
         for attempt in 1..=GENERATE_NAME_ATTEMPTS {
-            let mut object = body.clone();
+            // Only a generated name can be tried again.
+            let mut object = match generated {
+                true => body.clone(),
+                false => std::mem::take(&mut body),
+            };
             if generated {
                 let name = format!("{prefix}{}", self.random.suffix());
                 object::set_meta(&mut object, "name", json!(name));
@@ -91,15 +93,15 @@ impl Registry {
         Err(ApiError::internal("no free name was found"))
     }
 
-    fn insert(&self, target: &Target, mut object: Value, write: &Write) -> ApiResult<Arc<Value>> {
+    fn insert(&self, target: &Target, mut object: Value, write: &Write) -> ApiResult<Committed> {
         let kind = &target.kind;
         convert::to_storage(kind, &mut object);
         let storage = target.storage();
         let name = object::name(&object).to_owned();
         if write.dry_run {
-            return match self.store.get(&storage, &Key::of(&object)) {
+            return match self.store.stored(&storage, &Key::of(&object)) {
                 Some(_) => Err(ApiError::already_exists(kind, &name)),
-                None => Ok(Arc::new(object)),
+                None => Ok(Committed::unstored(object)),
             };
         }
         self.check_size(kind, &object)?;
@@ -107,8 +109,8 @@ impl Registry {
         match self.store.put(&storage, Expected::Absent, object) {
             Ok(stored) => Ok(self.after_write(kind, stored)),
             Err(CommitError::Exists | CommitError::Missing | CommitError::Moved) => {
-                let found = self.store.get(&storage, &key);
-                let ending = found.is_some_and(|found| object::is_deleting(&found));
+                let found = self.store.stored(&storage, &key);
+                let ending = found.is_some_and(|found| found.is_deleting());
                 let error = ApiError::already_exists(kind, &name);
                 Err(if ending {
                     error.prefixed("object is being deleted: ")
@@ -125,10 +127,11 @@ impl Registry {
             return Ok(());
         }
         let namespace = target.namespace.as_str();
-        let Some(found) = self.store.get("namespaces", &Key::new("", namespace)) else {
+        let key = Key::new("", namespace);
+        let Some(found) = self.store.stored("namespaces", &key) else {
             return Err(ApiError::namespace_not_found(namespace));
         };
-        if object::is_deleting(&found) {
+        if found.is_deleting() {
             let why = format!(
                 "unable to create new content in namespace {namespace} because it is being terminated"
             );

@@ -11,7 +11,7 @@ use super::modify::is_finished;
 use super::{Registry, Write, rules};
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
-use crate::store::{CommitError, Expected};
+use crate::store::{CommitError, Expected, Stored};
 use crate::target::Target;
 use crate::{clock, object};
 
@@ -46,9 +46,9 @@ pub(crate) struct Preconditions {
 #[derive(Clone, Debug)]
 pub(crate) enum Deleted {
     /// The object has been removed.
-    Gone(Arc<Value>),
+    Gone(Value),
     /// The object waits for a finalizer or for the end of its grace period.
-    Pending(Arc<Value>),
+    Pending(Value),
 }
 
 impl Registry {
@@ -67,9 +67,10 @@ impl Registry {
             return Err(ApiError::forbidden(&target.kind, &target.name, why));
         }
         loop {
-            let live = self.stored(target)?;
+            let stored = self.stored(target)?;
+            let live = stored.decode();
             self.check_preconditions(target, options, &live)?;
-            let mut new = Value::clone(&live);
+            let mut new = live.clone();
             self.mark_deleted(target, options, &mut new)?;
             let outcome = if is_finished(&target.kind, &new) {
                 if write.dry_run {
@@ -77,18 +78,21 @@ impl Registry {
                 }
                 let removed =
                     self.store
-                        .remove(&target.storage(), &target.key(), object::revision(&live));
+                        .remove(&target.storage(), &target.key(), stored.revision());
                 removed.map(|removed| {
-                    self.after_delete(&target.kind, &removed);
-                    Deleted::Gone(removed)
+                    self.after_delete(&target.kind, &live);
+                    let mut last = live;
+                    let version = json!(removed.revision().to_string());
+                    object::set_meta(&mut last, "resourceVersion", version);
+                    Deleted::Gone(last)
                 })
-            } else if write.dry_run || new == *live {
+            } else if write.dry_run || new == live {
                 return Ok(Deleted::Pending(live));
             } else {
-                let expected = Expected::Revision(object::revision(&live));
+                let expected = Expected::Revision(stored.revision());
                 self.store
                     .put(&target.storage(), expected, new)
-                    .map(Deleted::Pending)
+                    .map(|marked| Deleted::Pending(marked.into_object()))
             };
             match outcome {
                 Ok(deleted) => return Ok(deleted),
@@ -103,12 +107,12 @@ impl Registry {
     pub(crate) fn delete_all(
         &self,
         kind: &Arc<Kind>,
-        objects: &[Arc<Value>],
+        objects: &[Arc<Stored>],
         options: &DeleteOptions,
         write: &Write,
     ) -> ApiResult<()> {
         for object in objects {
-            let one = Target::new(kind, object::namespace(object), object::name(object));
+            let one = Target::new(kind, object.namespace(), object.name());
             match self.delete(&one, options, write) {
                 Err(error) if !error.is_not_found() => return Err(error),
                 _ => {}
@@ -118,11 +122,11 @@ impl Registry {
     }
 
     /// Returns the body of the response to a delete request: the deleted object or a `Status`.
-    pub(crate) fn deleted_body(&self, target: &Target, deleted: &Deleted) -> Value {
+    pub(crate) fn deleted_body(&self, target: &Target, deleted: Deleted) -> Value {
         match deleted {
             Deleted::Gone(object) if !rules::returns_deleted_object(&target.kind) => {
                 let mut details = json!({
-                    "name": object::name(object), "kind": target.kind.plural, "uid": object::uid(object),
+                    "name": object::name(&object), "kind": target.kind.plural, "uid": object::uid(&object),
                 });
                 if !target.kind.group.is_empty() {
                     object::set_field(&mut details, "group", json!(target.kind.group));

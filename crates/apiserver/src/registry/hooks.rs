@@ -1,17 +1,16 @@
 //! Actions after a committed write.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::{Registry, rules};
 use crate::kinds::Kind;
 use crate::object;
+use crate::store::Committed;
 
 impl Registry {
     /// Adds the kinds that a stored CRD defines to the catalog of served kinds. Does nothing for an
     /// object that is not a CRD.
-    pub(super) fn after_write(&self, kind: &Kind, stored: Arc<Value>) -> Arc<Value> {
+    pub(super) fn after_write(&self, kind: &Kind, stored: Committed) -> Committed {
         if rules::is_crd(kind) && !object::is_deleting(&stored) {
             let established = self.establish(&stored);
             if let Err(error) = established {

@@ -1,7 +1,5 @@
 //! Changes of a stored object: read, change, prepare and commit, repeated after a concurrent write.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::prepare::WrittenBy;
@@ -9,7 +7,7 @@ use super::{Registry, Write, convert, rules};
 use crate::kinds::Kind;
 use crate::object;
 use crate::status::{ApiError, ApiResult};
-use crate::store::{CommitError, Expected};
+use crate::store::{CommitError, Committed, Expected, Stored};
 use crate::target::Target;
 
 /// Maximum number of attempts to commit a change while other clients write the same object.
@@ -23,7 +21,7 @@ impl Registry {
         target: &Target,
         write: &mut Write,
         change: impl Fn(&Value) -> ApiResult<Value>,
-    ) -> ApiResult<Arc<Value>> {
+    ) -> ApiResult<Committed> {
         self.modify_by(WrittenBy::Update, target, write, change)
     }
 
@@ -34,14 +32,14 @@ impl Registry {
         target: &Target,
         write: &Write,
         change: impl Fn(&Value) -> ApiResult<Value>,
-    ) -> ApiResult<Arc<Value>> {
+    ) -> ApiResult<Committed> {
         for _ in 0..COMMIT_ATTEMPTS {
             let stored = self.stored(target)?;
-            let live = convert::from_storage(&target.kind, &stored);
+            let live = convert::from_storage(&target.kind, stored.decode());
             let new = change(&live)?;
             let new = self.prepare_update(by, target, &live, new, write)?;
             if new == live {
-                return Ok(stored);
+                return Ok(Committed::unchanged(stored.decode(), stored));
             }
             if !write.dry_run {
                 self.check_size(&target.kind, &new)?;
@@ -59,23 +57,22 @@ impl Registry {
     fn commit(
         &self,
         target: &Target,
-        stored: &Value,
+        stored: &Stored,
         mut new: Value,
         write: &Write,
-    ) -> Result<Arc<Value>, CommitError> {
-        let revision = object::revision(stored);
+    ) -> Result<Committed, CommitError> {
+        let revision = stored.revision();
         convert::to_storage(&target.kind, &mut new);
         if write.dry_run {
-            return Ok(Arc::new(new));
+            return Ok(Committed::unstored(new));
         }
         if is_finished(&target.kind, &new) {
-            let removed = self
-                .store
+            self.store
                 .remove(&target.storage(), &target.key(), revision)?;
-            self.after_delete(&target.kind, &removed);
+            self.after_delete(&target.kind, &new);
             // The response has the version that was read; only the watch event has the version of
             // the deletion.
-            return Ok(Arc::new(new));
+            return Ok(Committed::unstored(new));
         }
         let stored = self
             .store

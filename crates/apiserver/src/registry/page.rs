@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{Filter, Registry};
 use crate::object;
 use crate::status::{ApiError, ApiResult};
-use crate::store::Key;
+use crate::store::{Key, Stored};
 use crate::target::Target;
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
@@ -126,7 +126,7 @@ impl Token {
 /// One page of a list.
 #[derive(Debug)]
 pub(crate) struct Page {
-    pub(crate) objects: Vec<Arc<Value>>,
+    pub(crate) objects: Vec<Arc<Stored>>,
     pub(crate) revision: u64,
     /// The `continue` token for the next page; empty on the last page.
     pub(crate) token: String,
@@ -164,18 +164,24 @@ impl Registry {
             Some(token) => token.key(target),
             None => Key::new(target.namespace.as_str(), ""),
         };
-        let (objects, revision) = self
+        // Without a filter, the store need not return more than the page.
+        let limit = match filter.is_everything() && request.limit > 0 {
+            true => request.limit,
+            false => usize::MAX,
+        };
+        let listed = self
             .store
-            .list_at(&target.storage(), namespace, &start, exact)
+            .list_at(&target.storage(), namespace, &start, exact, limit)
             .map_err(|_| expired(token))?;
+        let revision = listed.revision;
         let mut page = Page {
             objects: Vec::new(),
             revision,
             token: String::new(),
             remaining: None,
         };
-        let count = objects.len();
-        for (at, object) in objects.into_iter().enumerate() {
+        let count = listed.objects.len() + listed.remaining;
+        for (at, object) in listed.objects.into_iter().enumerate() {
             if !filter.matches(&object) {
                 continue;
             }
@@ -196,7 +202,7 @@ impl Page {
         let Some(last) = self.objects.last() else {
             return String::new();
         };
-        let (namespace, name) = (object::namespace(last), object::name(last));
+        let (namespace, name) = (last.namespace(), last.name());
         let start = if namespace.is_empty() || !target.namespace.is_empty() {
             format!("{name}\0")
         } else {

@@ -1,13 +1,12 @@
 //! Patch: JSON patch, JSON merge patch, strategic merge patch and server-side apply.
 
-use std::sync::Arc;
-
 use opkit_apimachinery::patch;
 use opkit_apimachinery::structural::FieldError;
 use serde_json::Value;
 
 use super::{Registry, Write, merge};
 use crate::status::{ApiError, ApiResult};
+use crate::store::Committed;
 use crate::target::Target;
 
 /// Maximum number of operations in a JSON patch, as in Kubernetes.
@@ -50,7 +49,7 @@ impl Registry {
         target: &Target,
         patch: &Patch,
         write: &mut Write,
-    ) -> ApiResult<(Arc<Value>, bool)> {
+    ) -> ApiResult<(Committed, bool)> {
         if patch.type_ == PatchType::Apply {
             return self.apply(target, &patch.body, write);
         }

@@ -1,5 +1,6 @@
 //! Reads of one object and of lists.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 use opkit_apimachinery::selector::{FieldSelector, LabelSelector};
@@ -8,9 +9,9 @@ use serde_json::Value;
 
 use super::{Registry, from_storage};
 use crate::kinds::Kind;
-use crate::object;
 use crate::query::Query;
 use crate::status::{ApiError, ApiResult};
+use crate::store::Stored;
 use crate::target::Target;
 
 /// The selectors of a list, watch or deletecollection.
@@ -83,22 +84,29 @@ impl Filter {
         self.shard.as_ref()
     }
 
-    fn is_everything(&self) -> bool {
+    pub(super) fn is_everything(&self) -> bool {
         !self.selects() && self.shard.is_none()
     }
 
-    /// Reports whether a stored object matches all selectors.
-    pub(crate) fn matches(&self, stored: &Value) -> bool {
+    /// Reports whether a stored object matches all selectors. Only a field selector for other
+    /// fields than name and namespace decodes the object.
+    pub(crate) fn matches(&self, stored: &Stored) -> bool {
         self.labels
             .as_ref()
-            .is_none_or(|selector| selector.matches(object::labels(stored)))
+            .is_none_or(|selector| selector.matches(stored.labels().as_ref()))
             && self
                 .shard
                 .as_ref()
-                .is_none_or(|shard| shard.matches(object::uid(stored), object::namespace(stored)))
+                .is_none_or(|shard| shard.matches(stored.uid(), stored.namespace()))
             && self.fields.as_ref().is_none_or(|(selector, kind)| {
-                let object = from_storage(kind, stored);
-                selector.matches(|field| Some(kind.field_value(&object, field)))
+                let object = LazyCell::new(|| from_storage(kind, stored.decode()));
+                selector.matches(|field| {
+                    Some(match field {
+                        "metadata.name" => stored.name().to_owned(),
+                        "metadata.namespace" => stored.namespace().to_owned(),
+                        field => kind.field_value(&object, field),
+                    })
+                })
             })
     }
 }
@@ -109,20 +117,16 @@ impl Registry {
         if target.subresource == "scale" {
             return self.get_scale(target);
         }
-        Ok(from_storage(&target.kind, &*self.stored(target)?))
+        Ok(from_storage(&target.kind, self.stored(target)?.decode()))
     }
 
     /// Returns the stored objects of a kind, and the revision at which they were read.
-    pub(crate) fn list(
-        &self,
-        target: &Target,
-        filter: &Filter,
-    ) -> ApiResult<(Vec<Arc<Value>>, u64)> {
+    pub(crate) fn list(&self, target: &Target, filter: &Filter) -> (Vec<Arc<Stored>>, u64) {
         let namespace = Some(target.namespace.as_str()).filter(|n| !n.is_empty());
-        let (mut objects, revision) = self.store.list(&target.storage(), namespace);
+        let (mut objects, revision) = self.store.list_stored(&target.storage(), namespace);
         if !filter.is_everything() {
             objects.retain(|object| filter.matches(object));
         }
-        Ok((objects, revision))
+        (objects, revision)
     }
 }

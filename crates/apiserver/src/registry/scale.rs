@@ -1,8 +1,6 @@
 //! The `scale` subresource: reads and writes the number of replicas of an object as an
 //! `autoscaling/v1` Scale, for any kind that declares the path of the replicas.
 
-use std::sync::Arc;
-
 use opkit_apimachinery::selector::LabelSelector;
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
@@ -11,11 +9,12 @@ use super::{Registry, Write, from_storage};
 use crate::kinds::ScalePaths;
 use crate::object;
 use crate::status::{ApiError, ApiResult};
+use crate::store::Committed;
 use crate::target::Target;
 
 impl Registry {
     pub(super) fn get_scale(&self, target: &Target) -> ApiResult<Value> {
-        let object = from_storage(&target.kind, &*self.stored(target)?);
+        let object = from_storage(&target.kind, self.stored(target)?.decode());
         Ok(scale_of(&paths(target)?, &object))
     }
 
@@ -26,7 +25,7 @@ impl Registry {
         target: &Target,
         write: &mut Write,
         change: impl Fn(&Value) -> ApiResult<Value>,
-    ) -> ApiResult<Arc<Value>> {
+    ) -> ApiResult<Committed> {
         let paths = paths(target)?;
         let spec_path = steps(&paths.spec_replicas);
         self.modify(target, write, |live| {
@@ -54,7 +53,7 @@ impl Registry {
     pub(crate) fn scale_from(&self, target: &Target, object: &Value) -> ApiResult<Value> {
         Ok(scale_of(
             &paths(target)?,
-            &from_storage(&target.kind, object),
+            &from_storage(&target.kind, object.clone()),
         ))
     }
 }

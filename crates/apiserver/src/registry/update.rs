@@ -1,13 +1,12 @@
 //! Update of an object or of one of its subresources.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::prepare::WrittenBy;
 use super::{Registry, Write, identity, rules};
 use crate::object;
 use crate::status::{ApiError, ApiResult};
+use crate::store::Committed;
 use crate::target::Target;
 
 impl Registry {
@@ -18,7 +17,7 @@ impl Registry {
         target: &Target,
         body: Value,
         write: &mut Write,
-    ) -> ApiResult<(Arc<Value>, bool)> {
+    ) -> ApiResult<(Committed, bool)> {
         if target.subresource != "scale" {
             self.check_unknown_fields(&target.kind, &body, write)?;
         }

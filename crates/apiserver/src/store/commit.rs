@@ -1,12 +1,57 @@
 //! Writes of the store: stores or removes one object, adds the event, and updates the indexes by
 //! UID and by owner.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Change, CommitError, Event, Expected, Key, State, Store};
+use super::draft::Draft;
+use super::entry::{ByKey, ByPlace, ByUid, Named};
+use super::{Change, CommitError, Event, Expected, Key, State, Store, Stored};
 use crate::object;
+
+/// An object after a write. Dereferences to the decoded object.
+#[derive(Clone, Debug)]
+pub(crate) struct Committed {
+    object: Value,
+    /// The stored object; `None` if the object was not stored, as in a dry run.
+    stored: Option<Arc<Stored>>,
+}
+
+impl Committed {
+    /// Returns an object that was not stored.
+    pub(crate) fn unstored(object: Value) -> Self {
+        Self {
+            object,
+            stored: None,
+        }
+    }
+
+    /// Returns a stored object that the write has not changed, and its decoded form.
+    pub(crate) fn unchanged(object: Value, stored: Arc<Stored>) -> Self {
+        Self {
+            object,
+            stored: Some(stored),
+        }
+    }
+
+    pub(crate) fn stored(&self) -> Option<&Arc<Stored>> {
+        self.stored.as_ref()
+    }
+
+    pub(crate) fn into_object(self) -> Value {
+        self.object
+    }
+}
+
+impl Deref for Committed {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.object
+    }
+}
 
 impl Store {
     /// Stores `object` with a new revision, if the currently stored object is as expected.
@@ -14,18 +59,26 @@ impl Store {
         &self,
         resource: &str,
         expected: Expected,
-        object: Value,
-    ) -> Result<Arc<Value>, CommitError> {
-        self.commit(resource, &Key::of(&object), expected, Some(object))
+        mut object: Value,
+    ) -> Result<Committed, CommitError> {
+        let draft = Draft::new(&object);
+        let stored = self.commit(resource, &Key::of(&object), expected, Some(&draft))?;
+        let version = json!(stored.revision().to_string());
+        object::set_meta(&mut object, "resourceVersion", version);
+        Ok(Committed {
+            object,
+            stored: Some(stored),
+        })
     }
 
-    /// Removes an object if the object has this revision, and returns its last state.
+    /// Removes an object if the object has this revision, and returns its last state, which has the
+    /// revision of the deletion.
     pub(crate) fn remove(
         &self,
         resource: &str,
         key: &Key,
         revision: u64,
-    ) -> Result<Arc<Value>, CommitError> {
+    ) -> Result<Arc<Stored>, CommitError> {
         self.commit(resource, key, Expected::Revision(revision), None)
     }
 
@@ -34,96 +87,98 @@ impl Store {
         resource: &str,
         key: &Key,
         expected: Expected,
-        object: Option<Value>,
-    ) -> Result<Arc<Value>, CommitError> {
+        draft: Option<&Draft>,
+    ) -> Result<Arc<Stored>, CommitError> {
         let mut state = self.state.lock();
-        let present = state
-            .tables
-            .get(resource)
-            .and_then(|t| t.objects.get(key))
-            .cloned();
+        let table = state.tables.get(resource);
+        let present = table.and_then(|table| table.get(key)).cloned();
         match (expected, &present) {
             (Expected::Absent, None) => {}
             (Expected::Absent, Some(_)) => return Err(CommitError::Exists),
             (Expected::Revision(_), None) => return Err(CommitError::Missing),
             (Expected::Revision(revision), Some(object)) => {
-                if object::revision(object) != revision {
+                if object.revision() != revision {
                     return Err(CommitError::Moved);
                 }
             }
         }
-        state.revision += 1;
-        let revision = state.revision;
-        let change = match (&present, &object) {
-            (_, None) => Change::Deleted,
-            (None, Some(_)) => Change::Added,
-            (Some(_), Some(_)) => Change::Modified,
-        };
-        let mut object = match (object, &present) {
-            (Some(object), _) => object,
-            (None, Some(present)) => Value::clone(present),
+        let revision = state.revision + 1;
+        let (name, table) = state.table(resource);
+        let (change, object) = match (&present, draft) {
+            (None, Some(draft)) => (Change::Added, draft.commit(name, revision)),
+            (Some(_), Some(draft)) => (Change::Modified, draft.commit(name, revision)),
+            (Some(present), None) => (Change::Deleted, present.at_revision(revision)),
             (None, None) => return Err(CommitError::Missing),
         };
-        object::set_meta(&mut object, "resourceVersion", json!(revision.to_string()));
         let object = Arc::new(object);
-
-        if let Some(present) = &present {
-            state.unindex(resource, key, present);
-        }
-        if change != Change::Deleted {
-            state.index(resource, key, &object);
-        }
-        let history = state.history;
-        let table = state.tables.entry(resource.to_owned()).or_default();
         match change {
-            Change::Deleted => table.objects.remove(key),
-            _ => table.objects.insert(key.clone(), object.clone()),
-        };
+            Change::Deleted => drop(table.objects.take(key as &dyn Named)),
+            _ => drop(table.objects.replace(ByKey(object.clone()))),
+        }
         table.events.push_back(Event {
             revision,
             change,
             object: object.clone(),
-            previous: present,
+            previous: present.clone(),
         });
-        while table.events.len() > history {
-            if let Some(event) = table.events.pop_front() {
-                table.forgotten = event.revision;
-            }
+        table.revision = revision;
+        table.changed.send_replace(revision);
+        state.revision = revision;
+        if let Some(present) = &present {
+            state.unindex(present);
         }
+        if change != Change::Deleted {
+            state.index(&object);
+        }
+        let forgotten = state.forget(resource);
         // Under the lock, so that receivers never see the revision go back.
         self.changed.send_replace(revision);
+        drop(state);
+        // The memory of objects that only the history had is freed without the lock.
+        drop(forgotten);
         Ok(object)
     }
 }
 
 impl State {
-    fn index(&mut self, resource: &str, key: &Key, object: &Value) {
-        let place = (resource.to_owned(), key.clone());
+    fn index(&mut self, object: &Arc<Stored>) {
         for owner in owner_uids(object) {
-            self.by_owner
-                .entry(owner.to_owned())
-                .or_default()
-                .insert(place.clone());
+            let dependents = self.by_owner.entry(owner.into()).or_default();
+            dependents.insert(ByPlace(object.clone()));
         }
-        self.by_uid.insert(object::uid(object).to_owned(), place);
+        self.by_uid.replace(ByUid(object.clone()));
     }
 
-    fn unindex(&mut self, resource: &str, key: &Key, object: &Value) {
-        let place = (resource.to_owned(), key.clone());
+    fn unindex(&mut self, object: &Arc<Stored>) {
+        let place = ByPlace(object.clone());
         for owner in owner_uids(object) {
-            if let Some(places) = self.by_owner.get_mut(owner) {
-                places.remove(&place);
-                if places.is_empty() {
-                    self.by_owner.remove(owner);
+            if let Some(dependents) = self.by_owner.get_mut(owner.as_str()) {
+                dependents.remove(&place);
+                if dependents.is_empty() {
+                    self.by_owner.remove(owner.as_str());
                 }
             }
         }
-        self.by_uid.remove(object::uid(object));
+        self.by_uid.remove(object.uid());
+    }
+
+    /// Removes the oldest events of a resource that exceed the maximum number, and returns them.
+    fn forget(&mut self, resource: &str) -> Vec<Event> {
+        let history = self.history;
+        let Some(table) = self.tables.get_mut(resource) else {
+            return Vec::new();
+        };
+        let count = table.events.len().saturating_sub(history);
+        let forgotten: Vec<Event> = table.events.drain(..count).collect();
+        if let Some(last) = forgotten.last() {
+            table.forgotten = last.revision;
+        }
+        forgotten
     }
 }
 
-fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
-    object::items(object, &["metadata", "ownerReferences"])
-        .iter()
-        .map(|owner| object::text(owner, &["uid"]))
+fn owner_uids(object: &Stored) -> Vec<String> {
+    let owners = object.owners();
+    let uids = owners.iter().map(|owner| object::text(owner, &["uid"]));
+    uids.map(str::to_owned).collect()
 }

@@ -9,11 +9,18 @@ fn pod(name: &str, owner: Option<&str>) -> Value {
     json!({"metadata": {"namespace": "ns", "name": name, "uid": format!("uid-{name}"), "ownerReferences": owners}})
 }
 
+fn decode(objects: &[Arc<Stored>]) -> Vec<Arc<Value>> {
+    objects
+        .iter()
+        .map(|object| Arc::new(object.decode()))
+        .collect()
+}
+
 fn changes(store: &Store, after: u64) -> Vec<(Change, String)> {
     let (events, _) = store.events_after(PODS, after).unwrap();
     events
         .iter()
-        .map(|e| (e.change, object::name(&e.object).to_owned()))
+        .map(|e| (e.change, e.object.name().to_owned()))
         .collect()
 }
 
@@ -48,7 +55,8 @@ fn a_deleted_event_has_the_revision_of_the_deletion() {
     store.remove(PODS, &Key::new("ns", "a"), 1).unwrap();
     let (events, read_up_to) = store.events_after(PODS, 1).unwrap();
     assert_eq!(read_up_to, 2);
-    assert_eq!(object::revision(&events[0].object), 2);
+    assert_eq!(events[0].object.revision(), 2);
+    assert_eq!(object::revision(&events[0].object.decode()), 2);
     assert_eq!(
         changes(&store, 0),
         [(Change::Added, "a".into()), (Change::Deleted, "a".into())]
@@ -125,8 +133,24 @@ fn a_past_list_is_the_list_of_that_time() {
     let start = Key::new("ns", "");
     let mut too_old = 0;
     for (revision, objects) in &snapshots {
-        match store.list_at(PODS, Some("ns"), &start, Some(*revision)) {
-            Ok((then, at)) => assert_eq!((&then, &at), (objects, revision)),
+        match store.list_at(PODS, Some("ns"), &start, Some(*revision), usize::MAX) {
+            Ok(then) => {
+                assert_eq!(
+                    (decode(&then.objects), then.revision),
+                    (objects.clone(), *revision)
+                );
+                let limited = store
+                    .list_at(PODS, None, &start, Some(*revision), 3)
+                    .unwrap();
+                assert_eq!(
+                    decode(&limited.objects),
+                    decode(then.objects.get(..3).unwrap_or(&then.objects))
+                );
+                assert_eq!(
+                    limited.objects.len() + limited.remaining,
+                    then.objects.len()
+                );
+            }
             Err(TooOld { oldest }) => {
                 assert!(*revision < oldest);
                 too_old += 1;
@@ -135,6 +159,113 @@ fn a_past_list_is_the_list_of_that_time() {
     }
     assert_eq!(too_old, snapshots.len() - 1 - HISTORY);
     let after = Key::new("ns", "p5");
-    let (rest, _) = store.list_at(PODS, None, &after, None).unwrap();
-    assert!(rest.iter().all(|object| Key::of(object) >= after));
+    let rest = store.list_at(PODS, None, &after, None, usize::MAX).unwrap();
+    assert!(rest.objects.iter().all(|object| object.key() >= after));
+}
+
+#[test]
+fn the_parts_of_a_stored_object_are_slices_of_its_text() {
+    let store = Store::new(10);
+    let object = json!({
+        "apiVersion": "v1", "kind": "Pod", "spec": {"text": "a \"quoted\" \u{e9}"}, "a": 1,
+        "metadata": {
+            "name": "a\"b", "namespace": "ns", "uid": "u-1", "labels": {"app": "x"},
+            "ownerReferences": [{"uid": "o-1"}], "resourceVersion": "77",
+            "deletionTimestamp": "2026-01-01T00:00:00Z",
+        },
+    });
+    let committed = store.put(PODS, Expected::Absent, object.clone()).unwrap();
+    let mut expected = object;
+    expected["metadata"]["resourceVersion"] = json!("1");
+    assert_eq!(*committed, expected);
+    let check = |stored: &Stored, expected: &Value, revision: u64| {
+        assert_eq!(&stored.decode(), expected);
+        assert_eq!((stored.namespace(), stored.name()), ("ns", "a\"b"));
+        assert_eq!((stored.uid(), stored.revision()), ("u-1", revision));
+        assert!(stored.is_deleting());
+        assert_eq!(Value::from(stored.labels()), expected["metadata"]["labels"]);
+        assert_eq!(
+            json!(stored.owners()),
+            expected["metadata"]["ownerReferences"]
+        );
+        let metadata: Value = serde_json::from_str(stored.metadata_json()).unwrap();
+        assert_eq!(metadata, expected["metadata"]);
+        let item = format!("{{{}", stored.json_from_metadata());
+        let mut item: Value = serde_json::from_str(&item).unwrap();
+        item["apiVersion"] = json!("v1");
+        item["kind"] = json!("Pod");
+        assert_eq!(&item, expected);
+    };
+    let stored = committed.stored().unwrap();
+    check(stored, &expected, 1);
+    // A longer resource version moves everything after it.
+    expected["metadata"]["resourceVersion"] = json!("12345");
+    check(&stored.at_revision(12_345), &expected, 12_345);
+}
+
+#[test]
+fn an_object_without_fields_is_stored() {
+    let store = Store::new(10);
+    let committed = store.put(PODS, Expected::Absent, json!({})).unwrap();
+    let stored = committed.stored().unwrap();
+    assert_eq!(
+        stored.decode(),
+        json!({"metadata": {"resourceVersion": "1"}})
+    );
+    assert_eq!(
+        (stored.namespace(), stored.name(), stored.uid()),
+        ("", "", "")
+    );
+    assert!(stored.labels().is_none() && !stored.has_owners() && !stored.is_deleting());
+}
+
+#[test]
+fn encodings_are_kept_within_the_budget() {
+    let store = Store::new(10);
+    let config_map = |name: &str| {
+        let metadata = json!({"name": name, "namespace": "ns", "uid": name});
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    };
+    let put = |name: &str| {
+        let committed = store.put("configmaps", Expected::Absent, config_map(name));
+        committed.unwrap().stored().unwrap().clone()
+    };
+    let (one, two) = (put("one"), put("two"));
+    let length = one.protobuf(&Arc::new(Budget::new(0))).unwrap().len();
+    assert!(one.kept_protobuf().is_empty(), "there was no room");
+    let budget = Arc::new(Budget::new(length + 1));
+    let message = one.protobuf(&budget).unwrap().into_owned();
+    assert_eq!(one.kept_protobuf(), message);
+    assert_eq!(budget.left(), 1);
+    // The second object is encoded, but not kept.
+    assert_eq!(two.protobuf(&budget).unwrap().len(), length);
+    assert!(two.kept_protobuf().is_empty());
+    // The room is free again when the history has dropped the object.
+    drop(one);
+    let revision = store
+        .stored("configmaps", &Key::new("ns", "one"))
+        .unwrap()
+        .revision();
+    store
+        .remove("configmaps", &Key::new("ns", "one"), revision)
+        .unwrap();
+    assert_eq!(budget.left(), 1, "the history has the object");
+    for round in 0..10 {
+        put(&format!("more-{round}"));
+    }
+    assert_eq!(budget.left(), length + 1);
+}
+
+#[test]
+fn a_subscriber_of_a_resource_sees_only_its_writes() {
+    let store = Store::new(10);
+    let changed = store.subscribe_to(PODS);
+    let put = |resource| store.put(resource, Expected::Absent, pod(resource, None));
+    put("services").unwrap();
+    assert!(!changed.has_changed().unwrap());
+    assert_eq!(store.resource_revision(PODS), 0);
+    put(PODS).unwrap();
+    assert!(changed.has_changed().unwrap());
+    assert_eq!(store.resource_revision(PODS), 2);
+    assert_eq!(store.resource_revision("services"), 1);
 }

@@ -9,7 +9,7 @@ impl Handler<'_> {
     pub(super) fn delete(&self) -> ApiResult<Response> {
         let (options, write) = self.delete_options()?;
         let deleted = self.registry.delete(&self.target, &options, &write)?;
-        let body = self.registry.deleted_body(&self.target, &deleted);
+        let body = self.registry.deleted_body(&self.target, deleted);
         Ok(Response::ok(body))
     }
 
@@ -21,6 +21,7 @@ impl Handler<'_> {
         let page = self.registry.list_page(&self.target, &filter, &request)?;
         self.registry
             .delete_all(self.kind(), &page.objects, &options, &write)?;
-        Ok(self.list_response(&page.objects, page.metadata()))
+        let metadata = page.metadata();
+        self.list_response(page.objects, metadata)
     }
 }

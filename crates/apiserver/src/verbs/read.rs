@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use super::{Handler, list_options};
 use crate::object;
-use crate::registry::{Token, from_storage};
+use crate::registry::Token;
 use crate::representation::Representation;
-use crate::response::Response;
+use crate::response::{Content, Response};
 use crate::status::{ApiError, ApiResult};
+use crate::store::Stored;
 
 /// Maximum time that a read at a future revision waits for the revision.
 const FUTURE_REVISION_WAIT: Duration = Duration::from_secs(3);
@@ -18,8 +19,17 @@ const FUTURE_REVISION_WAIT: Duration = Duration::from_secs(3);
 impl Handler<'_> {
     pub(super) async fn get(&self) -> ApiResult<Response> {
         self.wait_for_resource_version("").await?;
-        let object = self.registry.get(&self.target)?;
-        Ok(self.object_response(200, object, Vec::new()))
+        // A Scale is always returned as a whole object.
+        if self.target.subresource == "scale" {
+            return Ok(Response::ok(self.registry.get(&self.target)?));
+        }
+        let stored = self.registry.stored(&self.target)?;
+        let body = self.view().object(&stored)?;
+        Ok(Response::with_content(
+            200,
+            Content::Encoded(body),
+            Vec::new(),
+        ))
     }
 
     pub(super) async fn list(&self) -> ApiResult<Response> {
@@ -42,16 +52,17 @@ impl Handler<'_> {
             let info = json!({"selector": shard.to_string()});
             object::set_field(&mut metadata, "shardInfo", info);
         }
-        Ok(self.list_response(&page.objects, metadata))
+        self.list_response(page.objects, metadata)
     }
 
     /// Returns the response with a list of stored objects.
-    pub(super) fn list_response(&self, stored: &[Arc<Value>], metadata: Value) -> Response {
-        let kind = self.kind();
-        let objects = stored.iter().map(|object| from_storage(kind, object));
-        let now = self.registry.clock.now();
-        let objects = objects.collect();
-        Response::ok(self.representation.of_list(kind, objects, metadata, now))
+    pub(super) fn list_response(
+        &self,
+        objects: Vec<Arc<Stored>>,
+        metadata: Value,
+    ) -> ApiResult<Response> {
+        let list = self.view().list(objects, metadata)?;
+        Ok(Response::with_content(200, Content::List(list), Vec::new()))
     }
 
     /// Waits until the store has reached the `resourceVersion` of the request, so that the read

@@ -1,14 +1,15 @@
 //! Create, update and patch.
 
 use opkit_apimachinery::structural::FieldError;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Handler;
 use super::body::decode_patch;
 use crate::registry::{Patch, PatchType, Write, from_storage};
-use crate::response::Response;
+use crate::response::{Content, Response};
 use crate::reviews;
 use crate::status::{ApiError, ApiResult};
+use crate::store::Committed;
 
 impl Handler<'_> {
     pub(super) fn create(&self) -> ApiResult<Response> {
@@ -19,14 +20,14 @@ impl Handler<'_> {
         }
         let mut write = self.write_options()?;
         let stored = self.registry.create(&self.target, body, &mut write)?;
-        self.written(201, &stored, write)
+        self.written(201, stored, write)
     }
 
     pub(super) fn update(&self) -> ApiResult<Response> {
         let body = self.object_body()?;
         let mut write = self.write_options()?;
         let (stored, created) = self.registry.update(&self.target, body, &mut write)?;
-        self.written(if created { 201 } else { 200 }, &stored, write)
+        self.written(if created { 201 } else { 200 }, stored, write)
     }
 
     pub(super) fn patch(&self) -> ApiResult<Response> {
@@ -52,23 +53,32 @@ impl Handler<'_> {
             return Err(ApiError::invalid_options("PatchOptions", &[error]));
         }
         let (stored, created) = self.registry.patch(&self.target, &patch, &mut write)?;
-        self.written(if created { 201 } else { 200 }, &stored, write)
+        self.written(if created { 201 } else { 200 }, stored, write)
     }
 
-    /// Returns the response to a write. `stored` is the object that was stored, or that would have
-    /// been stored if this is a dry run.
-    fn written(&self, code: u16, stored: &Value, mut write: Write) -> ApiResult<Response> {
+    /// Returns the response to a write. `committed` is the object that was stored, or that would
+    /// have been stored if this is a dry run.
+    fn written(&self, code: u16, committed: Committed, mut write: Write) -> ApiResult<Response> {
         let is_created = code == 201;
         if self.target.subresource.is_empty() && !write.dry_run {
             let warnings = self
                 .registry
-                .warn_unmodelled(self.kind(), stored, is_created);
+                .warn_unmodelled(self.kind(), &committed, is_created);
             write.warnings.extend(warnings);
         }
-        let object = match self.target.subresource.as_str() {
-            "scale" => self.registry.scale_from(&self.target, stored)?,
-            _ => from_storage(self.kind(), stored),
+        // A Scale is always returned as a whole object.
+        if self.target.subresource == "scale" {
+            let scale = self.registry.scale_from(&self.target, &committed)?;
+            return Ok(Response::with_code(code, scale, write.warnings));
+        }
+        let view = self.view();
+        let body = match committed.stored() {
+            Some(stored) => Content::Encoded(view.object(stored)?),
+            None => {
+                let object = from_storage(self.kind(), committed.into_object());
+                Content::Value(view.unstored(object))
+            }
         };
-        Ok(self.object_response(code, object, write.warnings))
+        Ok(Response::with_content(code, body, write.warnings))
     }
 }
