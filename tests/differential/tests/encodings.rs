@@ -102,13 +102,19 @@ impl Compared {
             return Ok(());
         }
         let expected: Value = serde_json::from_slice(reply.body())?;
+        let selector = format!("fieldSelector=metadata.name%3D{name}");
+        let checked = self
+            .check_json(&collection, &object, &selector, &expected)
+            // Twice: the second time, the protobuf message may have been kept.
+            .and_then(|()| self.check_protobuf(&collection, &object, &selector, &expected))
+            .and_then(|()| self.check_protobuf(&collection, &object, &selector, &expected));
+        // The controllers run during the watches, and may have changed or deleted the object.
+        if self.get(&object, "application/json")?.body() != reply.body() {
+            return Ok(());
+        }
         let (compared, encoded) = self.compared.get();
         self.compared.set((compared + 1, encoded));
-        let selector = format!("fieldSelector=metadata.name%3D{name}");
-        self.check_json(&collection, &object, &selector, &expected)?;
-        // Twice: the second time, the protobuf message may have been kept.
-        self.check_protobuf(&collection, &object, &selector, &expected)?;
-        self.check_protobuf(&collection, &object, &selector, &expected)
+        checked
     }
 
     fn check_json(
