@@ -6,6 +6,7 @@
 //! write is a new event. No state is kept between work items, so a controller may miss any number
 //! of events.
 
+mod aggregation;
 mod crds;
 mod garbage;
 mod namespaces;
@@ -44,6 +45,8 @@ pub(crate) enum Work {
         resource: String,
         key: Key,
     },
+    /// All ClusterRoles that aggregate other ClusterRoles.
+    AggregatedClusterRoles,
     Namespace(Key),
     CustomResourceDefinition(Key),
     Deployment(Key),
@@ -123,6 +126,7 @@ fn enqueue(registry: &Registry, event: &Event, queue: &mut Queue) {
     let key = event.object.key();
     match event.object.resource().as_ref() {
         "namespaces" => queue.add(Work::Namespace(key), 1),
+        aggregation::CLUSTER_ROLES => queue.add(Work::AggregatedClusterRoles, 1),
         CRDS => queue.add(Work::CustomResourceDefinition(key), 1),
         "deployments.apps" => queue.add(Work::Deployment(key), 1),
         "replicasets.apps" => {
@@ -219,6 +223,7 @@ fn perform(registry: &Registry, work: &Work) -> ApiResult<()> {
     match work {
         Work::Dependent { resource, key } => garbage::check_dependent(registry, resource, key),
         Work::Owner { resource, key } => garbage::release_owner(registry, resource, key),
+        Work::AggregatedClusterRoles => aggregation::step(registry),
         Work::Namespace(key) => namespaces::step(registry, key),
         Work::CustomResourceDefinition(key) => crds::step(registry, key),
         Work::Deployment(key) => workloads::deployment::step(registry, key),

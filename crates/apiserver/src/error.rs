@@ -1,4 +1,4 @@
-//! Errors that occur when a server starts or listens.
+//! Errors that occur when a server starts or listens, or creates a token.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ pub enum StartError {
     #[error("cannot create a certificate for {subject}")]
     Certificate {
         /// The subject of the certificate.
-        subject: &'static str,
+        subject: String,
         /// The cause.
         #[source]
         cause: rcgen::Error,
@@ -38,6 +38,14 @@ pub enum StartError {
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// A file or text in the options is not valid.
+    #[error("the {option} of the server is not valid: {cause}")]
+    Option {
+        /// The name of the option.
+        option: &'static str,
+        /// The reason why the option is not valid.
+        cause: String,
+    },
     /// An object that the server creates at its start, such as the namespace `default`, is not
     /// valid.
     #[error("cannot create the {resource} that every cluster has: {cause}")]
@@ -47,4 +55,17 @@ pub enum StartError {
         /// The message of the API server's error for the object.
         cause: String,
     },
+}
+
+/// The reason why no token is created for a ServiceAccount.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[error("cannot create a token for ServiceAccount {namespace}/{name}: {cause}")]
+pub struct TokenError {
+    /// Namespace of the ServiceAccount.
+    pub namespace: String,
+    /// Name of the ServiceAccount.
+    pub name: String,
+    /// The message of the API server's error.
+    pub cause: String,
 }

@@ -1,5 +1,5 @@
-//! The HTTPS front of the server: a listening socket, certificates of its own certificate
-//! authority, and a kubeconfig for clients.
+//! The HTTPS front of the server: a listening socket, certificates of the server's certificate
+//! authority, and kubeconfigs for clients.
 
 mod certificates;
 mod connections;
@@ -9,16 +9,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 
-use crate::auth::{Authenticator, Identity};
+use crate::authentication::{Identity, Peer, PeerCertificate};
+use crate::authority::Authority;
 use crate::error::StartError;
 use crate::service::{Service, ServiceState};
 use certificates::Certificates;
@@ -54,7 +57,10 @@ impl Default for Limits {
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     address: SocketAddr,
+    authority: Arc<Authority>,
     certificates: Arc<Certificates>,
+    /// The bearer token of the administrator.
+    admin_token: Arc<str>,
 }
 
 impl Endpoint {
@@ -64,25 +70,46 @@ impl Endpoint {
         self.address
     }
 
+    /// Returns the certificate of the authority that signed the server's certificate, as PEM.
+    #[must_use]
+    pub fn certificate_authority(&self) -> &str {
+        self.authority.pem()
+    }
+
     /// Returns a kubeconfig for the administrator: YAML, with certificates and token inline.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
-        let certificates = &self.certificates;
+        let admin = self.certificates.admin();
+        let user = json!({
+            "client-certificate-data": BASE64_STANDARD.encode(&admin.pem),
+            "client-key-data": BASE64_STANDARD.encode(&admin.key_pem),
+            "token": &*self.admin_token,
+        });
+        self.kubeconfig_for("opkit-admin", &user)
+    }
+
+    /// Returns a kubeconfig for the user of a bearer token, such as a token of
+    /// [`Server::token_for`] or [`Server::service_account_token`].
+    ///
+    /// [`Server::token_for`]: crate::Server::token_for
+    /// [`Server::service_account_token`]: crate::Server::service_account_token
+    #[must_use]
+    pub fn kubeconfig_with_token(&self, token: &str) -> String {
+        self.kubeconfig_for("opkit-user", &json!({"token": token}))
+    }
+
+    fn kubeconfig_for(&self, name: &str, user: &Value) -> String {
         // JSON is valid YAML.
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "opkit", "cluster": {
                 "server": format!("https://{}", self.address),
-                "certificate-authority-data": certificates.authority_base64(),
+                "certificate-authority-data": BASE64_STANDARD.encode(self.authority.pem()),
             }}],
-            "users": [{"name": "opkit-admin", "user": {
-                "client-certificate-data": certificates.admin_certificate_base64(),
-                "client-key-data": certificates.admin_key_base64(),
-                "token": certificates.token(),
-            }}],
+            "users": [{"name": name, "user": user}],
             "contexts": [{"name": "opkit", "context": {
-                "cluster": "opkit", "user": "opkit-admin", "namespace": "default",
+                "cluster": "opkit", "user": name, "namespace": "default",
             }}],
             "current-context": "opkit",
         });
@@ -93,14 +120,17 @@ impl Endpoint {
 /// A bound socket that serves the API.
 pub(crate) struct Front {
     listener: TcpListener,
-    address: SocketAddr,
     acceptor: TlsAcceptor,
-    certificates: Arc<Certificates>,
+    endpoint: Endpoint,
     limits: Limits,
 }
 
 impl Front {
-    pub(crate) async fn bind(address: SocketAddr, limits: Limits) -> Result<Self, StartError> {
+    pub(crate) async fn bind(
+        address: SocketAddr,
+        limits: Limits,
+        shared: &ServiceState,
+    ) -> Result<Self, StartError> {
         let listener = TcpListener::bind(address)
             .await
             .map_err(|cause| match cause.kind() {
@@ -110,22 +140,25 @@ impl Front {
         let address = listener
             .local_addr()
             .map_err(|cause| StartError::Listen { address, cause })?;
-        let certificates = Arc::new(Certificates::create(address.ip())?);
-        let acceptor = TlsAcceptor::from(Arc::new(certificates.server_config()?));
+        let registry = &shared.registry;
+        let certificates = Certificates::create(&registry.authority, address.ip())?;
+        let config = certificates.server_config(registry.authentication.certificates())?;
+        let admin_token = registry.authentication.issue_token(Identity::admin())?;
         Ok(Self {
             listener,
-            address,
-            acceptor,
-            certificates,
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+            endpoint: Endpoint {
+                address,
+                authority: registry.authority.clone(),
+                certificates: Arc::new(certificates),
+                admin_token: admin_token.into(),
+            },
             limits,
         })
     }
 
     pub(crate) fn endpoint(&self) -> Endpoint {
-        Endpoint {
-            address: self.address,
-            certificates: self.certificates.clone(),
-        }
+        self.endpoint.clone()
     }
 
     /// Accepts connections until the server stops. Each connection is a task in `tasks`.
@@ -147,7 +180,6 @@ impl Front {
                     let connection = Connection {
                         acceptor: self.acceptor.clone(),
                         shared: shared.clone(),
-                        token: self.certificates.token().into(),
                         admitted: Arc::default(),
                     };
                     let limit = self.limits.authentication;
@@ -166,7 +198,6 @@ impl Front {
 struct Connection {
     acceptor: TlsAcceptor,
     shared: Arc<ServiceState>,
-    token: Arc<str>,
     /// Notified when the peer has been authenticated.
     admitted: Arc<Notify>,
 }
@@ -193,24 +224,18 @@ impl Connection {
             () = stop.cancelled() => return,
         };
         let Ok(stream) = stream else { return };
-        // Only the administrator has a certificate of this server's authority.
-        let has_certificate = stream
-            .get_ref()
-            .1
-            .peer_certificates()
-            .is_some_and(|c| !c.is_empty());
-        let authenticator = if has_certificate {
+        let clients = self.shared.registry.authentication.certificates();
+        let certificate = clients.identify(stream.get_ref().1.peer_certificates());
+        if matches!(certificate, PeerCertificate::Valid(_)) {
             self.admitted.notify_one();
-            Authenticator::Known(Arc::new(Identity::admin()))
-        } else {
-            Authenticator::Token {
-                token: self.token,
-                admitted: self.admitted,
-            }
+        }
+        let peer = Peer::Remote {
+            certificate,
+            admitted: self.admitted,
         };
         let service = TowerToHyperService::new(Service {
             shared: self.shared,
-            authenticator,
+            peer,
         });
         let mut server = auto::Builder::new(TokioExecutor::new());
         server

@@ -8,14 +8,20 @@
 //! real server. All other kinds come from the installed CRDs. A request for a feature that this
 //! control plane does not have gets 501. `README.md` lists the missing features.
 
-mod auth;
+mod authentication;
+mod authority;
+mod authorization;
+mod bootstrap;
 mod clock;
 mod compression;
 mod controllers;
 mod crd;
+mod denials;
 mod discovery;
 mod error;
 mod front;
+mod gotext;
+mod impersonation;
 mod kinds;
 mod negotiation;
 mod object;
@@ -37,12 +43,17 @@ mod target;
 mod verbs;
 mod view;
 mod watch;
+mod webhook;
 mod workloads;
 
 #[cfg(test)]
 mod tests;
 
-pub use error::StartError;
+pub use authentication::{
+    AuthenticationOptions, AuthenticationWebhook, ServiceAccountOptions, StaticToken,
+};
+pub use authorization::{AuthorizationMode, AuthorizationWebhook};
+pub use error::{StartError, TokenError};
 pub use front::Endpoint;
 pub use response::ResponseBody;
 pub use server::{Options, Server};

@@ -8,6 +8,7 @@ mod apply;
 mod convert;
 mod create;
 mod delete;
+mod escalation;
 mod hooks;
 mod identity;
 mod merge;
@@ -16,10 +17,12 @@ mod modify;
 mod page;
 mod patch;
 mod prepare;
+mod rbac;
 mod read;
 mod rules;
 mod scale;
 mod size;
+mod token_request;
 mod unmodelled;
 mod update;
 mod validate;
@@ -28,7 +31,11 @@ use std::sync::Arc;
 
 use opkit_apimachinery::identity::segment_flaw;
 
+use crate::authentication::{Authentication, TokenContext};
+use crate::authority::Authority;
+use crate::authorization::Authorizer;
 use crate::clock::Clock;
+use crate::impersonation::Impersonation;
 use crate::kinds::{Catalog, Kind};
 use crate::random::RandomNames;
 use crate::schemas::Schemas;
@@ -38,6 +45,7 @@ use crate::target::Target;
 
 pub(crate) use convert::{from_storage, is_stored_form, storage_name};
 pub(crate) use delete::{CRD_CLEANUP, DeleteOptions, FOREGROUND, ORPHAN, Preconditions};
+pub(crate) use escalation::Escalation;
 pub(crate) use page::{PageRequest, Token};
 pub(crate) use patch::{Patch, PatchType};
 pub(crate) use read::Filter;
@@ -46,6 +54,10 @@ pub(crate) use unmodelled::Unmodelled;
 /// The state of the API server: kinds, objects, time.
 #[derive(Debug)]
 pub(crate) struct Registry {
+    pub(crate) authority: Arc<Authority>,
+    pub(crate) authentication: Authentication,
+    pub(crate) authorizer: Authorizer,
+    pub(crate) impersonation: Impersonation,
     pub(crate) catalog: Catalog,
     pub(crate) schemas: Schemas,
     pub(crate) store: Store,
@@ -76,6 +88,8 @@ pub(crate) struct Write {
     pub(crate) force: bool,
     pub(crate) field_validation: FieldValidation,
     pub(crate) warnings: Vec<String>,
+    /// Whether a write of a role or binding is checked for escalation.
+    pub(crate) escalation: Escalation,
 }
 
 impl Write {
@@ -89,6 +103,14 @@ impl Write {
 }
 
 impl Registry {
+    /// Returns the state with which a ServiceAccount token is compared.
+    pub(crate) fn token_context(&self) -> TokenContext<'_> {
+        TokenContext {
+            store: &self.store,
+            now: self.clock.now(),
+        }
+    }
+
     /// Returns the kind of the objects that the store has under the name `resource`, in any version
     /// of the kind.
     pub(crate) fn kind_stored(&self, resource: &str) -> Option<Arc<Kind>> {

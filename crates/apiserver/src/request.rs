@@ -5,7 +5,7 @@ use http::header::{self, HeaderName};
 use http::request::Parts;
 use http::{HeaderMap, Method};
 
-use crate::auth::Identity;
+use crate::authentication::Identity;
 use crate::query::Query;
 
 /// The parts of an HTTP request that the verbs need.

@@ -154,6 +154,16 @@ pub(crate) fn json(content_type: &str, body: &Value) -> HttpResponse {
     respond(200, content_type, complete(body.to_string()))
 }
 
+/// Returns a response like [`json`] that clients may keep for an hour.
+pub(crate) fn cacheable_json(content_type: &str, body: &Value) -> HttpResponse {
+    let mut response = json(content_type, body);
+    let cache_control = HeaderValue::from_static("public, max-age=3600");
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, cache_control);
+    response
+}
+
 /// Returns the response to a request that failed. The body is the `Status` of the error, encoded in
 /// `media` or, if that fails, in JSON.
 pub(crate) fn failure(error: &ApiError, media: Media) -> HttpResponse {

@@ -1,17 +1,22 @@
 //! Start, listening and shutdown of the server.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::auth::{Authenticator, Identity};
+use crate::authentication::{
+    Authentication, AuthenticationOptions, Identity, Peer, PeerCertificate,
+};
+use crate::authority::Authority;
+use crate::authorization::{AuthorizationMode, Authorizer};
 use crate::clock::Clock;
-use crate::error::StartError;
+use crate::error::{StartError, TokenError};
 use crate::front::{Endpoint, Front, Limits};
+use crate::impersonation::Impersonation;
 use crate::kinds::Catalog;
 use crate::random::RandomNames;
 use crate::registry::{Registry, Unmodelled, Write};
@@ -21,7 +26,7 @@ use crate::status::ApiResult;
 use crate::store::Store;
 use crate::target::Target;
 use crate::workloads::pod::NODE;
-use crate::{controllers, object, openapi};
+use crate::{bootstrap, controllers, object, openapi};
 
 /// Maximum time that [`Server::shutdown`] waits for open connections to close.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
@@ -38,6 +43,11 @@ pub struct Options {
     /// Whether lists and watches use the parameter `shardSelector` or ignore it. In Kubernetes 1.36
     /// this option is the feature gate `ShardedListAndWatch`, which is off by default.
     pub sharded_list_and_watch: bool,
+    /// The options of authentication.
+    pub authentication: AuthenticationOptions,
+    /// The authorizers, in the order in which they are asked. A request is denied if none of them
+    /// allows it.
+    pub authorization: Vec<AuthorizationMode>,
 }
 
 impl Default for Options {
@@ -46,6 +56,8 @@ impl Default for Options {
             seed: None,
             history: 10_000,
             sharded_list_and_watch: true,
+            authentication: AuthenticationOptions::default(),
+            authorization: vec![AuthorizationMode::Rbac],
         }
     }
 }
@@ -79,7 +91,16 @@ impl Server {
     /// # Errors
     /// [`StartError::InitialObject`] if one of the objects that every cluster has is not valid.
     pub fn start(options: Options) -> Result<Self, StartError> {
+        let authority = Arc::new(Authority::create()?);
+        // As in Kubernetes: if everything is allowed, anonymous requests are not.
+        let is_open = options.authorization == [AuthorizationMode::AlwaysAllow];
+        let anonymous = options.authentication.anonymous && !is_open;
+        let authentication = Authentication::new(&options.authentication, anonymous, &authority)?;
         let registry = Arc::new(Registry {
+            authority,
+            authentication,
+            authorizer: Authorizer::new(&options.authorization)?,
+            impersonation: Impersonation::default(),
             catalog: Catalog::builtin(),
             schemas: Schemas::default(),
             store: Store::new(options.history),
@@ -98,6 +119,7 @@ impl Server {
                 }
             })?;
         }
+        bootstrap::create(&registry)?;
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         tasks.spawn(controllers::run(registry.clone(), stop.clone()));
@@ -105,6 +127,7 @@ impl Server {
             shared: Arc::new(ServiceState {
                 registry,
                 openapi: openapi::Cache::default(),
+                address: OnceLock::new(),
                 stop,
             }),
             tasks,
@@ -114,11 +137,83 @@ impl Server {
     /// Returns the API as a service for callers in this process, which act as the administrator.
     #[must_use]
     pub fn service(&self) -> Service {
-        let identity = Arc::new(Identity::admin());
+        self.service_of(Identity::admin())
+    }
+
+    /// Returns the API as a service for callers in this process, which act as this user. The group
+    /// `system:authenticated` is added to `groups`.
+    #[must_use]
+    pub fn service_as(&self, user: &str, groups: &[&str]) -> Service {
+        let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+        self.service_of(Identity::authenticated(user, groups))
+    }
+
+    /// Returns the API as a service for callers in this process, which act as a ServiceAccount. The
+    /// ServiceAccount need not exist.
+    #[must_use]
+    pub fn service_as_service_account(&self, namespace: &str, name: &str) -> Service {
+        self.service_of(Identity::service_account(namespace, name))
+    }
+
+    /// Returns the API as a service whose requests are authenticated by their bearer tokens, like
+    /// those of a client over HTTPS without a certificate. Tokens are those of [`Self::token_for`],
+    /// [`Self::service_account_token`] and the options.
+    #[must_use]
+    pub fn remote_service(&self) -> Service {
         Service {
             shared: self.shared.clone(),
-            authenticator: Authenticator::Known(identity),
+            peer: Peer::Remote {
+                certificate: PeerCertificate::Missing,
+                admitted: Arc::default(),
+            },
         }
+    }
+
+    fn service_of(&self, identity: Identity) -> Service {
+        Service {
+            shared: self.shared.clone(),
+            peer: Peer::Known(Arc::new(identity)),
+        }
+    }
+
+    /// Creates a bearer token for a user, which is valid until the server stops. The group
+    /// `system:authenticated` is added to `groups`. [`Endpoint::kubeconfig_with_token`] returns a
+    /// kubeconfig with the token.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn token_for(&self, user: &str, groups: &[&str]) -> Result<String, StartError> {
+        let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+        let identity = Identity::authenticated(user, groups);
+        self.shared.registry.authentication.issue_token(identity)
+    }
+
+    /// Creates a token for a ServiceAccount, which is valid for an hour or for another time in
+    /// seconds. [`Endpoint::kubeconfig_with_token`] returns a kubeconfig with the token.
+    ///
+    /// # Errors
+    /// If there is no such ServiceAccount, or the lifetime is less than 10 minutes.
+    pub fn service_account_token(
+        &self,
+        namespace: &str,
+        name: &str,
+        expiration_seconds: Option<u32>,
+    ) -> Result<String, TokenError> {
+        let registry = &self.shared.registry;
+        let mut request = json!({"spec": {}});
+        if let Some(seconds) = expiration_seconds {
+            object::set(&mut request, &["spec", "expirationSeconds"], json!(seconds));
+        }
+        let created = registry.builtin("", "serviceaccounts").and_then(|kind| {
+            let target = Target::new(&kind, namespace, name).subresource("token");
+            registry.request_token(&target, request, &mut Vec::new())
+        });
+        let created = created.map_err(|error| TokenError {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            cause: error.message(),
+        })?;
+        Ok(object::text(&created, &["status", "token"]).to_owned())
     }
 
     /// Serves the API over HTTPS at `address`, with certificates that are created for this address.
@@ -134,8 +229,9 @@ impl Server {
         address: SocketAddr,
         limits: Limits,
     ) -> Result<Endpoint, StartError> {
-        let front = Front::bind(address, limits).await?;
+        let front = Front::bind(address, limits, &self.shared).await?;
         let endpoint = front.endpoint();
+        self.shared.address.get_or_init(|| endpoint.address());
         let tasks = self.tasks.clone();
         self.tasks.spawn(front.run(self.shared.clone(), tasks));
         Ok(endpoint)

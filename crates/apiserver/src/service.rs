@@ -5,8 +5,9 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -17,7 +18,8 @@ use opkit_apimachinery::identity::ResourcePath;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::Authenticator;
+use crate::authentication::{Identity, Peer};
+use crate::authorization::Attributes;
 use crate::kinds::NotServed;
 use crate::negotiation::Media;
 use crate::registry::Registry;
@@ -25,7 +27,7 @@ use crate::request::{Request, header_text};
 use crate::response::{self, HttpResponse, Response, ResponseBody};
 use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
-use crate::{discovery, openapi, verbs, watch};
+use crate::{denials, discovery, openapi, verbs, watch};
 
 /// Maximum length of a request body in bytes: 3 MiB, as in Kubernetes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -35,8 +37,21 @@ const BODY_LIMIT: usize = 3 * 1024 * 1024;
 pub(crate) struct ServiceState {
     pub(crate) registry: Arc<Registry>,
     pub(crate) openapi: openapi::Cache,
+    /// The first address at which the server listens.
+    pub(crate) address: OnceLock<SocketAddr>,
     /// Cancelled when the server stops.
     pub(crate) stop: CancellationToken,
+}
+
+impl ServiceState {
+    /// Returns the address of the server: the first at which it listens, or the name of its
+    /// Service.
+    fn address(&self) -> String {
+        match self.address.get() {
+            Some(address) => address.to_string(),
+            None => "kubernetes.default.svc".to_owned(),
+        }
+    }
 }
 
 /// The API as a tower service, for one caller.
@@ -45,7 +60,7 @@ pub(crate) struct ServiceState {
 #[derive(Clone, Debug)]
 pub struct Service {
     pub(crate) shared: Arc<ServiceState>,
-    pub(crate) authenticator: Authenticator,
+    pub(crate) peer: Peer,
 }
 
 impl<B> tower::Service<http::Request<B>> for Service
@@ -76,28 +91,27 @@ where
 }
 
 impl Service {
-    /// Returns the response to a request. The body is read only if the caller is authenticated.
+    /// Returns the response to a request. The body is read only if the caller may execute the
+    /// request.
     async fn respond<B>(&self, parts: &Parts, body: B) -> ApiResult<HttpResponse>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        let registry = &self.shared.registry;
+        let attributes = Attributes::of_request(&parts.method, &parts.uri);
+        let identity = self.admit(parts, &attributes).await?;
         let path = parts.uri.path();
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         if let ["readyz" | "livez" | "healthz", ..] = segments.as_slice() {
             return Ok(response::text(200, "ok"));
         }
-        let authorization = header_text(&parts.headers, header::AUTHORIZATION);
-        let Some(identity) = self.authenticator.identify(authorization) else {
-            return Err(ApiError::unauthorized());
-        };
         let body = read(body).await?;
         if parts.method == Method::GET
             && let Some(response) = self.describe(parts, &segments)
         {
             return Ok(response);
         }
-        let registry = &self.shared.registry;
         let path = ResourcePath::parse(path).ok_or(NotServed::Path);
         let target = match path.and_then(|path| Target::resolve(&registry.catalog, &path)) {
             Ok(target) => target,
@@ -116,6 +130,52 @@ impl Service {
         }
     }
 
+    /// Authenticates and authorizes a request, and returns its user. Logs requests that are refused.
+    async fn admit(&self, parts: &Parts, attributes: &Attributes<'_>) -> ApiResult<Arc<Identity>> {
+        let registry = &self.shared.registry;
+        let authenticated = registry
+            .authentication
+            .authenticate(&registry.token_context(), &self.peer, &parts.headers)
+            .await;
+        let mut identity = authenticated.map_err(|error| {
+            denials::log_unauthenticated(attributes, &error);
+            ApiError::unauthorized()
+        })?;
+        let impersonated = registry
+            .impersonation
+            .impersonate(
+                &registry.authorizer,
+                &registry.store,
+                &parts.headers,
+                &identity,
+                attributes,
+            )
+            .await;
+        match impersonated {
+            Ok(None) => {}
+            Ok(Some(impersonated)) => identity = impersonated,
+            Err(error) => {
+                denials::log_impersonation(&identity, attributes, &error);
+                return Err(error);
+            }
+        }
+        let decision = registry
+            .authorizer
+            .authorize(&registry.store, &identity, attributes)
+            .await;
+        if decision.is_allowed() {
+            return Ok(identity);
+        }
+        denials::log_denied(&identity, attributes, &decision);
+        Err(match decision.error {
+            Some(error) => {
+                let uri = parts.uri.to_string();
+                ApiError::internal(format!("Internal Server Error: {uri:?}: {error}"))
+            }
+            None => ApiError::denied(&identity.user, attributes, &decision.reason),
+        })
+    }
+
     /// Returns the response to a request for the server's version, OpenAPI documents or discovery.
     /// Returns `None` for any other path.
     fn describe(&self, parts: &Parts, segments: &[&str]) -> Option<HttpResponse> {
@@ -123,6 +183,18 @@ impl Service {
         let catalog = &self.shared.registry.catalog;
         if segments == ["version"] {
             return Some(response::json(JSON, &version()));
+        }
+        let tokens = self.shared.registry.authentication.service_accounts();
+        match segments {
+            [".well-known", "openid-configuration"] => {
+                let document = tokens.openid_configuration(&self.shared.address())?;
+                return Some(response::cacheable_json(JSON, &document));
+            }
+            ["openid", "v1", "jwks"] => {
+                let keys = tokens.key_set();
+                return Some(response::cacheable_json("application/jwk-set+json", &keys));
+            }
+            _ => {}
         }
         if let Some(document) = self.shared.openapi.respond(segments, catalog) {
             return Some(response::json(JSON, &document));

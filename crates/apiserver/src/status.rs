@@ -3,6 +3,7 @@
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
+use crate::authorization::Attributes;
 use crate::kinds::Kind;
 use crate::negotiation::NotAcceptable;
 use crate::object;
@@ -60,6 +61,46 @@ impl ApiError {
             format!("{resource} {name:?} is forbidden: {why}"),
         )
         .about(kind, name)
+    }
+
+    /// Returns the error for a request that the authorizers do not allow.
+    pub(crate) fn denied(user: &str, attributes: &Attributes<'_>, reason: &str) -> Self {
+        // As in Kubernetes, the message is never valid HTML.
+        let denial = attributes.denial(user);
+        let denial = denial.replace('&', "&amp;");
+        let denial = denial.replace('<', "&lt;").replace('>', "&gt;");
+        let why = match reason {
+            "" => denial,
+            reason => format!("{denial}: {reason}"),
+        };
+        Self::forbidden_named(
+            &attributes.group,
+            &attributes.resource,
+            &attributes.name,
+            &why,
+        )
+    }
+
+    /// Returns the error for a request on a resource that is not allowed. Resource and name can be
+    /// empty.
+    pub(crate) fn forbidden_named(group: &str, resource: &str, name: &str, why: &str) -> Self {
+        let qualified = match group {
+            "" => resource.to_owned(),
+            group => format!("{resource}.{group}"),
+        };
+        let message = match (resource, name) {
+            ("", _) => format!("forbidden: {why}"),
+            (_, "") => format!("{qualified} is forbidden: {why}"),
+            (_, name) => format!("{qualified} {name:?} is forbidden: {why}"),
+        };
+        let mut error = Self::new(403, "Forbidden", message);
+        error.details = json!({});
+        for (field, value) in [("name", name), ("group", group), ("kind", resource)] {
+            if !value.is_empty() {
+                object::set_field(&mut error.details, field, json!(value));
+            }
+        }
+        error
     }
 
     /// Returns the error for a path without a resource.
@@ -123,6 +164,21 @@ impl ApiError {
         let resource = kind.group_resource();
         let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {why}");
         Self::new(409, "Conflict", message).about(kind, name)
+    }
+
+    /// Returns the conflict error for an object of a kind that is not in the path of the request.
+    pub(crate) fn conflict_named(group: &str, resource: &str, name: &str, why: &str) -> Self {
+        let qualified = match group {
+            "" => resource.to_owned(),
+            group => format!("{resource}.{group}"),
+        };
+        let message = format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}");
+        let mut error = Self::new(409, "Conflict", message);
+        error.details = json!({"name": name, "kind": resource});
+        if !group.is_empty() {
+            object::set_field(&mut error.details, "group", json!(group));
+        }
+        error
     }
 
     /// Returns the error for a write to an object that has changed since the client read the
@@ -191,6 +247,17 @@ impl ApiError {
     /// options, such as `PatchOptions`.
     pub(crate) fn invalid_options(options: &str, errors: &[FieldError]) -> Self {
         Self::invalid_named(options, "meta.k8s.io", "", errors)
+    }
+
+    /// Returns the error for an access review that is not valid. As in Kubernetes, the error names
+    /// only the group of the review.
+    pub(crate) fn invalid_review(group: &str, errors: &[FieldError]) -> Self {
+        Self::invalid_named("", group, "", errors)
+    }
+
+    /// Returns the error for a TokenRequest that is not valid.
+    pub(crate) fn invalid_token_request(name: &str, error: FieldError) -> Self {
+        Self::invalid_named("TokenRequest", "authentication.k8s.io", name, &[error])
     }
 
     /// Returns the error for a Scale that is not valid.

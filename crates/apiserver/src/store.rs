@@ -166,11 +166,12 @@ impl Store {
         self.state.lock().revision
     }
 
-    /// Returns the revision of the last write to a resource, or 0 if there was none.
-    #[allow(dead_code, reason = "the authorizer will read it")]
+    /// Returns the revision of the last write to a resource, or 0 if there was none. A parsed copy
+    /// of the objects of the resource is current as long as this revision does not change.
     pub(crate) fn resource_revision(&self, resource: &str) -> u64 {
         let state = self.state.lock();
-        state.tables.get(resource).map_or(0, |table| table.revision)
+        let table = state.tables.get(resource);
+        table.map_or(0, |table| table.revision)
     }
 
     /// Returns a receiver of the revision, which changes after every write.

@@ -73,6 +73,7 @@ impl Target {
             }),
             "status" | "scale" => Ok(()),
             "finalize" if self.kind.plural == "namespaces" => Ok(()),
+            "token" if self.kind.plural == "serviceaccounts" => Ok(()),
             name => Err(ApiError::not_modelled(&format!(
                 "{}/{name}",
                 self.kind.group_resource()

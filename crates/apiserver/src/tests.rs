@@ -1,17 +1,23 @@
 //! Tests of the whole server through its HTTP service.
 
 mod apply;
+mod authentication;
+mod authorization;
 mod crud;
 mod custom;
 mod deletion;
 mod front;
+mod fuzz;
+mod impersonation;
 mod lists;
 mod negotiation;
 mod paging;
 mod protobuf;
+mod reviews;
 mod sharding;
 mod unmodelled;
 mod watching;
+mod webhooks;
 mod workloads;
 
 use bytes::Bytes;
@@ -21,7 +27,7 @@ use http_body_util::{BodyExt, BodyStream, Full};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::{Options, Server};
+use crate::{Options, Server, Service};
 
 /// A server, with methods that send requests to it.
 struct Api {
@@ -79,6 +85,56 @@ impl Api {
             code,
             serde_json::from_slice(&bytes).unwrap_or(Value::String(text)),
         )
+    }
+
+    /// Returns the response to a request that another user sends, with these headers.
+    async fn send_as(
+        &self,
+        service: Service,
+        (method, path): (Method, &str),
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> (u16, Value) {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let text = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let request = request.body(Full::new(Bytes::from(text))).unwrap();
+        let response = service.oneshot(request).await.unwrap();
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let body = serde_json::from_slice(&bytes).unwrap_or(Value::String(text));
+        (code, body)
+    }
+
+    /// Returns the response to a GET of the user `alice`.
+    async fn get_as_alice(&self, path: &str) -> (u16, Value) {
+        let alice = self.server.service_as("alice", &[]);
+        self.send_as(alice, (Method::GET, path), &[], &Value::Null)
+            .await
+    }
+
+    /// Creates a ClusterRole with these rules, and binds it to the user `alice`.
+    async fn grant_to_alice(&self, name: &str, rules: Value) {
+        let role = json!({"metadata": {"name": name}, "rules": rules});
+        let (code, response) = self.post(&format!("{RBAC}/clusterroles"), role).await;
+        assert_eq!(code, 201, "{response}");
+        let (code, response) = self
+            .post(
+                &format!("{RBAC}/clusterrolebindings"),
+                binding(name, "ClusterRole", name),
+            )
+            .await;
+        assert_eq!(code, 201, "{response}");
     }
 
     /// Returns the response to a GET with these headers.
@@ -148,9 +204,20 @@ impl Api {
     }
 }
 
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const ROBOTS: &str = "/apis/robot.opkit.dev/v1/namespaces/default/robots";
+
+/// Returns a binding of a role to the user `alice`.
+fn binding(name: &str, kind: &str, role: &str) -> Value {
+    let group = "rbac.authorization.k8s.io";
+    json!({
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": group, "kind": kind, "name": role},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "alice"}],
+    })
+}
 
 fn config_map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}})

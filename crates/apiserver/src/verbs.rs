@@ -60,9 +60,9 @@ pub(crate) async fn respond(
         Verb::Get => handler.get().await,
         Verb::List => handler.list().await,
         Verb::Watch => handler.watch(),
-        Verb::Create => handler.create(),
-        Verb::Update => handler.update(),
-        Verb::Patch => handler.patch(),
+        Verb::Create => handler.create().await,
+        Verb::Update => handler.update().await,
+        Verb::Patch => handler.patch().await,
         Verb::Delete => handler.delete(),
         Verb::DeleteCollection => handler.delete_collection(),
     };

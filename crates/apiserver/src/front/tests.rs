@@ -84,7 +84,7 @@ async fn a_connection_without_credentials_is_closed() {
     );
 
     let mut stream = connect(&endpoint).await;
-    let token = endpoint.certificates.token();
+    let token = &endpoint.admin_token;
     let request =
         format!("GET /version HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {token}\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -122,8 +122,8 @@ async fn silent_connections_do_not_lock_out_clients() {
 async fn a_body_is_not_read_before_authentication() {
     let server = Server::start(Options::default()).unwrap();
     let mut service = server.service();
-    service.authenticator = Authenticator::Token {
-        token: "secret".into(),
+    service.peer = Peer::Remote {
+        certificate: PeerCertificate::Missing,
         admitted: Arc::default(),
     };
     let endless = futures::stream::pending::<Result<http_body::Frame<Bytes>, std::io::Error>>();

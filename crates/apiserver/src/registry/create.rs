@@ -40,6 +40,7 @@ impl Registry {
         }
         enter_namespace(target, &mut body)?;
         self.check_namespace_open(target, object::name(&body))?;
+        self.check_escalation(target, None, &body, write)?;
         if kind.subresource("status").is_some() && !rules::is_namespace(kind) {
             object::set(&mut body, &["status"], Value::Null);
         }

@@ -37,6 +37,7 @@ impl Registry {
             let stored = self.stored(target)?;
             let live = convert::from_storage(&target.kind, stored.decode());
             let new = change(&live)?;
+            self.check_escalation(target, Some(&live), &new, write)?;
             let new = self.prepare_update(by, target, &live, new, write)?;
             if new == live {
                 return Ok(Committed::unchanged(stored.decode(), stored));

@@ -54,11 +54,6 @@ const IMMUTABLE: &[(&str, &[&str])] = &[
     ("deployments.apps", &["spec", "selector"]),
     ("jobs.batch", &["spec", "selector"]),
     ("replicasets.apps", &["spec", "selector"]),
-    ("rolebindings.rbac.authorization.k8s.io", &["roleRef"]),
-    (
-        "clusterrolebindings.rbac.authorization.k8s.io",
-        &["roleRef"],
-    ),
     (
         "customresourcedefinitions.apiextensions.k8s.io",
         &["spec", "scope"],

@@ -5,7 +5,7 @@ use opkit_apimachinery::names;
 use opkit_apimachinery::structural::{self, FieldError, FieldErrorKind};
 use serde_json::Value;
 
-use super::{FieldValidation, Registry, Write, metadata, rules};
+use super::{FieldValidation, Registry, Write, metadata, rbac, rules};
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
@@ -47,7 +47,13 @@ impl Registry {
         errors.extend(metadata::check(object));
         errors.extend(rules::bad_keys(kind, object));
         errors.extend(rules::missing_keys(kind, object));
-        errors.extend(structural::validate(object, &self.schemas.typed(&schema)));
+        let mut by_schema = structural::validate(object, &self.schemas.typed(&schema));
+        if rbac::is_rbac(kind) {
+            // Kubernetes has its own messages for the fields that the schema requires.
+            by_schema.retain(|error| error.kind == FieldErrorKind::TypeInvalid);
+            errors.extend(rbac::validate(kind, object));
+        }
+        errors.extend(by_schema);
         errors.extend(rules::negative_replicas(kind, object));
         errors.extend(rules::bad_bounds(kind, object));
         errors.extend(rules::mismatched_selector(kind, object));
@@ -78,6 +84,7 @@ impl Registry {
     ) -> ApiResult<()> {
         self.validate(&target.kind, new)?;
         let mut errors = rules::immutable_changes(&target.kind, live, new);
+        errors.extend(rbac::check_change(&target.kind, live, new));
         if object::is_deleting(live) {
             let before = object::finalizers(live);
             let added: Vec<_> = object::finalizers(new)

@@ -1,36 +1,44 @@
 //! Create, update and patch.
 
 use opkit_apimachinery::structural::FieldError;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Handler;
 use super::body::decode_patch;
-use crate::registry::{Patch, PatchType, Write, from_storage};
+use crate::registry::{Escalation, Patch, PatchType, Write, from_storage};
 use crate::response::{Content, Response};
 use crate::reviews;
 use crate::status::{ApiError, ApiResult};
 use crate::store::Committed;
 
 impl Handler<'_> {
-    pub(super) fn create(&self) -> ApiResult<Response> {
+    pub(super) async fn create(&self) -> ApiResult<Response> {
         let body = self.object_body()?;
         if reviews::is_review(self.kind()) {
-            let body = reviews::respond(self.kind(), body, self.request.identity)?;
+            let identity = self.request.identity;
+            let body = reviews::respond(self.registry, &self.target, body, identity).await?;
             return Ok(Response::with_code(201, body, Vec::new()));
         }
         let mut write = self.write_options()?;
+        if self.target.subresource == "token" {
+            let warnings = &mut write.warnings;
+            let body = self.registry.request_token(&self.target, body, warnings)?;
+            return Ok(Response::with_code(201, body, write.warnings));
+        }
+        write.escalation = self.escalation(Some(&body)).await;
         let stored = self.registry.create(&self.target, body, &mut write)?;
         self.written(201, stored, write)
     }
 
-    pub(super) fn update(&self) -> ApiResult<Response> {
+    pub(super) async fn update(&self) -> ApiResult<Response> {
         let body = self.object_body()?;
         let mut write = self.write_options()?;
+        write.escalation = self.escalation(Some(&body)).await;
         let (stored, created) = self.registry.update(&self.target, body, &mut write)?;
         self.written(if created { 201 } else { 200 }, stored, write)
     }
 
-    pub(super) fn patch(&self) -> ApiResult<Response> {
+    pub(super) async fn patch(&self) -> ApiResult<Response> {
         let content_type = self.request.content_type;
         let accepted = [
             "application/json-patch+json",
@@ -52,8 +60,16 @@ impl Handler<'_> {
             let error = FieldError::required("fieldManager", "is required for apply patch");
             return Err(ApiError::invalid_options("PatchOptions", &[error]));
         }
+        let applied = Some(&patch.body).filter(|_| type_ == PatchType::Apply);
+        write.escalation = self.escalation(applied).await;
         let (stored, created) = self.registry.patch(&self.target, &patch, &mut write)?;
         self.written(if created { 201 } else { 200 }, stored, write)
+    }
+
+    /// Asks the authorizers whether the user may escalate by this request.
+    async fn escalation(&self, body: Option<&Value>) -> Escalation {
+        let identity = self.request.identity;
+        self.registry.escalation(&self.target, body, identity).await
     }
 
     /// Returns the response to a write. `committed` is the object that was stored, or that would

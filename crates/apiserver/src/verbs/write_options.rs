@@ -8,7 +8,7 @@ use super::body::decode;
 use super::{Handler, list_options};
 use crate::kinds::Verb;
 use crate::object;
-use crate::registry::{DeleteOptions, FieldValidation, Write};
+use crate::registry::{DeleteOptions, Escalation, FieldValidation, Write};
 use crate::status::{ApiError, ApiResult};
 
 impl Handler<'_> {
@@ -55,6 +55,7 @@ impl Handler<'_> {
             force: query.flag("force"),
             field_validation,
             warnings: Vec::new(),
+            escalation: Escalation::default(),
         })
     }
 
