@@ -18,9 +18,11 @@ mod conformance;
 mod control_plane;
 mod curl;
 mod diff;
+mod fuzz;
 mod kinds;
 mod mutate;
 mod protobuf;
+mod rbac;
 mod record;
 mod simulate;
 mod soak;
@@ -48,12 +50,16 @@ enum Task {
     /// Send the requests of the differential suite to a new API server without controllers, and
     /// compare or record its responses
     Diff(diff::Args),
+    /// Send mutated input to a part of the API server for a given time
+    Fuzz(fuzz::Args),
     /// Generate the table of built-in kinds from a real API server
     Kinds(kinds::Args),
     /// Insert faults into the engines and run the tests on each, to find behaviour without a test
     Mutate(mutate::Args),
     /// Generate the table of protobuf messages from the sources of Kubernetes' Go modules
     Protobuf(protobuf::Args),
+    /// Read the roles and bindings of a new API server, and write them for the embedded server
+    Rbac(rbac::Args),
     /// Run a client and write its requests to an API server as a script of the differential suite
     Record(record::Args),
     /// Run the model tests of the cache and of leader election over many seeds, in release mode
@@ -71,9 +77,11 @@ fn main() -> ExitCode {
         Task::Conformance(args) => conformance::run(&args),
         Task::ControlPlane(args) => control_plane::run(&args),
         Task::Diff(args) => diff::run(&args).map(|()| ExitCode::SUCCESS),
+        Task::Fuzz(args) => fuzz::run(&args),
         Task::Kinds(args) => kinds::run(&args).map(|()| ExitCode::SUCCESS),
         Task::Mutate(args) => mutate::run(&args),
         Task::Protobuf(args) => protobuf::run(&args).map(|()| ExitCode::SUCCESS),
+        Task::Rbac(args) => rbac::run(&args).map(|()| ExitCode::SUCCESS),
         Task::Record(args) => record::run(&args),
         Task::Simulate(args) => simulate::run(&args),
         Task::Soak(args) => soak::run(&args),

@@ -1,0 +1,53 @@
+//! `cargo xtask fuzz`: sends mutated input to a part of the API server for a given time.
+//!
+//! The inputs are mutations with random numbers from a seed, so that this works with a stable
+//! compiler. `cargo test` runs the same test with a few inputs.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+use opkit_random::Random;
+
+/// Part to test, and time.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Part of the API server to test
+    #[arg(value_enum)]
+    part: Part,
+    /// Time to run, in seconds
+    #[arg(long, default_value_t = 600)]
+    seconds: u64,
+    /// Seed of the random numbers; without it, a random seed
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+/// Part of the API server.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Part {
+    /// Bearer tokens and impersonation headers
+    Tokens,
+}
+
+/// Runs the test in release mode. A failure prints the input and the seed.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let test = match args.part {
+        Part::Tokens => "tests::fuzz::credentials_are_never_confused",
+    };
+    let seed = args.seed.unwrap_or_else(Random::seed);
+    let mut command = Command::new("cargo");
+    command
+        .args(["test", "--release", "--package", "opkit-apiserver", "--lib"])
+        .args(["--", test, "--exact", "--nocapture"])
+        .env("OPKIT_FUZZ_SECONDS", args.seconds.to_string())
+        .env("OPKIT_FUZZ_SEED", seed.to_string());
+    println!(
+        "$ OPKIT_FUZZ_SECONDS={} OPKIT_FUZZ_SEED={seed} {command:?}",
+        args.seconds
+    );
+    let status = command.status().context("cannot run cargo test")?;
+    Ok(match status.success() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
