@@ -1,5 +1,5 @@
-//! `cargo xtask rbac`: reads the Roles, ClusterRoles and bindings that a new API server creates, and
-//! writes them for the embedded server.
+//! `cargo xtask rbac`: reads the Roles, ClusterRoles and bindings that a new API server creates,
+//! and writes them for the embedded server.
 //!
 //! The server must be new, and no controller manager may run beside it: its controllers aggregate
 //! ClusterRoles, and the embedded server does this itself.

@@ -105,7 +105,7 @@ pub(crate) struct Authentication {
 }
 
 impl Authentication {
-    /// Creates the authenticators. `anonymous` says whether requests without credentials are
+    /// Creates the authenticators. If `anonymous` is `true`, requests without credentials are
     /// accepted.
     pub(crate) fn new(
         options: &AuthenticationOptions,
@@ -176,8 +176,8 @@ impl Authentication {
         }
     }
 
-    /// Returns the user of a bearer token, and those of `audiences` for which the token is valid. If
-    /// there are no `audiences`, the token must be valid for this server.
+    /// Returns the user of a bearer token, and those of `audiences` for which the token is valid.
+    /// If there are no `audiences`, the token must be valid for this server.
     pub(crate) async fn review_token(
         &self,
         context: &TokenContext<'_>,
@@ -209,8 +209,9 @@ impl Authentication {
                 Err(error) => errors.extend(error.map(|AuthenticationError(why)| why)),
             }
         }
+        // Kubernetes first compares the token with that of its own client, and lists this error.
+        errors.insert(0, "invalid bearer token".to_owned());
         Err(AuthenticationError(match errors.as_slice() {
-            [] => "invalid bearer token".to_owned(),
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         }))

@@ -1,5 +1,67 @@
 //! Text as Go formats it, for the messages of Kubernetes.
 
+use serde_json::{Map, Value};
+
+/// Fields of `metadata` in the order in which Go prints them.
+const METADATA: &[&str] = &[
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+];
+/// Fields of an entry of `managedFields` in the order in which Go prints them.
+const MANAGER: &[&str] = &[
+    "manager",
+    "operation",
+    "apiVersion",
+    "time",
+    "fieldsType",
+    "fieldsV1",
+    "subresource",
+];
+
+/// Formats the metadata of an object as Go prints its type as JSON.
+pub(crate) fn metadata(metadata: &Value) -> String {
+    let fields = metadata.as_object().cloned().unwrap_or_default();
+    in_order(METADATA, &fields, |name, value| {
+        match (name, value.as_array()) {
+            ("managedFields", Some(managers)) => {
+                let managers = managers.iter().filter_map(Value::as_object);
+                let texts: Vec<String> = managers
+                    .map(|manager| in_order(MANAGER, manager, |_, value| value.to_string()))
+                    .collect();
+                format!("[{}]", texts.join(","))
+            }
+            _ => value.to_string(),
+        }
+    })
+}
+
+fn in_order(
+    order: &[&str],
+    fields: &Map<String, Value>,
+    text: impl Fn(&str, &Value) -> String,
+) -> String {
+    let present = order
+        .iter()
+        .filter_map(|name| Some((name, fields.get(*name)?)));
+    let texts: Vec<String> = present
+        .map(|(name, value)| format!("{name:?}:{}", text(name, value)))
+        .collect();
+    format!("{{{}}}", texts.join(","))
+}
+
 /// Formats a list of strings as Go does with `%q`: quoted, with spaces between them.
 pub(crate) fn quoted_list(texts: &[String]) -> String {
     let quoted: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();

@@ -206,7 +206,7 @@ impl Server {
         }
         let created = registry.builtin("", "serviceaccounts").and_then(|kind| {
             let target = Target::new(&kind, namespace, name).subresource("token");
-            registry.request_token(&target, request, &mut Vec::new())
+            registry.request_token(&target, request, &mut Write::by("kube-apiserver"))
         });
         let created = created.map_err(|error| TokenError {
             namespace: namespace.to_owned(),

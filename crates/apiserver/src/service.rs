@@ -130,7 +130,7 @@ impl Service {
         }
     }
 
-    /// Authenticates and authorizes a request, and returns its user. Logs requests that are refused.
+    /// Authenticates and authorizes a request, and returns its user. Logs a refused request.
     async fn admit(&self, parts: &Parts, attributes: &Attributes<'_>) -> ApiResult<Arc<Identity>> {
         let registry = &self.shared.registry;
         let authenticated = registry
@@ -180,6 +180,7 @@ impl Service {
     /// Returns `None` for any other path.
     fn describe(&self, parts: &Parts, segments: &[&str]) -> Option<HttpResponse> {
         const JSON: &str = "application/json";
+        const KEY_SET: &str = "application/jwk-set+json";
         let catalog = &self.shared.registry.catalog;
         if segments == ["version"] {
             return Some(response::json(JSON, &version()));
@@ -191,8 +192,13 @@ impl Service {
                 return Some(response::cacheable_json(JSON, &document));
             }
             ["openid", "v1", "jwks"] => {
-                let keys = tokens.key_set();
-                return Some(response::cacheable_json("application/jwk-set+json", &keys));
+                let accept = header_text(&parts.headers, header::ACCEPT);
+                let accepts = |media: &str| accept.contains(media);
+                if !accept.is_empty() && !accepts("*/*") && !accepts(KEY_SET) {
+                    let error = ApiError::not_acceptable_but(KEY_SET);
+                    return Some(response::failure(&error, Media::of_error(accept)));
+                }
+                return Some(response::cacheable_json(KEY_SET, &tokens.key_set()));
             }
             _ => {}
         }

@@ -149,6 +149,11 @@ impl ApiError {
             let message = format!("only the following media types are accepted: {types}");
             return Self::new(406, "NotAcceptable", message);
         }
+        Self::not_acceptable_but(types)
+    }
+
+    /// Returns the error for an `Accept` header with none of the media types in `types`.
+    pub(crate) fn not_acceptable_but(types: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {types}");
         let mut error = Self::new(406, "NotAcceptable", message);
         error.details = json!({});
@@ -305,8 +310,8 @@ impl ApiError {
             .iter()
             .map(|e| json!({"reason": e.reason(), "message": e.detail, "field": e.field}))
             .collect();
-        error.details = json!({"kind": kind, "causes": causes});
-        for (field, value) in [("name", name), ("group", group)] {
+        error.details = json!({"causes": causes});
+        for (field, value) in [("kind", kind), ("name", name), ("group", group)] {
             if !value.is_empty() {
                 object::set_field(&mut error.details, field, json!(value));
             }

@@ -27,7 +27,11 @@ impl Embedded {
             .start_paused(true)
             .build()?;
         let entered = runtime.enter();
-        let server = opkit_apiserver::Server::start(opkit_apiserver::Options::default())?;
+        let mut options = opkit_apiserver::Options::default();
+        // The flag of the recorded server.
+        let issuer = "https://kubernetes.default.svc".to_owned();
+        options.authentication.service_accounts.issuers = vec![issuer];
+        let server = opkit_apiserver::Server::start(options)?;
         drop(entered);
         Ok(Self { runtime, server })
     }

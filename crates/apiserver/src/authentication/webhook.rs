@@ -44,13 +44,16 @@ impl AuthenticationWebhook {
 /// is refused. `None` as the reason means that the webhook does not know the token.
 type Reviewed = Result<(Arc<Identity>, Vec<String>), Option<AuthenticationError>>;
 
+/// A token, and the audiences for which it is reviewed.
+type TokenKey = (String, Vec<String>);
+
 /// The webhook authenticator, with the tokens that it remembers.
 #[derive(Debug)]
 pub(super) struct WebhookAuthenticator {
     webhook: Webhook,
     cache_ttl: Duration,
-    /// Results by token and audiences, each until a time.
-    remembered: Mutex<HashMap<(String, Vec<String>), (Instant, Reviewed)>>,
+    /// Results, each until a time.
+    remembered: Mutex<HashMap<TokenKey, (Instant, Reviewed)>>,
 }
 
 impl WebhookAuthenticator {

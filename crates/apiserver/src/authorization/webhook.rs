@@ -65,8 +65,8 @@ impl WebhookAuthorizer {
         })
     }
 
-    /// Returns the decision of the webhook. If the webhook cannot be asked, there is no opinion, and
-    /// the error is in the decision.
+    /// Returns the decision of the webhook. If the webhook cannot be asked, there is no opinion,
+    /// and the error is in the decision.
     pub(super) async fn authorize(&self, user: &Identity, attributes: &Attributes<'_>) -> Decision {
         let spec = spec(user, attributes);
         let key = spec.to_string();

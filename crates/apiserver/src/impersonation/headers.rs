@@ -14,8 +14,8 @@ const UID: &str = "impersonate-uid";
 const GROUP: &str = "impersonate-group";
 const EXTRA: &str = "impersonate-extra-";
 
-/// Returns the user whom the headers name, exactly as in the headers, or `None` if no header names a
-/// user.
+/// Returns the user whom the headers name, exactly as in the headers, or `None` if no header names
+/// a user.
 pub(super) fn wanted_user(headers: &HeaderMap) -> ApiResult<Option<Identity>> {
     let first = |name: &str| headers.get(name).map(text).unwrap_or_default();
     let mut wanted = Identity {

@@ -24,6 +24,21 @@ impl Registry {
         self.create_by(WrittenBy::Update, target, body, write)
     }
 
+    /// Completes a review, which is not stored, like an object to create: sets the namespace, and
+    /// the managed fields of the writer.
+    pub(crate) fn prepare_review(
+        &self,
+        target: &Target,
+        mut review: Value,
+        write: &mut Write,
+    ) -> ApiResult<Value> {
+        self.check_unknown_fields(&target.kind, &review, write)?;
+        enter_namespace(target, &mut review)?;
+        self.normalize(&target.kind, &mut review, WrittenBy::Update)?;
+        self.attribute(target, None, &mut review, write)?;
+        Ok(review)
+    }
+
     /// Creates the object in `body` like [`Self::create`], but also for a server-side apply, and
     /// without the check for unknown fields.
     pub(super) fn create_by(

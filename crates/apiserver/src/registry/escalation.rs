@@ -109,9 +109,8 @@ impl Registry {
                 let rules = policy.role_rules(of, name, &target.namespace);
                 match (rules, role_resource(role)) {
                     (Ok(rules), _) => rules.to_vec(),
-                    (Err(_), Some(resource)) => {
-                        return Err(ApiError::not_found(&*self.builtin(GROUP, resource)?, name));
-                    }
+                    // As in Kubernetes, the error names the resource of the binding.
+                    (Err(_), Some(_)) => return Err(ApiError::not_found(kind, name)),
                     (Err(error), None) => return Err(ApiError::without_reason(500, error)),
                 }
             }

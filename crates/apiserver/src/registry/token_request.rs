@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use opkit_apimachinery::structural::FieldError;
 use serde_json::{Value, json};
 
-use super::Registry;
+use super::{Registry, Write, identity};
 use crate::authentication::{Claims, KubernetesClaims, Reference, service_account_user};
 use crate::clock::rfc3339;
 use crate::object;
@@ -28,14 +28,15 @@ const EXTENDED_EXPIRATION: i64 = 365 * 24 * 60 * 60;
 
 impl Registry {
     /// Creates a token for the ServiceAccount that `target` names. Returns the TokenRequest with
-    /// the token in its status. Adds warnings for the response to `warnings`.
+    /// the token in its status.
     pub(crate) fn request_token(
         &self,
         target: &Target,
         mut request: Value,
-        warnings: &mut Vec<String>,
+        write: &mut Write,
     ) -> ApiResult<Value> {
-        check_metadata(target, &request)?;
+        identity::check_namespace(target, &request)?;
+        check_name(target, &request)?;
         let account = Target::new(&target.kind, &target.namespace, &target.name);
         let account = self.stored(&account)?.decode();
         let uid = object::uid(&request);
@@ -54,6 +55,7 @@ impl Registry {
         }
         let now = self.clock.now();
         let tokens = self.authentication.service_accounts();
+        let managers = managed_fields(&request, &write.manager, &rfc3339(now));
         if object::items(&request, &["spec", "audiences"]).is_empty() {
             let audiences = json!(tokens.audiences());
             object::set(&mut request, &["spec", "audiences"], audiences);
@@ -63,6 +65,7 @@ impl Registry {
             ("namespace", json!(target.namespace)),
             ("uid", json!(object::uid(&account))),
             ("creationTimestamp", json!(rfc3339(now))),
+            ("managedFields", managers),
         ] {
             object::set_meta(&mut request, field, value);
         }
@@ -72,7 +75,7 @@ impl Registry {
             .max_expiration_seconds
             .filter(|max| expiration > *max)
         {
-            warnings.push(format!(
+            write.warnings.push(format!(
                 "requested expiration of {expiration} seconds shortened to {max} seconds"
             ));
             expiration = max;
@@ -122,6 +125,10 @@ impl Registry {
             "token": token, "expirationTimestamp": rfc3339(expiry.unwrap_or(now)),
         });
         object::set_field(&mut request, "status", status);
+        // Kubernetes prints the missing reference as null.
+        if let Some(spec) = request.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.entry("boundObjectRef").or_insert(Value::Null);
+        }
         Ok(request)
     }
 
@@ -199,18 +206,34 @@ impl Registry {
     }
 }
 
-/// Checks that name and namespace in the body, if they are set, are those in the path.
-fn check_metadata(target: &Target, request: &Value) -> ApiResult<()> {
-    for (field, wanted) in [("name", &target.name), ("namespace", &target.namespace)] {
-        let given = object::meta(request, field);
-        if !given.is_empty() && given != wanted.as_str() {
-            let detail = format!("must match the service account {field} if specified");
-            let field = format!("metadata.{field}");
-            let error = FieldError::invalid(field, &json!(given), detail);
-            return Err(ApiError::invalid_token_request(&target.name, error));
-        }
+/// Checks that the name in the body, if it is set, is that in the path.
+fn check_name(target: &Target, request: &Value) -> ApiResult<()> {
+    let given = object::name(request);
+    if given.is_empty() || given == target.name {
+        return Ok(());
     }
-    Ok(())
+    let detail = "must match the service account name if specified";
+    let error = FieldError::invalid("metadata.name", &json!(given), detail);
+    Err(ApiError::invalid_token_request(&target.name, error))
+}
+
+/// Returns the managed fields of a TokenRequest: those fields of the spec that the client has set,
+/// and the lifetime, which has a default.
+fn managed_fields(request: &Value, manager: &str, time: &str) -> Value {
+    let mut fields = json!({"f:expirationSeconds": {}});
+    if !object::items(request, &["spec", "audiences"]).is_empty() {
+        object::set(&mut fields, &["f:audiences"], json!({}));
+    }
+    let reference = object::at(request, &["spec", "boundObjectRef"]).as_object();
+    for (name, _) in reference.into_iter().flatten() {
+        let name = format!("f:{name}");
+        object::set(&mut fields, &["f:boundObjectRef", &name], json!({}));
+    }
+    json!([{
+        "manager": manager, "operation": "Update", "apiVersion": format!("{GROUP}/v1"),
+        "time": time, "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": fields},
+        "subresource": "token",
+    }])
 }
 
 /// Returns the requested lifetime of the token, in seconds.

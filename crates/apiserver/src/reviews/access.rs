@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::{selectors, texts};
 use crate::authentication::Identity;
 use crate::authorization::{Attributes, Verdict};
-use crate::object;
 use crate::registry::Registry;
 use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
+use crate::{gotext, object};
 
 /// Returns the review with the decision of the authorizers.
 pub(super) async fn review(
@@ -157,7 +157,9 @@ fn validate(kind: &str, review: &Value) -> Vec<FieldError> {
             true => "must be empty except for namespace",
             false => "must be empty",
         };
-        errors.push(FieldError::invalid("metadata", metadata, detail));
+        let mut error = FieldError::invalid("metadata", metadata, detail);
+        error.detail = format!("Invalid value: {}: {detail}", gotext::metadata(metadata));
+        errors.push(error);
     }
     if !is_local {
         return errors;

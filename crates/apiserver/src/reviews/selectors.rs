@@ -40,6 +40,10 @@ pub(super) fn validate(resource: &Value) -> Vec<FieldError> {
 fn check_requirement(path: &str, requirement: &Value) -> Vec<FieldError> {
     let values = object::items(requirement, &["values"]);
     let mut errors = Vec::new();
+    if object::text(requirement, &["key"]).is_empty() {
+        let field = format!("{path}.key");
+        errors.push(FieldError::required(field, "must be specified"));
+    }
     match object::text(requirement, &["operator"]) {
         "In" | "NotIn" if values.is_empty() => {
             let detail = "must be specified when `operator` is 'In' or 'NotIn'";
@@ -50,12 +54,6 @@ fn check_requirement(path: &str, requirement: &Value) -> Vec<FieldError> {
             errors.push(FieldError::forbidden(format!("{path}.values"), detail));
         }
         _ => {}
-    }
-    if object::text(requirement, &["key"]).is_empty() {
-        errors.push(FieldError::required(
-            format!("{path}.key"),
-            "must be specified",
-        ));
     }
     errors
 }

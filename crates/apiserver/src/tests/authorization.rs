@@ -174,7 +174,7 @@ async fn a_user_cannot_grant_more_than_the_user_has() {
     assert_eq!(bind("less").await.0, 201);
     assert_eq!(bind("cluster-admin").await.0, 403);
     let missing = bind("gone").await;
-    let why = "clusterroles.rbac.authorization.k8s.io \"gone\" not found";
+    let why = "clusterrolebindings.rbac.authorization.k8s.io \"gone\" not found";
     assert_eq!((missing.0, message(&missing)), (404, why));
     // The verbs `bind` and `escalate` allow it.
     let more = json!([{

@@ -14,15 +14,17 @@ use crate::store::Committed;
 impl Handler<'_> {
     pub(super) async fn create(&self) -> ApiResult<Response> {
         let body = self.object_body()?;
-        if reviews::is_review(self.kind()) {
-            let identity = self.request.identity;
-            let body = reviews::respond(self.registry, &self.target, body, identity).await?;
-            return Ok(Response::with_code(201, body, Vec::new()));
-        }
         let mut write = self.write_options()?;
+        if reviews::is_review(self.kind()) {
+            let (registry, target) = (self.registry, &self.target);
+            let review = registry.prepare_review(target, body, &mut write)?;
+            let review = reviews::respond(registry, target, review, self.request.identity).await?;
+            return Ok(Response::with_code(201, review, write.warnings));
+        }
         if self.target.subresource == "token" {
-            let warnings = &mut write.warnings;
-            let body = self.registry.request_token(&self.target, body, warnings)?;
+            let body = self
+                .registry
+                .request_token(&self.target, body, &mut write)?;
             return Ok(Response::with_code(201, body, write.warnings));
         }
         write.escalation = self.escalation(Some(&body)).await;

@@ -154,7 +154,7 @@ impl PublicKey {
 /// A private key.
 enum PrivateKey {
     Rsa(Box<RsaKeyPair>),
-    Ecdsa(EcdsaKeyPair),
+    Ecdsa(Box<EcdsaKeyPair>),
 }
 
 /// The key that signs tokens.
@@ -242,7 +242,7 @@ impl SigningKey {
         let pair = pair.map_err(|error| format!("the ECDSA key is refused: {error}"))?;
         Ok(Self {
             public: PublicKey::new(algorithm, pair.public_key().as_ref()),
-            key: PrivateKey::Ecdsa(pair),
+            key: PrivateKey::Ecdsa(Box::new(pair)),
         })
     }
 

@@ -113,8 +113,10 @@ fn a_text_without_a_key_is_refused() {
     for pem in ["", RSA_PUBLIC] {
         assert!(ServiceAccountTokens::new(&with_key(pem)).is_err(), "{pem}");
     }
-    let mut options = ServiceAccountOptions::default();
-    options.keys = vec!["text".to_owned()];
+    let options = ServiceAccountOptions {
+        keys: vec!["text".to_owned()],
+        ..ServiceAccountOptions::default()
+    };
     assert!(ServiceAccountTokens::new(&options).is_err());
     let mut options = ServiceAccountOptions::default();
     options.issuers.clear();
