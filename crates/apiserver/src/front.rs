@@ -25,6 +25,7 @@ use crate::authority::Authority;
 use crate::error::StartError;
 use crate::service::{Service, ServiceState};
 use certificates::Certificates;
+pub use certificates::ServingCertificate;
 use connections::{Connections, Place};
 
 /// Maximum time that an HTTP/1 connection may be idle or may take to send the head of a request, as
@@ -129,6 +130,7 @@ impl Front {
     pub(crate) async fn bind(
         address: SocketAddr,
         limits: Limits,
+        certificate: Option<&ServingCertificate>,
         shared: &ServiceState,
     ) -> Result<Self, StartError> {
         let listener = TcpListener::bind(address)
@@ -141,7 +143,7 @@ impl Front {
             .local_addr()
             .map_err(|cause| StartError::Listen { address, cause })?;
         let registry = &shared.registry;
-        let certificates = Certificates::create(&registry.authority, address.ip())?;
+        let certificates = Certificates::create(&registry.authority, address.ip(), certificate)?;
         let config = certificates.server_config(registry.authentication.certificates())?;
         let admin_token = registry.authentication.issue_token(Identity::admin())?;
         Ok(Self {

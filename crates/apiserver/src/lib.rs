@@ -54,7 +54,7 @@ pub use authentication::{
 };
 pub use authorization::{AuthorizationMode, AuthorizationWebhook};
 pub use error::{StartError, TokenError};
-pub use front::Endpoint;
+pub use front::{Endpoint, ServingCertificate};
 pub use response::ResponseBody;
 pub use server::{Options, Server};
 pub use service::Service;

@@ -15,7 +15,7 @@ use crate::authority::Authority;
 use crate::authorization::{AuthorizationMode, Authorizer};
 use crate::clock::Clock;
 use crate::error::{StartError, TokenError};
-use crate::front::{Endpoint, Front, Limits};
+use crate::front::{Endpoint, Front, Limits, ServingCertificate};
 use crate::impersonation::Impersonation;
 use crate::kinds::Catalog;
 use crate::random::RandomNames;
@@ -221,15 +221,30 @@ impl Server {
     /// # Errors
     /// If the server cannot listen on the address, or the certificates cannot be created.
     pub async fn listen(&self, address: SocketAddr) -> Result<Endpoint, StartError> {
-        self.listen_within(address, Limits::default()).await
+        self.listen_within(address, Limits::default(), None).await
+    }
+
+    /// Serves the API over HTTPS at `address` with a certificate that the caller provides. Returns
+    /// the address on which the server listens.
+    ///
+    /// # Errors
+    /// If the server cannot listen on the address, or the certificate or its key is not valid.
+    pub async fn listen_with(
+        &self,
+        address: SocketAddr,
+        certificate: &ServingCertificate,
+    ) -> Result<SocketAddr, StartError> {
+        let endpoint = self.listen_within(address, Limits::default(), Some(certificate));
+        Ok(endpoint.await?.address())
     }
 
     pub(crate) async fn listen_within(
         &self,
         address: SocketAddr,
         limits: Limits,
+        certificate: Option<&ServingCertificate>,
     ) -> Result<Endpoint, StartError> {
-        let front = Front::bind(address, limits, &self.shared).await?;
+        let front = Front::bind(address, limits, certificate, &self.shared).await?;
         let endpoint = front.endpoint();
         self.shared.address.get_or_init(|| endpoint.address());
         let tasks = self.tasks.clone();

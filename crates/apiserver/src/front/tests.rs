@@ -20,7 +20,7 @@ const LONG: Duration = Duration::from_secs(30);
 async fn start(limits: Limits) -> (Server, Endpoint) {
     let server = Server::start(Options::default()).unwrap();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let endpoint = server.listen_within(address, limits).await.unwrap();
+    let endpoint = server.listen_within(address, limits, None).await.unwrap();
     (server, endpoint)
 }
 
