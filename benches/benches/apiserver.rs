@@ -1,12 +1,15 @@
 //! The embedded control plane, in process: time to the first response, and speed of writes and
-//! lists.
+//! lists. Writes are also measured as a ServiceAccount with a Role, by RBAC and without
+//! authorization.
 //!
 //! A real kube-apiserver is the peer; it is measured here once the tests can start one.
+
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt, Full};
-use opkit_apiserver::{Options, Server};
+use opkit_apiserver::{AuthorizationMode, Options, Server, Service};
 use opkit_benches::Measurements;
 use serde_json::json;
 use tokio::time::Instant;
@@ -17,13 +20,17 @@ const OBJECTS: usize = 2_000;
 const PATH: &str = "/api/v1/namespaces/default/configmaps";
 
 async fn send(server: &Server, method: &str, path: &str, body: String) -> Bytes {
+    send_as(server.service(), method, path, body).await
+}
+
+async fn send_as(service: Service, method: &str, path: &str, body: String) -> Bytes {
     let request = Request::builder()
         .method(method)
         .uri(path)
         .header("content-type", "application/json")
         .body(Full::new(Bytes::from(body)))
         .expect("a request");
-    let Ok(response) = server.service().oneshot(request).await;
+    let Ok(response) = service.oneshot(request).await;
     assert!(
         response.status().is_success(),
         "{method} {path}: {}",
@@ -44,6 +51,47 @@ fn print(what: &str, measurements: &Measurements, each: usize) {
     );
 }
 
+async fn create_all(service: &Service) {
+    for number in 0..OBJECTS {
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": format!("map-{number}"), "labels": {"app": "bench"}},
+            "data": {"text": "a value of some length, as settings have it"},
+        });
+        send_as(service.clone(), "POST", PATH, object.to_string()).await;
+    }
+}
+
+/// Returns the time in which a ServiceAccount with a Role of an operator creates all objects.
+async fn create_as_service_account(mode: AuthorizationMode) -> Duration {
+    let mut options = Options::default();
+    options.authorization = vec![mode];
+    let server = Server::start(options).expect("a control plane");
+    let group = "rbac.authorization.k8s.io";
+    let all = json!([
+        "create", "delete", "get", "list", "patch", "update", "watch"
+    ]);
+    let rules: Vec<_> = ["pods", "services", "events", "secrets", "configmaps"]
+        .map(|resource| json!({"apiGroups": [""], "resources": [resource], "verbs": all}))
+        .into();
+    let role = json!({"metadata": {"name": "operator"}, "rules": rules});
+    let binding = json!({
+        "metadata": {"name": "operator"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "operator"},
+        "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": "default"}],
+    });
+    for (resource, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
+        let path = format!("/apis/{group}/v1/{resource}");
+        send(&server, "POST", &path, object.to_string()).await;
+    }
+    let service = server.service_as_service_account("default", "operator");
+    let began = Instant::now();
+    create_all(&service).await;
+    let elapsed = began.elapsed();
+    server.shutdown().await;
+    elapsed
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let (mut start, mut create, mut list) = (
@@ -51,6 +99,7 @@ async fn main() {
         Measurements::default(),
         Measurements::default(),
     );
+    let (mut allowed, mut by_rbac) = (Measurements::default(), Measurements::default());
     for _ in 0..RUNS {
         let began = Instant::now();
         let server = Server::start(Options::default()).expect("a control plane");
@@ -58,22 +107,21 @@ async fn main() {
         start.push(began.elapsed());
 
         let began = Instant::now();
-        for number in 0..OBJECTS {
-            let object = json!({
-                "apiVersion": "v1", "kind": "ConfigMap",
-                "metadata": {"name": format!("map-{number}"), "labels": {"app": "bench"}},
-                "data": {"text": "a value of some length, as settings have it"},
-            });
-            send(&server, "POST", PATH, object.to_string()).await;
-        }
+        create_all(&server.service()).await;
         create.push(began.elapsed());
 
         let began = Instant::now();
         send(&server, "GET", PATH, String::new()).await;
         list.push(began.elapsed());
         server.shutdown().await;
+        allowed.push(create_as_service_account(AuthorizationMode::AlwaysAllow).await);
+        by_rbac.push(create_as_service_account(AuthorizationMode::Rbac).await);
     }
     print("start to first response", &start, 1);
     print("create a config map", &create, OBJECTS);
+    print("create as a ServiceAccount, all allowed", &allowed, OBJECTS);
+    print("create as a ServiceAccount, by RBAC", &by_rbac, OBJECTS);
+    let ratio = allowed.median().as_secs_f64() / by_rbac.median().as_secs_f64();
+    println!("creates/s with RBAC, of those without: {ratio:.2}");
     print(&format!("list {OBJECTS} config maps"), &list, 1);
 }

@@ -3,8 +3,8 @@
 //!
 //! Kubernetes 1.36 has several modes of impersonation. The constrained modes need two permissions:
 //! to impersonate the user (verb `impersonate:<mode>`), and to execute the request as the user
-//! (verb `impersonate-on:<mode>:<verb>`). The old mode needs only the verb `impersonate`. The modes are
-//! tried in order; the error of the first mode is returned if all fail.
+//! (verb `impersonate-on:<mode>:<verb>`). The old mode needs only the verb `impersonate`. The modes
+//! are tried in order; the error of the first mode is returned if all fail.
 
 mod headers;
 

@@ -74,6 +74,8 @@ fn main() -> ExitCode {
     if let Command::Dev { .. } = &cli.command {
         // The view shows the features that the control plane does not model.
         logged = logged.with_target("opkit_apiserver::registry::unmodelled", LevelFilter::OFF);
+    } else {
+        logged = logged.with_target("opkit_apiserver::denials", LevelFilter::INFO);
     }
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)

@@ -6,13 +6,14 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::StreamBody;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tower::ServiceExt;
 
 use super::*;
+use crate::authority::Pair;
 use crate::{Options, Server};
 
 const LONG: Duration = Duration::from_secs(30);
@@ -26,6 +27,14 @@ async fn start(limits: Limits) -> (Server, Endpoint) {
 
 /// Opens a TLS connection for HTTP/1, without a client certificate.
 async fn connect(endpoint: &Endpoint) -> tokio_rustls::client::TlsStream<TcpStream> {
+    connect_with(endpoint, None).await
+}
+
+/// Opens a TLS connection for HTTP/1, with this client certificate.
+async fn connect_with(
+    endpoint: &Endpoint,
+    client: Option<&Pair>,
+) -> tokio_rustls::client::TlsStream<TcpStream> {
     let config: Value = serde_saphyr::from_str(&endpoint.kubeconfig()).unwrap();
     let authority = config["clusters"][0]["cluster"]["certificate-authority-data"].clone();
     let authority = BASE64_STANDARD.decode(authority.as_str().unwrap()).unwrap();
@@ -37,8 +46,15 @@ async fn connect(endpoint: &Endpoint) -> tokio_rustls::client::TlsStream<TcpStre
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let config = match client {
+        None => config.with_no_client_auth(),
+        Some(client) => {
+            let key = PrivatePkcs8KeyDer::from(client.key.clone()).into();
+            let chain = vec![client.certificate.clone()];
+            config.with_client_auth_cert(chain, key).unwrap()
+        }
+    };
     let stream = TcpStream::connect(endpoint.address()).await.unwrap();
     let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
     let name = ServerName::from(endpoint.address().ip());
@@ -82,6 +98,12 @@ async fn a_connection_without_credentials_is_closed() {
         "{:?}",
         Bytes::from(sent)
     );
+
+    // An anonymous request gets a response, and does not keep the connection open.
+    let mut stream = connect(&endpoint).await;
+    let request = b"GET /version HTTP/1.1\r\nhost: a\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    assert!(rest(stream).await.starts_with(b"HTTP/1.1 200 "));
 
     let mut stream = connect(&endpoint).await;
     let token = &endpoint.admin_token;
@@ -133,4 +155,29 @@ async fn a_body_is_not_read_before_authentication() {
         .unwrap();
     let response = timeout(LONG, service.oneshot(request)).await;
     assert_eq!(response.expect("the body is read").unwrap().status(), 401);
+}
+
+#[tokio::test]
+async fn a_client_certificate_names_the_user() {
+    let (_server, endpoint) = start(Limits::default()).await;
+    let request = b"GET /api/v1/pods HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    let unknown = Authority::create().unwrap();
+    for (authority, start, part) in [
+        (
+            &*endpoint.authority,
+            "HTTP/1.1 403 ",
+            "User \\\"jane\\\" cannot list",
+        ),
+        (&unknown, "HTTP/1.1 401 ", "Unauthorized"),
+    ] {
+        let pair = authority.issue_for_client("jane", "dev").unwrap();
+        let mut stream = connect_with(&endpoint, Some(&pair)).await;
+        stream.write_all(request).await.unwrap();
+        let text = String::from_utf8_lossy(&rest(stream).await).into_owned();
+        assert!(text.starts_with(start) && text.contains(part), "{text}");
+    }
+    let admin = endpoint.certificates.admin();
+    let mut stream = connect_with(&endpoint, Some(admin)).await;
+    stream.write_all(request).await.unwrap();
+    assert!(rest(stream).await.starts_with(b"HTTP/1.1 200 "));
 }

@@ -250,3 +250,15 @@ async fn cluster_roles_are_aggregated() {
         .await;
     api.until(&admin, |role| !has(role, "robots")).await;
 }
+
+/// The fixture has the rules of a cluster with kube-controller-manager 1.36.3.
+#[tokio::test]
+async fn aggregated_roles_are_those_of_a_real_cluster() {
+    let text = include_str!("../controllers/fixtures/aggregated.json");
+    let real: Value = serde_json::from_str(text).unwrap();
+    let api = Api::start();
+    for name in ["view", "edit", "admin"] {
+        let path = format!("{RBAC}/clusterroles/{name}");
+        api.until(&path, |role| role["rules"] == real[name]).await;
+    }
+}
