@@ -5,8 +5,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use kube::config::Kubeconfig;
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
@@ -139,17 +139,15 @@ impl Server {
 
 /// Returns the address and the token in a kubeconfig.
 fn address(path: &Path) -> Result<Address> {
-    use kube::config::ExposeSecret;
-
-    let config = Kubeconfig::read_from(path)?;
-    let cluster = config.clusters.first().and_then(|c| c.cluster.as_ref());
-    let url = cluster.and_then(|cluster| cluster.server.as_deref());
-    let user = config.auth_infos.first().and_then(|u| u.auth_info.as_ref());
-    let token = user.and_then(|user| user.token.as_ref());
-    let host = url.and_then(|url| url.strip_prefix("https://"));
+    let config: Value = serde_saphyr::from_str(&std::fs::read_to_string(path)?)?;
+    let text = |pointer: &str| {
+        let text = config.pointer(pointer).and_then(Value::as_str);
+        text.with_context(|| format!("the kubeconfig has no {pointer}"))
+    };
+    let host = text("/clusters/0/cluster/server")?.strip_prefix("https://");
     Ok(Address {
-        host: host.context("no server")?.to_owned(),
-        token: token.context("no token")?.expose_secret().to_owned(),
+        host: host.context("the server is not at an https URL")?.to_owned(),
+        token: text("/users/0/user/token")?.to_owned(),
     })
 }
 
