@@ -217,7 +217,12 @@ impl<'a> Node<'a> {
                     .default()
                     .is_some_and(|default| *default == Value::Object(Map::new()))
                 && !property.schema().properties.is_empty();
-            let required = schema.required.contains(name) && typed.is_built_in();
+            // A required struct without a default is a pointer in Go, which does not exist before
+            // it is set.
+            let is_pointer = property.is_referenced()
+                && property.default().is_none()
+                && !property.schema().properties.is_empty();
+            let required = schema.required.contains(name) && typed.is_built_in() && !is_pointer;
             if exists {
                 fields.insert(name.clone(), Self::known(property, false).skeleton());
             } else if required {
