@@ -1,5 +1,8 @@
 //! The controllers of the control plane: garbage collection, namespaces, CRDs and workloads.
 //!
+//! In a cluster, kube-apiserver runs the controller of CRDs itself; the other controllers are those
+//! of kube-controller-manager, the scheduler and the kubelet, and [`Scope`] can leave them out.
+//!
 //! One task reads the events of all resources in the order of the revisions, and adds a work item
 //! to a queue for each object to check. The queue contains each work item at most once. A
 //! controller that handles a work item reads the current state and makes the next changes; each
@@ -8,6 +11,8 @@
 
 mod aggregation;
 mod crds;
+mod disruption;
+mod endpoints;
 mod garbage;
 mod namespaces;
 
@@ -17,7 +22,8 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::registry::Registry;
+use crate::registry::budgets::RESOURCE as BUDGETS;
+use crate::registry::{ROOT_CA, Registry};
 use crate::status::ApiResult;
 use crate::store::{Change, Event, Key};
 use crate::{object, workloads};
@@ -52,6 +58,9 @@ pub(crate) enum Work {
     Deployment(Key),
     ReplicaSet(Key),
     Pod(Key),
+    /// A Service whose endpoints may have to change.
+    Service(Key),
+    PodDisruptionBudget(Key),
 }
 
 /// A queue that contains each work item at most once.
@@ -75,12 +84,21 @@ impl Queue {
     }
 }
 
-/// Runs the controllers until `stop` is cancelled.
+/// The controllers that a server runs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Scope {
+    /// All controllers.
+    Cluster,
+    /// Only the controllers that are part of kube-apiserver.
+    ApiServer,
+}
+
+/// Runs the controllers in `scope` until `stop` is cancelled.
 ///
 /// # Cancel safety
 /// The handling of a work item is never interrupted. The next run starts from the current state of
 /// the store.
-pub(crate) async fn run(registry: Arc<Registry>, stop: CancellationToken) {
+pub(crate) async fn run(registry: Arc<Registry>, scope: Scope, stop: CancellationToken) {
     let mut changed = registry.store.subscribe();
     let mut queue = Queue::default();
     let mut cursor = 0;
@@ -92,7 +110,10 @@ pub(crate) async fn run(registry: Arc<Registry>, stop: CancellationToken) {
             .unwrap_or_else(|_| store.everything());
         cursor = revision;
         for event in &events {
-            enqueue(&registry, event, &mut queue);
+            enqueue_definition(&registry, event, &mut queue);
+            if scope == Scope::Cluster {
+                enqueue(&registry, event, &mut queue);
+            }
         }
         if let Some((work, attempt)) = queue.take() {
             // A panic in one step must not stop the other controllers.
@@ -120,14 +141,33 @@ pub(crate) async fn run(registry: Arc<Registry>, stop: CancellationToken) {
     }
 }
 
-/// Adds a work item to the queue for each object that a controller must check after `event`.
+/// Adds a work item to the queue for the CRD that must be checked after `event`: the CRD that
+/// changed, or the CRD whose object was deleted and that may wait for its last object.
+fn enqueue_definition(registry: &Registry, event: &Event, queue: &mut Queue) {
+    let resource = event.object.resource().as_ref();
+    if resource == CRDS {
+        queue.add(Work::CustomResourceDefinition(event.object.key()), 1);
+    }
+    let definition = Key::new("", resource);
+    if event.change == Change::Deleted && is_deleting(registry, CRDS, &definition) {
+        queue.add(Work::CustomResourceDefinition(definition), 1);
+    }
+}
+
+/// Adds a work item to the queue for each object that a controller must check after `event`, except
+/// for CRDs.
 fn enqueue(registry: &Registry, event: &Event, queue: &mut Queue) {
     enqueue_garbage(registry, event, queue);
     let key = event.object.key();
     match event.object.resource().as_ref() {
         "namespaces" => queue.add(Work::Namespace(key), 1),
         aggregation::CLUSTER_ROLES => queue.add(Work::AggregatedClusterRoles, 1),
-        CRDS => queue.add(Work::CustomResourceDefinition(key), 1),
+        "configmaps" if key.name == ROOT_CA => {
+            queue.add(Work::Namespace(Key::new("", key.namespace)), 1);
+        }
+        "serviceaccounts" if event.change == Change::Deleted => {
+            queue.add(Work::Namespace(Key::new("", key.namespace)), 1);
+        }
         "deployments.apps" => queue.add(Work::Deployment(key), 1),
         "replicasets.apps" => {
             for owner in claimants(registry, event, "Deployment", "deployments.apps") {
@@ -139,7 +179,20 @@ fn enqueue(registry: &Registry, event: &Event, queue: &mut Queue) {
             for owner in claimants(registry, event, "ReplicaSet", "replicasets.apps") {
                 queue.add(Work::ReplicaSet(owner), 1);
             }
+            for service in endpoints::services_of_pod(registry, event) {
+                queue.add(Work::Service(service), 1);
+            }
+            for budget in disruption::budgets_of_pod(registry, event) {
+                queue.add(Work::PodDisruptionBudget(budget), 1);
+            }
             queue.add(Work::Pod(key), 1);
+        }
+        BUDGETS => queue.add(Work::PodDisruptionBudget(key), 1),
+        "services" | "endpoints" => queue.add(Work::Service(key), 1),
+        "endpointslices.discovery.k8s.io" => {
+            if let Some(service) = endpoints::service_of_slice(event) {
+                queue.add(Work::Service(service), 1);
+            }
         }
         _ => {}
     }
@@ -177,15 +230,10 @@ fn enqueue_garbage(registry: &Registry, event: &Event, queue: &mut Queue) {
         let (resource, key) = (dependent.resource().to_string(), dependent.key());
         queue.add(Work::Dependent { resource, key }, 1);
     }
-    // The namespace and the CRD of the object, which may wait for the deletion of their last
-    // object.
+    // The namespace of the object, which may wait for the deletion of its last object.
     let namespace = Key::new("", object.namespace());
     if is_deleting(registry, "namespaces", &namespace) {
         queue.add(Work::Namespace(namespace), 1);
-    }
-    let definition = Key::new("", object.resource().as_ref());
-    if is_deleting(registry, CRDS, &definition) {
-        queue.add(Work::CustomResourceDefinition(definition), 1);
     }
 }
 
@@ -229,5 +277,7 @@ fn perform(registry: &Registry, work: &Work) -> ApiResult<()> {
         Work::Deployment(key) => workloads::deployment::step(registry, key),
         Work::ReplicaSet(key) => workloads::replicaset::step(registry, key),
         Work::Pod(key) => workloads::pod::step(registry, key),
+        Work::PodDisruptionBudget(key) => disruption::step(registry, key),
+        Work::Service(key) => endpoints::step(registry, key),
     }
 }

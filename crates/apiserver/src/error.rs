@@ -46,6 +46,14 @@ pub enum StartError {
         /// The reason why the option is not valid.
         cause: String,
     },
+    /// A range of cluster IPs or node ports for Services is not valid.
+    #[error("cannot give Services addresses from {range:?}: the range {cause}")]
+    ServiceRange {
+        /// The requested range of cluster IPs.
+        range: String,
+        /// The reason why the range is not valid.
+        cause: String,
+    },
     /// An object that the server creates at its start, such as the namespace `default`, is not
     /// valid.
     #[error("cannot create the {resource} that every cluster has: {cause}")]

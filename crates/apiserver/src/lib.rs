@@ -8,6 +8,7 @@
 //! real server. All other kinds come from the installed CRDs. A request for a feature that this
 //! control plane does not have gets 501. `README.md` lists the missing features.
 
+mod admission;
 mod authentication;
 mod authority;
 mod authorization;
@@ -49,6 +50,7 @@ mod workloads;
 #[cfg(test)]
 mod tests;
 
+pub use admission::{AdmissionPlugin, UnknownAdmissionPlugin};
 pub use authentication::{
     AuthenticationOptions, AuthenticationWebhook, ServiceAccountOptions, StaticToken,
 };

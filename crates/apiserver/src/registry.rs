@@ -5,32 +5,39 @@
 //! stored object still has the revision for which the write was prepared.
 
 mod apply;
+pub(crate) mod budgets;
+mod certificates;
 mod convert;
 mod create;
 mod delete;
+mod ensure;
 mod escalation;
 mod hooks;
 mod identity;
 mod merge;
 mod metadata;
 mod modify;
+mod namespaces;
 mod page;
 mod patch;
+mod pods;
 mod prepare;
 mod rbac;
 mod read;
 mod rules;
 mod scale;
+mod services;
 mod size;
 mod token_request;
 mod unmodelled;
 mod update;
 mod validate;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use opkit_apimachinery::identity::segment_flaw;
 
+use crate::admission::AdmissionPlugin;
 use crate::authentication::{Authentication, TokenContext};
 use crate::authority::Authority;
 use crate::authorization::Authorizer;
@@ -46,9 +53,13 @@ use crate::target::Target;
 pub(crate) use convert::{from_storage, is_stored_form, storage_name};
 pub(crate) use delete::{CRD_CLEANUP, DeleteOptions, FOREGROUND, ORPHAN, Preconditions};
 pub(crate) use escalation::Escalation;
+pub(crate) use identity::check_namespace;
+pub(crate) use namespaces::ROOT_CA;
 pub(crate) use page::{PageRequest, Token};
 pub(crate) use patch::{Patch, PatchType};
+pub(crate) use pods::Binding;
 pub(crate) use read::Filter;
+pub(crate) use services::ServiceRanges;
 pub(crate) use unmodelled::Unmodelled;
 
 /// The state of the API server: kinds, objects, time.
@@ -66,6 +77,14 @@ pub(crate) struct Registry {
     /// Whether lists and watches use `shardSelector`.
     pub(crate) sharded_list_and_watch: bool,
     pub(crate) unmodelled: Unmodelled,
+    /// The ranges of cluster IPs and node ports, and the ports in use.
+    pub(crate) services: ServiceRanges,
+    /// The enabled admission plugins.
+    pub(crate) admission_plugins: Vec<AdmissionPlugin>,
+    /// The certificate authority of the API server in PEM, once it is published.
+    pub(crate) root_ca: OnceLock<String>,
+    /// Whether the controllers of a cluster run.
+    pub(crate) controllers: bool,
 }
 
 /// The handling of unknown fields, which the parameter `fieldValidation` requests.

@@ -18,6 +18,8 @@ pub(crate) struct Request<'a> {
     pub(crate) user_agent: &'a str,
     /// The authenticated user.
     pub(crate) identity: &'a Identity,
+    /// Whether the client asks for an upgrade of the connection, as for exec.
+    pub(crate) is_upgrade: bool,
     pub(crate) body: Bytes,
 }
 
@@ -30,6 +32,7 @@ impl<'a> Request<'a> {
             content_type: header_text(&parts.headers, header::CONTENT_TYPE),
             user_agent: header_text(&parts.headers, header::USER_AGENT),
             identity,
+            is_upgrade: parts.headers.contains_key(header::UPGRADE),
             body,
         }
     }

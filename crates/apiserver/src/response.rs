@@ -29,6 +29,8 @@ pub(crate) enum Response {
     Object(ObjectResponse),
     /// A watch, which starts when its frames are read.
     Watch(Box<WatchRequest>),
+    /// A response without a body.
+    NoContent,
 }
 
 /// The body of a response, encoded or not.
@@ -149,6 +151,13 @@ pub(crate) fn text(code: u16, body: &'static str) -> HttpResponse {
     respond(code, "text/plain; charset=utf-8", complete(body))
 }
 
+/// Returns a response without a body.
+pub(crate) fn no_content() -> HttpResponse {
+    let mut response = respond(204, "", complete(""));
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    response
+}
+
 /// Returns a response with the code 200 and a JSON body.
 pub(crate) fn json(content_type: &str, body: &Value) -> HttpResponse {
     respond(200, content_type, complete(body.to_string()))
@@ -172,7 +181,12 @@ pub(crate) fn failure(error: &ApiError, media: Media) -> HttpResponse {
         Ok(body) => (media, body),
         Err(_) => (Media::Json, status.to_string().into()),
     };
-    respond(error.code, media.content_type(), complete(body))
+    let mut response = respond(error.code, media.content_type(), complete(body));
+    if let Some(seconds) = error.retry_after_seconds() {
+        let headers = response.headers_mut();
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
 }
 
 fn respond(code: u16, content_type: &str, body: ResponseBody) -> HttpResponse {

@@ -1,6 +1,7 @@
 //! Start, listening and shutdown of the server.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -8,18 +9,20 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::admission::AdmissionPlugin;
 use crate::authentication::{
     Authentication, AuthenticationOptions, Identity, Peer, PeerCertificate,
 };
 use crate::authority::Authority;
 use crate::authorization::{AuthorizationMode, Authorizer};
 use crate::clock::Clock;
+use crate::controllers::Scope;
 use crate::error::{StartError, TokenError};
 use crate::front::{Endpoint, Front, Limits, ServingCertificate};
 use crate::impersonation::Impersonation;
 use crate::kinds::Catalog;
 use crate::random::RandomNames;
-use crate::registry::{Registry, Unmodelled, Write};
+use crate::registry::{Registry, ServiceRanges, Unmodelled, Write};
 use crate::schemas::Schemas;
 use crate::service::{Service, ServiceState};
 use crate::status::ApiResult;
@@ -48,6 +51,18 @@ pub struct Options {
     /// The authorizers, in the order in which they are asked. A request is denied if none of them
     /// allows it.
     pub authorization: Vec<AuthorizationMode>,
+    /// Whether the controllers of a cluster run: garbage collection, namespaces, ServiceAccounts,
+    /// workloads, Pods and endpoints. Without them, the server does only the work of kube-apiserver
+    /// itself, as in a test with envtest: nothing becomes ready, and a namespace that is deleted
+    /// stays `Terminating`.
+    pub controllers: bool,
+    /// The enabled admission plugins. By default all of [`AdmissionPlugin::ALL`].
+    pub admission_plugins: Vec<AdmissionPlugin>,
+    /// Range of the cluster IPs of Services in CIDR notation. Two ranges of different IP families,
+    /// separated by a comma, are a dual-stack cluster.
+    pub service_cluster_ip_range: String,
+    /// Range of the node ports of Services.
+    pub service_node_port_range: RangeInclusive<u16>,
 }
 
 impl Default for Options {
@@ -58,6 +73,10 @@ impl Default for Options {
             sharded_list_and_watch: true,
             authentication: AuthenticationOptions::default(),
             authorization: vec![AuthorizationMode::Rbac],
+            controllers: true,
+            admission_plugins: AdmissionPlugin::ALL.to_vec(),
+            service_cluster_ip_range: "10.96.0.0/12".to_owned(),
+            service_node_port_range: 30_000..=32_767,
         }
     }
 }
@@ -89,6 +108,7 @@ impl Server {
     /// until the server is dropped.
     ///
     /// # Errors
+    /// [`StartError::ServiceRange`] if a range for Services is not valid, and
     /// [`StartError::InitialObject`] if one of the objects that every cluster has is not valid.
     pub fn start(options: Options) -> Result<Self, StartError> {
         let authority = Arc::new(Authority::create()?);
@@ -96,6 +116,9 @@ impl Server {
         let is_open = options.authorization == [AuthorizationMode::AlwaysAllow];
         let anonymous = options.authentication.anonymous && !is_open;
         let authentication = Authentication::new(&options.authentication, anonymous, &authority)?;
+        let range = options.service_cluster_ip_range;
+        let services = ServiceRanges::parse(&range, options.service_node_port_range)
+            .map_err(|cause| StartError::ServiceRange { range, cause })?;
         let registry = Arc::new(Registry {
             authority,
             authentication,
@@ -107,11 +130,19 @@ impl Server {
             clock: Clock::start(),
             sharded_list_and_watch: options.sharded_list_and_watch,
             unmodelled: Unmodelled::default(),
+            services,
+            admission_plugins: options.admission_plugins,
+            root_ca: OnceLock::new(),
+            controllers: options.controllers,
             random: options
                 .seed
                 .map_or_else(RandomNames::from_entropy, RandomNames::from_seed),
         });
-        for (group, plural, object) in initial_objects() {
+        let scope = match options.controllers {
+            true => Scope::Cluster,
+            false => Scope::ApiServer,
+        };
+        for (group, plural, object) in initial_objects(scope, &registry) {
             create(&registry, group, plural, object).map_err(|error| {
                 StartError::InitialObject {
                     resource: plural,
@@ -122,7 +153,7 @@ impl Server {
         bootstrap::create(&registry)?;
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
-        tasks.spawn(controllers::run(registry.clone(), stop.clone()));
+        tasks.spawn(controllers::run(registry.clone(), scope, stop.clone()));
         Ok(Self {
             shared: Arc::new(ServiceState {
                 registry,
@@ -247,6 +278,14 @@ impl Server {
         let front = Front::bind(address, limits, certificate, &self.shared).await?;
         let endpoint = front.endpoint();
         self.shared.address.get_or_init(|| endpoint.address());
+        let registry = &self.shared.registry;
+        let published = registry
+            .publish_address(endpoint.address())
+            .and_then(|()| registry.publish_root_ca(registry.authority.pem()));
+        published.map_err(|error| StartError::InitialObject {
+            resource: "endpoints",
+            cause: error.message(),
+        })?;
         let tasks = self.tasks.clone();
         self.tasks.spawn(front.run(self.shared.clone(), tasks));
         Ok(endpoint)
@@ -300,7 +339,8 @@ fn create(registry: &Registry, group: &str, plural: &str, object: Value) -> ApiR
 }
 
 /// Returns the objects that every new cluster has, each with its group and plural resource name.
-fn initial_objects() -> Vec<(&'static str, &'static str, Value)> {
+/// Without the controllers of a cluster there is no node.
+fn initial_objects(scope: Scope, registry: &Registry) -> Vec<(&'static str, &'static str, Value)> {
     let mut objects: Vec<_> = ["default", "kube-system", "kube-public", "kube-node-lease"]
         .into_iter()
         .map(|name| {
@@ -311,6 +351,36 @@ fn initial_objects() -> Vec<(&'static str, &'static str, Value)> {
             ("", "namespaces", namespace)
         })
         .collect();
+    for (name, value, purpose) in [
+        (
+            "system-cluster-critical",
+            2_000_000_000,
+            "Used for system critical pods that must run in the cluster, but can be moved to \
+             another node if necessary.",
+        ),
+        (
+            "system-node-critical",
+            2_000_001_000,
+            "Used for system critical pods that must not be moved from their current node.",
+        ),
+    ] {
+        let class = json!({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+            "metadata": {"name": name}, "value": value, "description": purpose,
+        });
+        objects.push(("scheduling.k8s.io", "priorityclasses", class));
+    }
+    let range = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
+        "metadata": {"name": "kubernetes"}, "spec": {"cidrs": registry.services.cidrs()},
+        "status": {"conditions": [{
+            "type": "Ready", "status": "True", "reason": "",
+            "message": "Kubernetes default Service CIDR is ready",
+            "lastTransitionTime": registry.clock.now_rfc3339(),
+        }]},
+    });
+    objects.push(("networking.k8s.io", "servicecidrs", range));
+    let address = registry.services.first_address().to_string();
     let service = json!({
         "apiVersion": "v1", "kind": "Service",
         "metadata": {
@@ -318,11 +388,14 @@ fn initial_objects() -> Vec<(&'static str, &'static str, Value)> {
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
         "spec": {
-            "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"],
+            "clusterIP": address, "ipFamilyPolicy": "SingleStack",
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
         },
     });
     objects.push(("", "services", service));
+    if scope == Scope::ApiServer {
+        return objects;
+    }
     let capacity = json!({"cpu": "8", "memory": "16Gi", "pods": "1000"});
     let node = json!({
         "apiVersion": "v1", "kind": "Node",

@@ -121,6 +121,7 @@ impl Service {
         let request = Request::new(parts, &identity, body);
         let (media, response) = verbs::respond(registry, target, &request).await?;
         match response {
+            Response::NoContent => Ok(response::no_content()),
             Response::Object(object) => object.respond(media, &parts.headers),
             Response::Watch(watch) => {
                 let stop = self.shared.stop.clone();

@@ -186,6 +186,42 @@ impl ApiError {
         error
     }
 
+    /// Returns the error for a subresource that refuses a write in the present state of the object.
+    pub(crate) fn subresource_conflict(
+        kind: &Kind,
+        subresource: &str,
+        name: &str,
+        why: &str,
+    ) -> Self {
+        let resource = format!("{}/{subresource}", kind.plural);
+        let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {why}");
+        let mut error = Self::new(409, "Conflict", message).about(kind, name);
+        object::set_field(&mut error.details, "kind", json!(resource));
+        error
+    }
+
+    /// Returns the error for a request that can be repeated after some seconds, with its cause.
+    pub(crate) fn too_many_requests(
+        message: &str,
+        retry_after_seconds: u32,
+        reason: &str,
+        cause: &str,
+    ) -> Self {
+        let mut error = Self::new(429, "TooManyRequests", message);
+        error.details = json!({"causes": [{"reason": reason, "message": cause}]});
+        if retry_after_seconds > 0 {
+            let seconds = json!(retry_after_seconds);
+            object::set_field(&mut error.details, "retryAfterSeconds", seconds);
+        }
+        error
+    }
+
+    /// Replaces the message of the error.
+    pub(crate) fn with_message(mut self, message: String) -> Self {
+        self.message = message;
+        self
+    }
+
     /// Returns the error for a write to an object that has changed since the client read the
     /// object. The message has the exact words of Kubernetes, because some clients search for these
     /// words.
@@ -354,6 +390,10 @@ impl ApiError {
         error
     }
 
+    pub(crate) fn service_unavailable(message: impl Into<String>) -> Self {
+        Self::new(503, "ServiceUnavailable", message)
+    }
+
     /// Returns the error for a feature that this server does not have: 501.
     pub(crate) fn not_modelled(what: &str) -> Self {
         Self::new(
@@ -367,6 +407,14 @@ impl ApiError {
         Self::new(500, "InternalError", message)
     }
 
+    /// Returns the error of Kubernetes for an operation that failed inside of the server.
+    pub(crate) fn internal_occurred(cause: impl Into<String>) -> Self {
+        let cause = cause.into();
+        let mut error = Self::internal(format!("Internal error occurred: {cause}"));
+        error.details = json!({"causes": [{"message": cause}]});
+        error
+    }
+
     /// Adds a cause to the details of the error.
     pub(crate) fn with_cause(mut self, reason: &str, message: &str, field: &str) -> Self {
         object::set_field(
@@ -375,6 +423,11 @@ impl ApiError {
             json!([{"reason": reason, "message": message, "field": field}]),
         );
         self
+    }
+
+    /// Returns the time in seconds after which a client can repeat the request.
+    pub(crate) fn retry_after_seconds(&self) -> Option<u64> {
+        object::at(&self.details, &["retryAfterSeconds"]).as_u64()
     }
 
     pub(crate) fn is_not_found(&self) -> bool {

@@ -72,6 +72,14 @@ pub(crate) struct Event {
     pub(crate) previous: Option<Arc<Stored>>,
 }
 
+impl Event {
+    /// Returns the object after the change and, if it existed, before the change.
+    pub(crate) fn versions(&self) -> Vec<Value> {
+        let versions = [Some(&self.object), self.previous.as_ref()].into_iter();
+        versions.flatten().map(|stored| stored.decode()).collect()
+    }
+}
+
 /// The state that an object must have for a write to be committed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Expected {

@@ -71,9 +71,20 @@ impl Target {
                 true => self.not_found(),
                 false => ApiError::no_such_resource(),
             }),
-            "status" | "scale" => Ok(()),
-            "finalize" if self.kind.plural == "namespaces" => Ok(()),
             "token" if self.kind.plural == "serviceaccounts" => Ok(()),
+            "status"
+            | "scale"
+            | "finalize"
+            | "approval"
+            | "binding"
+            | "eviction"
+            | "ephemeralcontainers"
+            | "resize"
+            | "log"
+            | "exec"
+            | "attach"
+            | "portforward"
+            | "proxy" => Ok(()),
             name => Err(ApiError::not_modelled(&format!(
                 "{}/{name}",
                 self.kind.group_resource()

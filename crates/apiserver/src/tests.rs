@@ -1,11 +1,13 @@
 //! Tests of the whole server through its HTTP service.
 
+mod alone;
 mod apply;
 mod authentication;
 mod authorization;
 mod crud;
 mod custom;
 mod deletion;
+mod endpoints;
 mod front;
 mod fuzz;
 mod impersonation;
@@ -14,7 +16,10 @@ mod negotiation;
 mod paging;
 mod protobuf;
 mod reviews;
+mod service_accounts;
+mod services;
 mod sharding;
+mod subresources;
 mod unmodelled;
 mod watching;
 mod webhooks;

@@ -2,6 +2,7 @@
 //! the response.
 
 mod body;
+mod connect;
 mod delete;
 mod list_options;
 mod read;
@@ -40,6 +41,13 @@ pub(crate) async fn respond(
         ))
     })?;
     let verb = verb(request, &target);
+    if connect::is_forwarded(&target.subresource) {
+        let is_known = verb.is_some_and(|verb| is_allowed(verb, &target));
+        return match is_known {
+            true => Ok((Media::Json, connect::respond(registry, &target, request)?)),
+            false => Err(ApiError::method_not_allowed()),
+        };
+    }
     let offer = Offer {
         is_custom: target.kind.is_custom() && target.subresource != "scale",
         is_watch: verb == Some(Verb::Watch),

@@ -33,7 +33,7 @@ pub(crate) fn controller_reference(owners: &[Value]) -> Option<&Value> {
 }
 
 /// Returns an owner reference that makes `owner` the controller of an object.
-fn owned_by(owner: &Value) -> Value {
+pub(crate) fn owned_by(owner: &Value) -> Value {
     json!({
         "apiVersion": object::text(owner, &["apiVersion"]), "kind": object::text(owner, &["kind"]),
         "name": object::name(owner), "uid": object::uid(owner),

@@ -13,6 +13,7 @@ mod view;
 use std::ffi::OsString;
 
 use anyhow::Result;
+use opkit_apiserver::Options;
 use tokio::time::Instant;
 
 use crate::ControlPlaneArgs;
@@ -32,7 +33,7 @@ pub(crate) async fn run(
     let mut stop = StopSignals::listen()?;
     let package = Package::find(name)?;
     let started = Instant::now();
-    let plane = ControlPlane::start(args).await?;
+    let plane = ControlPlane::start(args, Options::default()).await?;
     let mut view = View::new();
     view.ready_in(started.elapsed());
     let mut session = Session::new(package, arguments, plane, view);

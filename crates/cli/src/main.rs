@@ -54,7 +54,13 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum ClusterCommand {
     /// Start the embedded control plane in the foreground, for any client
-    Up(ControlPlaneArgs),
+    Up {
+        #[command(flatten)]
+        control_plane: ControlPlaneArgs,
+        /// Run only the API server, without the controllers of a cluster, as envtest does
+        #[arg(long)]
+        no_controllers: bool,
+    },
 }
 
 /// Port and kubeconfig of the embedded control plane.
@@ -95,7 +101,10 @@ fn main() -> ExitCode {
                         arguments,
                     } => dev::run(operator.as_deref(), &control_plane, arguments).await,
                     Command::Explain(args) => explain::run(&args).await,
-                    Command::Cluster(ClusterCommand::Up(args)) => cluster::up(&args).await,
+                    Command::Cluster(ClusterCommand::Up {
+                        control_plane,
+                        no_controllers,
+                    }) => cluster::up(&control_plane, !no_controllers).await,
                 }
             });
             // Tasks that still run for the control plane need not finish.

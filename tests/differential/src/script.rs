@@ -20,6 +20,10 @@ pub struct Script {
     pub text: String,
     /// Subject of the script, in one sentence.
     pub about: String,
+    /// Admission plugins that the recorded server had in addition to those of the other scripts,
+    /// such as `ServiceAccount`.
+    #[serde(default)]
+    pub enabled_plugins: Vec<String>,
     /// Texts that several steps use.
     #[serde(default)]
     pub vars: BTreeMap<String, String>,

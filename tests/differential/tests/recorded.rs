@@ -6,32 +6,44 @@ use std::time::Duration;
 
 use anyhow::Result;
 use bytes::Bytes;
-use differential::{Known, Reply, Server, Suite, compare, read_recording, run};
+use differential::{Known, Reply, Script, Server, Suite, compare, read_recording, run};
 use http::Request;
 use http_body_util::{BodyExt, Full};
+use opkit_apiserver::{AdmissionPlugin, Options};
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
-/// Server in this process. Its clock is paused, so that a watch of some seconds takes no time. Its
-/// only thread runs the controllers only while a step waits: the recorded server had no
-/// controllers.
+/// Server in this process. Its clock is paused, so that a watch of some seconds takes no time.
 struct Embedded {
     runtime: Runtime,
     server: opkit_apiserver::Server,
 }
 
+/// Returns the options with which the recorded server was started: it had no controllers, and
+/// Services got their addresses from a small range.
+fn options(script: &Script) -> Result<Options> {
+    let mut options = Options::default();
+    options.controllers = false;
+    options.service_cluster_ip_range = "10.0.0.0/24".to_owned();
+    options
+        .admission_plugins
+        .retain(|plugin| *plugin != AdmissionPlugin::ServiceAccount);
+    for plugin in &script.enabled_plugins {
+        options.admission_plugins.push(plugin.parse()?);
+    }
+    let issuer = "https://kubernetes.default.svc".to_owned();
+    options.authentication.service_accounts.issuers = vec![issuer];
+    Ok(options)
+}
+
 impl Embedded {
-    fn start() -> Result<Self> {
+    fn start(script: &Script) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
             .build()?;
         let entered = runtime.enter();
-        let mut options = opkit_apiserver::Options::default();
-        // The flag of the recorded server.
-        let issuer = "https://kubernetes.default.svc".to_owned();
-        options.authentication.service_accounts.issuers = vec![issuer];
-        let server = opkit_apiserver::Server::start(options)?;
+        let server = opkit_apiserver::Server::start(options(script)?)?;
         drop(entered);
         Ok(Self { runtime, server })
     }
@@ -66,7 +78,7 @@ fn the_embedded_server_responds_like_the_real_one() {
     let mut differences = Vec::new();
     for script in &suite.scripts {
         let real = read_recording(&suite.folder, &script.name).unwrap();
-        let embedded = run(script, &Embedded::start().unwrap()).unwrap();
+        let embedded = run(script, &Embedded::start(script).unwrap()).unwrap();
         differences.extend(compare(script, &real.responses, &embedded).unwrap());
     }
     print(&format!(

@@ -146,7 +146,9 @@ fn address(path: &Path) -> Result<Address> {
     };
     let host = text("/clusters/0/cluster/server")?.strip_prefix("https://");
     Ok(Address {
-        host: host.context("the server is not at an https URL")?.to_owned(),
+        host: host
+            .context("the server is not at an https URL")?
+            .to_owned(),
         token: text("/users/0/user/token")?.to_owned(),
     })
 }

@@ -1,7 +1,8 @@
-//! Controller of namespaces: creates the service account `default` of a namespace, and deletes the
-//! objects in a namespace that is being deleted.
+//! Controller of namespaces: creates the ServiceAccount `default` and the ConfigMap with the
+//! certificate authority of a namespace, and deletes the objects in a namespace that is being
+//! deleted.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{MANAGER, garbage};
 use crate::object;
@@ -17,25 +18,9 @@ pub(super) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
     if object::is_deleting(&namespace) {
         empty(registry, &key.name)
     } else {
-        create_service_account(registry, &key.name)
+        registry.create_default_account(&key.name)?;
+        registry.write_root_ca(&key.name)
     }
-}
-
-/// Creates the service account `default` in a namespace.
-fn create_service_account(registry: &Registry, namespace: &str) -> ApiResult<()> {
-    let kind = registry.builtin("", "serviceaccounts")?;
-    if registry
-        .store
-        .get("serviceaccounts", &Key::new(namespace, "default"))
-        .is_some()
-    {
-        return Ok(());
-    }
-    let account =
-        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
-    let target = Target::new(&kind, namespace, "");
-    registry.create(&target, account, &mut Write::by(MANAGER))?;
-    Ok(())
 }
 
 /// Deletes all objects in a namespace, and then removes the finalizer of the namespace.

@@ -15,6 +15,8 @@ mod functions;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use functions::qos_class;
+
 const TEXT: &str = include_str!("../../data/defaults.txt");
 
 /// One rule: a line of `data/defaults.txt`.

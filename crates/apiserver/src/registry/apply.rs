@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::merge::Configuration;
 use super::prepare::WrittenBy;
+use super::scale::ScaleChange;
 use super::{Registry, Write, identity};
 use crate::object;
 use crate::status::{ApiError, ApiResult};
@@ -19,6 +20,11 @@ impl Registry {
         write: &Write,
     ) -> ApiResult<(Committed, bool)> {
         let config = self.configuration(target, config, write)?;
+        if target.subresource == "scale" {
+            let change = ScaleChange::Apply(&config.body);
+            let object = self.update_scale(target, write, &change)?;
+            return Ok((object, false));
+        }
         if target.subresource.is_empty() && self.stored(target).is_err() {
             let uid = object::uid(&config.body);
             if !uid.is_empty() {
@@ -58,8 +64,15 @@ impl Registry {
         if kind.subresource("status").is_some() && target.subresource.is_empty() {
             object::set(&mut body, &["status"], Value::Null);
         }
-        if target.subresource == "status" {
-            object::set(&mut body, &["spec"], Value::Null);
+        match target.subresource.as_str() {
+            "status" | "approval" => object::set(&mut body, &["spec"], Value::Null),
+            "ephemeralcontainers" => {
+                let path = ["spec", "ephemeralContainers"];
+                let containers = object::at(&body, &path).clone();
+                object::set(&mut body, &["spec"], Value::Null);
+                object::set(&mut body, &path, containers);
+            }
+            _ => {}
         }
         Ok(Configuration {
             target,

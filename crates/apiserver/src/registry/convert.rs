@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use crate::kinds::Kind;
 use crate::object;
 
-/// Fields of events with two names: the path in `events.k8s.io`, and the path in the core group.
-const EVENT_FIELDS: &[(&[&str], &[&str])] = &[
-    (&["regarding"], &["involvedObject"]),
-    (&["note"], &["message"]),
-    (&["reportingController"], &["reportingComponent"]),
-    (&["deprecatedSource"], &["source"]),
-    (&["deprecatedFirstTimestamp"], &["firstTimestamp"]),
-    (&["deprecatedLastTimestamp"], &["lastTimestamp"]),
-    (&["deprecatedCount"], &["count"]),
+/// Fields of events with two names: the name in `events.k8s.io`, and the name in the core group.
+const EVENT_FIELDS: &[(&str, &str)] = &[
+    ("regarding", "involvedObject"),
+    ("note", "message"),
+    ("reportingController", "reportingComponent"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
 ];
 
 /// Returns the resource name under which the store keeps the objects of `kind`. The name is the
@@ -35,6 +35,14 @@ pub(crate) fn to_storage(kind: &Kind, object: &mut Value) {
     if is_new_event(kind) {
         rename(object, |(new, core)| (new, core));
         object::set_field(object, "apiVersion", json!("v1"));
+    }
+    if storage_name(kind) == "events" {
+        // Go prints a time that is not set as null.
+        for field in ["eventTime", "firstTimestamp", "lastTimestamp"] {
+            if object::at(object, &[field]).is_null() {
+                object::set_field(object, field, Value::Null);
+            }
+        }
     }
 }
 
@@ -57,15 +65,14 @@ fn is_new_event(kind: &Kind) -> bool {
     kind.group == "events.k8s.io" && kind.plural == "events"
 }
 
-type Pair = (&'static [&'static str], &'static [&'static str]);
+type Pair = (&'static str, &'static str);
 
 fn rename(object: &mut Value, direction: impl Fn(Pair) -> Pair) {
     for pair in EVENT_FIELDS {
         let (from, to) = direction(*pair);
-        let value = object::at(object, from).clone();
-        if !value.is_null() {
-            object::set(object, from, Value::Null);
-            object::set(object, to, value);
+        let fields = object::as_map(object);
+        if let Some(value) = fields.remove(from) {
+            fields.insert(to.to_owned(), value);
         }
     }
 }

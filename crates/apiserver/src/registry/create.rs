@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::prepare::{WrittenBy, enter_namespace};
-use super::{Registry, Write, convert, rules};
+use super::{Registry, Write, convert, pods, rules};
+use crate::admission::{self, Creation};
+use crate::kinds::Kind;
 use crate::object;
 use crate::status::{ApiError, ApiResult};
 use crate::store::{CommitError, Committed, Expected, Key};
@@ -93,17 +95,33 @@ impl Registry {
                 object::set_meta(&mut object, "name", json!(name));
             }
             self.normalize(kind, &mut object, by)?;
-            self.validate(kind, &object)?;
             if by == WrittenBy::Update {
                 self.attribute(target, None, &mut object, write)?;
             }
+            let creation = Creation {
+                kind,
+                name: if generated {
+                    &prefix
+                } else {
+                    object::name(&body)
+                },
+                dry_run: write.dry_run,
+            };
+            admission::admit(self, &creation, &mut object)?;
+            set_initial_fields(kind, &mut object, &self.clock.now_rfc3339());
+            let allocation = self.allocate_create(kind, &mut object, write.dry_run)?;
+            self.validate(kind, &object)?;
             if rules::is_crd(kind) {
                 crate::crd::set_initial_status(&mut object);
             }
             match self.insert(target, object, write) {
                 Err(error)
                     if error.code == 409 && generated && attempt < GENERATE_NAME_ATTEMPTS => {}
-                result => return result,
+                Ok(stored) => {
+                    allocation.commit();
+                    return Ok(stored);
+                }
+                Err(error) => return Err(error),
             }
         }
         Err(ApiError::internal("no free name was found"))
@@ -158,5 +176,21 @@ impl Registry {
             ));
         }
         Ok(())
+    }
+}
+
+/// Sets the fields of a new object that the server itself sets, and that no field manager owns: the
+/// finalizer of a namespace, and the condition of a Pod that waits for its scheduling gates.
+fn set_initial_fields(kind: &Kind, object: &mut Value, now: &str) {
+    if rules::is_namespace(kind) {
+        let path = ["spec", "finalizers"];
+        let mut finalizers = object::items(object, &path).to_vec();
+        if !finalizers.iter().any(|finalizer| finalizer == "kubernetes") {
+            finalizers.push(json!("kubernetes"));
+            object::set(object, &path, json!(finalizers));
+        }
+    }
+    if pods::is_pod(kind) {
+        pods::set_gated(object, now);
     }
 }

@@ -142,7 +142,7 @@ impl Registry {
         }
     }
 
-    fn check_preconditions(
+    pub(super) fn check_preconditions(
         &self,
         target: &Target,
         options: &DeleteOptions,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Registry, rules};
+use super::{Registry, rules, services};
 use crate::kinds::Kind;
 use crate::object;
 use crate::store::Committed;
@@ -24,13 +24,16 @@ impl Registry {
         stored
     }
 
-    /// Removes the kinds that a deleted CRD defines from the catalog of served kinds. Does nothing
-    /// for an object that is not a CRD.
+    /// Removes the kinds that a deleted CRD defines from the catalog of served kinds, and releases
+    /// the addresses and ports of a deleted Service. Does nothing for other objects.
     pub(super) fn after_delete(&self, kind: &Kind, removed: &Value) {
         if rules::is_crd(kind) {
             let group = object::text(removed, &["spec", "group"]);
             self.catalog
                 .remove(group, object::text(removed, &["spec", "names", "plural"]));
+        }
+        if services::is_service(kind) {
+            self.release_service(removed);
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn check_name(target: &Target, body: &Value) -> ApiResult<()> {
 
 /// Checks that the namespace in the body is the namespace in the path. A body without a namespace
 /// is accepted.
-pub(super) fn check_namespace(target: &Target, body: &Value) -> ApiResult<()> {
+pub(crate) fn check_namespace(target: &Target, body: &Value) -> ApiResult<()> {
     let namespace = object::namespace(body);
     if !target.kind.namespaced || namespace.is_empty() || namespace == target.namespace {
         return Ok(());
@@ -37,7 +37,11 @@ pub(super) fn check_type(kind: &Kind, subresource: &str, config: &Value) -> ApiR
         object::text(config, &["apiVersion"]),
         object::text(config, &["kind"]),
     );
-    if subresource == "scale" || (version == kind.api_version() && name == kind.kind) {
+    let is_wanted = match subresource {
+        "scale" => version == "autoscaling/v1" && name == "Scale",
+        _ => version == kind.api_version() && name == kind.kind,
+    };
+    if is_wanted {
         return Ok(());
     }
     let version = if version.contains('/') {
@@ -62,10 +66,47 @@ pub(super) fn check_versions(target: &Target, live: &Value, new: &Value) -> ApiR
     }
     let (wanted, found) = (object::uid(new), object::uid(live));
     if !wanted.is_empty() && wanted != found {
-        let reason = format!(
-            "Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
-        );
-        return Err(ApiError::conflict(&target.kind, &target.name, &reason));
+        return Err(precondition_failed(target, "UID", wanted, found));
     }
     Ok(())
+}
+
+/// Returns the error for an object whose UID or resource version is not that of the request. As in
+/// Kubernetes, the message has the key of the object in etcd.
+pub(super) fn precondition_failed(
+    target: &Target,
+    what: &str,
+    wanted: &str,
+    found: &str,
+) -> ApiError {
+    let kind = &target.kind;
+    let resource = match kind.is_custom() {
+        true => format!("{}/{}", kind.group, kind.plural),
+        false => etcd_prefix(kind).to_owned(),
+    };
+    let place = [
+        resource.as_str(),
+        target.namespace.as_str(),
+        target.name.as_str(),
+    ];
+    let place: Vec<&str> = place.into_iter().filter(|part| !part.is_empty()).collect();
+    let reason = format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{}, ResourceVersion: 0, \
+         AdditionalErrorMsg: Precondition failed: {what} in precondition: {wanted}, {what} in \
+         object meta: {found}",
+        place.join("/")
+    );
+    ApiError::conflict(kind, &target.name, &reason)
+}
+
+/// Returns the prefix of the keys of a built-in kind in etcd.
+fn etcd_prefix(kind: &Kind) -> &str {
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        ("", "services") => "services/specs",
+        ("", "endpoints") => "services/endpoints",
+        ("", "nodes") => "minions",
+        ("", "replicationcontrollers") => "controllers",
+        ("networking.k8s.io", "ingresses") => "ingress",
+        (_, plural) => plural,
+    }
 }

@@ -90,7 +90,7 @@ fn check_uid_unchanged(target: &Target, uid: &str, live: &Value) -> ApiResult<()
     Err(ApiError::invalid(&target.kind, &target.name, &errors))
 }
 
-fn apply_error(error: ApplyError) -> ApiError {
+pub(super) fn apply_error(error: ApplyError) -> ApiError {
     let message = error.to_string();
     let conflicts = match error {
         ApplyError::Conflicts(conflicts) => conflicts,

@@ -10,6 +10,8 @@ use crate::object;
 /// Finalizers of Kubernetes, which are valid although their names have no domain.
 const STANDARD: &[&str] = &[FOREGROUND, ORPHAN, "kubernetes"];
 
+const UNQUALIFIED: &str = "name is neither a standard finalizer name nor is it fully qualified";
+
 /// Maximum total length of the annotations of an object in bytes, as in Kubernetes.
 const ANNOTATIONS_MAX: usize = 256 * 1024;
 
@@ -104,6 +106,21 @@ fn owners(object: &Value) -> Vec<FieldError> {
     errors
 }
 
+/// Returns the errors in the finalizers of a namespace's spec, which is the list `field`.
+pub(super) fn finalizer_errors(field: &str, finalizers: &[Value]) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (index, value) in finalizers.iter().enumerate() {
+        let name = value.as_str().unwrap_or_default();
+        let at = format!("{field}[{index}]");
+        let wrong = selector::label_key_errors(name).into_iter();
+        errors.extend(wrong.map(|detail| FieldError::invalid(at.as_str(), value, detail)));
+        if !name.contains('/') && !STANDARD.contains(&name) {
+            errors.push(FieldError::invalid(at, value, UNQUALIFIED));
+        }
+    }
+    errors
+}
+
 fn finalizers(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let finalizers = object::finalizers(object);
@@ -116,8 +133,8 @@ fn finalizers(object: &Value) -> Vec<FieldError> {
     for (index, finalizer) in finalizers.iter().enumerate() {
         if !finalizer.contains('/') && !STANDARD.contains(finalizer) {
             let at = format!("metadata.finalizers[{index}]");
-            let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.push(FieldError::invalid(at, &Value::from(*finalizer), detail));
+            let value = Value::from(*finalizer);
+            errors.push(FieldError::invalid(at, &value, UNQUALIFIED));
         }
     }
     if finalizers.contains(&ORPHAN) && finalizers.contains(&FOREGROUND) {

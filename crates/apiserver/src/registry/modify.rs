@@ -25,6 +25,16 @@ impl Registry {
         self.modify_by(WrittenBy::Update, target, write, change)
     }
 
+    /// Changes a stored object like [`Self::modify`], but no field manager owns the changes.
+    pub(super) fn modify_unmanaged(
+        &self,
+        target: &Target,
+        write: &Write,
+        change: impl Fn(&Value) -> ApiResult<Value>,
+    ) -> ApiResult<Committed> {
+        self.modify_by(WrittenBy::Storage, target, write, change)
+    }
+
     /// Changes a stored object like [`Self::modify`], but also for a server-side apply.
     pub(super) fn modify_by(
         &self,
@@ -38,17 +48,30 @@ impl Registry {
             let live = convert::from_storage(&target.kind, stored.decode());
             let new = change(&live)?;
             self.check_escalation(target, Some(&live), &new, write)?;
-            let new = self.prepare_update(by, target, &live, new, write)?;
-            if new == live {
-                return Ok(Committed::unchanged(stored.decode(), stored));
+            let (mut new, allocation) = self.prepare_update(by, target, &live, new, write)?;
+            convert::to_storage(&target.kind, &mut new);
+            // An object that was stored in another version is not changed by that alone.
+            let before = stored.decode();
+            let version = object::at(&new, &["apiVersion"]).clone();
+            object::set_field(
+                &mut new,
+                "apiVersion",
+                object::at(&before, &["apiVersion"]).clone(),
+            );
+            if new == before {
+                return Ok(Committed::unchanged(before, stored));
             }
+            object::set_field(&mut new, "apiVersion", version);
             if !write.dry_run {
                 self.check_size(&target.kind, &new)?;
             }
             match self.commit(target, &stored, new, write) {
                 Err(CommitError::Moved) => {}
                 Err(CommitError::Missing | CommitError::Exists) => return Err(target.not_found()),
-                Ok(stored) => return Ok(stored),
+                Ok(stored) => {
+                    allocation.commit();
+                    return Ok(stored);
+                }
             }
         }
         Err(ApiError::modified(&target.kind, &target.name))
@@ -59,11 +82,10 @@ impl Registry {
         &self,
         target: &Target,
         stored: &Stored,
-        mut new: Value,
+        new: Value,
         write: &Write,
     ) -> Result<Committed, CommitError> {
         let revision = stored.revision();
-        convert::to_storage(&target.kind, &mut new);
         if write.dry_run {
             return Ok(Committed::unstored(new));
         }

@@ -4,6 +4,7 @@ use opkit_apimachinery::patch;
 use opkit_apimachinery::structural::FieldError;
 use serde_json::Value;
 
+use super::scale::ScaleChange;
 use super::{Registry, Write, merge};
 use crate::status::{ApiError, ApiResult};
 use crate::store::Committed;
@@ -72,7 +73,7 @@ impl Registry {
             return Err(ApiError::unsupported_media_type(&accepted));
         }
         if target.subresource == "scale" {
-            let object = self.update_scale(target, write, |scale| {
+            let change = |scale: &Value| {
                 let mut scale = scale.clone();
                 match patch.type_ {
                     PatchType::Json => patch::json_patch(&mut scale, &patch.body)
@@ -80,7 +81,8 @@ impl Registry {
                     _ => patch::merge_patch(&mut scale, &patch.body),
                 }
                 Ok(scale)
-            })?;
+            };
+            let object = self.update_scale(target, write, &ScaleChange::Update(&change))?;
             return Ok((object, false));
         }
         // Unknown fields are reported for the patched object, and only once: the change below may

@@ -5,11 +5,12 @@ use opkit_apimachinery::managedfields::{self, Manager};
 use opkit_apimachinery::structural;
 use serde_json::{Value, json};
 
-use super::{Registry, Write, identity, rules};
+use super::services::{self, Allocation};
+use super::{Registry, Write, certificates, identity, pods, rules};
 use crate::kinds::{self, Kind};
 use crate::status::ApiResult;
 use crate::target::Target;
-use crate::{crd, object};
+use crate::{admission, crd, object};
 
 /// The way in which an object was written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -20,6 +21,8 @@ pub(super) enum WrittenBy {
     /// By a server-side apply, which has already set `managedFields`. Nulls in the object are not
     /// replaced by defaults, and validation refuses them.
     Apply,
+    /// By the API server itself, below the field managers: `managedFields` stays as it is.
+    Storage,
 }
 
 /// Fields of `metadata` that only the server writes.
@@ -33,7 +36,8 @@ const SYSTEM_FIELDS: &[&str] = &[
 ];
 
 impl Registry {
-    /// Completes and checks `new`, which is to be stored in place of `live`.
+    /// Completes and checks `new`, which is to be stored in place of `live`. Also returns what the
+    /// object has reserved, which the caller must commit after the object is stored.
     pub(super) fn prepare_update(
         &self,
         by: WrittenBy,
@@ -41,10 +45,13 @@ impl Registry {
         live: &Value,
         mut new: Value,
         write: &Write,
-    ) -> ApiResult<Value> {
+    ) -> ApiResult<(Value, Allocation<'_>)> {
         identity::check_versions(target, live, &new)?;
         enter_namespace(target, &mut new)?;
         restrict(target, live, &mut new);
+        if certificates::is_signing_request(&target.kind) {
+            self.restrict_signing_request(target, live, &mut new);
+        }
         self.normalize(&target.kind, &mut new, by)?;
         if by == WrittenBy::Update {
             if object::at(&new, &["metadata", "managedFields"]).is_null() {
@@ -53,10 +60,41 @@ impl Registry {
             }
             self.attribute(target, Some(live), &mut new, write)?;
         }
+        // As in Kubernetes, the manager owns also the fields that these subresources reset.
+        match target.subresource.as_str() {
+            "ephemeralcontainers" => pods::restrict_to_ephemeral_containers(live, &mut new),
+            "resize" => pods::restrict_to_resources(live, &mut new),
+            _ => {}
+        }
+        if rules::is_namespace(&target.kind) && target.subresource != "finalize" {
+            let finalizers = object::at(live, &["spec", "finalizers"]).clone();
+            object::set(&mut new, &["spec", "finalizers"], finalizers);
+        }
+        let is_whole = target.subresource.is_empty();
+        if is_whole {
+            admission::admit_update(self, &target.kind, live, &mut new);
+        }
+        let allocation = match is_whole {
+            true => self.allocate_update(&target.kind, live, &mut new, write.dry_run)?,
+            false => Allocation::new(self, write.dry_run),
+        };
+        if is_whole && services::is_service(&target.kind) {
+            services::drop_type_dependent_fields(live, &mut new);
+        }
         set_generation(target, live, &mut new);
         managedfields::keep_times(live, &mut new);
         self.validate_update(target, live, &new)?;
-        Ok(new)
+        Ok((new, allocation))
+    }
+
+    /// Resets the fields of a CertificateSigningRequest that the request cannot change.
+    fn restrict_signing_request(&self, target: &Target, live: &Value, new: &mut Value) {
+        let now = self.clock.now_rfc3339();
+        match target.subresource.as_str() {
+            "approval" => certificates::restrict_to_approval(live, new, &now),
+            "status" => certificates::keep_approval(live, new, &now),
+            _ => {}
+        }
     }
 
     /// Removes unknown fields from an object, and sets its defaults.
@@ -72,18 +110,16 @@ impl Registry {
         structural::prune(object, &typed);
         if kind.is_custom() {
             match by {
-                WrittenBy::Update => structural::apply_defaults(object, &typed),
+                WrittenBy::Update | WrittenBy::Storage => {
+                    structural::apply_defaults(object, &typed);
+                }
                 WrittenBy::Apply => structural::fill_defaults(object, &typed),
             }
         } else {
             if rules::is_crd(kind) {
                 crd::apply_defaults(object);
             }
-            // The finalizer of a namespace is a default, and `finalize` removes it: it must not
-            // come back.
-            if !(rules::is_namespace(kind) && object::is_deleting(object)) {
-                kinds::defaults::apply(kind, object);
-            }
+            kinds::defaults::apply(kind, object);
         }
         Ok(())
     }
@@ -97,6 +133,10 @@ impl Registry {
         write: &Write,
     ) -> ApiResult<()> {
         let kind = &target.kind;
+        if !rules::has_managed_fields(kind) {
+            object::set_meta(new, "managedFields", Value::Null);
+            return Ok(());
+        }
         let schema = self.schemas.of(kind)?;
         let api_version = kind.api_version();
         let manager = Manager {
@@ -109,9 +149,6 @@ impl Registry {
         managedfields::update(live, new, &self.schemas.typed(&schema), &manager, &time);
         for (path, value) in set_aside {
             object::set(new, path, value);
-        }
-        if target.subresource == "scale" {
-            remove_scale_times(new);
         }
         Ok(())
     }
@@ -144,12 +181,10 @@ fn restrict(target: &Target, live: &Value, new: &mut Value) {
         } else if let Some(managers) = metadata.get("managedFields").filter(|m| !m.is_null()) {
             object::set_meta(new, "managedFields", managers.clone());
         }
-    } else if kind.subresource("status").is_some() && target.subresource != "binding" {
+    } else if kind.subresource("status").is_some()
+        && !matches!(target.subresource.as_str(), "binding" | "approval")
+    {
         object::set(new, &["status"], object::at(live, &["status"]).clone());
-    }
-    if rules::is_namespace(kind) && target.subresource != "finalize" {
-        let finalizers = object::at(live, &["spec", "finalizers"]).clone();
-        object::set(new, &["spec", "finalizers"], finalizers);
     }
     object::set_field(new, "apiVersion", json!(kind.api_version()));
     object::set_field(new, "kind", json!(kind.kind));
@@ -186,18 +221,5 @@ fn set_generation(target: &Target, live: &Value, new: &mut Value) {
 fn keep_system_fields(live: &Value, new: &mut Value) {
     for field in SYSTEM_FIELDS {
         object::set_meta(new, field, object::at(live, &["metadata", field]).clone());
-    }
-}
-
-/// Removes the times from the `managedFields` entries of the subresource `scale`, as Kubernetes
-/// does.
-fn remove_scale_times(object: &mut Value) {
-    let managers = object
-        .pointer_mut("/metadata/managedFields")
-        .and_then(Value::as_array_mut);
-    for manager in managers.into_iter().flatten() {
-        if object::text(manager, &["subresource"]) == "scale" {
-            object::as_map(manager).remove("time");
-        }
     }
 }

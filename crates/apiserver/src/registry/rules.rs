@@ -25,6 +25,7 @@ const WITH_GENERATION: &[&str] = &[
     "networkpolicies.networking.k8s.io",
     "poddisruptionbudgets.policy",
     "pods",
+    "priorityclasses.scheduling.k8s.io",
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
     "replicasets.apps",
     "replicationcontrollers",
@@ -63,14 +64,6 @@ const IMMUTABLE: &[(&str, &[&str])] = &[
         &["spec", "names", "kind"],
     ),
     ("secrets", &["type"]),
-];
-
-/// Fields that the server itself sets on create, so that no field manager owns these fields.
-const UNATTRIBUTED: &[(&str, &[&str])] = &[
-    ("namespaces", &["spec", "finalizers"]),
-    ("services", &["spec", "clusterIPs"]),
-    ("services", &["spec", "ipFamilies"]),
-    ("services", &["spec", "ipFamilyPolicy"]),
 ];
 
 /// Fields that no field manager owns if they are empty when the object is created.
@@ -160,6 +153,12 @@ pub(super) fn is_crd(kind: &Kind) -> bool {
     kind.group == "apiextensions.k8s.io" && kind.plural == "customresourcedefinitions"
 }
 
+/// Reports whether Kubernetes records the field managers of a kind: it does for all kinds except
+/// CertificateSigningRequests.
+pub(super) fn has_managed_fields(kind: &Kind) -> bool {
+    kind.group_resource() != "certificatesigningrequests.certificates.k8s.io"
+}
+
 pub(super) fn is_created_by_update(kind: &Kind) -> bool {
     CREATED_BY_UPDATE.contains(&kind.group_resource().as_str())
 }
@@ -180,8 +179,6 @@ pub(super) fn set_aside(
     let resource = kind.group_resource();
     let mut paths: Vec<&'static [&'static str]> = Vec::new();
     if live.is_none() {
-        let server_side = UNATTRIBUTED.iter().filter(|(of, _)| *of == resource);
-        paths.extend(server_side.map(|(_, path)| *path));
         let empty = UNATTRIBUTED_EMPTY
             .iter()
             .filter(|(of, path)| *of == resource && object::text(new, path).is_empty());
@@ -316,33 +313,34 @@ pub(super) fn bad_bounds(kind: &Kind, object: &Value) -> Vec<FieldError> {
     if kind.group_resource() != "deployments.apps" {
         return Vec::new();
     }
-    let check = |name: &str| {
-        let path = ["spec", "strategy", "rollingUpdate", name];
-        let value = object::at(object, &path);
-        let detail = match value {
-            Value::Null => return None,
-            Value::String(text) => match text.strip_suffix('%').map(str::parse::<u32>) {
-                Some(Ok(_)) => return None,
-                _ => {
-                    "a valid percent string must be a numeric string followed by an ending '%' \
-                      (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
-                }
-            },
-            value
-                if value
-                    .as_i64()
-                    .is_some_and(|n| (0..=i64::from(i32::MAX)).contains(&n)) =>
-            {
-                return None;
-            }
-            _ => "must be greater than or equal to 0",
-        };
-        Some(FieldError::invalid(path.join("."), value, detail))
-    };
     ["maxUnavailable", "maxSurge"]
         .into_iter()
-        .filter_map(check)
+        .filter_map(|name| bad_bound(object, &["spec", "strategy", "rollingUpdate", name]))
         .collect()
+}
+
+/// Returns an error if the field at a path is neither missing, an integer from 0, nor a percentage.
+pub(super) fn bad_bound(object: &Value, path: &[&str]) -> Option<FieldError> {
+    let value = object::at(object, path);
+    let detail = match value {
+        Value::Null => return None,
+        Value::String(text) => match text.strip_suffix('%').map(str::parse::<u32>) {
+            Some(Ok(_)) => return None,
+            _ => {
+                "a valid percent string must be a numeric string followed by an ending '%' \
+                 (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+            }
+        },
+        value
+            if value
+                .as_i64()
+                .is_some_and(|n| (0..=i64::from(i32::MAX)).contains(&n)) =>
+        {
+            return None;
+        }
+        _ => "must be greater than or equal to 0",
+    };
+    Some(FieldError::invalid(path.join("."), value, detail))
 }
 
 /// Returns an error if the selector of a workload does not match the labels of its Pod template.

@@ -44,11 +44,6 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("resourcequotas", "quotas", "limits nothing"),
     ("limitranges", "limit ranges", "limits nothing"),
     (
-        "poddisruptionbudgets.policy",
-        "evictions",
-        "protects nothing",
-    ),
-    (
         "validatingwebhookconfigurations.admissionregistration.k8s.io",
         "webhooks",
         "is not called",

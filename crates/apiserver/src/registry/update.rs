@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::prepare::WrittenBy;
+use super::scale::ScaleChange;
 use super::{Registry, Write, identity, rules};
 use crate::object;
 use crate::status::{ApiError, ApiResult};
@@ -36,7 +37,8 @@ impl Registry {
             return Ok((created, true));
         }
         if target.subresource == "scale" {
-            let stored = self.update_scale(target, write, |_| Ok(body.clone()))?;
+            let change = |_: &Value| Ok(body.clone());
+            let stored = self.update_scale(target, write, &ScaleChange::Update(&change))?;
             return Ok((stored, false));
         }
         if object::meta(&body, "resourceVersion").is_empty() && target.kind.is_custom() {

@@ -1,11 +1,15 @@
 //! Validation of objects: unknown fields, schemas, names, immutable fields.
 
+use std::net::IpAddr;
+
 use opkit_apimachinery::identity::segment_flaw;
 use opkit_apimachinery::names;
 use opkit_apimachinery::structural::{self, FieldError, FieldErrorKind};
 use serde_json::Value;
 
-use super::{FieldValidation, Registry, Write, metadata, rbac, rules};
+use super::{
+    FieldValidation, Registry, Write, budgets, certificates, metadata, pods, rbac, rules, services,
+};
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
 use crate::target::Target;
@@ -40,23 +44,39 @@ impl Registry {
         Ok(())
     }
 
-    /// Validates an object by its schema and by the rules of its kind.
+    /// Validates a new object by its schema and by the rules of its kind.
     pub(super) fn validate(&self, kind: &Kind, object: &Value) -> ApiResult<()> {
+        let mut errors = self.schema_errors(kind, object)?;
+        if services::is_service(kind) {
+            errors.extend(services::validate(object, None));
+        }
+        if pods::is_pod(kind) {
+            errors.extend(pods::creation_errors(object));
+        }
+        refuse(kind, object::name(object), &errors)
+    }
+
+    /// Returns the errors in an object by its schema and by the rules that hold for its kind
+    /// whether it is created or updated.
+    fn schema_errors(&self, kind: &Kind, object: &Value) -> ApiResult<Vec<FieldError>> {
         let schema = self.schemas.of(kind)?;
         let mut errors = check_name(kind, object);
         errors.extend(metadata::check(object));
         errors.extend(rules::bad_keys(kind, object));
         errors.extend(rules::missing_keys(kind, object));
         let mut by_schema = structural::validate(object, &self.schemas.typed(&schema));
-        if rbac::is_rbac(kind) {
+        if rbac::is_rbac(kind) || services::is_service(kind) {
             // Kubernetes has its own messages for the fields that the schema requires.
             by_schema.retain(|error| error.kind == FieldErrorKind::TypeInvalid);
+        }
+        if rbac::is_rbac(kind) {
             errors.extend(rbac::validate(kind, object));
         }
         errors.extend(by_schema);
         errors.extend(rules::negative_replicas(kind, object));
         errors.extend(rules::bad_bounds(kind, object));
         errors.extend(rules::mismatched_selector(kind, object));
+        errors.extend(budgets::errors(kind, object));
         if rules::is_crd(kind) {
             errors.extend(crd::validate(object));
         }
@@ -68,11 +88,7 @@ impl Registry {
         if let Some(error) = misshapen.filter(|_| !kind.is_custom()) {
             return Err(ApiError::undecodable(kind, &error.to_string()));
         }
-        if errors.is_empty() {
-            Ok(())
-        } else {
-            Err(ApiError::invalid(kind, object::name(object), &errors))
-        }
+        Ok(errors)
     }
 
     /// Validates an object that is to be stored in place of `live`.
@@ -82,9 +98,34 @@ impl Registry {
         live: &Value,
         new: &Value,
     ) -> ApiResult<()> {
-        self.validate(&target.kind, new)?;
-        let mut errors = rules::immutable_changes(&target.kind, live, new);
-        errors.extend(rbac::check_change(&target.kind, live, new));
+        let kind = &target.kind;
+        let mut errors = self.schema_errors(kind, new)?;
+        if services::is_service(kind) {
+            errors.extend(match target.subresource.as_str() {
+                "status" => services::validate_status(new),
+                _ => services::validate_update(live, new),
+            });
+        }
+        if pods::is_pod(kind) {
+            errors.extend(match target.subresource.as_str() {
+                "" => pods::validate_update(live, new),
+                "ephemeralcontainers" => pods::ephemeral_container_errors(live, new),
+                "resize" => pods::resize_errors(live, new),
+                _ => Vec::new(),
+            });
+        }
+        if rules::is_namespace(kind) && target.subresource == "finalize" {
+            let finalizers = object::items(new, &["spec", "finalizers"]);
+            errors.extend(metadata::finalizer_errors("spec.finalizers", finalizers));
+        }
+        if certificates::is_signing_request(kind) {
+            let subresource = &target.subresource;
+            errors.extend(certificates::validate_update(subresource, live, new));
+        }
+        if errors.is_empty() {
+            errors.extend(rules::immutable_changes(kind, live, new));
+            errors.extend(rbac::check_change(kind, live, new));
+        }
         if object::is_deleting(live) {
             let before = object::finalizers(live);
             let added: Vec<_> = object::finalizers(new)
@@ -106,11 +147,15 @@ impl Registry {
                 errors.extend([error.clone(), error]);
             }
         }
-        if errors.is_empty() {
-            Ok(())
-        } else {
-            Err(ApiError::invalid(&target.kind, &target.name, &errors))
-        }
+        refuse(kind, &target.name, &errors)
+    }
+}
+
+/// Returns the error for an object with these errors, if there are any.
+fn refuse(kind: &Kind, name: &str, errors: &[FieldError]) -> ApiResult<()> {
+    match errors {
+        [] => Ok(()),
+        errors => Err(ApiError::invalid(kind, name, errors)),
     }
 }
 
@@ -124,6 +169,14 @@ fn check_name(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let invalid = |detail: &str| vec![FieldError::invalid("metadata.name", &value, detail)];
     if kind.group == "rbac.authorization.k8s.io" {
         return segment_flaw(name).map(invalid).unwrap_or_default();
+    }
+    if kind.group == "networking.k8s.io" && kind.plural == "ipaddresses" {
+        let canonical = name.parse::<IpAddr>().map(|address| address.to_string());
+        return match canonical {
+            Err(_) => invalid("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
+            Ok(text) if text != name => invalid(&format!("must be in canonical form ({text:?})")),
+            Ok(_) => Vec::new(),
+        };
     }
     let is_label_kind = rules::is_named_as_label(kind);
     let (limit, checked) = match is_label_kind {

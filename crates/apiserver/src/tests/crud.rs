@@ -153,7 +153,7 @@ async fn unserved_requests_have_the_codes_of_kubernetes() {
     check("/readyz", 200).await;
     check("/nowhere", 404).await;
     check("/apis/nobody.example.com/v1/things", 404).await;
-    check("/api/v1/namespaces/default/pods/a/log", 501).await;
+    check("/api/v1/namespaces/default/pods/a/log", 404).await;
     let (code, _) = api.put(CONFIG_MAPS, config_map("one")).await;
     assert_eq!(code, 405);
     let kind = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}});

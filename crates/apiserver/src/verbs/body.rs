@@ -48,7 +48,12 @@ impl Handler<'_> {
                 return Err(ApiError::wrong_kind(kind, given_kind, named));
             }
         }
-        if !given_version.is_empty() && given_version != api_version {
+        // An Eviction of the older version has the same fields.
+        let is_older_eviction = name == "Eviction" && given_version == "policy/v1beta1";
+        if !kind.is_custom() && !is_older_eviction {
+            self.check_registered(given_version, given_kind, &api_version, &name)?;
+        }
+        if !given_version.is_empty() && given_version != api_version && !is_older_eviction {
             return Err(ApiError::bad_request(format!(
                 "the API version in the data ({given_version}) does not match the expected API version \
                  ({api_version})"
@@ -63,6 +68,49 @@ impl Handler<'_> {
         object::set_field(&mut body, "apiVersion", api_version.into());
         object::set_field(&mut body, "kind", name.into());
         Ok(body)
+    }
+
+    /// Checks that the type of an object is one that Kubernetes can decode at all, and can convert
+    /// to the wanted type, which is built in.
+    fn check_registered(
+        &self,
+        given_version: &str,
+        given_kind: &str,
+        api_version: &str,
+        name: &str,
+    ) -> ApiResult<()> {
+        let is_given = !given_version.is_empty() && !given_kind.is_empty();
+        if !is_given || (given_version == api_version && given_kind == name) {
+            return Ok(());
+        }
+        let split = |text: &str| match text.split_once('/') {
+            Some((group, version)) => (group.to_owned(), version.to_owned()),
+            None => (String::new(), text.to_owned()),
+        };
+        let ((group, version), (wanted_group, _)) = (split(given_version), split(api_version));
+        let registered = self.registry.catalog.find(|kind| {
+            !kind.is_custom() && kind.api_version() == given_version && kind.kind == given_kind
+        });
+        let why = match registered {
+            None => format!(
+                "no kind {given_kind:?} is registered for version {given_version:?} in scheme \
+                 \"pkg/runtime/scheme.go:111\""
+            ),
+            Some(_) if given_kind == name && group == wanted_group => return Ok(()),
+            Some(_) => {
+                // The package of Go for a group.
+                let package = match wanted_group.split('.').next() {
+                    None | Some("") => "core",
+                    Some(first) => first,
+                };
+                format!(
+                    "converting ({version}.{given_kind}) to ({package}.{name}): unknown conversion"
+                )
+            }
+        };
+        Err(ApiError::bad_request(format!(
+            "{given_kind} in version {version:?} cannot be handled as a {name}: {why}"
+        )))
     }
 
     /// Decodes the request body as an object. For a built-in kind, a body of `null` counts as an

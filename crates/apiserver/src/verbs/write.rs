@@ -5,15 +5,22 @@ use serde_json::{Value, json};
 
 use super::Handler;
 use super::body::decode_patch;
-use crate::registry::{Escalation, Patch, PatchType, Write, from_storage};
+use crate::object;
+use crate::registry::{
+    Binding, Escalation, Patch, PatchType, Write, check_namespace, from_storage,
+};
 use crate::response::{Content, Response};
 use crate::reviews;
 use crate::status::{ApiError, ApiResult};
 use crate::store::Committed;
+use crate::target::Target;
 
 impl Handler<'_> {
     pub(super) async fn create(&self) -> ApiResult<Response> {
         let body = self.object_body()?;
+        if let Some(response) = self.create_subresource(&body) {
+            return response;
+        }
         let mut write = self.write_options()?;
         if reviews::is_review(self.kind()) {
             let (registry, target) = (self.registry, &self.target);
@@ -30,6 +37,40 @@ impl Handler<'_> {
         write.escalation = self.escalation(Some(&body)).await;
         let stored = self.registry.create(&self.target, body, &mut write)?;
         self.written(201, stored, write)
+    }
+
+    /// Returns the response to a create request for a Binding or an Eviction, which change a Pod
+    /// and are not stored. Returns `None` for any other target.
+    fn create_subresource(&self, body: &Value) -> Option<ApiResult<Response>> {
+        let kind = self.kind();
+        if !kind.group.is_empty() {
+            return None;
+        }
+        let checked = check_namespace(&self.target, body);
+        let status = match (kind.plural.as_str(), self.target.subresource.as_str()) {
+            ("bindings", "") => checked.and_then(|()| self.bind(object::name(body), body)),
+            ("pods", "binding") => checked.and_then(|()| self.bind(&self.target.name, body)),
+            ("pods", "eviction") => checked.and_then(|()| {
+                let write = self.write_options()?;
+                let pod = Target::new(kind, &self.target.namespace, &self.target.name);
+                self.registry.evict(&pod, body, write.dry_run)
+            }),
+            _ => return None,
+        };
+        Some(status.map(|status| Response::with_code(201, status, Vec::new())))
+    }
+
+    /// Binds the Pod `name` as the Binding `body` requests, and returns the `Status` for the
+    /// response.
+    fn bind(&self, name: &str, body: &Value) -> ApiResult<Value> {
+        let write = self.write_options()?;
+        let binding = Binding::parse(name, body)?;
+        let pods = self.registry.builtin("", "pods")?;
+        let pod = Target::new(&pods, &self.target.namespace, name);
+        self.registry.bind(&pod, &binding, write.dry_run)?;
+        Ok(json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
+        }))
     }
 
     pub(super) async fn update(&self) -> ApiResult<Response> {
@@ -78,6 +119,10 @@ impl Handler<'_> {
     /// have been stored if this is a dry run.
     fn written(&self, code: u16, committed: Committed, mut write: Write) -> ApiResult<Response> {
         let is_created = code == 201;
+        if self.target.subresource.is_empty() {
+            let warnings = self.registry.warnings(self.kind(), &committed);
+            write.warnings.extend(warnings);
+        }
         if self.target.subresource.is_empty() && !write.dry_run {
             let warnings = self
                 .registry

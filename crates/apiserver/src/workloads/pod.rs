@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{EventContent, record_event, set_status};
 use crate::object;
-use crate::registry::{DeleteOptions, Registry, Write};
+use crate::registry::{Binding, DeleteOptions, Registry, Write};
 use crate::status::ApiResult;
 use crate::store::Key;
 use crate::target::Target;
@@ -30,6 +30,9 @@ pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
             };
             registry.delete(&target, &options, &Write::by("kubelet"))?;
         }
+        return Ok(());
+    }
+    if !object::items(&pod, &["spec", "schedulingGates"]).is_empty() {
         return Ok(());
     }
     if object::text(&pod, &["spec", "nodeName"]).is_empty() {
@@ -60,26 +63,71 @@ pub(crate) fn step(registry: &Registry, key: &Key) -> ApiResult<()> {
             say("Created", format!("Container created: {name}"));
             say("Started", format!("Container started: {name}"));
         }
+    } else if object::text(&pod, &["status", "phase"]) == "Running" {
+        let status = followed(&pod, &registry.clock.now_rfc3339());
+        let is_current = status
+            .as_object()
+            .into_iter()
+            .flatten()
+            .all(|(field, value)| object::at(&pod, &["status", field]) == value);
+        if !is_current {
+            set_status(registry, "", "pods", key, "kubelet", &status)?;
+        }
     }
     Ok(())
 }
 
+/// Returns the fields of a running pod's status that follow its spec: the resources of containers
+/// after a resize, and ephemeral containers.
+fn followed(pod: &Value, now: &str) -> Value {
+    let mut statuses = object::items(pod, &["status", "containerStatuses"]).to_vec();
+    for status in &mut statuses {
+        let containers = object::items(pod, &["spec", "containers"]).iter();
+        let mut own = containers.filter(|container| container.get("name") == status.get("name"));
+        if let Some(container) = own.next() {
+            let resources = object::at(container, &["resources"]).clone();
+            object::set(status, &["resources"], resources);
+        }
+    }
+    let mut status = json!({});
+    if !statuses.is_empty() {
+        object::set_field(&mut status, "containerStatuses", json!(statuses));
+    }
+    let ephemeral = object::items(pod, &["spec", "ephemeralContainers"]);
+    if !ephemeral.is_empty() {
+        let known = object::items(pod, &["status", "ephemeralContainerStatuses"]);
+        let statuses = ephemeral.iter().map(|container| {
+            let mut known = known.iter();
+            let own = known.find(|status| status.get("name") == container.get("name"));
+            own.cloned().unwrap_or_else(|| {
+                let mut status = container_status(pod, container, now);
+                object::set_field(&mut status, "ready", json!(false));
+                object::set(&mut status, &["started"], Value::Null);
+                status
+            })
+        });
+        let statuses: Vec<Value> = statuses.collect();
+        object::set_field(&mut status, "ephemeralContainerStatuses", json!(statuses));
+    }
+    status
+}
+
+/// Returns the status of a container that runs.
+fn container_status(pod: &Value, container: &Value, now: &str) -> Value {
+    let image = object::text(container, &["image"]);
+    let mut status = json!({
+        "name": object::text(container, &["name"]), "image": image, "imageID": image,
+        "containerID": format!("opkit://{}", object::uid(pod)),
+        "ready": true, "started": true, "restartCount": 0, "lastState": {},
+        "state": {"running": {"startedAt": now}},
+    });
+    let resources = object::at(container, &["resources"]).clone();
+    object::set(&mut status, &["resources"], resources);
+    status
+}
+
 fn schedule(registry: &Registry, target: &Target, pod: &Value) -> ApiResult<()> {
-    let binding = target.clone().subresource("binding");
-    let now = registry.clock.now_rfc3339();
-    registry.modify(&binding, &mut Write::by("kube-scheduler"), |live| {
-        let mut new = live.clone();
-        object::set(&mut new, &["spec", "nodeName"], json!(NODE));
-        object::set(
-            &mut new,
-            &["status"],
-            json!({
-                "phase": "Pending", "qosClass": qos_class(live),
-                "conditions": [condition("PodScheduled", &now)],
-            }),
-        );
-        Ok(new)
-    })?;
+    registry.bind(target, &Binding::to(NODE), false)?;
     let message = format!(
         "Successfully assigned {}/{} to {NODE}",
         object::namespace(pod),
@@ -107,15 +155,7 @@ fn running(pod: &Value, now: &str, address: u64) -> Value {
     );
     let statuses: Vec<Value> = object::items(pod, &["spec", "containers"])
         .iter()
-        .map(|container| {
-            let image = object::text(container, &["image"]);
-            json!({
-                "name": object::text(container, &["name"]), "image": image, "imageID": image,
-                "containerID": format!("opkit://{}", object::uid(pod)),
-                "ready": true, "started": true, "restartCount": 0, "lastState": {},
-                "state": {"running": {"startedAt": now}},
-            })
-        })
+        .map(|container| container_status(pod, container, now))
         .collect();
     let conditions: Vec<Value> = [
         "PodReadyToStartContainers",
@@ -136,35 +176,4 @@ fn running(pod: &Value, now: &str, address: u64) -> Value {
 
 fn condition(type_: &str, now: &str) -> Value {
     json!({"type": type_, "status": "True", "lastProbeTime": null, "lastTransitionTime": now})
-}
-
-/// Returns the quality of service class of a pod, from the resources of its containers.
-fn qos_class(pod: &Value) -> &'static str {
-    let containers = object::items(pod, &["spec", "containers"]);
-    let amounts = |container: &Value, of: &str| {
-        object::at(container, &["resources", of])
-            .as_object()
-            .cloned()
-            .unwrap_or_default()
-    };
-    let asks = |container: &Value| {
-        !amounts(container, "requests").is_empty() || !amounts(container, "limits").is_empty()
-    };
-    let guaranteed = |container: &Value| {
-        let (limits, requests) = (amounts(container, "limits"), amounts(container, "requests"));
-        ["cpu", "memory"].iter().all(|resource| {
-            let limit = limits.get(*resource);
-            limit.is_some()
-                && requests
-                    .get(*resource)
-                    .is_none_or(|request| Some(request) == limit)
-        })
-    };
-    if !containers.iter().any(asks) {
-        "BestEffort"
-    } else if containers.iter().all(guaranteed) {
-        "Guaranteed"
-    } else {
-        "Burstable"
-    }
 }

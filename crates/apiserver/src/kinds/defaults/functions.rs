@@ -10,17 +10,21 @@ type Function = fn(&mut Fields);
 pub(super) fn find(name: &str) -> Option<Function> {
     Some(match name {
         "@crd-names" => crd_names,
-        "@default-tolerations" => default_tolerations,
+        "@drop-empty" => drop_empty,
+        "@drop-node-port" => drop_node_port,
         "@empty-volume" => empty_volume,
+        "@external-traffic-policy" => external_traffic_policy,
         "@host-ports" => host_ports,
         "@image-pull-policy" => image_pull_policy,
+        "@ip-mode" => ip_mode,
         "@job-selector" => job_selector,
         "@limit-range-requests" => limit_range_requests,
         "@namespace-label" => namespace_label,
-        "@qos-class" => qos_class,
+        "@qos-class" => set_qos_class,
         "@replication-controller-labels" => replication_controller_labels,
         "@requests-from-limits" => requests_from_limits,
         "@service-account" => service_account,
+        "@session-affinity-config" => session_affinity_config,
         "@string-data" => string_data,
         "@target-port" => target_port,
         _ => return None,
@@ -69,32 +73,38 @@ fn crd_names(names: &mut Fields) {
     }
 }
 
-/// Adds tolerations of 5 minutes for the taints `not-ready` and `unreachable` of nodes, unless the
-/// Pod tolerates these taints already.
-fn default_tolerations(spec: &mut Fields) {
-    set_default(spec, "tolerations", json!([]));
-    let Some(tolerations) = spec.get_mut("tolerations").and_then(Value::as_array_mut) else {
+/// Removes empty fields, which Go omits.
+fn drop_empty(fields: &mut Fields) {
+    fields.retain(|_, value| match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Number(number) => number.as_i64() != Some(0),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    });
+}
+
+/// Removes the node port 0 of a Service port, which Go omits.
+fn drop_node_port(port: &mut Fields) {
+    if matches!(port.get("nodePort"), Some(number) if *number == 0) {
+        port.remove("nodePort");
+    }
+}
+
+/// Sets the mode of the addresses of a load balancer.
+fn ip_mode(service: &mut Fields) {
+    let type_ = service.get("spec").and_then(|spec| spec.get("type"));
+    if type_.is_none_or(|type_| type_ != "LoadBalancer") {
+        return;
+    }
+    let status = service.get_mut("status");
+    let balancer = status.and_then(|status| status.pointer_mut("/loadBalancer"));
+    let Some(balancer) = balancer.and_then(Value::as_object_mut) else {
         return;
     };
-    for key in [
-        "node.kubernetes.io/not-ready",
-        "node.kubernetes.io/unreachable",
-    ] {
-        let tolerated = tolerations.iter().any(|toleration| {
-            // A toleration without key or effect matches all of them.
-            let is = |field: &str, value: &str| {
-                let own = toleration
-                    .get(field)
-                    .and_then(Value::as_str)
-                    .unwrap_or_default();
-                own.is_empty() || own == value
-            };
-            is("key", key) && is("effect", "NoExecute")
-        });
-        if !tolerated {
-            tolerations.push(json!({
-                "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300,
-            }));
+    for ingress in items(balancer, "ingress") {
+        if !text(ingress, "ip").is_empty() {
+            set_default(ingress, "ipMode", json!("VIP"));
         }
     }
 }
@@ -103,6 +113,19 @@ fn default_tolerations(spec: &mut Fields) {
 fn empty_volume(volume: &mut Fields) {
     if volume.keys().all(|field| field == "name") {
         volume.insert("emptyDir".to_owned(), json!({}));
+    }
+}
+
+/// Sets the external traffic policy of a Service that clients outside of the cluster can reach.
+fn external_traffic_policy(spec: &mut Fields) {
+    let external_ips = spec.get("externalIPs").and_then(Value::as_array);
+    let is_accessible = match text(spec, "type").as_str() {
+        "NodePort" | "LoadBalancer" => true,
+        "ClusterIP" => external_ips.is_some_and(|ips| !ips.is_empty()),
+        _ => false,
+    };
+    if is_accessible {
+        set_default(spec, "externalTrafficPolicy", json!("Cluster"));
     }
 }
 
@@ -206,13 +229,12 @@ fn namespace_label(metadata: &mut Fields) {
     }
 }
 
-/// Sets the quality of service class of a Pod.
-fn qos_class(pod: &mut Fields) {
+/// Returns the quality of service class of a Pod, from the resources of its containers.
+pub(crate) fn qos_class(pod: &Value) -> &'static str {
     let mut any = false;
     let mut guaranteed = true;
     for containers in ["containers", "initContainers"] {
         let path = format!("/spec/{containers}");
-        let pod = Value::Object(pod.clone());
         for container in pod
             .pointer(&path)
             .and_then(Value::as_array)
@@ -232,11 +254,16 @@ fn qos_class(pod: &mut Fields) {
             }
         }
     }
-    let class = match (any, guaranteed) {
+    match (any, guaranteed) {
         (false, _) => "BestEffort",
         (true, true) => "Guaranteed",
         (true, false) => "Burstable",
-    };
+    }
+}
+
+/// Sets the quality of service class of a Pod.
+fn set_qos_class(pod: &mut Fields) {
+    let class = qos_class(&Value::Object(pod.clone()));
     if let Some(status) = object(pod, "status") {
         set_default(status, "qosClass", json!(class));
     }
@@ -288,6 +315,21 @@ fn service_account(spec: &mut Fields) {
     }
 }
 
+/// Sets the timeout of the session affinity `ClientIP` of a Service to 3 hours, and removes the
+/// configuration of a Service without session affinity.
+fn session_affinity_config(spec: &mut Fields) {
+    if text(spec, "sessionAffinity") == "None" {
+        spec.remove("sessionAffinityConfig");
+    } else if text(spec, "sessionAffinity") == "ClientIP" {
+        let config = spec.get("sessionAffinityConfig");
+        let timeout = config.and_then(|config| config.pointer("/clientIP/timeoutSeconds"));
+        if timeout.is_none_or(Value::is_null) {
+            let config = json!({"clientIP": {"timeoutSeconds": 10_800}});
+            spec.insert("sessionAffinityConfig".to_owned(), config);
+        }
+    }
+}
+
 /// Moves `stringData` of a Secret into `data`.
 fn string_data(secret: &mut Fields) {
     let Some(Value::Object(strings)) = secret.remove("stringData") else {
@@ -303,8 +345,12 @@ fn string_data(secret: &mut Fields) {
     }
 }
 
-/// Sets the field `targetPort` of a Service port to the value of its field `port`.
+/// Sets the field `targetPort` of a Service port to the value of its field `port`. An empty string
+/// and 0 count as not set.
 fn target_port(port: &mut Fields) {
+    if matches!(port.get("targetPort"), Some(target) if *target == 0 || *target == "") {
+        port.remove("targetPort");
+    }
     if let Some(number) = port.get("port").cloned() {
         set_default(port, "targetPort", number);
     }
