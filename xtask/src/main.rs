@@ -14,6 +14,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod ci;
+mod compat;
 mod conformance;
 mod control_plane;
 mod curl;
@@ -42,6 +43,8 @@ enum Task {
     Bench(bench::Args),
     /// Run everything that must pass before a change is merged
     Ci(ci::Args),
+    /// Run test suites of other projects on the embedded API server
+    Compat(compat::Args),
     /// Run the conformance suite on a control plane, and count skipped tests
     Conformance(conformance::Args),
     /// Build etcd and Kubernetes from Go modules, once; the last line of the output is their
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Bench(args) => bench::run(&args),
         Task::Ci(args) => ci::run(&args),
+        Task::Compat(args) => compat::run(&args),
         Task::Conformance(args) => conformance::run(&args),
         Task::ControlPlane(args) => control_plane::run(&args),
         Task::Diff(args) => diff::run(&args).map(|()| ExitCode::SUCCESS),

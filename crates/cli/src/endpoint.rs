@@ -1,4 +1,4 @@
-//! HTTP client of an operator's debug endpoint.
+//! HTTP client of servers on this machine: the debug endpoint of an operator, and etcd.
 
 use std::time::Duration;
 
@@ -9,28 +9,31 @@ use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// Time limit of a request. The endpoint is on this machine, so its responses normally take far
-/// less time.
+/// Name of the debug endpoint of an operator in error messages.
+pub(crate) const DEBUG: &str = "the operator's debug endpoint";
+
+/// Time limit of a request. The server is on this machine, so its responses normally take far less
+/// time.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Response of the endpoint.
+/// Response of the server.
 #[derive(Debug)]
 pub(crate) struct EndpointResponse {
     pub(crate) status: StatusCode,
     pub(crate) body: Bytes,
 }
 
-/// Sends a GET request for `path` to the endpoint at `address`.
-pub(crate) async fn get(address: &str, path: &str) -> Result<EndpointResponse> {
+/// Sends a GET request for `path` to the server at `address`. Error messages contain `server`, the
+/// name of the server.
+pub(crate) async fn get(server: &str, address: &str, path: &str) -> Result<EndpointResponse> {
     tokio::time::timeout(TIMEOUT, send(address, path))
         .await
-        .with_context(|| format!("the debug endpoint {address} does not respond"))?
+        .with_context(|| format!("{server} at {address} does not respond"))?
+        .with_context(|| format!("cannot reach {server} at {address}"))
 }
 
 async fn send(address: &str, path: &str) -> Result<EndpointResponse> {
-    let stream = TcpStream::connect(address)
-        .await
-        .with_context(|| format!("no operator serves debug information at {address}"))?;
+    let stream = TcpStream::connect(address).await?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let request = hyper::Request::get(path)

@@ -89,7 +89,8 @@ async fn explain(addresses: &[String], kind: &str, name: &str, query: &str) -> R
 }
 
 async fn request(address: &str, query: &str) -> Result<Explanation> {
-    let response = endpoint::get(address, &format!("{EXPLAIN_PATH}?{query}")).await?;
+    let response =
+        endpoint::get(endpoint::DEBUG, address, &format!("{EXPLAIN_PATH}?{query}")).await?;
     if !response.status.is_success() {
         let refusal: Option<Refusal> = serde_json::from_slice(&response.body).ok();
         bail!(

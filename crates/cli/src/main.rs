@@ -7,20 +7,24 @@ mod cluster;
 mod control_plane;
 mod dev;
 mod endpoint;
+mod envtest;
 mod explain;
 mod kubeconfig;
 mod output;
 mod signals;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use self::envtest::{EnvtestCommand, Program};
 
 /// The operator SDK for Rust.
 #[derive(Debug, Parser)]
@@ -49,6 +53,9 @@ enum Command {
     /// Run only a control plane
     #[command(subcommand)]
     Cluster(ClusterCommand),
+    /// Provide the programs that controller-runtime's envtest starts
+    #[command(subcommand)]
+    Envtest(EnvtestCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -75,49 +82,74 @@ struct ControlPlaneArgs {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let mut logged = Targets::new().with_default(LevelFilter::WARN);
-    if let Command::Dev { .. } = &cli.command {
-        // The view shows the features that the control plane does not model.
-        logged = logged.with_target("opkit_apiserver::registry::unmodelled", LevelFilter::OFF);
-    } else {
-        logged = logged.with_target("opkit_apiserver::denials", LevelFilter::INFO);
+    let program = std::env::args_os()
+        .next()
+        .and_then(|name| Program::of_argument_zero(Path::new(&name)));
+    match program {
+        Some(program) => {
+            log(Targets::new().with_default(LevelFilter::INFO));
+            let arguments = std::env::args().skip(1).collect();
+            finish(program.run(arguments))
+        }
+        None => {
+            let cli = Cli::parse();
+            let mut logged = Targets::new().with_default(LevelFilter::WARN);
+            if let Command::Dev { .. } = &cli.command {
+                // The view shows the features that the control plane does not model.
+                let target = "opkit_apiserver::registry::unmodelled";
+                logged = logged.with_target(target, LevelFilter::OFF);
+            } else {
+                logged = logged.with_target("opkit_apiserver::denials", LevelFilter::INFO);
+            }
+            log(logged);
+            finish(async { cli.command.run().await.map(|()| ExitCode::SUCCESS) })
+        }
     }
+}
+
+impl Command {
+    async fn run(self) -> Result<()> {
+        match self {
+            Self::Dev {
+                operator,
+                control_plane,
+                arguments,
+            } => dev::run(operator.as_deref(), &control_plane, arguments).await,
+            Self::Explain(args) => explain::run(&args).await,
+            Self::Cluster(ClusterCommand::Up {
+                control_plane,
+                no_controllers,
+            }) => cluster::up(&control_plane, !no_controllers).await,
+            Self::Envtest(command) => envtest::run(&command),
+        }
+    }
+}
+
+/// Logs to standard error.
+fn log(logged: Targets) {
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .finish()
         .with(logged)
         .init();
+}
+
+/// Runs a future to its end and reports its error.
+fn finish(future: impl Future<Output = Result<ExitCode>>) -> ExitCode {
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)
         .and_then(|runtime| {
-            let outcome = runtime.block_on(async {
-                match cli.command {
-                    Command::Dev {
-                        operator,
-                        control_plane,
-                        arguments,
-                    } => dev::run(operator.as_deref(), &control_plane, arguments).await,
-                    Command::Explain(args) => explain::run(&args).await,
-                    Command::Cluster(ClusterCommand::Up {
-                        control_plane,
-                        no_controllers,
-                    }) => cluster::up(&control_plane, !no_controllers).await,
-                }
-            });
+            let outcome = runtime.block_on(future);
             // Tasks that still run for the control plane need not finish.
             runtime.shutdown_timeout(Duration::from_millis(200));
             outcome
         });
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            report(&error);
-            ExitCode::FAILURE
-        }
-    }
+    outcome.unwrap_or_else(|error| {
+        report(&error);
+        ExitCode::FAILURE
+    })
 }
 
 #[expect(clippy::print_stderr, reason = "this is the command's error output")]

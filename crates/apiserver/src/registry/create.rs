@@ -84,6 +84,10 @@ impl Registry {
             .take(58)
             .collect();
         let generated = object::name(&body).is_empty() && !prefix.is_empty();
+        let name_in_errors = match generated {
+            true => prefix.clone(),
+            false => object::name(&body).to_owned(),
+        };
         for attempt in 1..=GENERATE_NAME_ATTEMPTS {
             // Only a generated name can be tried again.
             let mut object = match generated {
@@ -100,11 +104,7 @@ impl Registry {
             }
             let creation = Creation {
                 kind,
-                name: if generated {
-                    &prefix
-                } else {
-                    object::name(&body)
-                },
+                name: &name_in_errors,
                 dry_run: write.dry_run,
             };
             admission::admit(self, &creation, &mut object)?;

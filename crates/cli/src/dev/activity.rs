@@ -7,6 +7,6 @@ use crate::endpoint;
 
 /// Requests the activity from the endpoint at `address`.
 pub(crate) async fn fetch(address: &str) -> Result<Activity> {
-    let response = endpoint::get(address, RECONCILES_PATH).await?;
+    let response = endpoint::get(endpoint::DEBUG, address, RECONCILES_PATH).await?;
     Ok(serde_json::from_slice(&response.body)?)
 }
