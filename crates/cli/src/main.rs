@@ -14,6 +14,7 @@ mod output;
 mod signals;
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -129,6 +130,7 @@ impl Command {
 fn log(logged: Targets) {
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .finish()
         .with(logged)
         .init();

@@ -11,7 +11,7 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme};
 
 use super::Identity;
-use super::der::{Reader, tag};
+use super::der::{self, Reader, tag};
 use crate::authority::Authority;
 use crate::error::StartError;
 
@@ -95,8 +95,8 @@ impl fmt::Debug for ClientCertificates {
     }
 }
 
-/// Returns the user whom a certificate names, or `None` if the certificate has no common name.
-fn subject(certificate: &[u8]) -> Option<Identity> {
+/// Returns a reader of the fields of a certificate from its subject on.
+fn from_subject(certificate: &[u8]) -> Option<Reader<'_>> {
     let mut certificate = Reader(Reader(certificate).expect(tag::SEQUENCE)?);
     let mut body = Reader(certificate.expect(tag::SEQUENCE)?);
     body.skip(tag::CONTEXT_0);
@@ -104,6 +104,19 @@ fn subject(certificate: &[u8]) -> Option<Identity> {
     for _ in 0..4 {
         body.next()?;
     }
+    Some(body)
+}
+
+/// Returns the public key in a certificate, as the DER of a SubjectPublicKeyInfo.
+pub(super) fn public_key(certificate: &[u8]) -> Option<Vec<u8>> {
+    let mut body = from_subject(certificate)?;
+    body.next()?;
+    Some(der::value(tag::SEQUENCE, body.expect(tag::SEQUENCE)?))
+}
+
+/// Returns the user whom a certificate names, or `None` if the certificate has no common name.
+fn subject(certificate: &[u8]) -> Option<Identity> {
+    let mut body = from_subject(certificate)?;
     let mut names = Reader(body.expect(tag::SEQUENCE)?);
     let (mut user, mut groups) = (String::new(), Vec::new());
     while let Some(name) = names.expect(tag::SET) {

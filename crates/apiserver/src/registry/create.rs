@@ -51,7 +51,8 @@ impl Registry {
         write: &Write,
     ) -> ApiResult<Committed> {
         let kind = &target.kind;
-        if !object::meta(&body, "resourceVersion").is_empty() {
+        // As in Kubernetes, the store makes this check, and a dry run does not reach the store.
+        if !write.dry_run && !object::meta(&body, "resourceVersion").is_empty() {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(ApiError::without_reason(500, message));
         }

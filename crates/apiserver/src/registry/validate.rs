@@ -76,6 +76,7 @@ impl Registry {
         errors.extend(rules::negative_replicas(kind, object));
         errors.extend(rules::bad_bounds(kind, object));
         errors.extend(rules::mismatched_selector(kind, object));
+        errors.extend(rules::missing_containers(kind, object));
         errors.extend(budgets::errors(kind, object));
         if rules::is_crd(kind) {
             errors.extend(crd::validate(object));

@@ -303,3 +303,35 @@ async fn an_object_has_a_limit() {
     too_large(&api.merge(&path, role("a", 1_600_000)).await);
     assert_eq!(api.get(&path).await.1, stored);
 }
+
+#[tokio::test]
+async fn a_dry_run_does_not_refuse_a_version() {
+    let api = Api::start();
+    let map = json!({"metadata": {"name": "a", "resourceVersion": "7"}});
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let dry = format!("{maps}?dryRun=All");
+    assert_eq!(api.post(&dry, map.clone()).await.0, 201);
+    assert_eq!(api.post(maps, map).await.0, 500);
+}
+
+#[tokio::test]
+async fn a_pod_needs_a_container() {
+    let api = Api::start();
+    for containers in [json!(null), json!([])] {
+        let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": containers}});
+        let (code, refused) = api.post("/api/v1/namespaces/default/pods", pod).await;
+        assert_eq!(code, 422);
+        let message = "Pod \"a\" is invalid: spec.containers: Required value";
+        assert_eq!(refused["message"], message);
+    }
+    let template = json!({
+        "metadata": {"labels": {"a": "b"}}, "spec": {"containers": null},
+    });
+    let deployment = json!({
+        "metadata": {"name": "a"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    });
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    let (code, refused) = api.post(deployments, deployment).await;
+    assert_eq!(code, 422, "{refused}");
+}

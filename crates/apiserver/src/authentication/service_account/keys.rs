@@ -16,6 +16,7 @@ use ring::signature::{
 use rustls::pki_types::pem::{self, SectionKind};
 use serde_json::{Value, json};
 
+use crate::authentication::certificate;
 use crate::authentication::der::{self, Reader, tag};
 
 /// Object identifiers of key types, in DER.
@@ -274,13 +275,17 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// Returns the public keys in a PEM text, which can contain public and private keys.
+/// Returns the public keys in a PEM text, which can contain public and private keys, and
+/// certificates.
 pub(super) fn public_keys(text: &str) -> Result<Vec<PublicKey>, String> {
+    let unknown = || "a public key is neither RSA nor ECDSA".to_owned();
     let mut keys = Vec::new();
     for (kind, der) in sections(text)? {
         let key = match kind {
-            SectionKind::PublicKey => PublicKey::parse(&der)
-                .ok_or_else(|| "a public key is neither RSA nor ECDSA".to_owned())?,
+            SectionKind::PublicKey => PublicKey::parse(&der).ok_or_else(unknown)?,
+            SectionKind::Certificate => certificate::public_key(&der)
+                .and_then(|key| PublicKey::parse(&key))
+                .ok_or_else(unknown)?,
             SectionKind::PrivateKey => SigningKey::from_pkcs8(&der)?.public,
             SectionKind::RsaPrivateKey => SigningKey::of_rsa(RsaKeyPair::from_der(&der))?.public,
             SectionKind::EcPrivateKey => SigningKey::from_sec1(&der)?.public,

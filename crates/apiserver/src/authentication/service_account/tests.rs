@@ -307,3 +307,13 @@ fn a_key_is_named_by_its_digest() {
         assert_eq!(tokens(&with_key(private)).signing.public.id, wanted);
     }
 }
+
+#[test]
+fn a_key_can_be_in_a_certificate() {
+    let authority = crate::authority::Authority::create().unwrap();
+    let server = authority.issue_for_server([127, 0, 0, 1].into()).unwrap();
+    let of_certificate = keys::public_keys(&server.pem).unwrap();
+    let of_key = keys::public_keys(&server.key_pem).unwrap();
+    assert_eq!(of_certificate.len(), 1);
+    assert_eq!(of_certificate[0].to_jwk(), of_key[0].to_jwk());
+}
