@@ -6,6 +6,7 @@
 mod default_toleration_seconds;
 mod priority;
 mod service_account;
+mod storage_object_in_use;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,8 @@ use crate::object;
 use crate::registry::Registry;
 use crate::status::{ApiError, ApiResult};
 
+pub(crate) use storage_object_in_use::{CLAIM_PROTECTION, VOLUME_PROTECTION};
+
 /// An admission plugin, with its name in kube-apiserver's flag `--enable-admission-plugins`.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
@@ -28,6 +31,8 @@ pub enum AdmissionPlugin {
     ServiceAccount,
     /// Sets the priority of a Pod from its PriorityClass.
     Priority,
+    /// Adds the finalizers that keep volumes and claims while they are in use.
+    StorageObjectInUseProtection,
     /// Lets Pods tolerate for 5 minutes that their node is not ready or cannot be reached.
     DefaultTolerationSeconds,
 }
@@ -38,6 +43,7 @@ impl AdmissionPlugin {
         Self::ServiceAccount,
         Self::Priority,
         Self::DefaultTolerationSeconds,
+        Self::StorageObjectInUseProtection,
     ];
 
     /// Returns the name of the plugin.
@@ -46,6 +52,7 @@ impl AdmissionPlugin {
         match self {
             Self::ServiceAccount => "ServiceAccount",
             Self::Priority => "Priority",
+            Self::StorageObjectInUseProtection => "StorageObjectInUseProtection",
             Self::DefaultTolerationSeconds => "DefaultTolerationSeconds",
         }
     }
@@ -112,14 +119,16 @@ pub(crate) fn admit(
     creation: &Creation<'_>,
     object: &mut Value,
 ) -> ApiResult<()> {
-    if !is_pod(creation.kind) || !object::at(object, &["spec"]).is_object() {
-        return Ok(());
-    }
+    let is_pod = is_pod(creation.kind) && object::at(object, &["spec"]).is_object();
     for plugin in AdmissionPlugin::ALL {
         if !registry.admission_plugins.contains(plugin) {
             continue;
         }
         match plugin {
+            AdmissionPlugin::StorageObjectInUseProtection => {
+                storage_object_in_use::admit(creation.kind, object);
+            }
+            _ if !is_pod => {}
             AdmissionPlugin::ServiceAccount => service_account::admit(registry, creation, object)?,
             AdmissionPlugin::Priority => priority::admit(registry, creation, object)?,
             AdmissionPlugin::DefaultTolerationSeconds => default_toleration_seconds::admit(object),

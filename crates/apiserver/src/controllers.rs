@@ -15,6 +15,7 @@ mod disruption;
 mod endpoints;
 mod garbage;
 mod namespaces;
+mod protection;
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -61,6 +62,8 @@ pub(crate) enum Work {
     /// A Service whose endpoints may have to change.
     Service(Key),
     PodDisruptionBudget(Key),
+    PersistentVolumeClaim(Key),
+    PersistentVolume(Key),
 }
 
 /// A queue that contains each work item at most once.
@@ -185,8 +188,15 @@ fn enqueue(registry: &Registry, event: &Event, queue: &mut Queue) {
             for budget in disruption::budgets_of_pod(registry, event) {
                 queue.add(Work::PodDisruptionBudget(budget), 1);
             }
+            if event.change == Change::Deleted {
+                for claim in protection::claims_of_pod(&event.object.decode()) {
+                    queue.add(Work::PersistentVolumeClaim(claim), 1);
+                }
+            }
             queue.add(Work::Pod(key), 1);
         }
+        protection::CLAIMS => queue.add(Work::PersistentVolumeClaim(key), 1),
+        protection::VOLUMES => queue.add(Work::PersistentVolume(key), 1),
         BUDGETS => queue.add(Work::PodDisruptionBudget(key), 1),
         "services" | "endpoints" => queue.add(Work::Service(key), 1),
         "endpointslices.discovery.k8s.io" => {
@@ -277,6 +287,8 @@ fn perform(registry: &Registry, work: &Work) -> ApiResult<()> {
         Work::Deployment(key) => workloads::deployment::step(registry, key),
         Work::ReplicaSet(key) => workloads::replicaset::step(registry, key),
         Work::Pod(key) => workloads::pod::step(registry, key),
+        Work::PersistentVolumeClaim(key) => protection::release_claim(registry, key),
+        Work::PersistentVolume(key) => protection::release_volume(registry, key),
         Work::PodDisruptionBudget(key) => disruption::step(registry, key),
         Work::Service(key) => endpoints::step(registry, key),
     }

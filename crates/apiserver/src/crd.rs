@@ -5,6 +5,7 @@ mod validation;
 
 use std::sync::Arc;
 
+use opkit_apimachinery::identity::compare_versions;
 use opkit_apimachinery::schema::Schema;
 use serde_json::{Value, json};
 
@@ -144,10 +145,40 @@ fn kind_of(spec: &Value, version: &Value) -> Kind {
         verbs: VERBS.to_vec(),
         subresources: subresources(version),
         columns: columns(version),
+        deprecation: deprecation(spec, version),
         schema: SchemaSource::Custom(Arc::new(
             object::at(version, &["schema", "openAPIV3Schema"]).clone(),
         )),
     }
+}
+
+/// Returns the warning about a deprecated version of a CRD. Unless the CRD has a warning of its
+/// own, the warning names the newest version that is served and not deprecated.
+fn deprecation(spec: &Value, version: &Value) -> Option<String> {
+    if object::at(version, &["deprecated"]) != &json!(true) {
+        return None;
+    }
+    let own = object::at(version, &["deprecationWarning"]).as_str();
+    if let Some(own) = own {
+        return Some(own.to_owned());
+    }
+    let (group, kind) = (
+        object::text(spec, &["group"]),
+        object::text(spec, &["names", "kind"]),
+    );
+    let name = object::text(version, &["name"]);
+    let newer = object::items(spec, &["versions"])
+        .iter()
+        .filter(|other| {
+            object::at(other, &["served"]) == &json!(true)
+                && object::at(other, &["deprecated"]) != &json!(true)
+        })
+        .map(|other| object::text(other, &["name"]))
+        .filter(|other| compare_versions(other, name).is_gt())
+        .max_by(|one, other| compare_versions(one, other));
+    let advice = newer.map(|newer| format!("; use {group}/{newer} {kind}"));
+    let advice = advice.unwrap_or_default();
+    Some(format!("{group}/{name} {kind} is deprecated{advice}"))
 }
 
 fn subresources(version: &Value) -> Vec<Subresource> {

@@ -45,6 +45,10 @@ pub(crate) struct Kind {
     #[serde(default)]
     pub(crate) columns: Vec<Column>,
 
+    /// Warning that each response about the kind has, if this version of the kind is deprecated.
+    #[serde(default)]
+    pub(crate) deprecation: Option<String>,
+
     pub(crate) schema: SchemaSource,
 }
 

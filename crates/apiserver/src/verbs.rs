@@ -56,6 +56,7 @@ pub(crate) async fn respond(
         negotiate(request.accept, offer).map_err(ApiError::not_acceptable)?;
     let verb = verb.filter(|verb| is_allowed(*verb, &target));
     let verb = verb.ok_or_else(ApiError::method_not_allowed)?;
+    let deprecation = target.kind.deprecation.clone();
     let handler = Handler {
         registry,
         target,
@@ -74,7 +75,11 @@ pub(crate) async fn respond(
         Verb::Delete => handler.delete(),
         Verb::DeleteCollection => handler.delete_collection(),
     };
-    Ok((media, response?))
+    let mut response = response?;
+    if let (Response::Object(object), Some(warning)) = (&mut response, deprecation) {
+        object.warnings.insert(0, warning);
+    }
+    Ok((media, response))
 }
 
 /// Returns the API verb of a request, or `None` if Kubernetes has no verb for this HTTP method on

@@ -46,6 +46,7 @@ fn catalog() -> Catalog {
             verbs: VERBS.to_vec(),
             subresources,
             columns: Vec::new(),
+            deprecation: None,
             schema: SchemaSource::Custom(Arc::new(json!({"type": "object"}))),
         });
     }

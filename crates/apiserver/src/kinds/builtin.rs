@@ -13,6 +13,10 @@ const KINDS: &str = include_str!("../../data/v1.36/kinds.json");
 const GROUPS: &str = include_str!("../../data/v1.36/groups.txt");
 const CELLS: &str = include_str!("../../data/cells.txt");
 
+/// The warning about the only built-in kind of a stable version that is deprecated.
+const ENDPOINTS: &str =
+    "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+
 static TABLE: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(parse);
 
 /// Returns all built-in kinds, sorted by group, version and plural name.
@@ -38,6 +42,9 @@ fn parse() -> Vec<Arc<Kind>> {
         Ok(mut kinds) => {
             let cells = cells();
             for kind in &mut kinds {
+                if kind.group.is_empty() && kind.plural == "endpoints" {
+                    kind.deprecation = Some(ENDPOINTS.to_owned());
+                }
                 let resource = kind.resource_line();
                 fill(
                     kind,

@@ -36,6 +36,7 @@ fn robots() -> Kind {
         verbs: VERBS.to_vec(),
         subresources: vec![sub("status", None), sub("scale", Some(scale))],
         columns: Vec::new(),
+        deprecation: None,
         schema: SchemaSource::Custom(Arc::new(fixture()["sent"].clone())),
     }
 }

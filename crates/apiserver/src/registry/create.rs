@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::prepare::{WrittenBy, enter_namespace};
-use super::{Registry, Write, convert, pods, rules};
+use super::{Registry, Write, convert, metadata, pods, rules};
 use crate::admission::{self, Creation};
 use crate::kinds::Kind;
 use crate::object;
@@ -19,10 +19,11 @@ impl Registry {
     pub(crate) fn create(
         &self,
         target: &Target,
-        body: Value,
+        mut body: Value,
         write: &mut Write,
     ) -> ApiResult<Committed> {
         self.check_unknown_fields(&target.kind, &body, write)?;
+        write.warnings.extend(metadata::dedup_owners(&mut body));
         self.create_by(WrittenBy::Update, target, body, write)
     }
 

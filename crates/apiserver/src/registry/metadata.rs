@@ -55,6 +55,29 @@ pub(super) fn check(object: &Value) -> Vec<FieldError> {
     errors
 }
 
+/// Removes owner references that are in the list twice, and returns the warning about them.
+pub(super) fn dedup_owners(object: &mut Value) -> Option<String> {
+    let owners = object::items(object, &["metadata", "ownerReferences"]);
+    let (mut kept, mut uids): (Vec<Value>, Vec<&str>) = (Vec::new(), Vec::new());
+    for owner in owners {
+        match kept.contains(owner) {
+            true => uids.push(object::text(owner, &["uid"])),
+            false => kept.push(owner.clone()),
+        }
+    }
+    if uids.is_empty() {
+        return None;
+    }
+    let warning = format!(
+        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references \
+         in 1.20+, and may reject such requests as early as 1.24; please fix your requests; \
+         duplicate UID(s) observed: {}",
+        uids.join(", ")
+    );
+    object::set_meta(object, "ownerReferences", Value::from(kept));
+    Some(warning)
+}
+
 fn owners(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let owners = object::items(object, &["metadata", "ownerReferences"]);

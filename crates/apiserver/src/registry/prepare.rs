@@ -70,6 +70,7 @@ impl Registry {
             let finalizers = object::at(live, &["spec", "finalizers"]).clone();
             object::set(&mut new, &["spec", "finalizers"], finalizers);
         }
+        rules::count_template_changes(&target.kind, live, &mut new);
         let is_whole = target.subresource.is_empty();
         if is_whole {
             admission::admit_update(self, &target.kind, live, &mut new);

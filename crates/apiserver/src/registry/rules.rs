@@ -16,6 +16,7 @@ const WITH_GENERATION: &[&str] = &[
     "daemonsets.apps",
     "deployments.apps",
     "deviceclasses.resource.k8s.io",
+    "endpointslices.discovery.k8s.io",
     "flowschemas.flowcontrol.apiserver.k8s.io",
     "ingresses.networking.k8s.io",
     "jobs.batch",
@@ -236,6 +237,23 @@ fn stateful_set_changes(kind: &Kind, live: &Value, new: &Value) -> Option<FieldE
         spec
     };
     (fixed(live) != fixed(new)).then(|| FieldError::forbidden("spec", SET_FIXED))
+}
+
+/// Sets the annotation of a DaemonSet that counts the changes of its Pod template.
+pub(super) fn count_template_changes(kind: &Kind, live: &Value, new: &mut Value) {
+    const ANNOTATION: [&str; 3] = [
+        "metadata",
+        "annotations",
+        "deprecated.daemonset.template.generation",
+    ];
+    if kind.group_resource() != "daemonsets.apps" {
+        return;
+    }
+    let count: u64 = object::text(live, &ANNOTATION).parse().unwrap_or_default();
+    let template = |object: &Value| object::at(object, &["spec", "template"]).clone();
+    let changes = u64::from(template(live) != template(new));
+    let count = json!(count.saturating_add(changes).to_string());
+    object::set(new, &ANNOTATION, count);
 }
 
 fn holds_data(kind: &Kind) -> bool {

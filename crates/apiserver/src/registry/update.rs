@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::prepare::WrittenBy;
 use super::scale::ScaleChange;
-use super::{Registry, Write, identity, rules};
+use super::{Registry, Write, identity, metadata, rules};
 use crate::object;
 use crate::status::{ApiError, ApiResult};
 use crate::store::Committed;
@@ -16,9 +16,10 @@ impl Registry {
     pub(crate) fn update(
         &self,
         target: &Target,
-        body: Value,
+        mut body: Value,
         write: &mut Write,
     ) -> ApiResult<(Committed, bool)> {
+        write.warnings.extend(metadata::dedup_owners(&mut body));
         if target.subresource != "scale" {
             self.check_unknown_fields(&target.kind, &body, write)?;
         }

@@ -46,6 +46,7 @@ fn robots() -> Kind {
             column("Tags", "string", ".spec.tags"),
             column("Age", "date", ".metadata.creationTimestamp"),
         ],
+        deprecation: None,
         schema: SchemaSource::Custom(Arc::new(json!({"type": "object"}))),
     }
 }

@@ -228,6 +228,8 @@ async fn metadata_is_validated() {
     let api = Api::start();
     let owner =
         json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": true});
+    let mut other = owner.clone();
+    other["uid"] = json!("v");
     for (metadata, want) in [
         (
             json!({"labels": {"a b": "c"}}),
@@ -246,7 +248,7 @@ async fn metadata_is_validated() {
             "metadata.ownerReferences.uid: Invalid value: \"\": must not be empty",
         ),
         (
-            json!({"ownerReferences": [owner, owner]}),
+            json!({"ownerReferences": [owner, other]}),
             "Only one reference can have Controller set to true. Found \"true\" in references for Pod/p and Pod/p",
         ),
     ] {

@@ -224,3 +224,32 @@ async fn a_cluster_scoped_object_with_a_namespaced_owner_is_kept() {
         .await;
     assert_eq!(api.get(&format!("{roles}/r")).await.0, 200);
 }
+
+#[tokio::test]
+async fn a_claim_stays_while_a_pod_uses_it() {
+    let api = Api::start();
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let claim = json!({
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    });
+    let (_, created) = api.post(claims, claim).await;
+    let finalizers = json!(["kubernetes.io/pvc-protection"]);
+    assert_eq!(created["metadata"]["finalizers"], finalizers);
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({
+        "metadata": {"name": "a"},
+        "spec": {
+            "containers": [{"name": "main", "image": "nginx:1"}],
+            "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}],
+        },
+    });
+    assert_eq!(api.post(pods, pod).await.0, 201);
+    let path = format!("{claims}/data");
+    api.delete(&path, Value::Null).await;
+    let running = |pod: &Value| pod["status"]["phase"] == "Running";
+    api.until(&format!("{pods}/a"), running).await;
+    assert_eq!(api.get(&path).await.0, 200);
+    api.delete(&format!("{pods}/a"), Value::Null).await;
+    api.until(&path, Value::is_null).await;
+}

@@ -27,6 +27,7 @@ pub(super) fn find(name: &str) -> Option<Function> {
         "@session-affinity-config" => session_affinity_config,
         "@string-data" => string_data,
         "@target-port" => target_port,
+        "@template-generation" => template_generation,
         _ => return None,
     })
 }
@@ -353,6 +354,14 @@ fn target_port(port: &mut Fields) {
     }
     if let Some(number) = port.get("port").cloned() {
         set_default(port, "targetPort", number);
+    }
+}
+
+/// Sets the annotation of a DaemonSet that counts the changes of its Pod template.
+fn template_generation(metadata: &mut Fields) {
+    if let Some(annotations) = object(metadata, "annotations") {
+        let annotation = "deprecated.daemonset.template.generation";
+        set_default(annotations, annotation, json!("1"));
     }
 }
 

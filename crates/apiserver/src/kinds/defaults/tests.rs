@@ -8,8 +8,7 @@ use crate::kinds::{Catalog, sections};
 ///
 /// - removed from the returned object: UID, times and managed fields, the finalizers that protect
 ///   volumes, the taints of new nodes, allocated addresses, IP families and node ports, the status
-///   of a CRD, the transition time of a volume, a deprecated annotation of DaemonSets, the fields
-///   that admission plugins set in a Pod;
+///   of a CRD, the transition time of a volume, the fields that admission plugins set in a Pod;
 /// - added to the sent object: the namespace of the request, the UID of a Job, the priority from a
 ///   PriorityClass, and quantities as text (the server turns numbers into text);
 /// - removed from both: empty lists, which the server returns as null.
