@@ -95,24 +95,28 @@ fn disrupted_pods(budget: &Value, pods: &[Arc<Value>]) -> Map<String, Value> {
     disrupted
 }
 
-/// Returns the sum of the replicas that the controllers of the Pods want.
+/// Returns the sum of the replicas that the controllers of the Pods want. The ReplicaSets of a
+/// Deployment count as the Deployment.
 fn expected_scale(registry: &Registry, pods: &[Arc<Value>]) -> i64 {
+    let controller = |object: &Value| {
+        let owners = object::items(object, &["metadata", "ownerReferences"]).iter();
+        let mut controllers =
+            owners.filter(|owner| object::at(owner, &["controller"]) == &Value::Bool(true));
+        let uid = object::text(controllers.next()?, &["uid"]);
+        registry.store.by_uid(uid).map(|(_, controller)| controller)
+    };
     let mut scales: BTreeMap<String, i64> = BTreeMap::new();
     for pod in pods {
-        let owners = object::items(pod, &["metadata", "ownerReferences"]);
-        let controller = owners
-            .iter()
-            .find(|owner| object::at(owner, &["controller"]) == &Value::Bool(true));
-        let Some(uid) = controller.map(|owner| object::text(owner, &["uid"])) else {
+        let Some(owner) = controller(pod) else {
             continue;
         };
-        if let Some((_, owner)) = registry.store.by_uid(uid) {
-            // A Deployment that rolls out has two ReplicaSets, which together are its scale.
-            let replicas = object::int(&owner, &["spec", "replicas"]);
-            scales.insert(uid.to_owned(), replicas);
-        }
+        let owner = controller(&owner).unwrap_or(owner);
+        let replicas = object::int(&owner, &["spec", "replicas"]);
+        scales.insert(object::uid(&owner).to_owned(), replicas);
     }
-    scales.values().sum()
+    scales
+        .values()
+        .fold(0, |sum: i64, scale| sum.saturating_add(*scale))
 }
 
 /// Computes the status of a budget whose selector selects `pods`.

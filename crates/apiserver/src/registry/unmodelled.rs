@@ -41,6 +41,11 @@ const KINDS: &[(&str, &str, &str)] = &[
         "autoscaling",
         "scales nothing",
     ),
+    (
+        "servicecidrs.networking.k8s.io",
+        "further ranges of cluster IPs",
+        "gives no addresses to Services",
+    ),
     ("resourcequotas", "quotas", "limits nothing"),
     ("limitranges", "limit ranges", "limits nothing"),
     (

@@ -143,7 +143,7 @@ async fn watches_are_frames_with_their_length() {
     api.post(CONFIG_MAPS, config_map("a")).await;
     let path = format!(
         "{CONFIG_MAPS}?watch=true&timeoutSeconds=1&sendInitialEvents=true\
-         &resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+         &resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&fieldSelector=metadata.name=a"
     );
     for (form, kind) in [
         ("", "ConfigMap"),

@@ -129,6 +129,23 @@ async fn an_eviction_respects_the_budget() {
 }
 
 #[tokio::test]
+async fn a_budget_counts_the_replicas_of_a_deployment() {
+    let api = Api::start();
+    api.post(DEPLOYMENTS, deployment("web", 4, "nginx:1")).await;
+    let budget = json!({
+        "metadata": {"name": "most"},
+        "spec": {"maxUnavailable": "25%", "selector": {"matchLabels": {"app": "web"}}},
+    });
+    api.post(BUDGETS, budget).await;
+    let path = format!("{BUDGETS}/most");
+    let is_full = |budget: &Value| budget["status"]["currentHealthy"] == 4;
+    let full = api.until(&path, is_full).await;
+    assert_eq!(full["status"]["expectedPods"], 4);
+    assert_eq!(full["status"]["desiredHealthy"], 3);
+    assert_eq!(full["status"]["disruptionsAllowed"], 1);
+}
+
+#[tokio::test]
 async fn an_eviction_needs_no_budget_for_a_pod_that_does_not_run() {
     let api = alone();
     api.post(PODS, pod("a")).await;

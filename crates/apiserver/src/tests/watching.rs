@@ -125,10 +125,9 @@ async fn a_version_that_is_not_in_the_history_has_expired() {
 #[tokio::test(start_paused = true)]
 async fn a_quiet_watch_sends_bookmarks_and_ends_at_its_timeout() {
     let api = Api::start();
-    let path = format!(
-        "{CONFIG_MAPS}?watch=true&resourceVersion=1&allowWatchBookmarks=true&timeoutSeconds=90"
-    );
-    let frames = api.frames(&path, 10).await;
+    let path = "/api/v1/namespaces/default/secrets?watch=true&resourceVersion=1\
+                &allowWatchBookmarks=true&timeoutSeconds=90";
+    let frames = api.frames(path, 10).await;
     let types: Vec<_> = frames
         .iter()
         .map(|frame| frame["type"].as_str().unwrap())

@@ -64,7 +64,7 @@ impl Registry {
         Err(ApiError::internal("the pod was not evicted"))
     }
 
-    /// Asks the budgets of a Pod for the eviction, and counts the eviction in the budget. Returns
+    /// Checks that the budget of a Pod allows the eviction, and counts the eviction in it. Returns
     /// the name of the budget and its decision, or `None` if the Pod has several budgets.
     fn disrupt(
         &self,

@@ -332,7 +332,10 @@ impl<'a> Allocation<'a> {
     fn reserve_any_port(&mut self) -> ApiResult<i64> {
         let port = if self.dry_run {
             // The numbers of Kubernetes in a dry run, which are not in the range.
-            self.ports.iter().max().map_or(32_769, |last| last + 1)
+            self.ports
+                .iter()
+                .max()
+                .map_or(32_769, |last| last.saturating_add(1))
         } else {
             let all = &self.registry.services.node_ports;
             let free = all.reserve_next(self.registry.random.next());
