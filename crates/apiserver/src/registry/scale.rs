@@ -55,6 +55,11 @@ impl Registry {
                 object::set_meta(&mut before, "managedFields", json!(of_scale));
             }
             let scale = self.changed_scale(&before, write, change)?;
+            if let ScaleChange::Apply(config) = change
+                && target.kind.is_custom()
+            {
+                check_convertible(config, &before, &scale)?;
+            }
             check_scale(target, live, &scale)?;
             let replicas = object::at(&scale, &["spec", "replicas"]);
             let mut new = live.clone();
@@ -116,6 +121,22 @@ impl Registry {
             &from_storage(&target.kind, object.clone()),
         ))
     }
+}
+
+/// Returns the error of Kubernetes for a server-side apply that changes the Scale of a custom
+/// resource: its converter knows only the versions of the custom resource.
+fn check_convertible(config: &Value, before: &Value, scale: &Value) -> ApiResult<()> {
+    let replicas = |scale: &Value| object::int(scale, &["spec", "replicas"]);
+    if replicas(before) == replicas(scale) {
+        return Ok(());
+    }
+    let message = format!(
+        "failed to convert new object ({}/{}; autoscaling/v1, Kind=Scale) to proper version: request \
+         to convert CR to an invalid group/version: autoscaling/v1",
+        object::namespace(config),
+        object::name(config)
+    );
+    Err(ApiError::without_reason(500, message))
 }
 
 /// Checks the new Scale of the object `live`.
