@@ -8,6 +8,7 @@ mod crud;
 mod custom;
 mod deletion;
 mod endpoints;
+mod denials;
 mod front;
 mod fuzz;
 mod impersonation;
