@@ -91,10 +91,14 @@ impl Encoder {
         };
         match (message.form, value) {
             (Form::Message, Value::Object(object)) => {
-                self.check_fields(message, object)?;
-                self.fields(message, object, depth)
+                let written = self.fields(message, object, depth)?;
+                let set = object.values().filter(|value| !value.is_null()).count();
+                match written < set {
+                    true => self.check_fields(message, object),
+                    false => Ok(()),
+                }
             }
-            (Form::Message, Value::Null) => self.fields(message, &Map::new(), depth),
+            (Form::Message, Value::Null) => self.fields(message, &Map::new(), depth).map(drop),
             (Form::List, _) => match message.fields().next() {
                 Some(field) => self.field(message, field, Some(value), depth),
                 None => Ok(()),
@@ -135,25 +139,31 @@ impl Encoder {
         })
     }
 
+    /// Writes the fields of a message, and returns the number of fields that the object sets.
     fn fields(
         &mut self,
         message: &Message,
         object: &Map<String, Value>,
         depth: usize,
-    ) -> Result<(), ProtobufError> {
+    ) -> Result<usize, ProtobufError> {
+        let mut written = 0;
         for field in message.fields().rev() {
             match field.type_ {
                 Type::Message(index) if field.cardinality == Cardinality::Inline => {
                     let start = self.out.position();
                     if let Some(inner) = self.table.message(index) {
-                        self.fields(inner, object, depth)?;
+                        written += self.fields(inner, object, depth)?;
                     }
                     self.out.length_since(start, field.number);
                 }
-                _ => self.field(message, field, object.get(field.name), depth)?,
+                _ => {
+                    let value = object.get(field.name).filter(|value| !value.is_null());
+                    written += usize::from(value.is_some());
+                    self.field(message, field, value, depth)?;
+                }
             }
         }
-        Ok(())
+        Ok(written)
     }
 
     fn field(

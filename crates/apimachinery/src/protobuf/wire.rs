@@ -216,34 +216,56 @@ impl<'a> Iterator for Reader<'a> {
 /// Writer of a message from its end to its start. A value is written before its length, so that the
 /// length is known.
 ///
-/// The bytes are collected in reverse order; [`Self::finish`] reverses them.
+/// The bytes are at the end of a buffer, which grows at its start.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
-    reversed: Vec<u8>,
+    buffer: Vec<u8>,
+    /// Number of bytes at the start of the buffer that are not written yet.
+    free: usize,
 }
 
 impl Writer {
     /// Returns the number of bytes written so far, to be passed to [`Self::length_since`] later.
     pub(super) fn position(&self) -> usize {
-        self.reversed.len()
+        self.buffer.len().saturating_sub(self.free)
     }
 
     /// Prepends bytes, without a tag or a length.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
-        self.reversed.extend(bytes.iter().rev());
+        if bytes.len() > self.free {
+            self.grow(bytes.len());
+        }
+        let start = self.free.saturating_sub(bytes.len());
+        if let Some(place) = self.buffer.get_mut(start..self.free) {
+            place.copy_from_slice(bytes);
+            self.free = start;
+        }
+    }
+
+    /// Doubles the buffer, and makes room for at least `needed` bytes.
+    fn grow(&mut self, needed: usize) {
+        let added = self.buffer.len().max(needed).max(512);
+        let mut buffer = vec![0; added];
+        buffer.append(&mut self.buffer);
+        self.buffer = buffer;
+        self.free += added;
     }
 
     /// Prepends a varint.
     pub(super) fn varint(&mut self, mut value: u64) {
-        let at = self.reversed.len();
-        while value >= 0x80 {
-            self.reversed.push(value as u8 | 0x80);
+        // A varint of 64 bits has at most 10 bytes.
+        let mut bytes = [0; 10];
+        let mut length = 0;
+        for byte in &mut bytes {
+            length += 1;
+            *byte = value as u8 & 0x7f;
             value >>= 7;
+            if value == 0 {
+                break;
+            }
+            *byte |= 0x80;
         }
-        self.reversed.push(value as u8);
-        if let Some(written) = self.reversed.get_mut(at..) {
-            written.reverse();
-        }
+        self.bytes(bytes.get(..length).unwrap_or_default());
     }
 
     /// Prepends the tag of a field: its number and its wire type.
@@ -253,14 +275,13 @@ impl Writer {
 
     /// Prepends the tag of field `number` and the length of all bytes written since `start`.
     pub(super) fn length_since(&mut self, start: usize, number: u32) {
-        self.varint(self.reversed.len().saturating_sub(start) as u64);
+        self.varint(self.position().saturating_sub(start) as u64);
         self.tag(number, 2);
     }
 
     /// Returns the bytes of the message, first byte first.
     pub(super) fn finish(mut self) -> Vec<u8> {
-        self.reversed.reverse();
-        self.reversed
+        self.buffer.split_off(self.free.min(self.buffer.len()))
     }
 }
 
