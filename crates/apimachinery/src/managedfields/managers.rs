@@ -168,7 +168,7 @@ impl Managers {
     pub(super) fn take(&mut self, fields: &FieldSet, keeper: Option<&Identity>) {
         for (identity, entry) in &mut self.entries {
             if Some(identity) != keeper {
-                entry.fields = entry.fields.difference(fields);
+                entry.fields.remove_all(fields);
             }
         }
         self.entries.retain(|_, entry| !entry.fields.is_empty());

@@ -60,9 +60,43 @@ impl FieldSet {
         };
         let mut set = self;
         for parent in parents {
-            set = set.children.entry(parent.clone()).or_default();
+            // Most parents exist, and need no copy of the element.
+            if !set.children.contains_key(parent) {
+                set.children.insert(parent.clone(), Self::default());
+            }
+            let Some(child) = set.children.get_mut(parent) else {
+                return;
+            };
+            set = child;
         }
         set.members.insert(last.clone());
+    }
+
+    /// Adds all paths of another set.
+    pub(crate) fn extend(&mut self, other: Self) {
+        if self.members.is_empty() && self.children.is_empty() {
+            *self = other;
+            return;
+        }
+        self.members.extend(other.members);
+        for (element, child) in other.children {
+            self.children.entry(element).or_default().extend(child);
+        }
+    }
+
+    /// Removes all paths that are in another set.
+    pub(crate) fn remove_all(&mut self, other: &Self) {
+        for member in &other.members {
+            self.members.remove(member);
+        }
+        for (element, child) in &other.children {
+            if let Some(own) = self.children.get_mut(element) {
+                own.remove_all(child);
+                if own.is_empty() {
+                    self.children.remove(element);
+                }
+            }
+        }
     }
 
     /// Returns the paths that are in either set.
@@ -77,11 +111,7 @@ impl FieldSet {
     /// ```
     pub fn union(&self, other: &Self) -> Self {
         let mut union = self.clone();
-        union.members.extend(other.members.iter().cloned());
-        for (element, child) in &other.children {
-            let entry = union.children.entry(element.clone()).or_default();
-            *entry = entry.union(child);
-        }
+        union.extend(other.clone());
         union
     }
 
@@ -100,18 +130,10 @@ impl FieldSet {
 
     /// Returns the paths that are in this set and not in the other.
     pub fn difference(&self, other: &Self) -> Self {
-        let members = self.members.difference(&other.members).cloned().collect();
-        let children = self.children.iter().filter_map(|(element, child)| {
-            let rest = match other.children.get(element) {
-                Some(other) => child.difference(other),
-                None => child.clone(),
-            };
-            (!rest.is_empty()).then(|| (element.clone(), rest))
-        });
-        Self {
-            members,
-            children: children.collect(),
-        }
+        let mut difference = self.clone();
+        difference.remove_all(other);
+        difference.children.retain(|_, child| !child.is_empty());
+        difference
     }
 
     /// Reports whether the set contains the path that consists of this one element.

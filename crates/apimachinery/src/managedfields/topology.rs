@@ -208,7 +208,15 @@ impl<'a> Node<'a> {
         };
         let schema = typed.schema();
         let mut fields = Map::new();
-        for name in schema.properties.keys() {
+        for (name, declared) in &schema.properties {
+            let required = schema.required.contains(name) && typed.is_built_in();
+            // Only a property that is a reference can exist. Others need not be resolved.
+            if declared.reference.is_none() {
+                if required {
+                    fields.insert(name.clone(), Value::Null);
+                }
+                continue;
+            }
             let Some(property) = typed.property(name) else {
                 continue;
             };
@@ -222,10 +230,9 @@ impl<'a> Node<'a> {
             let is_pointer = property.is_referenced()
                 && property.default().is_none()
                 && !property.schema().properties.is_empty();
-            let required = schema.required.contains(name) && typed.is_built_in() && !is_pointer;
             if exists {
                 fields.insert(name.clone(), Self::known(property, false).skeleton());
-            } else if required {
+            } else if required && !is_pointer {
                 fields.insert(name.clone(), Value::Null);
             }
         }

@@ -62,6 +62,12 @@ pub fn keep_times(live: &Value, new: &mut Value) {
     let Some(live_fields) = live.pointer("/metadata/managedFields") else {
         return;
     };
+    let count = |fields: &Value| fields.as_array().map(Vec::len);
+    let new_count = new.pointer("/metadata/managedFields").and_then(count);
+    if new_count != count(live_fields) {
+        // A manager was added or removed.
+        return;
+    }
     let Some(new_fields) = new.pointer_mut("/metadata/managedFields").map(Value::take) else {
         return;
     };
@@ -128,23 +134,24 @@ pub(super) fn record_update(
     manager: &Manager<'_>,
     time: &str,
 ) {
-    let mut old = live.cloned().unwrap_or_else(|| root.skeleton());
-    managers::strip(&mut old);
-    let comparison = walk::compare(&old, new, root);
-    owners.take(&comparison.changed().union(&comparison.removed), None);
-    let gained = comparison.changed().difference(&UNOWNED);
+    let comparison = match live {
+        Some(live) => walk::compare(live, new, root),
+        None => walk::compare(&root.skeleton(), new, root),
+    };
+    let (mut gained, removed) = comparison.into_parts();
+    owners.take(&gained, None);
+    owners.take(&removed, None);
+    gained.remove_all(&UNOWNED);
     if gained.is_empty() {
         return;
     }
     let identity = Identity::new(manager, Operation::Update);
-    let kept = owners
-        .entries
-        .remove(&identity)
-        .map(|entry| entry.fields)
-        .unwrap_or_default();
+    let kept = owners.entries.remove(&identity).map(|entry| entry.fields);
+    let mut fields = kept.unwrap_or_default();
+    fields.extend(gained);
     let entry = Entry {
         api_version: manager.api_version.to_owned(),
-        fields: kept.union(&gained),
+        fields,
         time: Some(time.to_owned()),
     };
     owners.entries.insert(identity, entry);

@@ -204,16 +204,17 @@ impl<'a> Typed<'a> {
     fn resolve(start: SchemaPtr<'a>, definitions: &'a dyn Definitions, built_in: bool) -> Self {
         let mut schema = start.clone();
         for _ in 0..REFERENCE_DEPTH_MAX {
-            let Some(name) = schema.reference.clone() else {
-                break;
+            let next = match schema.reference.as_deref() {
+                None => break,
+                Some(name) => match lenient(name) {
+                    Some(lenient) => SchemaPtr::Borrowed(lenient),
+                    // A missing definition allows any value.
+                    None => definitions
+                        .definition(name)
+                        .map_or(SchemaPtr::Borrowed(&ANYTHING), SchemaPtr::Shared),
+                },
             };
-            schema = match lenient(&name) {
-                Some(lenient) => SchemaPtr::Borrowed(lenient),
-                // A missing definition allows any value.
-                None => definitions
-                    .definition(&name)
-                    .map_or(SchemaPtr::Borrowed(&ANYTHING), SchemaPtr::Shared),
-            };
+            schema = next;
         }
         let site = start.reference.is_some().then_some(start);
         let built_in = built_in || site.is_some();

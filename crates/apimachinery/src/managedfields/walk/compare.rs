@@ -1,6 +1,6 @@
 //! Compares two objects field by field.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -22,9 +22,15 @@ impl Comparison {
     pub(in super::super) fn changed(&self) -> FieldSet {
         self.modified.union(&self.added)
     }
+
+    /// Returns the fields that are added or modified in the new object, and the removed fields.
+    pub(in super::super) fn into_parts(mut self) -> (FieldSet, FieldSet) {
+        self.modified.extend(self.added);
+        (self.modified, self.removed)
+    }
 }
 
-/// Compares two objects that have the same schema.
+/// Compares two objects that have the same schema. `metadata.managedFields` is ignored.
 pub(in super::super) fn compare(old: &Value, new: &Value, node: &Node<'_>) -> Comparison {
     let mut walk = Walk {
         path: Vec::new(),
@@ -84,14 +90,14 @@ impl Walk {
                     self.compare_whole(old, new);
                     return true;
                 }
-                let both = old_fields.into_iter().chain(new_fields);
-                let names: BTreeSet<&String> = both.flat_map(|fields| fields.keys()).collect();
-                for name in names {
+                for (name, new) in new_fields.into_iter().flatten() {
                     let old = old_fields.and_then(|fields| fields.get(name));
-                    let new = new_fields.and_then(|fields| fields.get(name));
-                    self.path.push(PathElement::Field(name.clone()));
-                    self.compare(old, new, &field_node(node, name));
-                    self.path.pop();
+                    self.compare_field(name, old, Some(new), node);
+                }
+                for (name, old) in old_fields.into_iter().flatten() {
+                    if new_fields.is_none_or(|fields| !fields.contains_key(name)) {
+                        self.compare_field(name, Some(old), None, node);
+                    }
                 }
                 false
             }
@@ -106,6 +112,21 @@ impl Walk {
                 false
             }
         }
+    }
+
+    fn compare_field(
+        &mut self,
+        name: &str,
+        old: Option<&Value>,
+        new: Option<&Value>,
+        node: &Node<'_>,
+    ) {
+        if name == "managedFields" && is_metadata(&self.path) {
+            return;
+        }
+        self.path.push(PathElement::Field(name.to_owned()));
+        self.compare(old, new, &field_node(node, name));
+        self.path.pop();
     }
 
     fn compare_whole(&mut self, old: Option<&Value>, new: Option<&Value>) {
@@ -160,6 +181,11 @@ impl Walk {
             self.path.pop();
         }
     }
+}
+
+/// Reports whether the path is that of an object's metadata.
+fn is_metadata(path: &[PathElement]) -> bool {
+    matches!(path, [PathElement::Field(name)] if name == "metadata")
 }
 
 /// Reports whether two values are equal. `1` and `1.0` are equal.
