@@ -38,6 +38,9 @@ const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 /// handled again at its next event.
 const ATTEMPTS: u32 = 5;
 
+/// Number of times that all other tasks of the runtime can run between two work items.
+const YIELDS: u32 = 4;
+
 /// A work item: one object for one controller.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Work {
@@ -130,8 +133,11 @@ pub(crate) async fn run(registry: Arc<Registry>, scope: Scope, stop: Cancellatio
                 }
                 Err(_) => tracing::error!(?work, "controller step panicked"),
             }
-            // Other tasks of the runtime run between two steps.
-            tokio::task::yield_now().await;
+            // Other tasks of the runtime run between two steps. A step takes as long as several
+            // requests, which would otherwise be slow while there is much work.
+            for _ in 0..YIELDS {
+                tokio::task::yield_now().await;
+            }
             if stop.is_cancelled() {
                 return;
             }

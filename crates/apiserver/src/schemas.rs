@@ -12,7 +12,8 @@ use crate::status::{ApiError, ApiResult};
 /// Parsed schemas.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
-    definitions: RwLock<HashMap<String, Arc<Schema>>>,
+    /// Looked up for every reference in every write.
+    definitions: RwLock<HashMap<String, Arc<Schema>, foldhash::fast::RandomState>>,
     custom: RwLock<HashMap<String, Arc<Schema>>>,
 }
 

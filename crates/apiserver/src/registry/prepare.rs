@@ -204,15 +204,15 @@ fn set_generation(target: &Target, live: &Value, new: &mut Value) {
         return;
     }
     let has_status = kind.subresource("status").is_some();
-    let spec_of = |object: &Value| {
-        let mut fields = object.as_object().cloned().unwrap_or_default();
-        fields.remove("metadata");
-        if has_status {
-            fields.remove("status");
-        }
-        fields
+    let is_counted = |field: &str| field != "metadata" && !(has_status && field == "status");
+    let counted = |object: &Value| {
+        let fields = object.as_object().into_iter().flatten();
+        fields.filter(|(field, _)| is_counted(field)).count()
     };
-    if spec_of(live) != spec_of(new) {
+    let mut fields = new.as_object().into_iter().flatten();
+    let is_unchanged = counted(live) == counted(new)
+        && fields.all(|(field, value)| !is_counted(field) || live.get(field) == Some(value));
+    if !is_unchanged {
         let generation = object::int(live, &["metadata", "generation"]) + 1;
         object::set_meta(new, "generation", json!(generation));
     }

@@ -235,18 +235,10 @@ pub(crate) fn qos_class(pod: &Value) -> &'static str {
     let mut any = false;
     let mut guaranteed = true;
     for containers in ["containers", "initContainers"] {
-        let path = format!("/spec/{containers}");
-        for container in pod
-            .pointer(&path)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            let amount = |list: &str, resource: &str| {
-                container
-                    .pointer(&format!("/resources/{list}/{resource}"))
-                    .cloned()
-            };
+        let containers = pod.get("spec").and_then(|spec| spec.get(containers));
+        for container in containers.and_then(Value::as_array).into_iter().flatten() {
+            let resources = container.get("resources");
+            let amount = |list: &str, resource: &str| resources?.get(list)?.get(resource);
             for resource in ["cpu", "memory"] {
                 let (limit, request) = (amount("limits", resource), amount("requests", resource));
                 any |= limit.is_some() || request.is_some();
