@@ -32,6 +32,7 @@ mod token_request;
 mod unmodelled;
 mod update;
 mod validate;
+mod workloads;
 
 use std::sync::{Arc, OnceLock};
 

@@ -377,33 +377,3 @@ pub(super) fn mismatched_selector(kind: &Kind, object: &Value) -> Option<FieldEr
         FieldError::invalid("spec.template.metadata.labels", labels, detail)
     })
 }
-
-/// Returns the error for a Pod, or a template of Pods, without containers. The schema only requires
-/// that there is a list.
-pub(super) fn missing_containers(kind: &Kind, object: &Value) -> Option<FieldError> {
-    let path: &[&str] = match kind.group_resource().as_str() {
-        "pods" => &["spec", "containers"],
-        "podtemplates" => &["template", "spec", "containers"],
-        "replicationcontrollers"
-        | "daemonsets.apps"
-        | "deployments.apps"
-        | "replicasets.apps"
-        | "statefulsets.apps"
-        | "jobs.batch" => &["spec", "template", "spec", "containers"],
-        "cronjobs.batch" => &[
-            "spec",
-            "jobTemplate",
-            "spec",
-            "template",
-            "spec",
-            "containers",
-        ],
-        _ => return None,
-    };
-    let (_, parent) = path.split_last()?;
-    // A missing field is an error of the schema, and so is a missing parent.
-    let parent = object::at(object, parent).as_object()?;
-    let containers = parent.get("containers")?;
-    let is_empty = containers.is_null() || containers.as_array().is_some_and(Vec::is_empty);
-    is_empty.then(|| FieldError::required(path.join("."), ""))
-}

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{
     FieldValidation, Registry, Write, budgets, certificates, metadata, pods, rbac, rules, services,
+    workloads,
 };
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
@@ -72,11 +73,13 @@ impl Registry {
         if rbac::is_rbac(kind) {
             errors.extend(rbac::validate(kind, object));
         }
+        by_schema.retain(|error| !workloads::is_own(kind, error));
         errors.extend(by_schema);
         errors.extend(rules::negative_replicas(kind, object));
         errors.extend(rules::bad_bounds(kind, object));
+        errors.extend(workloads::selector_errors(kind, object));
         errors.extend(rules::mismatched_selector(kind, object));
-        errors.extend(rules::missing_containers(kind, object));
+        errors.extend(workloads::pod_spec_errors(kind, object));
         errors.extend(budgets::errors(kind, object));
         if rules::is_crd(kind) {
             errors.extend(crd::validate(object));
@@ -106,6 +109,9 @@ impl Registry {
                 "status" => services::validate_status(new),
                 _ => services::validate_update(live, new),
             });
+        }
+        if target.subresource == "status" {
+            errors.extend(workloads::status_errors(kind, new));
         }
         if pods::is_pod(kind) {
             errors.extend(match target.subresource.as_str() {

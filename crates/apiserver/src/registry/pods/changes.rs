@@ -29,8 +29,7 @@ pub(in crate::registry) fn validate_update(live: &Value, new: &Value) -> Vec<Fie
             let at = format!("{path}[{index}].image");
             if text.is_empty() {
                 // Kubernetes validates the spec and the change, and lists the cause twice.
-                let error = FieldError::required(at, "");
-                errors.extend([error.clone(), error]);
+                errors.push(FieldError::required(at, ""));
             } else if text.trim() != text {
                 let detail = "must not have leading or trailing whitespace";
                 errors.push(FieldError::invalid(at, image, detail));
