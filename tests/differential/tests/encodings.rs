@@ -10,6 +10,7 @@ use bytes::Bytes;
 use differential::{Reply, Server, Suite, run};
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
+use opkit_apimachinery::identity::ResourcePath;
 use opkit_apimachinery::protobuf::{
     self, CONTENT_TYPE, Deserializer, ListParts, MessageType, WatchEventParts,
 };
@@ -92,7 +93,11 @@ impl Compared {
         let (collection, object) = match is_create {
             true => (path.to_owned(), format!("{path}/{name}")),
             false => {
-                let path = path.trim_end_matches("/status").trim_end_matches("/scale");
+                let parsed = ResourcePath::parse(path).context("not the path of a resource")?;
+                let path = match &parsed.subresource {
+                    Some(subresource) => path.trim_end_matches(&format!("/{subresource}")),
+                    None => path,
+                };
                 let collection = path.rsplit_once('/').map(|(collection, _)| collection);
                 (collection.unwrap_or_default().to_owned(), path.to_owned())
             }
