@@ -199,3 +199,43 @@ async fn a_configuration_must_name_a_server() {
         );
     }
 }
+
+/// A webhook over HTTPS: another server, which reviews requests by its own roles and tokens.
+#[tokio::test]
+async fn another_server_is_a_webhook() {
+    let other = Api::start();
+    let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]);
+    other.grant_to_alice("reader", rules).await;
+    let token = other.server.token_for("alice", &[]).unwrap();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let endpoint = other.server.listen(address).await.unwrap();
+    // The kubeconfig has the authority, and the certificate and the token of the administrator.
+    let config = |path: &str| {
+        let server = format!("https://{}", endpoint.address());
+        let config = endpoint.kubeconfig();
+        config.replace(&server, &format!("{server}{path}"))
+    };
+    let webhook =
+        AuthorizationWebhook::new(config("/apis/authorization.k8s.io/v1/subjectaccessreviews"));
+    let authentication = AuthenticationOptions {
+        webhook: Some(AuthenticationWebhook::new(config(
+            "/apis/authentication.k8s.io/v1/tokenreviews",
+        ))),
+        ..AuthenticationOptions::default()
+    };
+    let api = Api::with(Options {
+        authorization: vec![AuthorizationMode::Webhook(webhook)],
+        authentication,
+        ..Options::default()
+    });
+    let header = format!("Bearer {token}");
+    for (path, code) in [("/api/v1/pods", 200), ("/api/v1/secrets", 403)] {
+        let headers = [("authorization", header.as_str())];
+        let remote = api.server.remote_service();
+        let sent = api
+            .send_as(remote, (Method::GET, path), &headers, &Value::Null)
+            .await;
+        assert_eq!(sent.0, code, "{path}: {}", sent.1);
+    }
+    other.server.shutdown().await;
+}
