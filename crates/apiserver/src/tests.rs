@@ -48,6 +48,15 @@ impl Api {
         })
     }
 
+    /// Starts a server without controllers, which write objects of their own.
+    fn alone() -> Self {
+        Self::with(Options {
+            controllers: false,
+            seed: Some(7),
+            ..Options::default()
+        })
+    }
+
     fn with(options: Options) -> Self {
         Self {
             server: Server::start(options).unwrap(),

@@ -2,14 +2,6 @@
 
 use super::*;
 
-fn alone() -> Api {
-    Api::with(Options {
-        seed: Some(7),
-        controllers: false,
-        ..Options::default()
-    })
-}
-
 /// Lets the controllers that run, if any, handle all events.
 async fn settle() {
     for _ in 0..200 {
@@ -19,7 +11,7 @@ async fn settle() {
 
 #[tokio::test]
 async fn nothing_acts_on_workloads_and_namespaces() {
-    let api = alone();
+    let api = Api::alone();
     api.post(DEPLOYMENTS, deployment("web", 1, "nginx:1")).await;
     let namespace = json!({"metadata": {"name": "temporary"}});
     api.post("/api/v1/namespaces", namespace).await;
@@ -38,7 +30,7 @@ async fn nothing_acts_on_workloads_and_namespaces() {
 
 #[tokio::test]
 async fn owners_do_not_take_their_dependents_along() {
-    let api = alone();
+    let api = Api::alone();
     let (_, owner) = api.post(CONFIG_MAPS, config_map("owner")).await;
     let mut dependent = config_map("dependent");
     dependent["metadata"]["ownerReferences"] = json!([{
@@ -54,7 +46,7 @@ async fn owners_do_not_take_their_dependents_along() {
 
 #[tokio::test]
 async fn the_work_of_the_api_server_itself_is_done() {
-    let api = alone();
+    let api = Api::alone();
     let (_, service) = api
         .get("/api/v1/namespaces/default/services/kubernetes")
         .await;

@@ -91,7 +91,7 @@ async fn names_are_generated_or_refused() {
 
 #[tokio::test]
 async fn lists_are_selected_by_labels_and_fields() {
-    let api = Api::start();
+    let api = Api::alone();
     for name in ["one", "two"] {
         let mut object = config_map(name);
         object["metadata"]["labels"] = json!({"name": name});

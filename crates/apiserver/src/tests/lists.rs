@@ -9,7 +9,7 @@ use super::*;
 const COUNT: usize = 200;
 
 async fn with_config_maps() -> Api {
-    let api = Api::start();
+    let api = Api::alone();
     for number in 0..COUNT {
         let mut object = config_map(&format!("c{number:03}"));
         object["data"]["text"] = json!(format!("\"{}\u{e9}", "x".repeat(2_000)));

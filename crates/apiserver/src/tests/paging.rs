@@ -1,7 +1,7 @@
 use super::*;
 
 async fn with_maps(names: &[&str]) -> Api {
-    let api = Api::start();
+    let api = Api::alone();
     for name in names {
         api.post(CONFIG_MAPS, config_map(name)).await;
     }

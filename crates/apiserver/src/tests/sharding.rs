@@ -10,7 +10,7 @@ fn path(shard: &ShardSelector, more: &str) -> String {
 
 #[tokio::test]
 async fn lists_and_watches_are_selected_by_shard() {
-    let api = Api::start();
+    let api = Api::alone();
     for number in 0..20 {
         api.post(CONFIG_MAPS, config_map(&format!("m{number}")))
             .await;

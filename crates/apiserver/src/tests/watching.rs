@@ -39,7 +39,7 @@ async fn a_watch_delivers_every_event_after_its_version() {
 
 #[tokio::test]
 async fn without_a_version_the_present_state_comes_first() {
-    let api = Api::start();
+    let api = Api::alone();
     api.post(CONFIG_MAPS, config_map("one")).await;
     let frames = api.frames(&format!("{CONFIG_MAPS}?watch=true"), 1).await;
     assert_eq!(seen(&frames), pairs(&[("ADDED", "one")]));
