@@ -38,8 +38,11 @@ const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 /// handled again at its next event.
 const ATTEMPTS: u32 = 5;
 
-/// Number of times that all other tasks of the runtime can run between two work items.
-const YIELDS: u32 = 4;
+/// Number of writes between two runs of the controllers' task that count as much load by clients.
+const BUSY: u64 = 4;
+/// Maximum number of times that all other tasks of the runtime run before the next work item, while
+/// there is much load by clients.
+const YIELDS_MAX: u32 = 32;
 
 /// A work item: one object for one controller.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -133,11 +136,7 @@ pub(crate) async fn run(registry: Arc<Registry>, scope: Scope, stop: Cancellatio
                 }
                 Err(_) => tracing::error!(?work, "controller step panicked"),
             }
-            // Other tasks of the runtime run between two steps. A step takes as long as several
-            // requests, which would otherwise be slow while there is much work.
-            for _ in 0..YIELDS {
-                tokio::task::yield_now().await;
-            }
+            yield_to_clients(&registry).await;
             if stop.is_cancelled() {
                 return;
             }
@@ -147,6 +146,20 @@ pub(crate) async fn run(registry: Arc<Registry>, scope: Scope, stop: Cancellatio
             result = changed.changed() => if result.is_err() { return },
             () = stop.cancelled() => return,
         }
+    }
+}
+
+/// Lets the other tasks of the runtime run before the next work item. A work item takes as long as
+/// several requests, so requests come first while clients write many objects.
+async fn yield_to_clients(registry: &Registry) {
+    let mut revision = registry.store.revision();
+    for _ in 0..YIELDS_MAX {
+        tokio::task::yield_now().await;
+        let now = registry.store.revision();
+        if now.saturating_sub(revision) < BUSY {
+            return;
+        }
+        revision = now;
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) async fn respond(
         Verb::Update => handler.update().await,
         Verb::Patch => handler.patch().await,
         Verb::Delete => handler.delete(),
-        Verb::DeleteCollection => handler.delete_collection(),
+        Verb::DeleteCollection => handler.delete_collection().await,
     };
     let mut response = response?;
     if let (Response::Object(object), Some(warning)) = (&mut response, deprecation) {

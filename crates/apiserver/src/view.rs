@@ -28,6 +28,10 @@ pub(crate) use chunks::Chunks;
 const PARTIAL_METADATA: &str =
     "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":";
 
+/// Number of objects of a list that are encoded before other tasks of the runtime run, which takes
+/// about 1 ms.
+const ENCODED_AT_ONCE: usize = 32;
+
 /// The form in which one response or watch shows stored objects.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
@@ -124,13 +128,17 @@ impl View {
     }
 
     /// Returns the body of a response with a list that has this metadata.
-    pub(crate) fn list(&self, objects: Vec<Arc<Stored>>, metadata: Value) -> ApiResult<Chunks> {
+    pub(crate) async fn list(
+        &self,
+        objects: Vec<Arc<Stored>>,
+        metadata: Value,
+    ) -> ApiResult<Chunks> {
         let (list, field) =
             self.representation
                 .list_without_items(&self.kind, metadata, self.clock.now());
         match self.media {
             Media::Json => Ok(self.json_list(objects, &list, field)),
-            Media::Protobuf if self.is_whole_object() => self.protobuf_list(objects, &list),
+            Media::Protobuf if self.is_whole_object() => self.protobuf_list(objects, &list).await,
             Media::Protobuf | Media::Yaml => {
                 let columns = self.columns();
                 let items = objects.iter().map(|stored| self.item(stored, &columns));
@@ -167,11 +175,14 @@ impl View {
 
     /// Returns a list in protobuf. The envelope contains the length of the list, so all items are
     /// encoded before the first chunk.
-    fn protobuf_list(&self, objects: Vec<Arc<Stored>>, list: &Value) -> ApiResult<Chunks> {
+    async fn protobuf_list(&self, objects: Vec<Arc<Stored>>, list: &Value) -> ApiResult<Chunks> {
         let mut start = protobuf::encode_message(list).map_err(encoding_failed)?;
         let mut length = start.len();
         let mut items = Vec::with_capacity(objects.len());
         for stored in objects {
+            if items.len() % ENCODED_AT_ONCE == ENCODED_AT_ONCE - 1 {
+                tokio::task::yield_now().await;
+            }
             let message = match self.has_stored_version(&stored) {
                 true => match stored.protobuf(&self.budget).map_err(encoding_failed)? {
                     std::borrow::Cow::Borrowed(_) => None,

@@ -141,6 +141,10 @@ impl Store {
 }
 
 impl State {
+    #[expect(
+        clippy::mutable_key_type,
+        reason = "only the kept encoding of an object changes, not its place"
+    )]
     fn index(&mut self, object: &Arc<Stored>) {
         for owner in owner_uids(object) {
             let dependents = self.by_owner.entry(owner.into()).or_default();

@@ -77,7 +77,7 @@ impl Positions {
         range(0, self.json_end)
     }
 
-    pub(super) fn from_metadata(self) -> Range<usize> {
+    pub(super) fn without_type(self) -> Range<usize> {
         range(self.from_metadata, self.json_end)
     }
 

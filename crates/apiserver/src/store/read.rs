@@ -56,6 +56,10 @@ impl Store {
     /// `revision` is `None`, the current objects are returned. At most `limit` objects are
     /// returned. A past state is computed from the current objects by undoing the events after
     /// `revision`.
+    #[expect(
+        clippy::mutable_key_type,
+        reason = "only the kept encoding of an object changes, not its key"
+    )]
     pub(crate) fn list_at(
         &self,
         resource: &str,

@@ -117,7 +117,7 @@ impl Stored {
     /// Returns the JSON of the object from the field `metadata` to the closing brace. `kind` and
     /// `apiVersion`, which come before, are left out.
     pub(crate) fn json_from_metadata(&self) -> &str {
-        self.slice(self.positions.from_metadata())
+        self.slice(self.positions.without_type())
     }
 
     /// Returns the JSON of the object's metadata.

@@ -13,7 +13,7 @@ impl Handler<'_> {
         Ok(Response::ok(body))
     }
 
-    pub(super) fn delete_collection(&self) -> ApiResult<Response> {
+    pub(super) async fn delete_collection(&self) -> ApiResult<Response> {
         list_options::check_list(self.query())?;
         let request = list_options::page(self.query())?;
         let filter = Filter::parse(self.kind(), self.query())?;
@@ -22,6 +22,6 @@ impl Handler<'_> {
         self.registry
             .delete_all(self.kind(), &page.objects, &options, &write)?;
         let metadata = page.metadata();
-        self.list_response(page.objects, metadata)
+        self.list_response(page.objects, metadata).await
     }
 }

@@ -52,16 +52,16 @@ impl Handler<'_> {
             let info = json!({"selector": shard.to_string()});
             object::set_field(&mut metadata, "shardInfo", info);
         }
-        self.list_response(page.objects, metadata)
+        self.list_response(page.objects, metadata).await
     }
 
     /// Returns the response with a list of stored objects.
-    pub(super) fn list_response(
+    pub(super) async fn list_response(
         &self,
         objects: Vec<Arc<Stored>>,
         metadata: Value,
     ) -> ApiResult<Response> {
-        let list = self.view().list(objects, metadata)?;
+        let list = self.view().list(objects, metadata).await?;
         Ok(Response::with_content(200, Content::List(list), Vec::new()))
     }
 

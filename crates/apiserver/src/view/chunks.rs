@@ -8,12 +8,14 @@ use bytes::Bytes;
 /// with a TLS record (16 KiB), and short compared with the memory of a connection.
 const CHUNK: usize = 64 * 1024;
 
+type Append = dyn FnMut(&mut Vec<u8>) -> bool + Send;
+
 /// An iterator of the chunks of a body. A chunk is written when it is requested.
 pub(crate) struct Chunks {
     /// The bytes before the items, until the first chunk is written.
     start: Vec<u8>,
     /// Appends the next item. Returns false if there is none.
-    append: Box<dyn FnMut(&mut Vec<u8>) -> bool + Send>,
+    append: Box<Append>,
     /// The bytes after the items, until the last chunk is written.
     end: Option<&'static [u8]>,
 }
