@@ -17,8 +17,8 @@ use crate::status::{ApiError, ApiResult};
 use crate::view::Chunks;
 use crate::watch::WatchRequest;
 
-/// The body of an HTTP response: a complete body, or a stream of the chunks of a long list or of the
-/// frames of a watch.
+/// The body of an HTTP response: a complete body, or a stream of the chunks of a long list or of
+/// the frames of a watch.
 pub type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 
 pub(crate) type HttpResponse = http::Response<ResponseBody>;

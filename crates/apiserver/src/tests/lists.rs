@@ -64,10 +64,13 @@ async fn a_long_list_is_sent_in_chunks() {
     for _ in 0..2 {
         let (protobuf, count) = chunks(&api, CONFIG_MAPS, &[("accept", CONTENT_TYPE)]).await;
         assert!(count > 3, "{count}");
-        assert_eq!(decode(&protobuf).unwrap(), list);
+        let read = decode(&protobuf).unwrap();
+        assert_eq!(read["kind"], list["kind"]);
+        assert!(read["items"] == list["items"]);
     }
     let (yaml, _) = chunks(&api, CONFIG_MAPS, &[("accept", "application/yaml")]).await;
-    assert_eq!(serde_saphyr::from_slice::<Value>(&yaml).unwrap(), list);
+    let read: Value = serde_saphyr::from_slice(&yaml).unwrap();
+    assert!(read["items"] == list["items"]);
 }
 
 #[tokio::test]
