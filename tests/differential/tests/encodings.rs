@@ -131,32 +131,34 @@ impl Compared {
     ) -> Result<()> {
         const JSON: &str = "application/json";
         let list = self.json(&format!("{collection}?{selector}"), JSON)?;
-        let mut item = list["items"][0].clone();
+        let mut item = at(&list, "/items/0");
         for field in ["apiVersion", "kind"] {
-            item[field] = expected[field].clone();
+            if let Some(fields) = item.as_object_mut() {
+                fields.insert(field.to_owned(), at(expected, &format!("/{field}")));
+            }
         }
         same("item of a list", &item, expected)?;
         let watch = format!("{collection}?watch=true&timeoutSeconds=1&{selector}");
         let frames = self.get(&watch, JSON)?.into_body();
         let first = frames.split(|byte| *byte == b'\n').next();
         let frame: Value = serde_json::from_slice(first.unwrap_or_default())?;
-        same("frame of a watch", &frame["object"], expected)?;
+        same("frame of a watch", &at(&frame, "/object"), expected)?;
 
         let partial = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
         let metadata = json!({
             "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
-            "metadata": expected["metadata"],
+            "metadata": at(expected, "/metadata"),
         });
         same("metadata", &self.json(object, partial)?, &metadata)?;
         let partial_list = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
         let list = self.json(&format!("{collection}?{selector}"), partial_list)?;
-        same("metadata in a list", &list["items"][0], &metadata)?;
+        same("metadata in a list", &at(&list, "/items/0"), &metadata)?;
         let table = "application/json;as=Table;g=meta.k8s.io;v=v1";
         let table = self.json(
             &format!("{collection}?{selector}&includeObject=Object"),
             table,
         )?;
-        same("object in a Table", &table["rows"][0]["object"], expected)
+        same("object in a Table", &at(&table, "/rows/0/object"), expected)
     }
 
     fn check_protobuf(
@@ -193,8 +195,9 @@ impl Compared {
             .items()
             .next()
             .context("no item")?;
-        let field = |field: &str| expected[field].as_str().unwrap_or_default().to_owned();
-        let message = MessageType::of(&field("apiVersion"), &field("kind"));
+        let (version, kind) = (at(&expected, "/apiVersion"), at(&expected, "/kind"));
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let message = MessageType::of(&text(&version), &text(&kind));
         let message = message.context("no message")?;
         let item = Value::deserialize(Deserializer::new(message, item))?;
         let fields = expected.as_object_mut().context("no object")?;
@@ -202,6 +205,11 @@ impl Compared {
         fields.remove("kind");
         same("item of a protobuf list", &item, &expected)
     }
+}
+
+/// Returns the value at a JSON pointer, or null if there is none.
+fn at(value: &Value, pointer: &str) -> Value {
+    value.pointer(pointer).cloned().unwrap_or_default()
 }
 
 fn same(what: &str, found: &Value, expected: &Value) -> Result<()> {

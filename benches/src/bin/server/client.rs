@@ -14,6 +14,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
 /// Address of a server, and the token of its administrator.
@@ -27,6 +28,8 @@ pub(crate) struct Address {
 /// One connection.
 pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
+    /// The task of the connection, which is stopped when this is dropped.
+    _task: JoinSet<()>,
     authorization: String,
     host: String,
 }
@@ -67,9 +70,14 @@ impl Connection {
             .connect(name, stream)
             .await?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        tokio::spawn(connection);
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            // An error of the connection is an error of the next request.
+            let _ = connection.await;
+        });
         Ok(Self {
             sender,
+            _task: task,
             authorization: format!("Bearer {}", address.token),
             host: address.host.clone(),
         })
