@@ -13,6 +13,9 @@ pub mod client {}
 #[doc = include_str!("../../../docs/controller.md")]
 pub mod controller {}
 #[doc = include_str!("guides/links.md")]
+#[doc = include_str!("../../../docs/envtest.md")]
+pub mod envtest {}
+#[doc = include_str!("guides/links.md")]
 #[doc = include_str!("../../../docs/kinds.md")]
 pub mod kinds {}
 #[doc = include_str!("guides/links.md")]

@@ -105,6 +105,7 @@
 //! | [`guides::kinds`] | kinds, their schemas and the CRDs that follow from them |
 //! | [`guides::controller`] | sources, reconciles, children, finalizers, states, leader election |
 //! | [`guides::testing`] | tests on the embedded control plane and on real Kubernetes |
+//! | [`guides::envtest`] | the embedded API server for test suites in Go and other languages |
 //! | [`guides::observability`] | logs, metrics, traces, health, and `opkit explain` |
 //! | [`guides::client`] | requests without a controller |
 //! | [`guides::cache`] | informers and listers without a controller |
