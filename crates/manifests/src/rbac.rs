@@ -17,6 +17,10 @@ use crate::rule::{PolicyRule, merge};
 #[derive(Debug, Clone)]
 pub struct Rbac {
     operator: String,
+    /// First part of the names of all objects.
+    prefix: String,
+    /// Existing namespace of the ServiceAccount; `None` for a namespace of the operator's own.
+    service_account_namespace: Option<String>,
     rules: Vec<PolicyRule>,
     namespaces: Vec<String>,
     leader_election: bool,
@@ -27,8 +31,11 @@ pub struct Rbac {
 impl Rbac {
     /// Creates the RBAC manifests of an operator that needs these rules in all namespaces.
     pub fn new(operator: impl Into<String>, rules: Vec<PolicyRule>) -> Self {
+        let operator = operator.into();
         Self {
-            operator: operator.into(),
+            prefix: operator.clone(),
+            operator,
+            service_account_namespace: None,
             rules,
             namespaces: Vec::new(),
             leader_election: false,
@@ -68,20 +75,34 @@ impl Rbac {
         self
     }
 
-    /// Returns the namespace in which the operator runs: the name of the operator followed by
-    /// `-system`.
-    pub fn own_namespace(&self) -> String {
-        format!("{}-system", self.operator)
+    /// Sets names for one of several instances of the operator in one cluster: the names of all
+    /// objects start with `prefix` instead of the operator's name, and the ServiceAccount is in
+    /// `namespace`, which must exist.
+    pub fn instance(mut self, prefix: impl Into<String>, namespace: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self.service_account_namespace = Some(namespace.into());
+        self
     }
 
-    /// Returns the manifests: the operator's namespace and ServiceAccount, the roles, and the role
-    /// bindings.
+    /// Returns the namespace in which the operator runs: the namespace of its
+    /// [instance](Self::instance), or the name of the operator followed by `-system`.
+    pub fn own_namespace(&self) -> String {
+        match &self.service_account_namespace {
+            Some(namespace) => namespace.clone(),
+            None => format!("{}-system", self.operator),
+        }
+    }
+
+    /// Returns the manifests: the operator's namespace (not for an [instance](Self::instance)) and
+    /// ServiceAccount, the roles, and the role bindings.
     pub fn documents(&self) -> Vec<Value> {
         let own = self.own_namespace();
-        let mut documents = vec![
-            self.document("v1", "Namespace", &own, None),
-            self.document("v1", "ServiceAccount", &self.account(), Some(&own)),
-        ];
+        let mut documents = Vec::new();
+        if self.service_account_namespace.is_none() {
+            documents.push(self.document("v1", "Namespace", &own, None));
+        }
+        let account = self.service_account_name();
+        documents.push(self.document("v1", "ServiceAccount", &account, Some(&own)));
         let is_limited = !self.namespaces.is_empty();
         let (namespaced, cluster): (Vec<_>, Vec<_>) =
             (self.rules.iter().cloned()).partition(|rule| rule.namespaced && is_limited);
@@ -107,7 +128,7 @@ impl Rbac {
                 PolicyRule::new("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
             ];
             self.grant(&mut documents, "metrics-auth", None, &reviews);
-            let name = format!("{}-metrics-reader", self.operator);
+            let name = format!("{}-metrics-reader", self.prefix);
             let mut reader = self.document(RBAC, "ClusterRole", &name, None);
             set(
                 &mut reader,
@@ -119,8 +140,9 @@ impl Rbac {
         documents
     }
 
-    fn account(&self) -> String {
-        format!("{}-controller-manager", self.operator)
+    /// Returns the name of the operator's ServiceAccount.
+    pub fn service_account_name(&self) -> String {
+        format!("{}-controller-manager", self.prefix)
     }
 
     /// Adds a role with `rules` and the role binding to the operator's ServiceAccount. Adds nothing
@@ -139,7 +161,7 @@ impl Rbac {
             Some(_) => ("Role", "RoleBinding"),
             None => ("ClusterRole", "ClusterRoleBinding"),
         };
-        let name = format!("{}-{what}-role", self.operator);
+        let name = format!("{}-{what}-role", self.prefix);
         let rules: Vec<_> = merge(rules).iter().map(PolicyRule::document).collect();
         let mut granted = self.document(RBAC, role, &name, namespace);
         set(&mut granted, "rules", json!(rules));
@@ -147,7 +169,7 @@ impl Rbac {
         let reference =
             json!({"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name});
         set(&mut bound, "roleRef", reference);
-        let (account, own) = (self.account(), self.own_namespace());
+        let (account, own) = (self.service_account_name(), self.own_namespace());
         set(
             &mut bound,
             "subjects",

@@ -106,16 +106,6 @@ pub(crate) struct Flags {
     pub(crate) record_values: bool,
 }
 
-impl Flags {
-    /// Reports whether only authorized clients can read the metrics.
-    pub(crate) fn protects_metrics(&self) -> bool {
-        match self.metrics_bind_address.0 {
-            Some(address) => self.metrics_secure.unwrap_or(!address.ip().is_loopback()),
-            None => false,
-        }
-    }
-}
-
 /// Address that a server listens on; `None` turns the server off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BindAddress(pub(crate) Option<SocketAddr>);

@@ -22,7 +22,7 @@ use opkit_manifests::{PolicyRule, Rbac};
 pub use self::run::{RunOptions, ServerAddresses};
 use self::state::Setup;
 pub use self::state::{MakeState, MakeStateWith};
-use crate::arguments::{ArgsType, Flags};
+use crate::arguments::ArgsType;
 use crate::namespaces;
 use crate::rbac::Declared;
 
@@ -489,16 +489,32 @@ impl Operator {
         }
     }
 
-    /// Returns the roles and bindings of an operator that runs with these flags.
-    fn rbac(&self, flags: &Flags) -> Rbac {
-        let elects = flags.leader_elect.unwrap_or(self.leader_election.is_some());
-        let declared = self.leader_election.as_ref();
-        let declared = declared.and_then(|election| election.namespace.clone());
+    /// Returns the ServiceAccount, roles and role bindings that `manifests` prints for an operator
+    /// that runs with these options.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod opkit { pub use opkit_operator::*; pub use opkit_operator as operator; }
+    /// use opkit::Operator;
+    /// use opkit::operator::RunOptions;
+    ///
+    /// let operator = Operator::new("map-operator").leader_election("map-operator.opkit.dev");
+    /// let rbac = operator.rbac(&RunOptions::default());
+    /// assert_eq!(rbac.service_account_name(), "map-operator-controller-manager");
+    /// ```
+    pub fn rbac(&self, options: &RunOptions) -> Rbac {
+        let election = self.election(options);
+        let lease_namespace = election.as_ref().and_then(|it| it.namespace.clone());
+        let protects_metrics = options.metrics_bind_address.is_some_and(|address| {
+            options
+                .metrics_secure
+                .unwrap_or(!address.ip().is_loopback())
+        });
         Rbac::new(&self.name, self.rules())
-            .namespaces(namespaces::chosen(&flags.namespace, &self.namespaces))
-            .leader_election(elects)
-            .leader_election_namespace(flags.leader_election_namespace.clone().or(declared))
-            .metrics_auth(flags.protects_metrics())
+            .namespaces(namespaces::chosen(&options.namespaces, &self.namespaces))
+            .leader_election(election.is_some())
+            .leader_election_namespace(lease_namespace)
+            .metrics_auth(protects_metrics)
     }
 }
 

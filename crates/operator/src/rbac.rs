@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use opkit_controller::{AnyController, EventApi, Permission, WatchedKind};
 use opkit_manifests::{PolicyRule, merge};
 
-/// Verbs that an informer needs to read a kind.
-const READ: [&str; 3] = ["get", "list", "watch"];
-/// Verbs for applying, pruning and deleting children.
-const WRITE: [&str; 3] = ["create", "delete", "patch"];
+/// Verbs that an informer needs to cache a kind.
+const CACHE: [&str; 2] = ["list", "watch"];
+/// Verbs for applying, pruning and deleting children. A child is read from the server if it has
+/// changed since it was cached.
+const WRITE: [&str; 4] = ["create", "delete", "get", "patch"];
 
 /// Declarations that permissions are inferred from.
 #[derive(Debug)]
@@ -70,19 +71,21 @@ impl Declared<'_> {
             let watched = controller.watches();
             let owns = watched.iter().any(|watched| watched.is_owned);
             for watched in watched {
-                rules.push(rule(&watched, "", &READ));
+                rules.push(rule(&watched, "", &CACHE));
                 if watched.is_owned || watched.is_unowned {
                     rules.push(rule(&watched, "", &WRITE));
                 }
                 if !watched.is_reconciled {
                     continue;
                 }
+                // The object is read from the server if it has changed since it was cached.
                 if controller.has_finalizer() {
-                    rules.push(rule(&watched, "", &["patch"]));
+                    rules.push(rule(&watched, "", &["get", "patch"]));
                 }
                 let kind = &watched.kind;
                 let resource = (kind.plural.clone(), kind.group.clone());
                 if self.with_status.contains(&resource) {
+                    rules.push(rule(&watched, "", &["get"]));
                     rules.push(rule(&watched, "/status", &["patch"]));
                 }
                 // Clusters with the admission plugin OwnerReferencesPermissionEnforcement require

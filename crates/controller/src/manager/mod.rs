@@ -60,6 +60,9 @@ pub struct ManagerOptions {
     /// Permissions that the operator needs in addition to list and watch. The manager checks them
     /// before it starts the controllers.
     pub permissions: Vec<Permission>,
+    /// Whether the manager checks, before it starts the controllers, that the server serves each
+    /// kind and grants each permission.
+    pub preflight: bool,
     /// Options of the leader election among several processes, in which tasks that need leadership
     /// run in one process at a time. `None` if there is only one process.
     pub leader_election: Option<LeaderElectionOptions>,
@@ -83,6 +86,7 @@ impl Default for ManagerOptions {
             grace_period: Duration::from_secs(30),
             cache_sync_timeout: Duration::from_secs(120),
             permissions: Vec::new(),
+            preflight: true,
             leader_election: None,
             log: ReconcileLog::default(),
             metrics: MetricsRegistry::default(),

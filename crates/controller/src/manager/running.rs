@@ -118,7 +118,12 @@ impl RunningManager {
         // The informers list at the same time, so a start takes no longer than the slower of both.
         let (operator, options) = (&self.manager.operator, &self.manager.options);
         let each = self.clusters.iter().map(async |cluster| {
-            let checked = preflight::check(operator, &cluster.client, options, &watched);
+            let checked = async {
+                match options.preflight {
+                    true => preflight::check(operator, &cluster.client, options, &watched).await,
+                    false => Ok(()),
+                }
+            };
             let synced = cluster.factory.wait_for_sync(timeout);
             let reported = report_status_gaps(&cluster.client, &reconciled).map(Ok);
             futures::try_join!(checked, synced.map_err(ManagerError::Sync), reported).map(drop)

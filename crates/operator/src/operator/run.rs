@@ -47,6 +47,9 @@ pub struct RunOptions {
     pub leader_elect: Option<bool>,
     /// Namespace of the Lease; the pod's namespace by default.
     pub leader_election_namespace: Option<String>,
+    /// Whether the start fails if a permission or a kind is missing. Without this check, an
+    /// operator starts, and its requests are refused.
+    pub preflight: bool,
     /// Registry of the operator's metrics; keep a clone to read the metrics.
     pub metrics: MetricsRegistry,
     /// Log of the reconciles; keep a clone to read the log.
@@ -101,6 +104,7 @@ impl Default for RunOptions {
             grace_period,
             leader_elect: None,
             leader_election_namespace: None,
+            preflight: true,
             metrics,
             log,
             ready,
@@ -110,6 +114,30 @@ impl Default for RunOptions {
             health_probe_bind_address: None,
             servers: watch::Sender::default(),
             debug: None,
+        }
+    }
+}
+
+impl From<Flags> for RunOptions {
+    fn from(flags: Flags) -> Self {
+        let debug = flags.debug_bind_address.map(|address| DebugOptions {
+            address,
+            address_file: flags.debug_address_file.clone(),
+        });
+        let log = ReconcileLog::default();
+        log.record_values(flags.record_values);
+        Self {
+            log,
+            namespaces: flags.namespace,
+            grace_period: flags.graceful_shutdown_timeout,
+            leader_elect: flags.leader_elect,
+            leader_election_namespace: flags.leader_election_namespace,
+            metrics_bind_address: flags.metrics_bind_address.0,
+            metrics_secure: flags.metrics_secure,
+            metrics_cert_path: flags.metrics_cert_path,
+            health_probe_bind_address: flags.health_probe_bind_address.0,
+            debug,
+            ..Default::default()
         }
     }
 }
@@ -133,7 +161,7 @@ impl Operator {
         match command.unwrap_or(Command::Run) {
             Command::Manifests => {
                 self.check(&flags.namespace)?;
-                let rbac = self.rbac(&flags);
+                let rbac = self.rbac(&RunOptions::from(flags));
                 Ok(print(
                     "the manifests",
                     &manifests::print(&self.crds, &rbac)?,
@@ -162,25 +190,9 @@ impl Operator {
         sending.metrics.register(&mut metrics.lock());
         let connected = opkit_client::connect_with(flags.kubeconfig.as_deref(), sending).await;
         let (client, server) = connected.map_err(OperatorError::Connect)?;
-        let debug = flags.debug_bind_address.map(|address| DebugOptions {
-            address,
-            address_file: flags.debug_address_file.clone(),
-        });
-        let log = ReconcileLog::default();
-        log.record_values(flags.record_values);
         let options = RunOptions {
-            log,
-            namespaces: flags.namespace,
-            grace_period: flags.graceful_shutdown_timeout,
-            leader_elect: flags.leader_elect,
-            leader_election_namespace: flags.leader_election_namespace,
             metrics,
-            metrics_bind_address: flags.metrics_bind_address.0,
-            metrics_secure: flags.metrics_secure,
-            metrics_cert_path: flags.metrics_cert_path,
-            health_probe_bind_address: flags.health_probe_bind_address.0,
-            debug,
-            ..Default::default()
+            ..RunOptions::from(flags)
         };
         let run = async |stop: CancellationToken| {
             let created = stop.run_until_cancelled(self.manager(client, options, args));
@@ -248,6 +260,7 @@ impl Operator {
         settings.scope = namespaces::scope(&options.namespaces, &self.namespaces);
         settings.grace_period = options.grace_period;
         settings.permissions = self.declared().permissions();
+        settings.preflight = options.preflight;
         settings.leader_election = self.election(&options);
         settings.metrics = options.metrics.clone();
         settings.event_api = self.event_api;

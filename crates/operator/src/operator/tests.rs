@@ -11,7 +11,9 @@ fn documents(operator: Operator, arguments: &[&str], kind: &str) -> Vec<Value> {
     let all = std::iter::once(&"test").chain(arguments);
     let line = CommandLine::new("test", &[]).unwrap();
     let (arguments, _) = line.parse(all.map(Into::into)).unwrap();
-    let mut documents = operator.rbac(&arguments.flags).documents();
+    let mut documents = operator
+        .rbac(&RunOptions::from(arguments.flags))
+        .documents();
     documents.retain(|document| document["kind"] == kind);
     documents
 }

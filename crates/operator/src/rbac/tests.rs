@@ -34,9 +34,9 @@ fn rules_cover_the_declarations_and_no_more() {
         PolicyRule::new("", ["configmaps"], ["get", "list", "patch", "watch"]),
         PolicyRule::new("", ["configmaps/finalizers"], ["update"]),
         PolicyRule::new("", ["configmaps/status"], ["patch"]),
-        PolicyRule::new("", ["namespaces"], READ).cluster_scoped(),
-        PolicyRule::new("", ["secrets"], READ),
-        PolicyRule::new("apps", ["deployments"], READ.into_iter().chain(WRITE)),
+        PolicyRule::new("", ["namespaces"], CACHE).cluster_scoped(),
+        PolicyRule::new("", ["secrets"], CACHE),
+        PolicyRule::new("apps", ["deployments"], CACHE.into_iter().chain(WRITE)),
         PolicyRule::new("apps", ["deployments/scale"], ["get"]),
         PolicyRule::new("events.k8s.io", ["events"], ["create", "patch"]).cluster_scoped(),
     ];
@@ -83,7 +83,7 @@ fn children_without_owner_references_are_written_and_recorded() {
         rules: &[],
         event_api: EventApi::EventsV1,
     };
-    let written = || READ.into_iter().chain(WRITE);
+    let written = || CACHE.into_iter().chain(WRITE);
     let expected = [
         // The record and the finalizer are patched; no child has an owner reference.
         PolicyRule::new("", ["configmaps"], ["get", "list", "patch", "watch"]),
