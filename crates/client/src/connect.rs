@@ -6,7 +6,7 @@ mod kubeconfig;
 
 use std::path::{Path, PathBuf};
 
-use kube::config::KubeConfigOptions;
+use kube::config::{AuthInfo, KubeConfigOptions};
 use kube::{Client, Config};
 
 use crate::ClientOptions;
@@ -83,6 +83,26 @@ pub async fn connect_with(
     let config = find(kubeconfig).await?;
     let server = config.cluster_url.to_string();
     Ok((options.client(config)?, server))
+}
+
+/// Creates a client with `options` for the cluster that [`connect`] selects. The client sends
+/// `token` instead of the credentials in the configuration.
+///
+/// # Errors
+/// Same as [`connect`].
+///
+/// # Cancel safety
+/// May be dropped at any time.
+pub async fn connect_with_token(
+    token: String,
+    options: ClientOptions,
+) -> Result<Client, ConnectError> {
+    let mut config = find(None).await?;
+    config.auth_info = AuthInfo {
+        token: Some(token.into()),
+        ..AuthInfo::default()
+    };
+    options.client(config)
 }
 
 async fn find(explicit: Option<&Path>) -> Result<Config, ConnectError> {

@@ -46,7 +46,7 @@ mod transport;
 pub use backoff::Backoff;
 pub use built_in::add_built_in_kinds;
 pub use client::{Client, ObjectList, SubresourceClient, TypedClient, verbs};
-pub use connect::{ConnectError, connect, connect_with};
+pub use connect::{ConnectError, connect, connect_with, connect_with_token};
 pub use deleted::{Deleted, is_removed};
 pub use discovery::{
     ApiResource, Discovered, Discovery, DiscoveryError, DiskCache, GroupFailure, RestMapper,

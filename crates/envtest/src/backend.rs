@@ -6,7 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use kube::Api;
+use kube::api::PostParams;
 use kube::client::Body;
 use kube::config::Kubeconfig;
 use opkit_apiserver::{Options, Server};
@@ -76,11 +79,8 @@ impl Backend {
     /// `default`.
     pub(crate) fn embedded() -> Result<(Self, RestClient), TestError> {
         let server = Server::start(Options::default()).map_err(TestError::Start)?;
-        let mut options = ClientOptions::default();
-        // Within one process compression only costs time.
-        options.gzip = false;
-        let client = RestClient::new(options.in_process(server.service(), "default"));
-        Ok((Self::Embedded(server), client))
+        let client = in_process_options().in_process(server.service(), "default");
+        Ok((Self::Embedded(server), RestClient::new(client)))
     }
 
     /// Returns the real Kubernetes processes that the tests of this process share, and a client for
@@ -104,14 +104,36 @@ impl Backend {
         let client = opkit_client::connect(None)
             .await
             .map_err(TestError::Cluster)?;
-        // kube has no way to change the default namespace of a client.
-        let service = tower::service_fn(move |request: http::Request<Body>| {
-            let client = client.clone();
-            async move { client.send(request).await }
-        });
-        let client = RestClient::new(kube::Client::new(service, namespace_name()));
+        let client = RestClient::new(in_namespace(client, &namespace_name()));
         create_namespace(&client).await?;
         Ok((Self::Cluster, client))
+    }
+
+    /// Returns a client that acts as a ServiceAccount, with the namespace of the ServiceAccount as
+    /// the default namespace. `admin` is a client of the administrator.
+    pub(crate) async fn service_account_client(
+        &self,
+        admin: &RestClient,
+        namespace: &str,
+        name: &str,
+    ) -> Result<kube::Client, TestError> {
+        match self {
+            Self::Embedded(server) => {
+                let service = server.service_as_service_account(namespace, name);
+                Ok(in_process_options().in_process(service, namespace))
+            }
+            Self::Binaries(plane) => {
+                let token = request_token(admin, namespace, name).await?;
+                let client = plane.client_with_token(namespace, &token).await;
+                client.map_err(|cause| TestError::Client { cause })
+            }
+            Self::Cluster => {
+                let token = request_token(admin, namespace, name).await?;
+                let options = ClientOptions::default();
+                let client = opkit_client::connect_with_token(token, options).await;
+                Ok(in_namespace(client.map_err(TestError::Cluster)?, namespace))
+            }
+        }
     }
 
     /// Reports whether other tests use this control plane at the same time, each in its own
@@ -166,12 +188,6 @@ impl Backend {
             (Capability::CronJobs, Self::Embedded(_)) => {
                 Some("the embedded control plane starts no Jobs on a schedule")
             }
-            (Capability::Eviction, Self::Embedded(_)) => {
-                Some("the embedded control plane does not model pods/eviction")
-            }
-            (Capability::Tokens, Self::Embedded(_)) => Some(
-                "the embedded control plane has one user, an administrator who may do everything",
-            ),
             (Capability::Shards, Self::Binaries(plane)) if !plane.has_shards() => {
                 Some("this kube-apiserver has no feature gate ShardedListAndWatch")
             }
@@ -294,6 +310,41 @@ impl Backend {
             timeout: NAMESPACE_MAX,
         })
     }
+}
+
+/// Returns the options of clients of an embedded server. Within one process compression only costs
+/// time.
+fn in_process_options() -> ClientOptions {
+    let mut options = ClientOptions::default();
+    options.gzip = false;
+    options
+}
+
+/// Returns `client` with another default namespace, which kube cannot change.
+fn in_namespace(client: kube::Client, namespace: &str) -> kube::Client {
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let client = client.clone();
+        async move { client.send(request).await }
+    });
+    kube::Client::new(service, namespace)
+}
+
+/// Requests a token of a ServiceAccount, which is valid for an hour.
+async fn request_token(
+    admin: &RestClient,
+    namespace: &str,
+    name: &str,
+) -> Result<String, TestError> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(admin.kube(), namespace);
+    let (params, request) = (PostParams::default(), TokenRequest::default());
+    let created = accounts.create_token_request(name, &params, &request);
+    let created = created.await.map_err(|error| TestError::Client {
+        cause: format!("there is no token of ServiceAccount {namespace}/{name}: {error}"),
+    })?;
+    Ok(created
+        .status
+        .and_then(|status| status.token)
+        .unwrap_or_default())
 }
 
 fn namespace_name() -> String {

@@ -210,7 +210,18 @@ impl Binaries {
 
     /// Returns a client on the current runtime, with `namespace` as the default namespace.
     pub(crate) async fn client(&self, namespace: &str) -> Result<kube::Client, String> {
-        let kubeconfig = Kubeconfig::from_yaml(&self.kubeconfig(namespace));
+        self.client_with_token(namespace, &self.token).await
+    }
+
+    /// Returns a client as [`client`](Self::client) does, for the user of a bearer token.
+    pub(crate) async fn client_with_token(
+        &self,
+        namespace: &str,
+        token: &str,
+    ) -> Result<kube::Client, String> {
+        let kubeconfig =
+            arguments::kubeconfig(self.watchdog.directory(), self.ports, token, namespace);
+        let kubeconfig = Kubeconfig::from_yaml(&kubeconfig);
         let kubeconfig = kubeconfig.map_err(|error| error.to_string())?;
         let config =
             kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())

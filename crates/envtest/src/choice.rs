@@ -10,6 +10,19 @@ const VARIABLE: &str = "OPKIT_CONTROL_PLANE";
 /// Environment variable of controller-runtime's envtest that selects an existing cluster.
 const EXISTING: &str = "USE_EXISTING_CLUSTER";
 
+/// Environment variable that lets operators act as administrator.
+const AS_ADMIN: &str = "OPKIT_OPERATORS_AS_ADMIN";
+
+/// Reports whether the environment lets operators act as administrator.
+pub(crate) fn operators_as_admin(variable: impl Fn(&str) -> Option<String>) -> bool {
+    variable(AS_ADMIN).is_some_and(|value| is_true(&value))
+}
+
+/// Reports whether a value is true for Go's `strconv.ParseBool`, which envtest uses.
+fn is_true(value: &str) -> bool {
+    matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True")
+}
+
 /// Implementation of the control plane that the environment selects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Choice {
@@ -31,10 +44,9 @@ impl Choice {
                 variable: VARIABLE,
                 value: value.to_owned(),
             }),
-            // The values are those of Go's strconv.ParseBool, which envtest uses.
-            None => match set(EXISTING).as_deref() {
-                Some("1" | "t" | "T" | "true" | "TRUE" | "True") => Ok(Self::Cluster),
-                _ => Ok(Self::Embedded),
+            None => match set(EXISTING).is_some_and(|value| is_true(&value)) {
+                true => Ok(Self::Cluster),
+                false => Ok(Self::Embedded),
             },
         }
     }

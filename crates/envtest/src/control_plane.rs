@@ -17,12 +17,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::backend::{Backend, Capability};
-use crate::choice::Choice;
+use crate::choice::{self, Choice};
+use crate::denials::Denials;
 use crate::error::{TestError, refused};
+use operators::OperatorRights;
 
 mod install;
 mod metrics;
 mod objects;
+mod operators;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -60,6 +63,8 @@ pub struct ControlPlane {
     inner: Arc<Inner>,
     /// Time limit of this handle's waits.
     timeout: Duration,
+    /// Rights of the operators that this handle starts.
+    rights: OperatorRights,
 }
 
 struct Inner {
@@ -76,6 +81,12 @@ struct Inner {
     cluster_scope_lock: Mutex<Option<OwnedMutexGuard<()>>>,
     /// Errors of operators that stopped before the test did.
     failures: Arc<Mutex<Vec<TestError>>>,
+    /// Requests of operators that were denied.
+    denials: Denials,
+    /// Prefixes of the names of the operators' ServiceAccounts and roles.
+    prefixes: Mutex<Vec<String>>,
+    /// Kinds and names of the cluster-scoped roles and bindings of operators.
+    cluster_roles: Mutex<Vec<(Kind, String)>>,
 }
 
 impl fmt::Debug for ControlPlane {
@@ -126,7 +137,8 @@ impl ControlPlane {
 
     /// Starts the control plane that the environment variable `OPKIT_CONTROL_PLANE` selects:
     /// `embedded` (the default), `binaries` or `cluster`. If that variable is not set, a true value
-    /// of `USE_EXISTING_CLUSTER` selects `cluster`.
+    /// of `USE_EXISTING_CLUSTER` selects `cluster`. A true value of `OPKIT_OPERATORS_AS_ADMIN` has
+    /// the effect of [`operators_as_admin`](ControlPlane::operators_as_admin).
     ///
     /// # Errors
     /// If `OPKIT_CONTROL_PLANE` has another value, or if the selected control plane does not start;
@@ -136,17 +148,23 @@ impl ControlPlane {
     /// # Cancel safety
     /// Safe to drop; the namespace of the test may then stay.
     pub async fn from_env() -> Result<Self, TestError> {
-        match Choice::read(|name| env::var(name).ok())? {
+        let variable = |name: &str| env::var(name).ok();
+        let plane = match Choice::read(variable)? {
             Choice::Embedded => Self::embedded(),
             Choice::Binaries => Self::binaries().await,
             Choice::Cluster => Self::cluster().await,
-        }
+        }?;
+        Ok(match choice::operators_as_admin(variable) {
+            true => plane.operators_as_admin(),
+            false => plane,
+        })
     }
 
     fn new((backend, client): (Backend, RestClient)) -> Self {
         let namespace = client.kube().default_namespace().to_owned();
         Self {
             timeout: backend.default_timeout(),
+            rights: OperatorRights::default(),
             inner: Arc::new(Inner {
                 backend,
                 client,
@@ -157,6 +175,9 @@ impl ControlPlane {
                 tasks: TaskTracker::new(),
                 cluster_scope_lock: Mutex::default(),
                 failures: Arc::default(),
+                denials: Denials::default(),
+                prefixes: Mutex::default(),
+                cluster_roles: Mutex::default(),
             }),
         }
     }
@@ -218,6 +239,11 @@ impl ControlPlane {
     /// the test. The operator's own flags have their defaults; neither the arguments nor the
     /// environment of the test process set them.
     ///
+    /// The operator acts as a ServiceAccount with the roles that its command `manifests` prints. If
+    /// one of its requests is denied, the test fails with an error that names the request; see
+    /// [`operators_as_admin`](ControlPlane::operators_as_admin) and
+    /// [`expect_denials`](ControlPlane::expect_denials).
+    ///
     /// # Errors
     /// If a CRD is refused or the operator does not start.
     pub async fn start(&self, operator: Operator) -> Result {
@@ -268,7 +294,9 @@ impl ControlPlane {
         if self.inner.backend.is_shared() {
             options.namespaces = vec![self.inner.namespace.clone()];
         }
-        let (client, stop) = (self.client(), self.inner.stop.clone());
+        options.preflight = self.rights.withheld.is_empty();
+        let client = self.operator_client(&operator, &options).await?;
+        let stop = self.inner.stop.clone();
         let failures = self.inner.failures.clone();
         self.inner.tasks.spawn(async move {
             let outcome = operator.run_with(client, options, stop.clone()).await;
@@ -342,23 +370,31 @@ impl ControlPlane {
     /// the test is deleted.
     ///
     /// # Errors
-    /// If an operator stopped early or with an error, or the namespace is not deleted in time.
+    /// If an operator stopped early or with an error, if a request of an operator was denied, or if
+    /// the namespace is not deleted in time.
     pub async fn shutdown(self) -> Result {
         let Inner {
             backend, client, ..
         } = &*self.inner;
+        // The deletion of the namespace deletes the operators' roles too.
+        let unexpected = self.inner.denials.end();
         // Before the operators stop: objects with their finalizers could not be deleted without
         // them.
         let removed = backend.remove_namespace(client).await;
         self.inner.stop.cancel();
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
+        let revoked = self.remove_cluster_roles().await;
         if let Backend::Embedded(server) = backend {
             server.shutdown().await;
         }
         self.inner.cluster_scope_lock.lock().take();
         self.check_operators()?;
-        Ok(removed?)
+        if !unexpected.is_empty() {
+            return Err(TestError::Denied { report: unexpected }.into());
+        }
+        removed?;
+        Ok(revoked?)
     }
 
     /// Runs a test. If a process of the control plane ends meanwhile, the test fails with an error

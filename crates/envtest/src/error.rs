@@ -86,6 +86,23 @@ pub enum TestError {
         /// Text of the operator's error.
         cause: String,
     },
+    /// Requests of an operator were denied, because its manifests do not grant the permissions.
+    #[error(
+        "requests of an operator were denied; add the missing permissions with `Operator::rule`, or \
+         allow the denials with `ControlPlane::expect_denials`\n{report}"
+    )]
+    Denied {
+        /// Denied requests, one per line.
+        report: String,
+    },
+    /// The roles of an operator are not in force.
+    #[error("the roles of ServiceAccount {service_account} are not in force within {timeout:?}")]
+    NotGranted {
+        /// Namespace and name of the ServiceAccount.
+        service_account: String,
+        /// Time that the test waited.
+        timeout: Duration,
+    },
     /// A fixture cannot be read.
     #[error("cannot read the objects of {}: {report}", path.display())]
     Fixture {

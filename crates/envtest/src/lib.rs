@@ -9,15 +9,18 @@ mod backend;
 mod binaries;
 mod choice;
 mod control_plane;
+mod denials;
 mod error;
 mod fixtures;
 mod golden;
 mod report;
+mod roles;
 mod runner;
 
 pub use backend::Capability;
 pub use binaries::BinariesError;
 pub use control_plane::ControlPlane;
+pub use denials::DeniedRequest;
 pub use error::TestError;
 pub use fixtures::fixtures;
 pub use golden::golden;

@@ -28,6 +28,9 @@ pub fn run<F: Future<Output = Result>>(
             let plane = ControlPlane::from_env().await?;
             let outcome = AssertUnwindSafe(plane.guard(test(plane.clone())));
             let outcome = outcome.catch_unwind().await;
+            if !matches!(&outcome, Ok(Ok(()))) {
+                print_denied(&plane);
+            }
             let stopped = plane.shutdown().await;
             match outcome {
                 Ok(outcome) => outcome.and(stopped),
@@ -46,9 +49,21 @@ pub fn run<F: Future<Output = Result>>(
         // Keeps the line breaks of a report.
         Some(
             error @ (TestError::Timeout { .. }
+            | TestError::Denied { .. }
             | TestError::DoesNotStay { .. }
             | TestError::Golden { .. }),
         ) => panic!("{module}::{name}: {error}"),
         _ => panic!("{module}::{name}: {error}"),
+    }
+}
+
+/// Prints the denied requests of operators, which may be the reason why a test fails.
+#[expect(
+    clippy::print_stderr,
+    reason = "libtest shows the output of a failed test"
+)]
+fn print_denied(plane: &ControlPlane) {
+    for request in plane.denied() {
+        eprintln!("denied: {request}");
     }
 }

@@ -6,13 +6,10 @@ mod secret;
 mod shop;
 
 use bucket_operator::Bucket;
-use http::{HeaderValue, Request};
 use k8s_openapi::api::core::v1::{Event, Namespace};
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
-use kube::client::Body;
 use opkit::client::Object;
 use opkit::client::Seam;
 use opkit::operator::RunOptions;
@@ -25,11 +22,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// Operator that has only the permissions of its manifests, and that can be stopped and restarted.
-///
-/// Only a real server enforces the permissions; the embedded one has no authorization.
 struct RunningOperator {
     plane: ControlPlane,
-    role: String,
     since: Timestamp,
     seam: Seam,
     stop: CancellationToken,
@@ -40,8 +34,6 @@ impl RunningOperator {
     /// Runs `operator` for the namespace of the test and the namespaces `more`.
     async fn start(plane: &ControlPlane, operator: Operator, more: &[&str]) -> opkit::Result<Self> {
         plane.install(&operator).await?;
-        let role = format!("{}-{}", operator.name(), plane.namespace());
-        grant(plane, &operator, &role).await?;
         let mut options = RunOptions::default();
         options.log = plane.reconciles().clone();
         options.leader_election_namespace = Some(plane.namespace().to_owned());
@@ -51,10 +43,9 @@ impl RunningOperator {
             .extend(more.iter().map(|&name| name.into()));
         let mut ready = options.ready.subscribe();
         let (since, seam, stop) = (Timestamp::now(), Seam::new(), CancellationToken::new());
-        let client = seam.wrap(impersonating(plane, &role)?);
+        let client = seam.wrap(plane.operator_client(&operator, &options).await?);
         let mut running = Self {
             plane: plane.clone(),
-            role,
             since,
             seam,
             stop: stop.clone(),
@@ -100,46 +91,8 @@ impl RunningOperator {
         while let Some(ended) = self.operator.join_next().await {
             ended??;
         }
-        let role = self.role.as_str();
-        self.plane.delete::<ClusterRoleBinding>(role).await?;
-        self.plane.delete::<ClusterRole>(role).await
+        Ok(())
     }
-}
-
-/// Grants the user `role` the permissions that the operator needs, and those for leader election.
-async fn grant(plane: &ControlPlane, operator: &Operator, role: &str) -> opkit::Result {
-    let (group, mut rules) = ("rbac.authorization.k8s.io", rules(operator));
-    rules.push(json!({
-        "apiGroups": ["coordination.k8s.io"],
-        "resources": ["leases"],
-        "verbs": ["create", "get", "update"],
-    }));
-    let name = json!({"name": role});
-    plane
-        .apply(object::<ClusterRole>(
-            json!({"metadata": name, "rules": rules}),
-        ))
-        .await?;
-    let binding = json!({
-        "metadata": name,
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": role}],
-    });
-    plane.apply(object::<ClusterRoleBinding>(binding)).await?;
-    Ok(())
-}
-
-/// Returns the test's client with the identity of another user.
-fn impersonating(plane: &ControlPlane, user: &str) -> opkit::Result<kube::Client> {
-    let (client, user) = (plane.client(), HeaderValue::from_str(user)?);
-    let service = tower::service_fn(move |mut request: Request<Body>| {
-        let client = client.clone();
-        request
-            .headers_mut()
-            .insert("impersonate-user", user.clone());
-        async move { client.send(request).await }
-    });
-    Ok(kube::Client::new(service, plane.namespace()))
 }
 
 /// Returns the rules that `manifests` prints.

@@ -49,8 +49,9 @@ pub(crate) fn etcd(directory: &Path, ports: Ports) -> Vec<String> {
 
 /// Returns the arguments of kube-apiserver, with a self-signed certificate and one token. The
 /// admission plugin ServiceAccount is off: otherwise pods would wait for a service account that
-/// only kube-controller-manager creates. `shards` turns on the feature gate `ShardedListAndWatch`,
-/// alpha in 1.36.
+/// only kube-controller-manager creates. The plugin OwnerReferencesPermissionEnforcement is on, as
+/// in some distributions of Kubernetes, so that operators need the permission to block the deletion
+/// of owners. `shards` turns on the feature gate `ShardedListAndWatch`, alpha in 1.36.
 pub(crate) fn apiserver(directory: &Path, ports: Ports, shards: bool) -> Vec<String> {
     let file = |name: &str| directory.join(name).display().to_string();
     let mut arguments = vec![
@@ -67,6 +68,7 @@ pub(crate) fn apiserver(directory: &Path, ports: Ports, shards: bool) -> Vec<Str
         "--authorization-mode=RBAC".to_owned(),
         "--allow-privileged=true".to_owned(),
         "--disable-admission-plugins=ServiceAccount".to_owned(),
+        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement".to_owned(),
     ];
     if shards {
         arguments.push("--feature-gates=ShardedListAndWatch=true".to_owned());
@@ -92,15 +94,15 @@ pub(crate) fn controller_manager(directory: &Path, ports: Ports) -> Vec<String> 
     ]
 }
 
-/// Returns a kubeconfig of the server's administrator, with `namespace` as the default.
+/// Returns a kubeconfig of the user of `token`, with `namespace` as the default.
 pub(crate) fn kubeconfig(directory: &Path, ports: Ports, token: &str, namespace: &str) -> String {
     let server = local("https", ports.apiserver);
     let authority = authority(directory).display().to_string();
     format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: opkit\n\
          clusters: [{{name: opkit, cluster: {{server: '{server}', certificate-authority: '{authority}'}}}}]\n\
-         users: [{{name: admin, user: {{token: '{token}'}}}}]\n\
-         contexts: [{{name: opkit, context: {{cluster: opkit, user: admin, namespace: '{namespace}'}}}}]\n"
+         users: [{{name: opkit, user: {{token: '{token}'}}}}]\n\
+         contexts: [{{name: opkit, context: {{cluster: opkit, user: opkit, namespace: '{namespace}'}}}}]\n"
     )
 }
 

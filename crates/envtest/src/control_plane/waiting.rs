@@ -32,8 +32,8 @@ impl ControlPlane {
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         Self {
-            inner: self.inner.clone(),
             timeout,
+            ..self.clone()
         }
     }
 
@@ -215,6 +215,10 @@ impl ControlPlane {
 
     async fn report(&self, kind: &Kind, key: &ObjectKey) -> String {
         let mut report = report::about(&self.inner.client, &self.inner.log, kind, key).await;
+        let denied = self.inner.denials.report();
+        if !denied.is_empty() {
+            report.push_str(&format!("--- denied requests\n{denied}"));
+        }
         let missing = self.inner.backend.unmodelled();
         if !missing.is_empty() {
             report.push_str("--- the control plane lacks\n");

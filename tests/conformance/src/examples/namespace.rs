@@ -120,9 +120,10 @@ async fn a_quota_of_another_client_is_kept(plane: ControlPlane) -> opkit::Result
 async fn a_deleted_namespace_is_deleted_with_its_children(plane: ControlPlane) -> opkit::Result {
     plane.require(Capability::ControllerManager)?;
     let team = format!("{}-team", plane.namespace());
-    let running = RunningOperator::start(&plane, operator(), &[&team]).await?;
     let namespace = json!({"metadata": {"name": team, "labels": {SIZE: "small"}}});
     plane.apply(object::<Namespace>(namespace)).await?;
+    // The operator's role in the namespace is deleted with the namespace.
+    let running = RunningOperator::start(&plane.expect_denials(), operator(), &[&team]).await?;
     let key = (team.as_str(), NAME);
     plane.eventually(key, |_: &NetworkPolicy| true).await?;
     plane.delete::<Namespace>(team.as_str()).await?;
